@@ -1,0 +1,148 @@
+package tables
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// claimDigits is the number of significant digits of a stated claim.
+const claimDigits = 15
+
+// Certificate is what exact arithmetic finds in a table. Every number is a
+// rigorous bound in the direction its name says.
+type Certificate struct {
+	// DeltaUpper bounds the delta of the table's noise at its epsilon and
+	// sensitivity from above, with e^epsilon rounded down.
+	DeltaUpper *big.Rat
+	// WorstShift is the shift, in cells, that attains it.
+	WorstShift int
+	// SensitivityCovered says whether CellsPerSensitivity cells are at least
+	// one sensitivity long on the grid. If not, DeltaUpper is about shorter
+	// shifts than promised and proves nothing.
+	SensitivityCovered bool
+	// ExpectedLoss is the exact expected loss of the noise on the grid, in
+	// the units of the loss. Rounding the query to the grid moves it by at
+	// most half a step more.
+	ExpectedLoss *big.Rat
+	// LowerBound bounds the expected loss of every additive noise with the
+	// same promise from below.
+	LowerBound *big.Rat
+}
+
+// Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
+// the best possible, or +Inf as ok = false when the lower bound is 0.
+func (c Certificate) Gap() (gap float64, ok bool) {
+	if c.LowerBound.Sign() <= 0 {
+		return 0, false
+	}
+	r := new(big.Rat).Sub(c.ExpectedLoss, c.LowerBound)
+	gap, _ = r.Quo(r, c.LowerBound).Float64()
+	return gap, true
+}
+
+func (c Certificate) claims() Claims {
+	return Claims{
+		Delta:        exact.DecimalUp(c.DeltaUpper, claimDigits),
+		ExpectedLoss: exact.DecimalUp(c.ExpectedLoss, claimDigits),
+		LowerBound:   exact.DecimalDown(c.LowerBound, claimDigits),
+	}
+}
+
+// Certify recomputes everything a table can claim, in exact integer and
+// rational arithmetic. It takes about cells × cells-per-sensitivity × 5 ns.
+func (t *Table) Certify() Certificate {
+	s := &t.spec
+	var c Certificate
+	c.DeltaUpper, c.WorstShift = worstShift(s.Weights, s.Atom, s.Grid.CellsPerSensitivity, s.Privacy.Epsilon)
+	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
+	c.ExpectedLoss = t.expectedLoss()
+	c.LowerBound = s.Dual.LowerBound(s.Privacy, s.Loss)
+	return c
+}
+
+// covers reports whether ⌈sensitivity/g⌉ <= K·S. Rounding two values to the
+// grid, halves upwards, leaves them at most that many points apart.
+func (g Grid) covers(sensitivity float64) bool {
+	points := new(big.Int).Mul(big.NewInt(int64(g.CellsPerSensitivity)), big.NewInt(g.PointsPerCell))
+	reach := new(big.Rat).SetInt(points)
+	reach.Mul(reach, g.Step())
+	// ⌈a⌉ <= n exactly when a <= n, n an integer.
+	return new(big.Rat).SetFloat64(sensitivity).Cmp(reach) <= 0
+}
+
+// expectedLoss returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's.
+func (t *Table) expectedLoss() *big.Rat {
+	s := &t.spec
+	step := s.Grid.Step()
+	half := (s.Grid.PointsPerCell - 1) / 2
+	sum := new(big.Rat)
+	term := new(big.Rat)
+	weight := new(big.Int)
+	for i, w := range s.Weights {
+		if w == 0 {
+			continue
+		}
+		center := (int64(s.Grid.FirstCell) + int64(i)) * s.Grid.PointsPerCell
+		term.SetInt(weight.SetUint64(w))
+		sum.Add(sum, term.Mul(term, s.Loss.GridMean(center, half, step)))
+	}
+	if s.Atom > 0 {
+		term.SetInt(weight.SetUint64(s.Atom))
+		sum.Add(sum, term.Mul(term, s.Loss.GridMean(0, 0, step)))
+	}
+	return sum.Quo(sum, powerOfTwo(64))
+}
+
+// Verify certifies the table and checks every claim it makes against the
+// result. The error wraps ErrNotPrivate if the privacy promise is not kept and
+// ErrFalseClaim if a stated number does not hold; each sentence says which and
+// by how much. The Certificate is valid in either case.
+func (t *Table) Verify() (Certificate, error) {
+	c := t.Certify()
+	return c, t.judge(c)
+}
+
+func (t *Table) judge(c Certificate) error {
+	p, claims := t.spec.Privacy, t.spec.Claims
+	if !c.SensitivityCovered {
+		g := t.spec.Grid
+		return fmt.Errorf("tables: sensitivity = %g is longer than %d cells of %d points of 2^%d: %w",
+			p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, g.GranularityExponent, ErrNotPrivate)
+	}
+	delta := new(big.Rat).SetFloat64(p.Delta)
+	if c.DeltaUpper.Cmp(delta) > 0 {
+		return fmt.Errorf("tables: delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s): %w",
+			p.Delta, exact.DecimalUp(c.DeltaUpper, claimDigits), c.WorstShift, excess(c.DeltaUpper, delta), ErrNotPrivate)
+	}
+	for _, claim := range []struct {
+		field, text string
+		proved      *big.Rat
+		up          bool
+	}{
+		{"certificate.delta", claims.Delta, c.DeltaUpper, true},
+		{"certificate.expected_loss", claims.ExpectedLoss, c.ExpectedLoss, true},
+		{"certificate.lower_bound", claims.LowerBound, c.LowerBound, false},
+	} {
+		stated, err := exact.ParseDecimal(claim.text)
+		if err != nil {
+			return fmt.Errorf("tables: %s = %q: %w", claim.field, claim.text, ErrInvalid)
+		}
+		if claim.up && stated.Cmp(claim.proved) < 0 {
+			return fmt.Errorf("tables: %s = %s is stated but %s is the truth (short by %s): %w",
+				claim.field, claim.text, exact.DecimalUp(claim.proved, claimDigits), excess(claim.proved, stated), ErrFalseClaim)
+		}
+		if !claim.up && stated.Cmp(claim.proved) > 0 {
+			return fmt.Errorf("tables: %s = %s is stated but only %s is proved (excess %s): %w",
+				claim.field, claim.text, exact.DecimalDown(claim.proved, claimDigits), excess(stated, claim.proved), ErrFalseClaim)
+		}
+	}
+	return nil
+}
+
+// excess prints a-b > 0 to two digits.
+func excess(a, b *big.Rat) string {
+	f, _ := new(big.Rat).Sub(a, b).Float64()
+	return fmt.Sprintf("%.2g", f)
+}

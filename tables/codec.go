@@ -1,0 +1,482 @@
+package tables
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// The constants of the file format; docs/table-format.md describes it.
+const (
+	formatName    = "noisewright-table"
+	formatVersion = 1
+	// maxFileSize bounds a table file; MaxCells weights and a large dual
+	// stay well below.
+	maxFileSize = 64 << 20
+	// maxMultipliers bounds the multipliers of a dual.
+	maxMultipliers = 1 << 22
+)
+
+// file mirrors the format for writing. Reading goes through Decode, which is
+// stricter than encoding/json's mapping to structs.
+type file struct {
+	Format      string          `json:"format"`
+	Version     int             `json:"version"`
+	Privacy     filePrivacy     `json:"privacy"`
+	Loss        fileLoss        `json:"loss"`
+	Grid        fileGrid        `json:"grid"`
+	Weights     []string        `json:"weights"`
+	Atom        string          `json:"atom"`
+	Certificate fileCertificate `json:"certificate"`
+}
+
+type filePrivacy struct {
+	Epsilon     float64 `json:"epsilon"`
+	Delta       float64 `json:"delta"`
+	Sensitivity float64 `json:"sensitivity"`
+}
+
+type fileLoss struct {
+	Name string `json:"name"`
+}
+
+type fileGrid struct {
+	GranularityExponent int   `json:"granularity_exponent"`
+	PointsPerCell       int64 `json:"points_per_cell"`
+	CellsPerSensitivity int   `json:"cells_per_sensitivity"`
+	FirstCell           int   `json:"first_cell"`
+}
+
+type fileCertificate struct {
+	Delta        string    `json:"delta"`
+	ExpectedLoss string    `json:"expected_loss"`
+	LowerBound   string    `json:"lower_bound"`
+	Dual         *fileDual `json:"dual,omitempty"`
+}
+
+type fileDual struct {
+	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
+	Exponent            int         `json:"exponent"`
+	Mirrored            bool        `json:"mirrored"`
+	Shifts              []fileShift `json:"shifts"`
+}
+
+type fileShift struct {
+	Shift       int      `json:"shift"`
+	FirstCell   int      `json:"first_cell"`
+	Multipliers []string `json:"multipliers"`
+}
+
+// Encode writes the table in the file format, version 1.
+func (t *Table) Encode(w io.Writer) error {
+	s := &t.spec
+	f := file{
+		Format:  formatName,
+		Version: formatVersion,
+		Privacy: filePrivacy(s.Privacy),
+		Loss:    fileLoss{Name: s.Loss.Name()},
+		Grid:    fileGrid(s.Grid),
+		Atom:    strconv.FormatUint(s.Atom, 10),
+		Certificate: fileCertificate{
+			Delta:        s.Claims.Delta,
+			ExpectedLoss: s.Claims.ExpectedLoss,
+			LowerBound:   s.Claims.LowerBound,
+		},
+	}
+	f.Weights = make([]string, len(s.Weights))
+	for i, v := range s.Weights {
+		f.Weights[i] = strconv.FormatUint(v, 10)
+	}
+	if d := s.Dual; d != nil {
+		f.Certificate.Dual = &fileDual{
+			CellsPerSensitivity: d.CellsPerSensitivity,
+			Exponent:            d.Exponent,
+			Mirrored:            d.Mirrored,
+			Shifts:              make([]fileShift, len(d.Shifts)),
+		}
+		for i, sh := range d.Shifts {
+			m := make([]string, len(sh.Multipliers))
+			for j, y := range sh.Multipliers {
+				m[j] = strconv.FormatInt(y, 10)
+			}
+			f.Certificate.Dual.Shifts[i] = fileShift{Shift: sh.Shift, FirstCell: sh.FirstCell, Multipliers: m}
+		}
+	}
+	b := bufio.NewWriter(w)
+	if err := json.NewEncoder(b).Encode(f); err != nil {
+		return fmt.Errorf("tables: encode: %w", err)
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("tables: encode: %w", err)
+	}
+	return nil
+}
+
+// Decode reads one table file. It checks the structure completely (see New)
+// and nothing of the claims (see Verify). It refuses duplicate, unknown and
+// missing fields, numbers that are not written plainly or do not fit, and
+// anything after the table. It allocates at most a small multiple of the file.
+//
+// Errors wrap ErrFormat, or ErrInvalid for values outside their range, or are
+// those of r.
+func Decode(r io.Reader) (*Table, error) {
+	limited := &io.LimitedReader{R: r, N: maxFileSize + 1}
+	p := &parser{dec: json.NewDecoder(limited)}
+	p.dec.UseNumber()
+	var s Spec
+	err := p.table(&s)
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		if limited.N == 0 {
+			return nil, fmt.Errorf("tables: file is larger than %d bytes: %w", maxFileSize, ErrFormat)
+		}
+		return nil, fmt.Errorf("tables: %w", err)
+	}
+	return New(s)
+}
+
+// parser reads a table token by token.
+type parser struct {
+	dec  *json.Decoder
+	path string // of the field being read, for messages
+}
+
+func (p *parser) table(s *Spec) error {
+	return p.object(map[string]func() error{
+		"format": func() error {
+			return p.text(formatName)
+		},
+		"version": func() error {
+			v, err := p.integer(math.MinInt32, math.MaxInt32)
+			if err == nil && v != formatVersion {
+				err = p.wrong(fmt.Sprint(v), fmt.Sprintf("version %d, the one this program reads", formatVersion))
+			}
+			return err
+		},
+		"privacy": func() error {
+			return p.object(map[string]func() error{
+				"epsilon":     func() error { return p.float(&s.Privacy.Epsilon) },
+				"delta":       func() error { return p.float(&s.Privacy.Delta) },
+				"sensitivity": func() error { return p.float(&s.Privacy.Sensitivity) },
+			})
+		},
+		"loss": func() error {
+			return p.object(map[string]func() error{"name": func() error {
+				name, err := p.string()
+				if err != nil {
+					return err
+				}
+				s.Loss, err = noise.ParseLoss(name)
+				return err
+			}})
+		},
+		"grid": func() error {
+			return p.object(map[string]func() error{
+				"granularity_exponent":  func() error { return p.int(&s.Grid.GranularityExponent) },
+				"points_per_cell":       func() error { return p.int64(&s.Grid.PointsPerCell) },
+				"cells_per_sensitivity": func() error { return p.int(&s.Grid.CellsPerSensitivity) },
+				"first_cell":            func() error { return p.int(&s.Grid.FirstCell) },
+			})
+		},
+		"weights": func() error {
+			return p.array(MaxCells, func() error {
+				w, err := p.weight()
+				s.Weights = append(s.Weights, w)
+				return err
+			})
+		},
+		"atom": func() error {
+			var err error
+			s.Atom, err = p.weight()
+			return err
+		},
+		"certificate": func() error { return p.certificate(s) },
+	})
+}
+
+func (p *parser) certificate(s *Spec) error {
+	claim := func(dst *string) func() error {
+		return func() error {
+			var err error
+			*dst, err = p.string()
+			if err == nil && *dst == "" {
+				err = p.wrong(`""`, "a plain decimal number")
+			}
+			return err
+		}
+	}
+	return p.object(map[string]func() error{
+		"delta":         claim(&s.Claims.Delta),
+		"expected_loss": claim(&s.Claims.ExpectedLoss),
+		"lower_bound":   claim(&s.Claims.LowerBound),
+		"dual?": func() error {
+			s.Dual = &Dual{}
+			return p.dual(s.Dual)
+		},
+	})
+}
+
+func (p *parser) dual(d *Dual) error {
+	left := maxMultipliers
+	return p.object(map[string]func() error{
+		"cells_per_sensitivity": func() error { return p.int(&d.CellsPerSensitivity) },
+		"exponent":              func() error { return p.int(&d.Exponent) },
+		"mirrored":              func() error { return p.bool(&d.Mirrored) },
+		"shifts": func() error {
+			return p.array(MaxCells, func() error {
+				var s DualShift
+				err := p.object(map[string]func() error{
+					"shift":      func() error { return p.int(&s.Shift) },
+					"first_cell": func() error { return p.int(&s.FirstCell) },
+					"multipliers": func() error {
+						return p.array(left, func() error {
+							y, err := p.multiplier()
+							s.Multipliers = append(s.Multipliers, y)
+							left--
+							return err
+						})
+					},
+				})
+				d.Shifts = append(d.Shifts, s)
+				return err
+			})
+		},
+	})
+}
+
+// object reads an object whose fields are exactly the given ones, in any
+// order, each once; a name ending in "?" may be missing.
+func (p *parser) object(fields map[string]func() error) error {
+	if err := p.delim('{', "an object"); err != nil {
+		return err
+	}
+	outer := p.path
+	defer func() { p.path = outer }()
+	seen := make(map[string]bool, len(fields))
+	for p.dec.More() {
+		tok, err := p.token()
+		if err != nil {
+			return err
+		}
+		name, ok := tok.(string)
+		if !ok {
+			return p.wrong(fmt.Sprint(tok), "a field name")
+		}
+		p.path = join(outer, name)
+		read, known := fields[name]
+		if !known {
+			read, known = fields[name+"?"]
+		}
+		if !known {
+			return fmt.Errorf("%s is not a field of the format: %w", clip(p.path), ErrFormat)
+		}
+		if seen[name] {
+			return fmt.Errorf("%s stands twice: %w", p.path, ErrFormat)
+		}
+		seen[name] = true
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	p.path = outer
+	if _, err := p.token(); err != nil {
+		return err
+	}
+	for name := range fields {
+		if !seen[name] && name[len(name)-1] != '?' {
+			return fmt.Errorf("%s is missing: %w", join(outer, name), ErrFormat)
+		}
+	}
+	return nil
+}
+
+// array reads an array of at most limit elements.
+func (p *parser) array(limit int, element func() error) error {
+	if err := p.delim('[', "an array"); err != nil {
+		return err
+	}
+	outer := p.path
+	defer func() { p.path = outer }()
+	for i := 0; p.dec.More(); i++ {
+		if i >= limit {
+			return fmt.Errorf("%s has more than %d elements: %w", outer, limit, ErrFormat)
+		}
+		p.path = outer + "[" + strconv.Itoa(i) + "]"
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	p.path = outer
+	_, err := p.token()
+	return err
+}
+
+// end checks that nothing follows.
+func (p *parser) end() error {
+	if tok, err := p.dec.Token(); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = fmt.Errorf("%q follows the table", clip(fmt.Sprint(tok)))
+		}
+		return fmt.Errorf("data after the table: %w: %w", err, ErrFormat)
+	}
+	return nil
+}
+
+func (p *parser) token() (json.Token, error) {
+	tok, err := p.dec.Token()
+	if err == nil {
+		return tok, nil
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("the file ends early, in %s: %w", p.where(), ErrFormat)
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, fmt.Errorf("not JSON at byte %d, in %s: %s: %w", p.dec.InputOffset(), p.where(), syntax, ErrFormat)
+	}
+	return nil, err // the reader's own
+}
+
+func (p *parser) where() string {
+	if p.path == "" {
+		return "the outermost object"
+	}
+	return p.path
+}
+
+func (p *parser) wrong(got, want string) error {
+	return fmt.Errorf("%s = %s, want %s: %w", p.where(), clip(got), want, ErrFormat)
+}
+
+func (p *parser) delim(d json.Delim, want string) error {
+	tok, err := p.token()
+	if err == nil && tok != d {
+		err = p.wrong(fmt.Sprint(tok), want)
+	}
+	return err
+}
+
+func (p *parser) string() (string, error) {
+	tok, err := p.token()
+	if err != nil {
+		return "", err
+	}
+	s, ok := tok.(string)
+	if !ok {
+		return "", p.wrong(fmt.Sprint(tok), "a string")
+	}
+	return s, nil
+}
+
+func (p *parser) text(want string) error {
+	s, err := p.string()
+	if err == nil && s != want {
+		err = p.wrong(strconv.Quote(s), strconv.Quote(want))
+	}
+	return err
+}
+
+func (p *parser) bool(dst *bool) error {
+	tok, err := p.token()
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if *dst, ok = tok.(bool); !ok {
+		return p.wrong(fmt.Sprint(tok), "true or false")
+	}
+	return nil
+}
+
+func (p *parser) number() (json.Number, error) {
+	tok, err := p.token()
+	if err != nil {
+		return "", err
+	}
+	n, ok := tok.(json.Number)
+	if !ok {
+		return "", p.wrong(fmt.Sprint(tok), "a number")
+	}
+	return n, nil
+}
+
+func (p *parser) float(dst *float64) error {
+	n, err := p.number()
+	if err != nil {
+		return err
+	}
+	*dst, err = strconv.ParseFloat(n.String(), 64)
+	if err != nil {
+		return p.wrong(n.String(), "a number in the range of float64")
+	}
+	return nil
+}
+
+func (p *parser) integer(lo, hi int64) (int64, error) {
+	n, err := p.number()
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseInt(n.String(), 10, 64)
+	if err != nil || v < lo || v > hi {
+		return 0, p.wrong(n.String(), fmt.Sprintf("an integer from %d to %d", lo, hi))
+	}
+	return v, nil
+}
+
+func (p *parser) int64(dst *int64) error {
+	v, err := p.integer(-1<<53, 1<<53)
+	*dst = v
+	return err
+}
+
+func (p *parser) int(dst *int) error {
+	v, err := p.integer(math.MinInt32, math.MaxInt32)
+	*dst = int(v)
+	return err
+}
+
+// weight reads a decimal string of an integer from 0 to 2^64-1.
+func (p *parser) weight() (uint64, error) {
+	s, err := p.string()
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || strconv.FormatUint(v, 10) != s {
+		return 0, p.wrong(strconv.Quote(s), "a decimal string of an integer from 0 to 2^64-1")
+	}
+	return v, nil
+}
+
+// multiplier reads a decimal string of an integer from 0 to 2^63-1.
+func (p *parser) multiplier() (int64, error) {
+	v, err := p.weight()
+	if err == nil && v > math.MaxInt64 {
+		err = p.wrong(strconv.FormatUint(v, 10), "an integer up to 2^63-1")
+	}
+	return int64(v), err //nolint:gosec // checked above
+}
+
+func join(outer, name string) string {
+	if outer == "" {
+		return name
+	}
+	return outer + "." + name
+}
+
+// clip keeps messages short whatever the file holds.
+func clip(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "…"
+	}
+	return s
+}

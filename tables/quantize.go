@@ -1,0 +1,87 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// Quantize turns a law of cell masses and an atom, non-negative floats that sum
+// to about 1, into integer weights that sum to exactly 2^64.
+//
+// Every mass is rounded up after scaling, and the excess is taken from the
+// heaviest cell (or the atom, if that is heavier). Rounding up protects the
+// privacy of tiny tail masses: a cell can only gain, and by one unit, so every
+// positive part W_j − e^ε·W_{j−k} grows by at most one unit through W_j and
+// shrinks through W_{j−k}; the heaviest cell, which pays, is practically never
+// the divisor of a positive part. Nothing here is trusted: the result is
+// certified as any other table.
+//
+// The error wraps ErrInvalid if a mass is negative, not finite, or their sum is
+// not within 2^-20 of 1.
+func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64, err error) {
+	var total, comp float64 // compensated sum (Kahan–Babuška)
+	for i := -1; i < len(pmf); i++ {
+		p := atom
+		if i >= 0 {
+			p = pmf[i]
+		}
+		if !(p >= 0) || p > 2 {
+			return nil, 0, fmt.Errorf("tables: mass = %g, want a number from 0 to 1: %w", p, ErrInvalid)
+		}
+		t := total + p
+		if total >= p {
+			comp += (total - t) + p
+		} else {
+			comp += (p - t) + total
+		}
+		total = t
+	}
+	total += comp
+	if math.Abs(total-1) > 0x1p-20 {
+		return nil, 0, fmt.Errorf("tables: sum of masses = %g, want 1: %w", total, ErrInvalid)
+	}
+	// Aim a hair above 2^64, so that the correction is always a subtraction.
+	scale := 0x1p64 / total * (1 + 0x1p-50)
+	if m := slices.Max(append(slices.Clone(pmf), atom)); m*scale >= 0x1p64 {
+		return nil, 0, fmt.Errorf("tables: mass = %g, want less than 1, since no private noise is constant: %w", m, ErrInvalid)
+	}
+	weights = make([]uint64, len(pmf))
+	atomWeight = uint64(math.Ceil(atom * scale))
+	var hi, lo uint64 = 0, atomWeight
+	for i, p := range pmf {
+		weights[i] = uint64(math.Ceil(p * scale))
+		var c uint64
+		lo, c = bits.Add64(lo, weights[i], 0)
+		hi += c
+	}
+	payer := &atomWeight
+	for _, i := range fromMiddle(len(weights)) {
+		if weights[i] > *payer {
+			payer = &weights[i]
+		}
+	}
+	// hi:lo = 2^64 + excess, with an excess of at most a few thousand units.
+	if hi != 1 || lo >= *payer {
+		return nil, 0, fmt.Errorf("tables: masses cannot be rounded to weights, excess %d of %d: %w", lo, *payer, ErrInvalid)
+	}
+	*payer -= lo
+	return weights, atomWeight, nil
+}
+
+// fromMiddle lists 0 … n-1 from the middle outwards, so that among equally
+// heavy cells the middle one is met first.
+func fromMiddle(n int) []int {
+	order := make([]int, 0, n)
+	mid := n / 2
+	for d := 0; len(order) < n; d++ {
+		if mid+d < n {
+			order = append(order, mid+d)
+		}
+		if d > 0 && mid-d >= 0 {
+			order = append(order, mid-d)
+		}
+	}
+	return order
+}

@@ -1,0 +1,148 @@
+package tables
+
+import (
+	"math/big"
+	"math/bits"
+
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// ratioBits is the number of fractional bits of the bounds on e^ε: a relative
+// error below 2^-95.
+const ratioBits = 96
+
+// ratio is a bound on e^ε in fixed point, limb[0] + limb[1]·2^64 + limb[2]·2^128
+// over 2^96, for e^ε < 2^64. Larger values are marked: then e^ε·W exceeds every
+// weight unless W = 0.
+type ratio struct {
+	limb  [3]uint64
+	large bool
+	fixed *big.Int
+}
+
+// newRatioDown returns a bound below e^epsilon.
+func newRatioDown(epsilon float64) ratio {
+	fixed := exact.ExpDown(epsilon, ratioBits)
+	r := ratio{fixed: fixed, large: fixed.BitLen() > ratioBits+64}
+	mask := new(big.Int).SetUint64(^uint64(0))
+	rest := new(big.Int).Set(fixed)
+	for i := range r.limb {
+		r.limb[i] = new(big.Int).And(rest, mask).Uint64()
+		rest.Rsh(rest, 64)
+	}
+	return r
+}
+
+// exceeds reports whether w > E·v, exactly for the bound E.
+func (r *ratio) exceeds(w, v uint64) bool {
+	if v == 0 {
+		return w > 0
+	}
+	if r.large {
+		return false // E·v >= 2^64 > w
+	}
+	// E·v·2^96 = p3:p2:p1:p0 against w·2^96 = 0:w>>32:w<<32:0.
+	h0, _ := bits.Mul64(r.limb[0], v)
+	h1, l1 := bits.Mul64(r.limb[1], v)
+	h2, l2 := bits.Mul64(r.limb[2], v)
+	p1, c := bits.Add64(l1, h0, 0)
+	p2, c := bits.Add64(l2, h1, c)
+	p3 := h2 + c
+	if p3 != 0 {
+		return false
+	}
+	if top := w >> 32; p2 != top {
+		return top > p2
+	}
+	if low := w << 32; p1 != low {
+		return low > p1
+	}
+	return false // equal but for the lowest limb of E·v, which is >= 0
+}
+
+// sum128 is an unsigned sum of weights.
+type sum128 struct{ hi, lo uint64 }
+
+func (s *sum128) add(w uint64) {
+	var c uint64
+	s.lo, c = bits.Add64(s.lo, w, 0)
+	s.hi += c
+}
+
+func (s sum128) big() *big.Int {
+	b := new(big.Int).SetUint64(s.hi)
+	b.Lsh(b, 64)
+	return b.Add(b, new(big.Int).SetUint64(s.lo))
+}
+
+// hockeyStick returns Σ_j (W_j - E·W_{j-k})₊ over all cells, times 2^96,
+// exactly: weights of value 0 outside the table, E the bound in r.
+//
+// The sum of positive parts is the sum over the cells where W_j > E·W_{j-k},
+// so the comparison is made per cell in fixed width and the product once.
+func hockeyStick(weights []uint64, k int, r *ratio) *big.Int {
+	var gain, price sum128
+	n := len(weights)
+	// Cells whose shifted partner lies outside the table count in full.
+	lo, hi := max(k, 0), min(n+k, n)
+	for j := 0; j < min(lo, n); j++ {
+		gain.add(weights[j])
+	}
+	for j := max(hi, 0); j < n; j++ {
+		gain.add(weights[j])
+	}
+	for j := lo; j < hi; j++ {
+		if w, v := weights[j], weights[j-k]; r.exceeds(w, v) {
+			gain.add(w)
+			price.add(v)
+		}
+	}
+	total := gain.big()
+	total.Lsh(total, ratioBits)
+	return total.Sub(total, new(big.Int).Mul(price.big(), r.fixed))
+}
+
+// worstShift returns the largest hockey-stick divergence over the shifts by
+// ±1 … ±K cells, with the atom counted in full, as a probability, and the
+// shift that attains it.
+//
+// Guarantee (docs/proofs/table-privacy.md): the noise of the table, added to
+// values that are at most K·S grid points apart, has a hockey-stick divergence
+// of at most the returned number at e^epsilon.
+func worstShift(weights []uint64, atom uint64, maxShift int, epsilon float64) (delta *big.Rat, shift int) {
+	r := newRatioDown(epsilon)
+	worst := new(big.Int).SetInt64(-1)
+	symmetric := isSymmetric(weights)
+	for k := 1; k <= maxShift; k++ {
+		if k >= len(weights) {
+			// Disjoint supports: every longer shift is the same.
+			if h := hockeyStick(weights, k, &r); h.Cmp(worst) > 0 {
+				worst, shift = h, k
+			}
+			break
+		}
+		if h := hockeyStick(weights, k, &r); h.Cmp(worst) > 0 {
+			worst, shift = h, k
+		}
+		if symmetric {
+			continue // the mirror image of shift k is shift -k
+		}
+		if h := hockeyStick(weights, -k, &r); h.Cmp(worst) > 0 {
+			worst, shift = h, -k
+		}
+	}
+	a := new(big.Int).SetUint64(atom)
+	worst.Add(worst, a.Lsh(a, ratioBits))
+	return new(big.Rat).SetFrac(worst, new(big.Int).Lsh(big.NewInt(1), ratioBits+64)), shift
+}
+
+// isSymmetric reports whether the weights read the same in both directions;
+// the divergences then do too, whatever cell is in the middle.
+func isSymmetric(w []uint64) bool {
+	for i, j := 0, len(w)-1; i < j; i, j = i+1, j-1 {
+		if w[i] != w[j] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,231 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// Limits of a table. They keep every quantity of the exact checks within the
+// fixed-width arithmetic used there, and every grid point a float64.
+const (
+	// MaxCells bounds the number of cells.
+	MaxCells = 1 << 18
+	// MaxShiftWork bounds cells times cells per sensitivity, the cost of
+	// the exact privacy test.
+	MaxShiftWork = 1 << 32
+	// MaxReach bounds |n| over the grid points n that carry noise.
+	MaxReach = 1 << 52
+	// MaxEpsilon bounds epsilon; beyond it e^epsilon exceeds any use.
+	MaxEpsilon = 100
+	// maxPointsPerCell bounds S.
+	maxPointsPerCell = 1 << 40
+	// exponentRange bounds |granularity_exponent|, so that every grid point
+	// up to 2^53 is a normal float64.
+	exponentRange = 900
+)
+
+// Privacy is the promise of a table: noise drawn from it, added to a query
+// rounded to the grid, is (Epsilon, Delta)-differentially private if
+// neighbouring values of the query differ by at most Sensitivity (in the
+// query's units). The float64s are meant exactly.
+type Privacy struct {
+	Epsilon     float64
+	Delta       float64
+	Sensitivity float64
+}
+
+// Grid lays cells over the integers: cell j holds the odd number
+// S = PointsPerCell of points jS-(S-1)/2 … jS+(S-1)/2, and the point n stands
+// for the noise n·2^GranularityExponent in the query's units.
+type Grid struct {
+	GranularityExponent int
+	PointsPerCell       int64
+	// CellsPerSensitivity is K: a shift by the sensitivity moves at most
+	// K·S points.
+	CellsPerSensitivity int
+	// FirstCell is the index j of the first weight.
+	FirstCell int
+}
+
+// Step returns the granularity 2^GranularityExponent exactly.
+func (g Grid) Step() *big.Rat { return powerOfTwo(g.GranularityExponent) }
+
+// Claims are the numbers a table states about itself, as plain decimals
+// rounded so that they stay true: Delta and ExpectedLoss up, LowerBound down.
+// Losses are in the units of the loss (squared for l2).
+type Claims struct {
+	Delta        string
+	ExpectedLoss string
+	LowerBound   string
+}
+
+// Spec is the content of a table.
+type Spec struct {
+	Privacy Privacy
+	Loss    noise.Loss
+	Grid    Grid
+	Weights []uint64 // one per cell, from Grid.FirstCell on
+	Atom    uint64   // weight of the single point 0, beside its cell's share
+	Dual    *Dual    // proves the lower bound; nil: none claimed beyond 0
+	Claims  Claims   // the zero value: filled in by New from the certificate
+}
+
+// Table is a checked, immutable Spec.
+type Table struct {
+	spec Spec
+}
+
+// New checks the structure of a table: ranges, parities, the sum 2^64. It does
+// not judge the privacy claim; Verify does. Empty Claims are filled in from
+// the exact certificate. The slices are copied.
+//
+// All bad fields are reported together, wrapping ErrInvalid.
+func New(s Spec) (*Table, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	s.Weights = append([]uint64(nil), s.Weights...)
+	s.Dual = s.Dual.clone()
+	t := &Table{spec: s}
+	if s.Claims == (Claims{}) {
+		t.spec.Claims = t.Certify().claims()
+	}
+	return t, nil
+}
+
+func (s *Spec) validate() error {
+	var errs []error
+	bad := func(field string, value any, rule string) {
+		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+	}
+	p, g := s.Privacy, s.Grid
+	if !(p.Epsilon >= 0 && p.Epsilon <= MaxEpsilon) {
+		bad("epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon))
+	}
+	if !(p.Delta >= 0 && p.Delta < 1) {
+		bad("delta", p.Delta, "a number at least 0 and below 1")
+	}
+	if !(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 0) {
+		bad("sensitivity", p.Sensitivity, "a finite number above 0")
+	}
+	if s.Loss == nil {
+		bad("loss", "none", "a loss")
+	}
+	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
+		bad("granularity_exponent", e, fmt.Sprintf("an integer from %d to %d", -exponentRange, exponentRange))
+	}
+	if g.PointsPerCell < 1 || g.PointsPerCell > maxPointsPerCell || g.PointsPerCell%2 == 0 {
+		bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("an odd number from 1 to %d", int64(maxPointsPerCell)))
+	}
+	n := len(s.Weights)
+	if n < 1 || n > MaxCells {
+		bad("weights", fmt.Sprintf("%d cells", n), fmt.Sprintf("1 to %d cells", MaxCells))
+	}
+	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > MaxShiftWork {
+		bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(MaxShiftWork)))
+	}
+	if g.FirstCell < -MaxCells || g.FirstCell > MaxCells {
+		bad("first_cell", g.FirstCell, fmt.Sprintf("an integer from %d to %d", -MaxCells, MaxCells))
+	}
+	if len(errs) == 0 {
+		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1
+		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > MaxReach {
+			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
+		}
+		if m := new(big.Int).Lsh(big.NewInt(1), 64); s.total().Cmp(m) != 0 {
+			bad("weights", fmt.Sprintf("a sum of %s with the atom", s.total()), "exactly 2^64")
+		}
+	}
+	if s.Claims != (Claims{}) {
+		for _, c := range []struct{ field, value string }{
+			{"certificate.delta", s.Claims.Delta},
+			{"certificate.expected_loss", s.Claims.ExpectedLoss},
+			{"certificate.lower_bound", s.Claims.LowerBound},
+		} {
+			if r, err := exact.ParseDecimal(c.value); err != nil || r.Sign() < 0 {
+				bad(c.field, fmt.Sprintf("%.50q", c.value), "a plain decimal number >= 0")
+			}
+		}
+	}
+	if err := s.Dual.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// total is the sum of all weights and the atom.
+func (s *Spec) total() *big.Int {
+	var hi, lo, carry uint64
+	lo = s.Atom
+	for _, w := range s.Weights {
+		lo, carry = bits.Add64(lo, w, 0)
+		hi += carry
+	}
+	t := new(big.Int).SetUint64(hi)
+	t.Lsh(t, 64)
+	return t.Add(t, new(big.Int).SetUint64(lo))
+}
+
+// Privacy returns the promise.
+func (t *Table) Privacy() Privacy { return t.spec.Privacy }
+
+// Loss returns the loss the table was designed for.
+func (t *Table) Loss() noise.Loss { return t.spec.Loss }
+
+// Grid returns the layout.
+func (t *Table) Grid() Grid { return t.spec.Grid }
+
+// Claims returns what the table states about itself; see Verify.
+func (t *Table) Claims() Claims { return t.spec.Claims }
+
+// Dual returns the multipliers behind the lower bound, or nil.
+func (t *Table) Dual() *Dual { return t.spec.Dual.clone() }
+
+// Cells returns the number of cells.
+func (t *Table) Cells() int { return len(t.spec.Weights) }
+
+// Weight returns the weight of the i-th cell, 0 <= i < Cells, which is cell
+// Grid.FirstCell+i. A weight w is a probability of w/2^64.
+func (t *Table) Weight(i int) uint64 { return t.spec.Weights[i] }
+
+// Atom returns the weight of the single point 0 beside its cell's share.
+func (t *Table) Atom() uint64 { return t.spec.Atom }
+
+// PMF returns the cell probabilities and the atom's as float64s, for plots and
+// statistics; proofs use the weights.
+func (t *Table) PMF() (cells []float64, atom float64) {
+	cells = make([]float64, len(t.spec.Weights))
+	for i, w := range t.spec.Weights {
+		cells[i] = float64(w) * 0x1p-64
+	}
+	return cells, float64(t.spec.Atom) * 0x1p-64
+}
+
+// Reach returns the largest |n| over the grid points that may be drawn.
+func (t *Table) Reach() int64 {
+	g := t.spec.Grid
+	last := int64(g.FirstCell) + int64(len(t.spec.Weights)) - 1
+	return max(abs(int64(g.FirstCell)), abs(last))*g.PointsPerCell + (g.PointsPerCell-1)/2
+}
+
+// powerOfTwo returns 2^e exactly.
+func powerOfTwo(e int) *big.Rat {
+	one := big.NewInt(1)
+	if e >= 0 {
+		return new(big.Rat).SetInt(one.Lsh(one, uint(e)))
+	}
+	return new(big.Rat).SetFrac(big.NewInt(1), one.Lsh(one, uint(-e)))
+}
+
+func abs(n int64) int64 {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
