@@ -1,0 +1,58 @@
+package noise
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkBaselines builds each baseline and evaluates its closed form: the work
+// of one row of a comparison.
+func BenchmarkBaselines(b *testing.B) {
+	p := Parameters{0.5, 1e-6, 1}
+	for _, baseline := range Baselines() {
+		b.Run(baseline.Name, func(b *testing.B) {
+			for b.Loop() {
+				m, err := baseline.New(p, L1{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, _, err := m.ExpectedLoss(L1{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNumericalLoss is the same work for a loss without a closed form.
+func BenchmarkNumericalLoss(b *testing.B) {
+	for _, epsilon := range []float64{0.01, 1} {
+		p := Parameters{epsilon, 1e-6, 1}
+		for _, baseline := range Baselines() {
+			m, err := baseline.New(p, L1{})
+			if err != nil {
+				continue
+			}
+			b.Run(fmt.Sprintf("%s/epsilon=%g", baseline.Name, epsilon), func(b *testing.B) {
+				var relative float64
+				for b.Loop() {
+					value, bound, err := m.ExpectedLoss(opaque{L1{}})
+					if err != nil {
+						b.Fatal(err)
+					}
+					relative = bound / value
+				}
+				b.ReportMetric(relative*1e15, "relative-error-e15")
+			})
+		}
+	}
+}
+
+// BenchmarkAwanDongLoss has 10^12 tails to sum.
+func BenchmarkAwanDongLoss(b *testing.B) {
+	for b.Loop() {
+		if _, err := AwanDongLoss(1e-13, 1e-12, L2{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package noise_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+func ExampleBaselines() {
+	p := noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
+	for _, b := range noise.Baselines() {
+		m, err := b.New(p, noise.L1{})
+		if errors.Is(err, noise.ErrNotApplicable) {
+			fmt.Println(err)
+			continue
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		value, _, err := m.ExpectedLoss(noise.L1{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%-17s %.6f  %s\n", m.Name(), value, m.Note())
+	}
+	// Output:
+	// laplace           1.000000  scale 1; delta is not used
+	// staircase         0.959517  step 0.377541 of the sensitivity, tuned to l1; delta is not used
+	// staircase-atom    0.863566  step 0.377541 of the sensitivity, tuned to l1; exactly 0 with probability 0.1
+	// discrete-laplace  0.850918  integers only: assumes integer query values; ratio 0.367879; delta is not used
+	// noise: gaussian does not apply: the classical calibration is proved for 0 < epsilon < 1 only and epsilon = 1; analytic-gaussian has no such limit
+	// analytic-gaussian 0.866405  sigma 1.08588
+	// truncated-laplace 0.736846  support +-2.26087
+	// uniform           2.500000  support +-5; private with epsilon = 0, epsilon is not used
+}
+
+func ExampleParameters_Validate() {
+	fmt.Println(noise.Parameters{Epsilon: -1, Delta: 1, Sensitivity: 1}.Validate())
+	// Output:
+	// noise: epsilon = -1, want a finite number >= 0: invalid input
+	// noise: delta = 1, want a probability, 0 <= delta < 1: invalid input
+}
+
+func ExampleNewLaplace() {
+	m, err := noise.NewLaplace(noise.Parameters{Epsilon: 0.5, Sensitivity: 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	variance, _, err := m.ExpectedLoss(noise.L2{})
+	fmt.Println(m.Scale(), variance, err)
+	// Output: 6 72 <nil>
+}
+
+func ExampleNewStaircase() {
+	m, err := noise.NewStaircase(noise.Parameters{Epsilon: 5, Sensitivity: 1}, noise.L1{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	value, _, err := m.ExpectedLoss(noise.L1{})
+	fmt.Printf("step %.4f, E|X| = %.6f, against 0.2 for Laplace noise, %v\n", m.Step(), value, err)
+	// Output: step 0.0759, E|X| = 0.082642, against 0.2 for Laplace noise, <nil>
+}
+
+func ExampleNewStaircaseAtom() {
+	m, err := noise.NewStaircaseAtom(noise.Parameters{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, noise.L1{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	value, _, err := m.ExpectedLoss(noise.L1{})
+	fmt.Printf("E|X| = %.6f, exactly 0 with probability %g, %v\n", value, m.Atom(), err)
+	// Output: E|X| = 0.061981, exactly 0 with probability 0.25, <nil>
+}
+
+func ExampleNewDiscreteLaplace() {
+	p := noise.Parameters{Epsilon: 1, Sensitivity: 1}
+	m, err := noise.NewDiscreteLaplace(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("P(X = 0) = %.4f, P(X = 1) = %.4f\n", m.PMF(0), m.PMF(1))
+	p.Sensitivity = 0.5
+	_, err = noise.NewDiscreteLaplace(p)
+	fmt.Println(err)
+	// Output:
+	// P(X = 0) = 0.4621, P(X = 1) = 0.1700
+	// noise: discrete-laplace does not apply: it is for integer queries and sensitivity = 0.5, want a positive integer
+}
+
+func ExampleNewGaussian() {
+	p := noise.Parameters{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 1}
+	classical, err := noise.NewGaussian(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	exact, err := noise.NewAnalyticGaussian(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("sigma %.4f, where %.4f is enough\n", classical.Sigma(), exact.Sigma())
+	// Output: sigma 10.5976, where 8.0576 is enough
+}
+
+func ExampleNewAnalyticGaussian() {
+	m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: 1, Delta: 1e-5, Sensitivity: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("sigma %.6f, delta achieved %.6g\n", m.Sigma(), noise.GaussianDelta(1, 1, m.Sigma()))
+	// Output: sigma 3.730632, delta achieved 1e-05
+}
+
+func ExampleGaussianDelta() {
+	fmt.Printf("%.3g\n", noise.GaussianDelta(1, 1, 5))
+	// Output: 1.75e-08
+}
+
+func ExampleNewTruncatedLaplace() {
+	m, err := noise.NewTruncatedLaplace(noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	value, _, err := m.ExpectedLoss(noise.L1{})
+	fmt.Printf("|X| <= %.4f, E|X| = %.4f, %v\n", m.Bound(), value, err)
+	// Output: |X| <= 4.5217, E|X| = 1.4737, <nil>
+}
+
+func ExampleTruncatedLaplaceBound() {
+	fmt.Printf("%.6f\n", noise.TruncatedLaplaceBound(noise.Parameters{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}))
+	fmt.Println(noise.TruncatedLaplaceBound(noise.Parameters{Epsilon: 0, Delta: 0.25, Sensitivity: 1}))
+	// Output:
+	// 6.757096
+	// 2
+}
+
+func ExampleTruncatedLaplaceDelta() {
+	// A bound rounded up to 8 buys a smaller δ than the 10⁻³ asked for.
+	fmt.Printf("%.3g\n", noise.TruncatedLaplaceDelta(1, 1, 8))
+	// Output: 0.000288
+}
+
+func ExampleNewUniform() {
+	m, err := noise.NewUniform(noise.Parameters{Epsilon: 0, Delta: 0.1, Sensitivity: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(m.Bound(), m.Density(4.9), m.Density(5.1))
+	// Output: 5 0.1 0
+}
+
+func ExampleStaircaseStep() {
+	gamma, ok := noise.StaircaseStep(1, noise.L1{})
+	fmt.Printf("%.6f %v\n", gamma, ok)
+	gamma, ok = noise.StaircaseStep(1, noise.L2{})
+	fmt.Printf("%.6f %v\n", gamma, ok)
+	// Output:
+	// 0.377541 true
+	// 0.416737 true
+}
+
+func ExampleStaircaseLoss() {
+	value, ok := noise.StaircaseLoss(noise.Parameters{Epsilon: 1, Sensitivity: 10}, noise.L2{})
+	fmt.Printf("%.6f %v\n", value, ok)
+	// Output: 191.810353 true
+}
+
+func ExampleDiscreteStaircase() {
+	step, value, err := noise.DiscreteStaircase(1, 3, noise.L1{})
+	fmt.Printf("step %d of 3, E|X| = %.6f, %v\n", step, value, err)
+	// Output: step 2 of 3, E|X| = 2.860832, <nil>
+}
+
+func ExampleAwanDongTails() {
+	tails, err := noise.AwanDongTails(1, 0.1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sum := 0.0
+	for k, t := range tails {
+		fmt.Printf("P(X >= %d) = %.6f\n", k+1, t)
+		sum += t
+	}
+	value, err := noise.AwanDongLoss(1, 0.1, noise.L1{})
+	fmt.Printf("E|X| = %.6f = %.6f, %v\n", 2*sum, value, err)
+	// Output:
+	// P(X >= 1) = 0.242047
+	// P(X >= 2) = 0.052256
+	// E|X| = 0.588607 = 0.588607, <nil>
+}
+
+func ExampleAwanDongLoss() {
+	variance, err := noise.AwanDongLoss(1, 1e-3, noise.L2{})
+	fmt.Printf("%.5f %v\n", variance, err)
+	// Output: 1.77390 <nil>
+}
+
+func ExampleTulapLoss() {
+	value, err := noise.TulapLoss(noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, noise.L1{})
+	fmt.Printf("%.6f %v\n", value, err)
+	// Output: 0.717583 <nil>
+}
+
+func ExampleLowerBound() {
+	p := noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
+	lower, err := noise.LowerBound(p, noise.L1{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	published, err := noise.NearOptimalLowerBound(p)
+	fmt.Printf("%.6f, near-optimal lower bound %.6f, %v\n", lower, published, err)
+	// Output: 0.588607, near-optimal lower bound 0.259611, <nil>
+}
+
+func ExampleNearOptimalRoundedUp() {
+	// At (0, 0.49) the published expression is above the loss of noise that
+	// exists.
+	p := noise.Parameters{Epsilon: 0, Delta: 0.49, Sensitivity: 1}
+	up, err := noise.NearOptimalRoundedUp(p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	uniform, err := noise.AdditiveOptimum(p, noise.L1{})
+	fmt.Printf("%.2f > %.2f, %v\n", up, uniform, err)
+	// Output: 0.98 > 0.51, <nil>
+}
+
+func ExampleAdditiveOptimum() {
+	for _, delta := range []float64{0.25, 0.75} {
+		v, err := noise.AdditiveOptimum(noise.Parameters{Epsilon: 0, Delta: delta, Sensitivity: 1}, noise.L1{})
+		fmt.Println(v, err)
+	}
+	// Output:
+	// 1 <nil>
+	// 0.25 <nil>
+}
+
+// huber is a loss from elsewhere: quadratic up to its threshold, then linear. The
+// embedded L2 stands in for the methods that a density does not ask for.
+type huber struct {
+	noise.L2
+	threshold float64
+}
+
+func (h huber) Name() string     { return "huber" }
+func (h huber) Kinks() []float64 { return []float64{-h.threshold, h.threshold} }
+
+func (h huber) At(x float64) float64 {
+	x = math.Abs(x)
+	if x <= h.threshold {
+		return x * x / 2
+	}
+	return h.threshold * (x - h.threshold/2)
+}
+
+// A loss without a closed form is integrated; the second value bounds the error.
+func ExampleMechanism_expectedLoss() {
+	m, err := noise.NewLaplace(noise.Parameters{Epsilon: 1, Sensitivity: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	value, bound, err := m.ExpectedLoss(huber{threshold: 2})
+	fmt.Printf("%.12f, exactly %.12f, bound below 1e-12: %v, %v\n", value, 1-math.Exp(-2), bound < 1e-12, err)
+	// Output: 0.864664716763, exactly 0.864664716763, bound below 1e-12: true, <nil>
+}

@@ -1,0 +1,118 @@
+package noise
+
+import (
+	"fmt"
+	"math"
+)
+
+// Mechanism is a law of additive noise X for a scalar query.
+//
+// Implementations are immutable and safe for concurrent use, provided the Loss
+// they are given is. Every law in this package is symmetric about 0.
+type Mechanism interface {
+	// Name is the mechanism as written in flags and tables, e.g. "laplace".
+	Name() string
+	// Note is one line for a reader: the law's own parameters and what it
+	// assumes.
+	Note() string
+	// Density returns the density of the continuous part at x, per query unit.
+	// Masses on single points are not in it: see Atom.
+	Density(x float64) float64
+	// Atom returns the probability of the noise being exactly 0.
+	Atom() float64
+	// ExpectedLoss returns E c(X) for the loss c, in the loss's units, and a
+	// bound on the absolute error of that value. L1 and L2 have closed forms,
+	// any other loss is integrated or summed numerically.
+	//
+	// The bound of a closed form or a sum is a rounding bound. The bound of an
+	// integral is an estimate in the usual sense (two quadrature rules compared
+	// on every piece), reliable if a loss with kinks or jumps is Kinked. Both
+	// assume that the loss grows no faster than |x|^40, for then what is cut
+	// off the tails is below 1e-60 of the value.
+	//
+	// It returns an error wrapping ErrInvalid if loss is nil or if the value
+	// is not a finite float64.
+	ExpectedLoss(loss Loss) (value, errorBound float64, err error)
+}
+
+// Kinked is implemented by a Loss that is not smooth everywhere. It lets the
+// integrals of ExpectedLoss break where they must.
+type Kinked interface {
+	// Kinks returns the points x at which c or its derivative jumps, 0 excepted,
+	// in query units and in any order.
+	Kinks() []float64
+}
+
+// NotApplicableError says why a mechanism or a formula cannot be used at the
+// given parameters. It wraps [ErrNotApplicable].
+type NotApplicableError struct {
+	// Mechanism is the name of the mechanism or formula, e.g. "laplace".
+	Mechanism string
+	// Reason is the rule that does not hold, with the offending value.
+	Reason string
+}
+
+// Error implements error.
+func (e *NotApplicableError) Error() string {
+	return fmt.Sprintf("noise: %s does not apply: %s", e.Mechanism, e.Reason)
+}
+
+// Unwrap returns [ErrNotApplicable].
+func (e *NotApplicableError) Unwrap() error { return ErrNotApplicable }
+
+// notApplicable builds a NotApplicableError.
+func notApplicable(mechanism, format string, args ...any) error {
+	return &NotApplicableError{Mechanism: mechanism, Reason: fmt.Sprintf(format, args...)}
+}
+
+const (
+	// closedFormError is the relative rounding bound of a closed form. Each is
+	// a product of at most a dozen positive factors and sums of positive
+	// terms, correct to an ulp or two, so 64 ulps (2^-47, 1.4e-14) is safe.
+	closedFormError = 0x1p-46
+
+	// tailCut is the number of e-folds after which an exponential tail is cut.
+	// For c(x) = |x|^p the part cut off is about 300^(p+1)·e^-300/Γ(p+2) of
+	// the value: below e^-180 for every p <= 40.
+	tailCut = 300.0
+)
+
+// evaluate is the body of every ExpectedLoss: first and second are E|X| and
+// E X², which answer L1 and L2; numeric answers any other loss.
+func evaluate(name string, loss Loss, first, second float64, numeric func(Loss) (value, errorBound float64)) (value, errorBound float64, err error) {
+	if err := checkLoss(loss); err != nil {
+		return 0, 0, err
+	}
+	switch loss.(type) {
+	case L1:
+		value = first
+		errorBound = closedFormError * value
+	case L2:
+		value = second
+		errorBound = closedFormError * value
+	default:
+		value, errorBound = numeric(loss)
+	}
+	if math.IsNaN(value+errorBound) || math.IsInf(value+errorBound, 0) {
+		return 0, 0, fmt.Errorf("noise: %s: expected %s loss = %g, want a finite float64: %w", name, loss.Name(), value, ErrInvalid)
+	}
+	return value, errorBound, nil
+}
+
+// finiteScale refuses a law whose scale left the range of float64, which only
+// happens when a parameter is within a few orders of magnitude of its ends.
+func finiteScale(name, what string, scale float64) error {
+	if !(scale > 0) || math.IsInf(scale, 1) {
+		return fmt.Errorf("noise: %s: %s = %g, want a finite number > 0 (query units): %w", name, what, scale, ErrInvalid)
+	}
+	return nil
+}
+
+// logarithm is ln x for x > 0, subnormal numbers included: there math.Log is
+// wrong on some architectures.
+func logarithm(x float64) float64 {
+	if x < 0x1p-1022 {
+		return math.Log(x*0x1p60) - 60*math.Ln2
+	}
+	return math.Log(x)
+}

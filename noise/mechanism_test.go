@@ -1,0 +1,466 @@
+package noise
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/integrate/quad"
+)
+
+// grid is where properties are checked; sensitivities are set by the tests.
+var (
+	gridEpsilons = []float64{0.001, 0.03, 0.3, 0.9, 1, 3, 8, 20}
+	gridDeltas   = []float64{1e-12, 1e-6, 1e-3, 0.1, 0.4, 0.5, 0.7, 0.9}
+)
+
+// forEach calls f for each baseline that applies at each point of the grid.
+func forEach(t *testing.T, sensitivity float64, loss Loss, f func(p Parameters, m Mechanism)) {
+	t.Helper()
+	for _, epsilon := range gridEpsilons {
+		for _, delta := range gridDeltas {
+			p := Parameters{epsilon, delta, sensitivity}
+			for _, b := range Baselines() {
+				m, err := b.New(p, loss)
+				switch {
+				case err == nil:
+					f(p, m)
+				case !errors.Is(err, ErrNotApplicable):
+					t.Errorf("%s %+v: %v", b.Name, p, err)
+				}
+			}
+		}
+	}
+}
+
+// kinks returns, in increasing order, the points of [0, end] at which the
+// density of m is not smooth, and end, beyond which its mass is below e^-60.
+func kinks(m Mechanism) (points []float64, end float64) {
+	switch m := m.(type) {
+	case *Laplace:
+		end = 60 * m.scale
+	case *Gaussian:
+		end = 12 * m.sigma
+	case *TruncatedLaplace:
+		end = m.bound
+	case *Uniform:
+		end = m.bound
+	case *StaircaseAtom:
+		return kinks(m.staircase)
+	case *Staircase:
+		for k := 0.0; k*m.epsilon <= 60; k++ {
+			points = append(points, k*m.sensitivity, (k+m.step)*m.sensitivity)
+		}
+		return points, points[len(points)-1]
+	}
+	return []float64{0, end}, end
+}
+
+func TestBaselineRegistry(t *testing.T) {
+	want := "laplace staircase staircase-atom discrete-laplace gaussian analytic-gaussian truncated-laplace uniform"
+	var names []string
+	for _, b := range Baselines() {
+		names = append(names, b.Name)
+		m := baseline(t, b.Name, Parameters{0.5, 0.1, 2}, L1{})
+		if m.Name() != b.Name {
+			t.Errorf("baseline %q builds %q", b.Name, m.Name())
+		}
+		if m.Note() == "" || b.Summary == "" || strings.ContainsAny(m.Note()+b.Summary, "\n") {
+			t.Errorf("%s: note %q and summary %q, want one line each", b.Name, m.Note(), b.Summary)
+		}
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("baselines %s\nwant      %s", got, want)
+	}
+}
+
+// TestNotApplicable: what does not apply says why, and is no other error.
+func TestNotApplicable(t *testing.T) {
+	must := func(_ float64, err error) error { return err }
+	build := func(name string, p Parameters) error {
+		for _, b := range Baselines() {
+			if b.Name == name {
+				m, err := b.New(p, L1{})
+				if err != nil && m != nil {
+					t.Errorf("%s: a mechanism beside the error", name)
+				}
+				return err
+			}
+		}
+		return fmt.Errorf("no baseline %q", name)
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"laplace", build("laplace", Parameters{0, 0.1, 1}), "epsilon = 0"},
+		{"staircase", build("staircase", Parameters{0, 0.1, 1}), "epsilon = 0"},
+		{"staircase, huge epsilon", build("staircase", Parameters{2000, 0.1, 1}), "epsilon = 2000"},
+		{"staircase-atom", build("staircase-atom", Parameters{0, 0.1, 1}), "staircase-atom does not apply"},
+		{"discrete-laplace", build("discrete-laplace", Parameters{0, 0.1, 1}), "epsilon = 0"},
+		{"discrete-laplace", build("discrete-laplace", Parameters{1, 0.1, 0.5}), "sensitivity = 0.5"},
+		{"discrete-laplace", build("discrete-laplace", Parameters{1, 0.1, 2.5}), "sensitivity = 2.5"},
+		{"gaussian", build("gaussian", Parameters{0, 0.1, 1}), "epsilon = 0"},
+		{"gaussian", build("gaussian", Parameters{1, 0.1, 1}), "epsilon = 1"},
+		{"gaussian", build("gaussian", Parameters{0.5, 0, 1}), "delta = 0"},
+		{"analytic-gaussian", build("analytic-gaussian", Parameters{1, 0, 1}), "delta = 0"},
+		{"truncated-laplace", build("truncated-laplace", Parameters{1, 0, 1}), "delta = 0"},
+		{"uniform", build("uniform", Parameters{1, 0, 1}), "delta = 0"},
+		{"AwanDongLoss", must(AwanDongLoss(0, 0, L1{})), "epsilon = 0 and delta = 0"},
+		{"AwanDongLoss", must(AwanDongLoss(1, 0.1, power(3))), "loss = power"},
+		{"TulapLoss", must(TulapLoss(Parameters{0, 0, 1}, L1{})), "epsilon = 0 and delta = 0"},
+		{"TulapLoss", must(TulapLoss(Parameters{1, 0.1, 1}, power(3))), "loss = power"},
+		{"LowerBound", must(LowerBound(Parameters{0, 0, 1}, L1{})), "epsilon = 0 and delta = 0"},
+		{"NearOptimalLowerBound", must(NearOptimalLowerBound(Parameters{0, 0, 1})), "epsilon = 0 and delta = 0"},
+		{"AdditiveOptimum", must(AdditiveOptimum(Parameters{1, 0.1, 1}, L1{})), "epsilon = 1"},
+		{"AdditiveOptimum", must(AdditiveOptimum(Parameters{0, 0, 1}, L1{})), "epsilon = 0 and delta = 0"},
+		{"AdditiveOptimum", must(AdditiveOptimum(Parameters{0, 0.1, 1}, power(3))), "loss = power"},
+	} {
+		var detail *NotApplicableError
+		if !errors.Is(c.err, ErrNotApplicable) || errors.Is(c.err, ErrInvalid) || !errors.As(c.err, &detail) {
+			t.Errorf("%s: error %v, want ErrNotApplicable", c.name, c.err)
+			continue
+		}
+		text := c.err.Error()
+		if !strings.HasPrefix(text, "noise: ") || !strings.Contains(text, c.want) || strings.Contains(text, "\n") {
+			t.Errorf("%s: error %q, want one sentence with %q", c.name, text, c.want)
+		}
+	}
+	for _, c := range []struct {
+		loss    Loss
+		epsilon float64
+	}{{L1{}, 0}, {power(3), 1}} {
+		if _, ok := StaircaseLoss(Parameters{c.epsilon, 0, 1}, c.loss); ok {
+			t.Errorf("StaircaseLoss(%g, %s): ok", c.epsilon, c.loss.Name())
+		}
+	}
+	if _, _, err := DiscreteStaircase(0, 1, L1{}); !errors.Is(err, ErrNotApplicable) {
+		t.Error(err)
+	}
+	if _, _, err := DiscreteStaircase(1, 1, power(3)); !errors.Is(err, ErrNotApplicable) {
+		t.Error(err)
+	}
+}
+
+// TestOutOfRange: a scale or a value beyond float64 is refused, never returned.
+func TestOutOfRange(t *testing.T) {
+	tiny, huge := 1e-300, 1e300
+	for _, b := range Baselines() {
+		for _, p := range []Parameters{{tiny, 1e-300, huge}, {tiny, 1e-300, 1}, {0.5, 5e-324, huge}, {0, 5e-324, 1}} {
+			m, err := b.New(p, L1{})
+			if errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotApplicable) {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s %+v: %v", b.Name, p, err)
+				continue
+			}
+			for _, loss := range []Loss{L1{}, L2{}, opaque{L2{}}} {
+				v, bound, err := m.ExpectedLoss(loss)
+				if err == nil && (math.IsInf(v+bound, 0) || math.IsNaN(v+bound)) {
+					t.Errorf("%s %+v %s: %g ± %g without an error", b.Name, p, loss.Name(), v, bound)
+				}
+				if err != nil && !errors.Is(err, ErrInvalid) {
+					t.Errorf("%s %+v %s: %v", b.Name, p, loss.Name(), err)
+				}
+			}
+		}
+	}
+	if _, err := AwanDongLoss(0, 1e-200, L2{}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("AwanDongLoss: %v, want ErrInvalid", err)
+	}
+	if _, err := NearOptimalLowerBound(Parameters{0, 1e-310, 1}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("NearOptimalLowerBound: %v, want ErrInvalid", err)
+	}
+	if _, err := AwanDongTails(1e-7, 1e-12); !errors.Is(err, ErrNotApplicable) {
+		t.Errorf("AwanDongTails: %v, want ErrNotApplicable for too long a list", err)
+	}
+}
+
+// TestDensityIsALaw: the density is even, nowhere negative, does not increase
+// away from 0, and has the mass that the atom leaves.
+func TestDensityIsALaw(t *testing.T) {
+	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
+		forEach(t, sensitivity, L1{}, func(p Parameters, m Mechanism) {
+			if m, ok := m.(*DiscreteLaplace); ok {
+				if m.rate < 1e-3 {
+					return
+				}
+				mass := m.PMF(0)
+				for k := int64(1); float64(k)*m.rate <= 60; k++ {
+					mass += m.PMF(k) + m.PMF(-k)
+				}
+				near(t, "mass of discrete-laplace", mass, 1, 1e-12)
+				return
+			}
+			points, end := kinks(m)
+			if len(points) > 500 && (len(points) > 5000 || sensitivity != 1 || p.Delta != 0.1) {
+				return // TestStaircaseTail has the mass of these
+			}
+			mass, _ := integrate(func(x float64) float64 { return m.Density(x) + m.Density(-x) }, append(points, end*(1+1e-9)))
+			near(t, fmt.Sprintf("%s %+v: mass", m.Name(), p), mass+m.Atom(), 1, 1e-8)
+			last := math.Inf(1)
+			for i := range 200 {
+				x := end * float64(i) / 199
+				f := m.Density(x)
+				if f != m.Density(-x) || !(f >= 0 && f <= last) {
+					t.Errorf("%s %+v: density %g at %g, %g at its mirror, %g before", m.Name(), p, f, x, m.Density(-x), last)
+					return
+				}
+				last = f
+			}
+			if f := m.Density(math.Inf(1)); f != 0 {
+				t.Errorf("%s: density %g at infinity", m.Name(), f)
+			}
+		})
+	}
+}
+
+// TestClosedFormsAgainstNumericalPath: the closed forms for l1 and l2 and the
+// numerical path that other losses take agree within the bound it states.
+func TestClosedFormsAgainstNumericalPath(t *testing.T) {
+	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
+		for _, loss := range []Loss{L1{}, L2{}} {
+			forEach(t, sensitivity, loss, func(p Parameters, m Mechanism) {
+				closed, closedBound, err := m.ExpectedLoss(loss)
+				if err != nil {
+					t.Fatal(err)
+				}
+				numeric, bound, err := m.ExpectedLoss(opaque{loss})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !(math.Abs(closed-numeric) <= bound+closedBound) {
+					t.Errorf("%s %+v %s: closed form %.17g, numerically %.17g ± %.3g", m.Name(), p, loss.Name(), closed, numeric, bound)
+				}
+				// The bound itself must be of use. Discrete Laplace at a tiny
+				// rate has one of the order of the rate.
+				if limit := 1e-12 + 2*m0Rate(m); bound > limit*closed {
+					t.Errorf("%s %+v %s: error bound %.3g of %.3g", m.Name(), p, loss.Name(), bound, closed)
+				}
+			})
+		}
+	}
+}
+
+// m0Rate is the rate of discrete Laplace noise where its sum is replaced by an
+// integral, else 0.
+func m0Rate(m Mechanism) float64 {
+	if m, ok := m.(*DiscreteLaplace); ok && m.rate < smallSumEpsilon {
+		return m.rate
+	}
+	return 0
+}
+
+// TestClosedFormsAgainstDensity: an independent Gauss-Legendre rule over the
+// exported density gives the closed forms.
+func TestClosedFormsAgainstDensity(t *testing.T) {
+	for _, loss := range []Loss{L1{}, L2{}} {
+		forEach(t, 1.5, loss, func(p Parameters, m Mechanism) {
+			if _, ok := m.(*DiscreteLaplace); ok {
+				return
+			}
+			points, end := kinks(m)
+			if len(points) > 2000 {
+				return
+			}
+			if len(points) == 2 {
+				for i := 1; i < 64; i++ {
+					points = append(points, end*float64(i)/64)
+				}
+				sort.Float64s(points)
+			}
+			sum := 0.0
+			for i := 1; i < len(points); i++ {
+				sum += quad.Fixed(func(x float64) float64 {
+					return 2 * m.Density(x) * loss.At(x)
+				}, points[i-1], points[i], 12, quad.Legendre{}, 0)
+			}
+			near(t, fmt.Sprintf("%s %+v %s", m.Name(), p, loss.Name()), sum, lossOf(t, m.Name(), p, loss), 1e-11)
+		})
+	}
+}
+
+// TestOtherLosses checks the numerical path against laws' own closed forms, with
+// kinks, jumps and asymmetry that it knows nothing of.
+func TestOtherLosses(t *testing.T) {
+	p := Parameters{0.7, 0.05, 1.3}
+	check := func(m Mechanism, loss Loss, want float64) {
+		t.Helper()
+		got, bound, err := m.ExpectedLoss(loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(math.Abs(got-want) <= bound+1e-13*want) || bound > 1e-10*want {
+			t.Errorf("%s %s: %.17g ± %.3g, want %.17g", m.Name(), loss.Name(), got, bound, want)
+		}
+	}
+	laplace := baseline(t, "laplace", p, L1{})
+	s := p.Sensitivity / p.Epsilon
+	for _, e := range []float64{0.1, 0.5, 1.5, 3, 8.25} {
+		check(laplace, power(e), math.Gamma(e+1)*math.Pow(s, e))
+	}
+	for _, limit := range []float64{0.01, 0.77, 3.3, 40} {
+		check(laplace, miss(limit), math.Exp(-limit/s))
+		check(laplace, hinge(limit), s*math.Exp(-limit/s))
+		// Undeclared kinks and jumps are found by halving.
+		check(laplace, opaque{miss(limit)}, math.Exp(-limit/s))
+		check(laplace, opaque{hinge(limit)}, s*math.Exp(-limit/s))
+	}
+	for _, limit := range []float64{1e-9, 2 * s * 1.0001, 64 * s * 0.9999} {
+		// Declared, they may lie where no rule looks.
+		check(laplace, miss(limit), math.Exp(-limit/s))
+		check(laplace, hinge(limit), s*math.Exp(-limit/s))
+	}
+
+	gaussian := baseline(t, "analytic-gaussian", p, L1{}).(*Gaussian)
+	for _, e := range []float64{0.1, 0.5, 1.5, 3, 8.25} {
+		check(gaussian, power(e), math.Pow(2, e/2)*math.Gamma((e+1)/2)/math.Sqrt(math.Pi)*math.Pow(gaussian.sigma, e))
+	}
+	for _, limit := range []float64{0.01, 0.77, 3.3} {
+		check(gaussian, miss(limit), math.Erfc(limit/gaussian.sigma/math.Sqrt2))
+	}
+
+	truncated := baseline(t, "truncated-laplace", p, L1{}).(*TruncatedLaplace)
+	for _, limit := range []float64{0.01, 0.77, 3.3} {
+		tail := math.Exp(-limit/s) - math.Exp(-truncated.bound/s)
+		check(truncated, miss(limit), tail/-math.Expm1(-truncated.decay))
+	}
+	uniform := baseline(t, "uniform", p, L1{}).(*Uniform)
+	for _, limit := range []float64{0.01, 0.77, 3.3} {
+		check(uniform, miss(limit), 1-limit/uniform.bound)
+	}
+	discrete := baseline(t, "discrete-laplace", Parameters{0.7, 0, 2}, L1{}).(*DiscreteLaplace)
+	for _, limit := range []float64{0.5, 1.5, 6.5} {
+		q := math.Exp(-discrete.rate)
+		check(discrete, miss(limit), 2*math.Pow(q, math.Ceil(limit))/(1+q))
+	}
+
+	// For any law that is symmetric, a pinball loss is half the absolute error.
+	for _, b := range Baselines() {
+		for _, p := range []Parameters{{0.7, 0.05, 1}, {1e-5, 0.05, 1}, {0.7, 0.9, 1}} {
+			m := baseline(t, b.Name, p, L1{})
+			want, _, err := m.ExpectedLoss(L1{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, weight := range []float64{0.1, 0.9} {
+				got, bound, err := m.ExpectedLoss(pinball(weight))
+				if err != nil || !(math.Abs(got-want/2) <= bound+1e-13*want) {
+					t.Errorf("%s pinball: %.17g ± %.3g, %v; want %.17g", b.Name, got, bound, err, want/2)
+				}
+			}
+		}
+	}
+}
+
+// TestStaircaseTail: the probability of a large error under staircase noise is a
+// sum of its steps, on both sides of the switch from sum to integral.
+func TestStaircaseTail(t *testing.T) {
+	for _, epsilon := range []float64{3, 0.2, 1e-3, 0.9e-4, 1e-6} {
+		m := baseline(t, "staircase", Parameters{epsilon, 0, 2}, L1{}).(*Staircase)
+		for _, k := range []float64{0, 1, 5} {
+			// P(|X| > kΔ) = b^k, so whole multiples of Δ are exact.
+			got, bound, err := m.ExpectedLoss(miss(k * 2))
+			if want := math.Exp(-epsilon * k); err != nil || !(math.Abs(got-want) <= bound+1e-13) || bound > 1e-8 {
+				t.Errorf("epsilon %g: P(|X| > %g sensitivities) = %.17g ± %.3g, %v; want %.17g", epsilon, k, got, bound, err, want)
+			}
+		}
+		for _, e := range []float64{1, 2} {
+			want := lossOf(t, "staircase", Parameters{epsilon, 0, 2}, L1{})
+			if e == 2 {
+				want, _, _ = m.ExpectedLoss(L2{})
+			}
+			got, bound, err := m.ExpectedLoss(power(e))
+			if err != nil || !(math.Abs(got-want) <= bound+1e-13*want) || bound > 1e-8*want {
+				t.Errorf("epsilon %g: E|X|^%g = %.17g ± %.3g, %v; want %.17g", epsilon, e, got, bound, err, want)
+			}
+		}
+	}
+}
+
+// TestStaircaseSearch: without a closed form the step found is as good as the
+// closed form's, and a step-like loss gets a step of its own.
+func TestStaircaseSearch(t *testing.T) {
+	for _, epsilon := range []float64{1e-4, 0.01, 0.5, 2, 8, 30} {
+		for _, loss := range []Loss{L1{}, L2{}} {
+			p := Parameters{epsilon, 0, 3}
+			want, _ := StaircaseLoss(p, loss)
+			m := baseline(t, "staircase", p, opaque{loss})
+			got, _, err := m.ExpectedLoss(loss)
+			if err != nil || !(got <= want*(1+1e-8)) || got < want*(1-1e-14) {
+				t.Errorf("epsilon %g %s: searched %.17g, optimal %.17g (%v)", epsilon, loss.Name(), got, want, err)
+			}
+		}
+	}
+	// The best step for |x| > 0.7Δ puts the drop of the density at 0.7.
+	m := baseline(t, "staircase", Parameters{2, 0, 1}, miss(0.7)).(*Staircase)
+	if math.Abs(m.Step()-0.7) > 1e-4 {
+		t.Errorf("step %g for errors beyond 0.7, want 0.7", m.Step())
+	}
+	if _, ok := StaircaseStep(1, power(3)); ok {
+		t.Error("StaircaseStep: a closed form for an unknown loss")
+	}
+	for _, loss := range []Loss{L1{}, L2{}} {
+		if step, ok := StaircaseStep(0, loss); !ok || math.Abs(step-0.5) > 1e-16 {
+			t.Errorf("StaircaseStep(0, %s) = %g, %v; want the limit 1/2", loss.Name(), step, ok)
+		}
+	}
+}
+
+// TestAgainstBrackets: certified brackets of the optimum over all noise, from an
+// independent linear program: no baseline is below, no lower bound above.
+func TestAgainstBrackets(t *testing.T) {
+	for _, c := range []struct {
+		epsilon, delta float64
+		loss           Loss
+		lower, upper   float64
+	}{
+		{0.3, 1e-5, L1{}, 3.3186503, 3.3190292},
+		{0.3, 1e-5, L2{}, 22.063318, 22.0666661},
+		{1, 1e-6, L1{}, 0.959472, 0.9595527},
+		{1, 1e-6, L2{}, 1.9176651, 1.9178739},
+		{3, 0.3, L1{}, 0.1625789, 0.1630606},
+		{3, 0.3, L2{}, 0.0858747, 0.0860831},
+		{0.5, 0.01, L1{}, 1.7620106, 1.7626644},
+		{0.5, 0.01, L2{}, 5.5379048, 5.5412402},
+		{1, 0.1, L1{}, 0.69069, 0.69086},
+		{1, 0.2, L1{}, 0.55848, 0.5588},
+		{2, 0.02, L1{}, 0.40762, 0.40819},
+		{0.2, 0.05, L1{}, 2.35417, 2.35423},
+		{1, 0.005, L1{}, 0.92918, 0.92926},
+		{0.5, 0.75, L1{}, 0.20744, 0.20771},
+		{5, 0.25, L1{}, 0.06183, 0.06252},
+	} {
+		p := Parameters{c.epsilon, c.delta, 1}
+		for _, b := range Baselines() {
+			if b.Name == "discrete-laplace" {
+				continue // for integer queries only: another problem
+			}
+			m, err := b.New(p, c.loss)
+			if errors.Is(err, ErrNotApplicable) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v, _, err := m.ExpectedLoss(c.loss); err != nil || v < c.lower {
+				t.Errorf("%s %+v %s: %g, %v; below the lower bound %g", b.Name, p, c.loss.Name(), v, err, c.lower)
+			}
+		}
+		must := must(t)
+		if v := must(TulapLoss(p, c.loss)); v < c.lower {
+			t.Errorf("Tulap %+v %s: %g, below the lower bound %g", p, c.loss.Name(), v, c.lower)
+		}
+		if v := must(LowerBound(p, c.loss)); v > c.upper {
+			t.Errorf("LowerBound %+v %s: %g, above the upper bound %g", p, c.loss.Name(), v, c.upper)
+		}
+		if v := must(NearOptimalLowerBound(p)); c.loss == (L1{}) && v > c.upper {
+			t.Errorf("NearOptimalLowerBound %+v: %g, above the upper bound %g", p, v, c.upper)
+		}
+	}
+}

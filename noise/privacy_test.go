@@ -1,0 +1,177 @@
+package noise
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// hockeyStick recomputes sup over A of P(X in A) - e^ε P(X+shift in A) from the
+// exported density and atom alone: the integral of the positive part of
+// f(x) - e^ε f(x-shift), in pieces between the kinks of both, plus the atom. It
+// also returns the integral's error.
+func hockeyStick(m Mechanism, epsilon, shift float64) (value, errorBound float64) {
+	points, end := kinks(m)
+	var panels []float64
+	for _, x := range points {
+		panels = append(panels, x, -x, x+shift, -x+shift)
+	}
+	panels = append(panels, end+shift, -end-shift)
+	if g, ok := m.(*Gaussian); ok {
+		// Where the density ratio is e^ε.
+		panels = append(panels, shift/2-epsilon*g.sigma*g.sigma/shift)
+	}
+	slices.Sort(panels)
+	panels = slices.Compact(panels)
+	alpha := math.Exp(epsilon)
+	value, errorBound = integrate(func(x float64) float64 {
+		return math.Max(0, m.Density(x)-alpha*m.Density(x-shift))
+	}, panels)
+	return value + m.Atom(), errorBound
+}
+
+// TestPrivacy: each mechanism's hockey-stick divergence at its own ε is at most
+// its own δ, at shifts of the sensitivity and below, and those that should waste
+// nothing reach δ at a shift of the sensitivity.
+func TestPrivacy(t *testing.T) {
+	tight := map[string]func(p Parameters) bool{
+		"staircase-atom":    func(Parameters) bool { return true },
+		"analytic-gaussian": func(Parameters) bool { return true },
+		"truncated-laplace": func(p Parameters) bool { return p.Delta <= 0.5 },
+	}
+	for _, sensitivity := range []float64{1, 1e-6, 1e9} {
+		for _, epsilon := range []float64{0.01, 0.3, 0.9, 1, 3, 8} {
+			for _, delta := range []float64{1e-9, 1e-3, 0.1, 0.5, 0.7, 0.9} {
+				p := Parameters{epsilon, delta, sensitivity}
+				for _, b := range Baselines() {
+					m, err := b.New(p, L1{})
+					if err != nil || b.Name == "discrete-laplace" {
+						continue
+					}
+					if points, _ := kinks(m); len(points) > 500 && (sensitivity != 1 || delta != 0.1) {
+						continue // a staircase of thousands of steps: once will do
+					}
+					allowed := delta
+					if b.Name == "laplace" || b.Name == "staircase" {
+						allowed = 0 // pure mechanisms
+					}
+					for _, part := range []float64{1, 0.73, 0.5, 0.1, 0.001} {
+						got, bound := hockeyStick(m, epsilon, part*sensitivity)
+						if !(got <= allowed*(1+1e-9)+bound+1e-14) {
+							t.Errorf("%s %+v: hockey-stick %.17g at shift %g, δ %g", b.Name, p, got, part, allowed)
+						}
+						// With δ = 1e-9 the float64 densities leave too few
+						// digits for this.
+						if f := tight[b.Name]; f != nil && f(p) && part == 1 && delta >= 1e-3 {
+							near(t, fmt.Sprintf("%s %+v: hockey-stick", b.Name, p), got, delta, 1e-8)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPrivacyAtZeroEpsilon: the mechanisms that allow ε = 0 have a total
+// variation of at most δ.
+func TestPrivacyAtZeroEpsilon(t *testing.T) {
+	for _, delta := range []float64{1e-3, 0.1, 0.5, 0.9} {
+		p := Parameters{0, delta, 2}
+		for _, name := range []string{"analytic-gaussian", "truncated-laplace", "uniform"} {
+			m := baseline(t, name, p, L1{})
+			for _, shift := range []float64{2, 1.1, 0.01} {
+				got, bound := hockeyStick(m, 0, shift)
+				if !(got <= delta+bound+1e-13) {
+					t.Errorf("%s %+v: total variation %.17g at shift %g", name, p, got, shift)
+				}
+			}
+			got, _ := hockeyStick(m, 0, 2)
+			near(t, name+": total variation", got, delta, 1e-10)
+		}
+	}
+}
+
+// TestConservativeTruncatedLaplace: above δ = 1/2 less than δ is achieved, and
+// the note says so.
+func TestConservativeTruncatedLaplace(t *testing.T) {
+	p := Parameters{1, 0.8, 1}
+	m := baseline(t, "truncated-laplace", p, L1{})
+	if got, _ := hockeyStick(m, 1, 1); !(got < 0.79) {
+		t.Errorf("hockey-stick %g, want clearly below 0.8", got)
+	}
+	if TruncatedLaplaceDelta(1, 1, TruncatedLaplaceBound(p)) < 0.8-1e-15 {
+		t.Error("TruncatedLaplaceDelta is not the inverse of TruncatedLaplaceBound")
+	}
+}
+
+// TestDiscreteLaplacePrivacy: masses a sensitivity or less apart differ by at
+// most e^ε.
+func TestDiscreteLaplacePrivacy(t *testing.T) {
+	for _, sensitivity := range []int64{1, 3} {
+		p := Parameters{0.7, 0, float64(sensitivity)}
+		m := baseline(t, "discrete-laplace", p, L1{}).(*DiscreteLaplace)
+		for shift := int64(1); shift <= sensitivity; shift++ {
+			for k := int64(-40); k <= 40; k++ {
+				if r := m.PMF(k) / m.PMF(k-shift); r > math.Exp(0.7)*(1+1e-14) {
+					t.Errorf("sensitivity %d: masses at %d and %d differ by %g", sensitivity, k, k-shift, r)
+				}
+			}
+		}
+	}
+}
+
+// TestGaussianDelta holds the exact calibration against Balle & Wang's formula
+// in its textbook form, where that form keeps its digits.
+func TestGaussianDelta(t *testing.T) {
+	phi := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
+	for _, epsilon := range []float64{0, 0.1, 1, 4} {
+		for _, sigma := range []float64{0.1, 0.4, 1, 2.5} {
+			want := phi(0.5/sigma-epsilon*sigma) - math.Exp(epsilon)*phi(-0.5/sigma-epsilon*sigma)
+			if got := GaussianDelta(epsilon, 3, 3*sigma); !(math.Abs(got-want) <= 1e-14) {
+				t.Errorf("GaussianDelta(%g, 3, %g) = %.17g, want %.17g", epsilon, 3*sigma, got, want)
+			}
+		}
+	}
+}
+
+// TestAnalyticGaussianRoundsUp: over ε from 0 to 100 and δ from 1e-300 to 0.9,
+// the σ returned meets δ and a σ smaller by 10^-12 does not.
+func TestAnalyticGaussianRoundsUp(t *testing.T) {
+	for _, epsilon := range []float64{0, 1e-300, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 1, 2, 5, 10, 20, 100} {
+		for _, delta := range []float64{1e-300, 1e-100, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9} {
+			m, err := NewAnalyticGaussian(Parameters{epsilon, delta, 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			logDelta, bound := gaussianLogDelta(epsilon, 1/m.sigma)
+			if !(logDelta+bound <= math.Log(delta)) {
+				t.Errorf("(%g, %g): sigma %.17g gives delta %g", epsilon, delta, m.sigma, math.Exp(logDelta))
+			}
+			logDelta, bound = gaussianLogDelta(epsilon, 1/(m.sigma*(1-1e-12)))
+			if !(logDelta+bound > math.Log(delta)) {
+				t.Errorf("(%g, %g): sigma %.17g can be smaller by 1e-12", epsilon, delta, m.sigma)
+			}
+		}
+	}
+}
+
+// TestGaussianExtremes: far outside the useful range the calibration still ends,
+// and on the safe side.
+func TestGaussianExtremes(t *testing.T) {
+	for _, epsilon := range []float64{5e-324, 1e-150, 700, 1e6, 1e15, 1e30, 1e154, 1e300, math.MaxFloat64} {
+		for _, delta := range []float64{5e-324, 1e-310, 1e-12, 0.5, 1 - 0x1p-53} {
+			m, err := NewAnalyticGaussian(Parameters{epsilon, delta, 1})
+			if err != nil {
+				if epsilon < 1 && delta < 1e-300 {
+					continue // σ is beyond float64
+				}
+				t.Errorf("(%g, %g): %v", epsilon, delta, err)
+				continue
+			}
+			if got := GaussianDelta(epsilon, 1, m.sigma); !(got <= delta) {
+				t.Errorf("(%g, %g): sigma %g gives delta %g", epsilon, delta, m.sigma, got)
+			}
+		}
+	}
+}
