@@ -1,0 +1,362 @@
+package lp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Options tune a Design. Only NewSolver is required.
+type Options struct {
+	// Gap is the relative certified gap to reach,
+	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
+	Gap float64
+	// MaxCells bounds the number of cells of the table and of the programs
+	// behind both bounds; 0 means DefaultMaxCells.
+	MaxCells int
+	// TimeLimit bounds the whole design; 0 means none. The result so far
+	// is returned when it is reached, beside ErrLimit.
+	TimeLimit time.Duration
+	// NewSolver makes the LP solver, e.g. highs.New.
+	NewSolver NewSolverFunc
+	// Progress, if set, is called after every round, from the calling
+	// goroutine.
+	Progress func(Progress)
+}
+
+// Defaults of Options.
+const (
+	DefaultGap      = 1e-3
+	DefaultMaxCells = 1 << 17
+)
+
+// Progress tells how far a Design has come.
+type Progress struct {
+	CellsPerSensitivity int     // of the round that ended
+	ExpectedLoss        float64 // of the best table so far
+	LowerBound          float64 // the best so far
+	Gap                 float64 // relative; +Inf: not known yet
+	Elapsed             time.Duration
+}
+
+// Result is a designed and certified table.
+type Result struct {
+	Table *tables.Table
+	// Certificate was recomputed from the table in exact arithmetic.
+	Certificate tables.Certificate
+	// Gap is the relative certified gap reached; +Inf if the lower bound
+	// is 0.
+	Gap float64
+	// Rounds counts the linear programs solved.
+	Rounds int
+	// Elapsed is the wall time taken.
+	Elapsed time.Duration
+	// Optimal says that the requested gap was reached.
+	Optimal bool
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Gap != 0 && !(o.Gap >= 1e-6 && o.Gap <= 1) {
+		errs = append(errs, fmt.Errorf("lp: gap = %g, want a number from 1e-06 to 1: %w", o.Gap, ErrInvalid))
+	}
+	if o.MaxCells != 0 && (o.MaxCells < 3 || o.MaxCells > tables.MaxCells) {
+		errs = append(errs, fmt.Errorf("lp: max-cells = %d, want an integer from 3 to %d: %w", o.MaxCells, tables.MaxCells, ErrInvalid))
+	}
+	if o.TimeLimit < 0 {
+		errs = append(errs, fmt.Errorf("lp: time-limit = %s, want a duration of at least 0: %w", o.TimeLimit, ErrInvalid))
+	}
+	if o.NewSolver == nil {
+		errs = append(errs, fmt.Errorf("lp: solver = none, want one: %w", ErrInvalid))
+	}
+	return errors.Join(errs...)
+}
+
+// Design finds noise whose expected loss is within the requested gap of the
+// best possible. If a limit stops it first, or the context ends, the best
+// proven result is returned beside an error that wraps ErrLimit; other errors
+// come without a result.
+//
+// Guarantee: the table's privacy, loss and bound are those of its exact
+// certificate, whatever the solver did.
+func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
+	if err := errors.Join(p.validate(), o.validate()); err != nil {
+		return nil, err
+	}
+	if o.Gap == 0 {
+		o.Gap = DefaultGap
+	}
+	if o.MaxCells == 0 {
+		o.MaxCells = DefaultMaxCells
+	}
+	start := time.Now()
+	if o.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
+		defer cancel()
+	}
+	d := &designer{problem: p, options: o, start: start, unit: p.Loss.At(p.Sensitivity) + p.Loss.At(-p.Sensitivity)}
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	err := d.refine(ctx)
+	return d.result(err)
+}
+
+// designer is the state of one Design.
+type designer struct {
+	problem Problem
+	options Options
+	start   time.Time
+	unit    float64 // costs are divided by this, to be about 1
+
+	upper, lower side
+	table        *tables.Table
+	loss         float64 // of table
+	dual         *tables.Dual
+	bound        float64 // proved by dual
+	rounds       int
+}
+
+// side is the progress of one of the two bounds.
+type side struct {
+	grid   grid
+	reach  float64 // half-width in sensitivities
+	hint   *hint
+	done   bool    // solved at least once
+	missed float64 // estimate of what finer grids can still gain
+}
+
+// begin finds the table to start from.
+func (d *designer) begin() error {
+	p, o := d.problem, d.options
+	t, c, err := geometricTable(p, 1, o.MaxCells)
+	if err != nil {
+		return err
+	}
+	d.table = t
+	d.loss, _ = c.ExpectedLoss.Float64()
+	d.upper.reach = upperReach(p)
+	d.lower.reach = lowerReach(p, o.Gap)
+	k := max(1, firstCells(p, o.Gap)/firstShare)
+	d.upper.grid.k = aligned(upper, p, k)
+	d.lower.grid.k = aligned(lower, p, k)
+	return nil
+}
+
+// Tuning of the refinement; any values give correct results.
+const (
+	firstShare = 3    // start with a third of the cells expected to be needed
+	minGrowth  = 1.25 // of K in a round
+	maxGrowth  = 3.0
+	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
+)
+
+func (d *designer) gap() float64 {
+	if d.bound <= 0 {
+		return math.Inf(1)
+	}
+	return (d.loss - d.bound) / d.bound
+}
+
+// refine alternates between finer programs of the two bounds until they meet.
+func (d *designer) refine(ctx context.Context) error {
+	doUpper, doLower := true, true
+	for {
+		if doUpper {
+			if err := d.advance(ctx, upper, &d.upper); err != nil {
+				return err
+			}
+		}
+		if doLower && d.gap() > d.options.Gap {
+			if err := d.advance(ctx, lower, &d.lower); err != nil {
+				return err
+			}
+		}
+		gap := d.gap()
+		if d.options.Progress != nil {
+			d.options.Progress(Progress{
+				CellsPerSensitivity: max(d.upper.grid.k, d.lower.grid.k),
+				ExpectedLoss:        d.loss, LowerBound: d.bound, Gap: gap, Elapsed: time.Since(d.start),
+			})
+		}
+		if gap <= d.options.Gap {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ErrLimit
+		}
+		// Refine the sides that can still gain a good part of the gap.
+		left := d.loss - d.bound
+		doUpper = d.upper.missed > idleShare*left
+		doLower = d.lower.missed > idleShare*left
+		if !doUpper && !doLower {
+			// Both look converged and yet do not meet: the support is to
+			// blame, or the estimates are.
+			doUpper, doLower = true, true
+			d.lower.reach *= 1.4
+			d.upper.reach *= 1.2
+		}
+		growth := min(max(math.Sqrt(1.2*gap/d.options.Gap), minGrowth), maxGrowth)
+		if doUpper {
+			d.upper.grid.k = aligned(upper, d.problem, int(math.Ceil(float64(d.upper.grid.k)*growth)))
+		}
+		if doLower {
+			d.lower.grid.k = aligned(lower, d.problem, int(math.Ceil(float64(d.lower.grid.k)*growth)))
+		}
+	}
+}
+
+// advance solves one program of a side and keeps its result if it is better.
+func (d *designer) advance(ctx context.Context, b bound, s *side) error {
+	g := s.grid
+	g.half = int(math.Ceil(s.reach * float64(g.k)))
+	cells := 2*g.half + 1
+	if b == lower {
+		cells += 2 * g.k
+	}
+	if cells > d.options.MaxCells {
+		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", cells, d.options.MaxCells, ErrLimit)
+	}
+	previous := s.grid
+	if s.hint != nil {
+		previous = s.hint.grid
+	}
+	before := d.loss
+	if b == lower {
+		before = d.bound
+	}
+	var err error
+	if b == upper {
+		err = d.solveUpper(ctx, g)
+	} else {
+		err = d.solveLower(ctx, g)
+	}
+	if err != nil {
+		return err
+	}
+	after := d.loss
+	if b == lower {
+		after = d.bound
+	}
+	s.missed = math.Inf(1)
+	if s.done && g.k > previous.k {
+		// A second-order error e/K² has lost e/K² − e/K'² between two grids.
+		ratio := float64(g.k) / float64(previous.k)
+		s.missed = math.Abs(after-before) / (ratio*ratio - 1)
+	}
+	s.done = true
+	return nil
+}
+
+// solveUpper designs a table on the grid and keeps it if it is the best.
+func (d *designer) solveUpper(ctx context.Context, g grid) error {
+	for i, margin := range margins {
+		epsilon, delta := tightened(d.problem, g, margin)
+		prog, err := newProgram(centred(upper, g, d.problem, epsilon, delta, d.unit), d.options.NewSolver)
+		if err != nil {
+			return err
+		}
+		status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin)
+		d.rounds += prog.rounds
+		if status == StatusOptimal && err == nil {
+			d.upper.hint = prog.hint(g)
+			var t *tables.Table
+			var c tables.Certificate
+			t, c, err = makeTable(d.problem, g, prog.masses(), prog.atomMass)
+			if err == nil {
+				if loss, _ := c.ExpectedLoss.Float64(); loss < d.loss {
+					d.table, d.loss = t, loss
+				}
+			}
+		}
+		err = errors.Join(err, prog.close())
+		switch {
+		case status == StatusLimit:
+			return ErrLimit
+		case err == nil && status == StatusOptimal:
+			return nil
+		case errors.Is(err, tables.ErrNotPrivate) && i+1 < len(margins):
+			continue
+		case errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, errSolver):
+			return nil // this grid gave nothing; the next may
+		case err != nil:
+			return err
+		case status != StatusOptimal:
+			return nil
+		}
+	}
+	return nil
+}
+
+// solveLower proves a bound on the grid and keeps it if it is the best.
+func (d *designer) solveLower(ctx context.Context, g grid) error {
+	p := d.problem
+	prog, err := newProgram(centred(lower, g, p, p.Epsilon, p.Delta, d.unit), d.options.NewSolver)
+	if err != nil {
+		return err
+	}
+	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance)
+	d.rounds += prog.rounds
+	if prog.rounds > 0 {
+		// The duals of the last relaxation prove a bound even if a limit
+		// stopped the generation.
+		dual := prog.dual(g, d.unit)
+		privacy := tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+		if v, _ := dual.LowerBound(privacy, p.Loss).Float64(); v > d.bound {
+			d.dual, d.bound = dual, v
+		}
+		d.lower.hint = prog.hint(g)
+	}
+	err = errors.Join(err, prog.close())
+	if status == StatusLimit {
+		return ErrLimit
+	}
+	if errors.Is(err, errSolver) {
+		return nil
+	}
+	return err
+}
+
+// lowerTolerance ends the constraint generation of the lower program: a
+// relative violation this small hardly weakens the bound.
+const lowerTolerance = 1e-5
+
+// result puts the best table and the best bound together and certifies both.
+func (d *designer) result(stopped error) (*Result, error) {
+	if stopped != nil && !errors.Is(stopped, ErrLimit) {
+		return nil, stopped
+	}
+	g := d.table.Grid()
+	weights := make([]uint64, d.table.Cells())
+	for i := range weights {
+		weights[i] = d.table.Weight(i)
+	}
+	t, err := tables.New(tables.Spec{
+		Privacy: d.table.Privacy(), Loss: d.table.Loss(), Grid: g,
+		Weights: weights, Atom: d.table.Atom(), Dual: d.dual,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lp: %w", err)
+	}
+	c, err := t.Verify()
+	if err != nil {
+		return nil, fmt.Errorf("lp: %w", err)
+	}
+	r := &Result{Table: t, Certificate: c, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
+	if gap, ok := c.Gap(); ok {
+		r.Gap = gap
+	}
+	r.Optimal = r.Gap <= d.options.Gap
+	if r.Optimal {
+		return r, nil
+	}
+	if stopped == nil {
+		stopped = ErrLimit
+	}
+	return r, stopped
+}

@@ -1,0 +1,80 @@
+package lp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// Sentinel errors, checked with errors.Is.
+var (
+	// ErrInvalid marks a problem or option outside its stated range.
+	ErrInvalid = errors.New("invalid problem")
+	// ErrLimit marks a result that a limit stopped short of the requested
+	// gap; what is returned beside it is proven and usable.
+	ErrLimit = errors.New("stopped at a limit")
+	// ErrSolver marks a problem none of the solver's algorithms could solve.
+	ErrSolver = errSolver
+)
+
+// Limits of a Problem.
+const (
+	maxEpsilon     = 20
+	minDelta       = 1e-12
+	maxDelta       = 0.9
+	minSensitivity = 1e-6
+	maxSensitivity = 1e9
+)
+
+// Problem asks for the additive noise on the real line with the smallest
+// expected loss that makes a query (Epsilon, Delta)-differentially private.
+type Problem struct {
+	// Epsilon is 0, or from 0.001 to 20.
+	Epsilon float64
+	// Delta is from 1e-12 to 0.9. Pure differential privacy (0) needs
+	// unbounded noise and is not designed yet.
+	Delta float64
+	// Sensitivity is how far neighbouring values of the query may differ,
+	// in its units: from 1e-6 to 1e9.
+	Sensitivity float64
+	// Loss is what is minimised.
+	Loss noise.Loss
+}
+
+// minEpsilon is the least epsilon above 0: below it the noise has more cells
+// than a table may have.
+const minEpsilon = 1e-3
+
+// validate reports all bad fields together.
+func (p Problem) validate() error {
+	var errs []error
+	bad := func(field string, value float64, rule string) {
+		errs = append(errs, fmt.Errorf("lp: %s = %g, want %s: %w", field, value, rule, ErrInvalid))
+	}
+	if p.Epsilon != 0 && !(p.Epsilon >= minEpsilon && p.Epsilon <= maxEpsilon) {
+		bad("epsilon", p.Epsilon, fmt.Sprintf("0, or a number from %g to %d", minEpsilon, maxEpsilon))
+	}
+	if p.Delta == 0 {
+		errs = append(errs, fmt.Errorf("lp: delta = 0 (pure differential privacy) is not supported yet, want a number from %g to %g: %w", minDelta, maxDelta, ErrInvalid))
+	} else if !(p.Delta >= minDelta && p.Delta <= maxDelta) {
+		bad("delta", p.Delta, fmt.Sprintf("a number from %g to %g", minDelta, maxDelta))
+	}
+	if !(p.Sensitivity >= minSensitivity && p.Sensitivity <= maxSensitivity) {
+		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", minSensitivity, maxSensitivity))
+	}
+	if p.Loss == nil {
+		errs = append(errs, fmt.Errorf("lp: loss = none, want a loss: %w", ErrInvalid))
+	}
+	return errors.Join(errs...)
+}
+
+// supportBound returns the half-width, in sensitivities, of truncated Laplace
+// noise: noise with this support exists.
+func (p Problem) supportBound() float64 {
+	if p.Epsilon == 0 {
+		return 1 / (2 * p.Delta)
+	}
+	return math.Log1p(math.Expm1(p.Epsilon)/(2*p.Delta)) / p.Epsilon
+}

@@ -1,0 +1,391 @@
+package lp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+)
+
+// layout describes a discretised design problem: cells in a row, the linear
+// program's variables they share, and the shifts that are constrained.
+//
+// With masses p over the cells it stands for
+//
+//	minimise   Σ_j cost_j p_j  (+ 0·a)
+//	subject to Σ_j p_j + a = 1,  p ≥ 0, a ≥ 0
+//	           a + Σ_{j in events} (p_j − e^ε p_{j−k})₊ ≤ δ   for every shift k
+//
+// with p = 0 outside the cells and a the atom at 0, if there is one.
+type layout struct {
+	// variable maps each cell to its variable; cells that mirror each other
+	// share one.
+	variable []int
+	// cost per variable, of one cell's mass.
+	cost []float64
+	// scale per variable: the expected order of magnitude of its mass.
+	scale []float64
+	// eventLo, eventHi bound the cells [lo, hi) whose gain counts.
+	eventLo, eventHi int
+	// shifts in cells; with mirrored variables the positive ones suffice.
+	shifts []int
+	atom   bool
+	// order lists cells from the middle outwards whose masses must not
+	// increase; nil: no such constraint.
+	decreasing [][2]int // pairs (inner, outer) of variables: p_inner >= p_outer
+
+	ratio float64 // e^ε
+	delta float64
+}
+
+// pair is one term (p_j − e^ε p_{j−k})₊ of a lifted shift.
+type pair struct{ shift, cell int }
+
+// program solves a layout by constraint generation. The exact constraint of a
+// shift needs one auxiliary variable s ≥ p_j − e^ε p_{j−k}, s ≥ 0 for each
+// term that can be positive; both shifts and terms are added as the current
+// solution violates them ("lift the shift, not the event", docs/how-it-works.md),
+// so that the program stays a small fraction of the complete one. Leaving
+// terms out only relaxes it: the duals are valid at any time, the primal when
+// no violation is left.
+//
+// Variables are scaled, p_v = scale_v·x_v, and each row divided by the scale of
+// its gaining cell, the sum rows by δ: with δ = 1e-9 masses span ten orders of
+// magnitude, and the solver's tolerances are absolute.
+type program struct {
+	layout
+	solver   Solver
+	attempts []SolverOptions
+
+	cells    []int     // number of cells of each variable
+	sumRow   []int     // row of a shift's sum, by shift index; -1: not lifted
+	rowOf    map[pair]int
+	columns  int
+	rows     int
+	atomCol  int
+	mass     []float64 // current solution per variable
+	atomMass float64
+	duals    []float64
+	value    float64
+
+	rounds, iterations int
+}
+
+var errSolver = errors.New("the LP solver gave up")
+
+func newProgram(l layout, newSolver NewSolverFunc) (*program, error) {
+	s, err := newSolver()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{layout: l, solver: s, attempts: ladder, rowOf: make(map[pair]int)}
+	if err := p.build(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return p, nil
+}
+
+func (p *program) close() error { return p.solver.Close() }
+
+// build passes the variables, the total-mass row and the monotone rows.
+func (p *program) build() error {
+	n := len(p.cost)
+	p.cells = make([]int, n)
+	for _, v := range p.variable {
+		p.cells[v]++
+	}
+	p.sumRow = make([]int, len(p.shifts))
+	for i := range p.sumRow {
+		p.sumRow[i] = -1
+	}
+	cols := Columns{}
+	for v := range n {
+		cols.Cost = append(cols.Cost, p.cost[v]*float64(p.cells[v])*p.scale[v])
+		cols.Lower = append(cols.Lower, 0)
+		cols.Upper = append(cols.Upper, math.Inf(1))
+		cols.Start = append(cols.Start, 0)
+	}
+	p.atomCol = -1
+	if p.atom {
+		p.atomCol = n
+		cols.Cost = append(cols.Cost, 0)
+		cols.Lower = append(cols.Lower, 0)
+		cols.Upper = append(cols.Upper, math.Inf(1))
+		cols.Start = append(cols.Start, 0)
+	}
+	p.columns = len(cols.Cost)
+	if err := p.solver.AddColumns(cols); err != nil {
+		return err
+	}
+	rows := Rows{Lower: []float64{1}, Upper: []float64{1}, Start: []int{0}}
+	for v := range n {
+		rows.Index = append(rows.Index, v)
+		rows.Value = append(rows.Value, float64(p.cells[v])*p.scale[v])
+	}
+	if p.atom {
+		rows.Index = append(rows.Index, p.atomCol)
+		rows.Value = append(rows.Value, p.delta) // the atom is scaled by δ
+	}
+	for _, d := range p.decreasing {
+		rows.Lower = append(rows.Lower, 0)
+		rows.Upper = append(rows.Upper, math.Inf(1))
+		rows.Start = append(rows.Start, len(rows.Index))
+		rows.Index = append(rows.Index, d[0], d[1])
+		rows.Value = append(rows.Value, p.scale[d[0]]/p.scale[d[1]], -1)
+	}
+	p.rows = len(rows.Lower)
+	return p.solver.AddRows(rows)
+}
+
+// lift adds the given terms of the shift with index i, and its sum row if it
+// is new. Terms whose partner lies outside all cells are part of the sum row
+// itself, as p_j, and are always in it.
+func (p *program) lift(i int, cells []int) error {
+	k := p.shifts[i]
+	if p.sumRow[i] < 0 {
+		row := Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}, Start: []int{0}}
+		if p.atom {
+			row.Index = append(row.Index, p.atomCol)
+			row.Value = append(row.Value, 1)
+		}
+		lone := make(map[int]float64)
+		for j := p.eventLo; j < p.eventHi; j++ {
+			if v := p.variable[j]; !p.inside(j - k) {
+				if lone[v] == 0 {
+					row.Index = append(row.Index, v)
+				}
+				lone[v] += p.scale[v] / p.delta
+			}
+		}
+		for _, v := range row.Index[len(row.Value):] {
+			row.Value = append(row.Value, lone[v])
+		}
+		if err := p.solver.AddRows(row); err != nil {
+			return err
+		}
+		p.sumRow[i] = p.rows
+		p.rows++
+	}
+	var cols Columns
+	var rows Rows
+	for _, j := range cells {
+		if _, done := p.rowOf[pair{k, j}]; done || !p.inside(j-k) {
+			continue
+		}
+		u, v := p.variable[j], p.variable[j-k]
+		cols.Cost = append(cols.Cost, 0)
+		cols.Lower = append(cols.Lower, 0)
+		cols.Upper = append(cols.Upper, math.Inf(1))
+		cols.Start = append(cols.Start, len(cols.Index))
+		cols.Index = append(cols.Index, p.sumRow[i])
+		cols.Value = append(cols.Value, p.scale[u]/p.delta)
+
+		rows.Lower = append(rows.Lower, math.Inf(-1))
+		rows.Upper = append(rows.Upper, 0)
+		rows.Start = append(rows.Start, len(rows.Index))
+		loss := p.ratio * p.scale[v] / p.scale[u]
+		if u == v {
+			rows.Index = append(rows.Index, u, p.columns)
+			rows.Value = append(rows.Value, 1-loss, -1)
+		} else {
+			rows.Index = append(rows.Index, u, v, p.columns)
+			rows.Value = append(rows.Value, 1, -loss, -1)
+		}
+		p.rowOf[pair{k, j}] = p.rows
+		p.columns++
+		p.rows++
+	}
+	if err := p.solver.AddColumns(cols); err != nil {
+		return err
+	}
+	return p.solver.AddRows(rows)
+}
+
+func (p *program) inside(j int) bool { return j >= 0 && j < len(p.variable) }
+
+// excess returns a + Σ_{j in events} (p_j − e^ε p_{j−k})₊ for a shift.
+func (p *program) excess(k int) float64 {
+	sum := p.atomMass
+	for j := p.eventLo; j < p.eventHi; j++ {
+		g := p.mass[p.variable[j]]
+		if p.inside(j - k) {
+			g -= p.ratio * p.mass[p.variable[j-k]]
+		}
+		if g > 0 {
+			sum += g
+		}
+	}
+	return sum
+}
+
+// terms lists the cells whose terms of shift k are positive or nearly so under
+// the given masses: p_j > slack·e^ε·p_{j−k}.
+func (p *program) terms(k int, slack float64) []int {
+	var cells []int
+	for j := p.eventLo; j < p.eventHi; j++ {
+		if !p.inside(j - k) {
+			continue
+		}
+		if m := p.mass[p.variable[j]]; m > 0 && m > slack*p.ratio*p.mass[p.variable[j-k]] {
+			cells = append(cells, j)
+		}
+	}
+	return cells
+}
+
+// solve adds violated constraints until every shift's excess is at most
+// δ(1+tolerance), or the context ends. It then returns StatusLimit with the
+// last relaxation in place.
+func (p *program) solve(ctx context.Context, tolerance float64) (Status, error) {
+	for {
+		status, err := p.resolve(ctx)
+		if err != nil || status != StatusOptimal {
+			return status, err
+		}
+		p.rounds++
+		added, err := p.separate(tolerance)
+		if err != nil {
+			return StatusFailed, err
+		}
+		if !added {
+			return StatusOptimal, nil
+		}
+	}
+}
+
+// separate lifts what the current solution violates most and reports whether
+// there was anything.
+func (p *program) separate(tolerance float64) (bool, error) {
+	type violation struct {
+		index  int
+		excess float64
+	}
+	var bad []violation
+	for i, k := range p.shifts {
+		if e := p.excess(k); e > p.delta*(1+tolerance) {
+			bad = append(bad, violation{i, e})
+		}
+	}
+	if len(bad) == 0 {
+		return false, nil
+	}
+	sort.Slice(bad, func(a, b int) bool { return bad[a].excess > bad[b].excess })
+	// Take the worst shifts that are not close neighbours of one another.
+	limit := max(2, len(p.shifts)/batchShare)
+	apart := max(1, len(p.shifts)/(2*limit))
+	var taken []int
+	added := false
+	for _, b := range bad {
+		if b.excess-p.delta < batchLeast*(bad[0].excess-p.delta) {
+			break
+		}
+		k := p.shifts[b.index]
+		near := false
+		for _, t := range taken {
+			near = near || (k-t < apart && t-k < apart)
+		}
+		if near {
+			continue
+		}
+		before := p.rows
+		if err := p.lift(b.index, p.terms(k, termSlack)); err != nil {
+			return false, err
+		}
+		added = added || p.rows > before
+		if taken = append(taken, k); len(taken) >= limit {
+			break
+		}
+	}
+	if !added {
+		// Every violated term is in the program already: the violation is
+		// the solver's residual, and no further row can remove it.
+		return false, nil
+	}
+	return true, nil
+}
+
+// Tuning of the constraint generation; any values give correct results.
+const (
+	batchShare = 8   // lift at most 1/8 of the shifts a round, and at least 2
+	batchLeast = 0.2 // only shifts violated at least this much of the worst
+	termSlack  = 0.3 // lift terms with p_j above this share of e^ε p_{j−k}
+)
+
+// ladder lists what is tried, in turn, when a solve fails: the last basis with
+// dual simplex, then fresh starts with other scalings, algorithms and
+// tolerances.
+var ladder = []SolverOptions{
+	{Method: MethodDualSimplex, Tolerance: 1e-9},
+	{Method: MethodDualSimplex, Tolerance: 1e-9, Presolve: true},
+	{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: 2},
+	{Method: MethodPrimalSimplex, Tolerance: 1e-9, Scaling: 4},
+	{Method: MethodInteriorPoint, Tolerance: 1e-8, Presolve: true},
+	{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1},
+}
+
+// resolve solves the current relaxation, going down the ladder on failures.
+func (p *program) resolve(ctx context.Context) (Status, error) {
+	for i, o := range p.attempts {
+		if i > 0 {
+			if err := p.solver.Reset(); err != nil {
+				return StatusFailed, err
+			}
+		}
+		sol, err := p.solver.Solve(ctx, o)
+		if err != nil {
+			return StatusFailed, err
+		}
+		p.iterations += sol.Iterations
+		switch sol.Status {
+		case StatusOptimal:
+			p.read(sol)
+			return StatusOptimal, nil
+		case StatusLimit, StatusInfeasible, StatusUnbounded:
+			if sol.Status == StatusLimit || i+1 == len(p.attempts) {
+				return sol.Status, nil
+			}
+		case StatusFailed:
+		}
+	}
+	return StatusFailed, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", p.rows, p.columns, len(p.attempts), errSolver)
+}
+
+// read unscales the solution. Masses a hair below 0 are within the solver's
+// tolerance and become 0; what is published is recomputed from the masses.
+func (p *program) read(sol Solution) {
+	p.mass = p.mass[:0]
+	for v := range p.cost {
+		p.mass = append(p.mass, max(0, sol.Primal[v])*p.scale[v])
+	}
+	p.atomMass = 0
+	if p.atom {
+		p.atomMass = max(0, sol.Primal[p.atomCol]) * p.delta
+	}
+	p.duals = append(p.duals[:0], sol.RowDual...)
+	p.value = sol.Objective
+}
+
+// multiplier returns y_{k,j} ≥ 0 and η_k in the program's cost units: by how
+// much the optimum would fall per unit of slack in p_j − e^ε p_{j−k} ≤ s and in
+// the sum row of the shift.
+func (p *program) multiplier(i, j int) float64 {
+	k := p.shifts[i]
+	if !p.inside(j - k) {
+		return p.price(i)
+	}
+	row, ok := p.rowOf[pair{k, j}]
+	if !ok || row >= len(p.duals) {
+		return 0
+	}
+	y := -p.duals[row] / p.scale[p.variable[j]]
+	return min(max(y, 0), p.price(i))
+}
+
+func (p *program) price(i int) float64 {
+	row := p.sumRow[i]
+	if row < 0 || row >= len(p.duals) { // lifted since the last solve
+		return 0
+	}
+	return max(0, -p.duals[row]/p.delta)
+}

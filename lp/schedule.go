@@ -1,0 +1,89 @@
+package lp
+
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// alignFrom is the epsilon from which grids are aligned to the staircase step.
+const alignFrom = 2
+
+// aligned returns the least good number of cells per sensitivity that is at
+// least want. For large epsilon the optimal density has a step near γΔ, γ the
+// step of the staircase mechanism: the upper program wants a cell edge there,
+// (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is good.
+func aligned(b bound, p Problem, want int) int {
+	gamma, ok := noise.StaircaseStep(p.Epsilon, p.Loss)
+	if p.Epsilon < alignFrom || !ok {
+		return want
+	}
+	offset := 0.0
+	if b == upper {
+		offset = 0.5
+	}
+	n := math.Ceil(float64(want)*gamma - offset - 1e-9)
+	if b == lower {
+		n = max(n, 1)
+	}
+	n = max(n, 0)
+	return max(want, int(math.Round((n+offset)/gamma)))
+}
+
+// firstCells estimates the number of cells per sensitivity at which the two
+// bounds meet to the relative gap: for l1 the bounds differ by about β/4 on
+// the mass of the middle cell, and generally by the loss's curvature over a
+// cell, so the gap falls with 1/K².
+func firstCells(p Problem, gap float64) int {
+	// The difference of the two programs' costs at K = 1, weighted by a
+	// Laplace-like law, over its loss.
+	scale := 1 / max(p.Epsilon, 1e-3)
+	if p.Delta > 0 {
+		scale = min(scale, (p.supportBound()+0.5)/3)
+	}
+	var diff, loss, sum float64
+	const fine = 64
+	for i := -8 * fine; i <= 8*fine; i++ {
+		x := float64(i) / fine * scale
+		w := math.Exp(-math.Abs(x) / scale)
+		sum += w
+		loss += w * p.Loss.At(x*p.Sensitivity)
+		diff += w * curvature(p, x)
+	}
+	if loss <= 0 || diff <= 0 {
+		return 4
+	}
+	k := math.Sqrt(diff / loss / gap)
+	return int(min(max(math.Ceil(k), 1), 256))
+}
+
+// curvature is the difference of the two programs' costs for a cell of one
+// sensitivity around x, scaled down to a hundredth of it for smoothness.
+func curvature(p Problem, x float64) float64 {
+	const k = 8
+	j := int(math.Round(x * k))
+	return (cellCost(upper, k, p, j) - cellCost(lower, k, p, j)) * k * k
+}
+
+// lowerReach returns the half-width, in sensitivities, of the events of the
+// lower program. Constraints further out hardly move the bound: the mass
+// there is below e^(−ε·reach), and a weak constraint only weakens a bound that
+// stays true.
+func lowerReach(p Problem, gap float64) float64 {
+	a := p.supportBound()
+	if p.Epsilon == 0 {
+		return 2.5*a + 1
+	}
+	r := min(2.5*a, a+3/p.Epsilon) + 1
+	return min(r, math.Log(20/gap)/p.Epsilon+1)
+}
+
+// upperReach returns the half-width, in sensitivities, of the support of the
+// upper program.
+func upperReach(p Problem) float64 {
+	a := p.supportBound()
+	if p.Epsilon == 0 {
+		return 1.5*a + 1
+	}
+	return min(1.6*a, a+3/p.Epsilon) + 1
+}

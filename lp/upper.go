@@ -1,0 +1,118 @@
+package lp
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// margin is how far inside the privacy constraint the upper program is solved:
+// with epsilon − margin and delta·(1 − margin) less a unit of 2^-63 per cell.
+// The solver's residuals and the rounding to integer weights use it up; the
+// exact certificate, not the margin, decides. When it is too small the next
+// one is tried.
+var margins = []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3}
+
+// residualShare is the part of the margin in delta the constraint generation
+// may leave violated.
+const residualShare = 0.3
+
+func tightened(p Problem, g grid, margin float64) (epsilon, delta float64) {
+	cells := float64(2*g.half + 1)
+	return p.Epsilon - margin, p.Delta*(1-margin) - cells*0x1p-63
+}
+
+// minPoints is the least number of grid points per cell that keeps the
+// rounding of K·S to the sensitivity below 2^-15 of it.
+const minPointsBits = 16
+
+// layGrid chooses the granularity and the points per cell: g = 2^e with
+// m = ⌈Δ/g⌉ ≥ K·2^16 points per sensitivity, and S the least odd number with
+// K·S ≥ m, so that K·S/m − 1 ≤ 2/2^16.
+func layGrid(sensitivity float64, g grid) tables.Grid {
+	_, exp := math.Frexp(sensitivity / float64(g.k))
+	e := exp - 1 - minPointsBits
+	m := new(big.Rat).SetFloat64(sensitivity)
+	step := tables.Grid{GranularityExponent: e}.Step()
+	m.Quo(m, step)
+	perCell := m.Quo(m, new(big.Rat).SetInt64(int64(g.k)))
+	// ⌈⌈Δ/g⌉/K⌉ = ⌈Δ/(gK)⌉ for integers K.
+	s := new(big.Int).Div(perCell.Num(), perCell.Denom())
+	if !perCell.IsInt() {
+		s.Add(s, big.NewInt(1))
+	}
+	points := s.Int64()
+	return tables.Grid{GranularityExponent: e, PointsPerCell: points + 1 - points%2, CellsPerSensitivity: g.k}
+}
+
+// makeTable rounds the masses of cells −H … H and the atom to a table and
+// certifies it. The error wraps tables.ErrNotPrivate if the exact test fails.
+func makeTable(p Problem, g grid, masses []float64, atom float64) (*tables.Table, tables.Certificate, error) {
+	var none tables.Certificate
+	first, last := 0, len(masses)-1
+	for first < last && masses[first] < 0x1p-65 && masses[last] < 0x1p-65 {
+		first++
+		last--
+	}
+	masses = masses[first : last+1]
+	var sum float64
+	for _, m := range masses {
+		sum += m
+	}
+	scaled := make([]float64, len(masses))
+	for i, m := range masses {
+		scaled[i] = m / (sum + atom)
+	}
+	weights, atomWeight, err := tables.Quantize(scaled, atom/(sum+atom))
+	if err != nil {
+		return nil, none, fmt.Errorf("lp: %w", err)
+	}
+	layout := layGrid(p.Sensitivity, g)
+	layout.FirstCell = first - g.half
+	t, err := tables.New(tables.Spec{
+		Privacy: tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity},
+		Loss:    p.Loss,
+		Grid:    layout,
+		Weights: weights,
+		Atom:    atomWeight,
+	})
+	if err != nil {
+		return nil, none, fmt.Errorf("lp: %w", err)
+	}
+	c, err := t.Verify()
+	if err != nil {
+		return nil, none, fmt.Errorf("lp: %w", err)
+	}
+	return t, c, nil
+}
+
+// geometricTable is noise that needs no solver: masses that fall by slightly
+// less than e^(−ε/K) per cell, on the least support whose ends weigh at most
+// δ. It is what a Design starts from, so that there is always a proven table.
+func geometricTable(p Problem, k, maxCells int) (*tables.Table, tables.Certificate, error) {
+	const shrink = 1 - 1e-6
+	fall := p.Epsilon * shrink / float64(k)
+	half := int(math.Floor(p.supportBound() * float64(k) * shrink))
+	for ; 2*half+1 <= maxCells; half += max(1, half/64) {
+		g := grid{k: k, half: half}
+		masses := make([]float64, 2*half+1)
+		var sum, edge float64
+		for i := range masses {
+			masses[i] = math.Exp(-fall * math.Abs(float64(i-half)))
+			sum += masses[i]
+		}
+		for i := 0; i < min(k, len(masses)); i++ {
+			edge += masses[i]
+		}
+		if edge > p.Delta*shrink*sum {
+			continue
+		}
+		t, c, err := makeTable(p, g, masses, 0)
+		if err == nil {
+			return t, c, nil
+		}
+	}
+	return nil, tables.Certificate{}, fmt.Errorf("lp: the noise needs more than %d cells (MaxCells): %w", maxCells, ErrLimit)
+}
