@@ -142,9 +142,8 @@ func (d *designer) begin() error {
 	d.loss, _ = c.ExpectedLoss.Float64()
 	d.upper.reach = upperReach(p)
 	d.lower.reach = lowerReach(p, o.Gap)
-	k := max(1, firstCells(p, o.Gap)/firstShare)
-	d.upper.grid.k = aligned(upper, p, k)
-	d.lower.grid.k = aligned(lower, p, k)
+	d.upper.grid.k = startCells(upper, p, o.Gap)
+	d.lower.grid.k = startCells(lower, p, o.Gap)
 	return nil
 }
 
@@ -152,7 +151,8 @@ func (d *designer) begin() error {
 const (
 	firstShare = 3    // start with a third of the cells expected to be needed
 	minGrowth  = 1.25 // of K in a round
-	maxGrowth  = 3.0
+	maxGrowth  = 3.0  // while K is below largeStart; then
+	slowGrowth = 1.8
 	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
 )
 
@@ -190,25 +190,45 @@ func (d *designer) refine(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ErrLimit
 		}
-		// Refine the sides that can still gain a good part of the gap.
-		left := d.loss - d.bound
-		doUpper = d.upper.missed > idleShare*left
-		doLower = d.lower.missed > idleShare*left
-		if !doUpper && !doLower {
-			// Both look converged and yet do not meet: the support is to
-			// blame, or the estimates are.
-			doUpper, doLower = true, true
-			d.lower.reach *= 1.4
-			d.upper.reach *= 1.2
-		}
-		growth := min(max(math.Sqrt(1.2*gap/d.options.Gap), minGrowth), maxGrowth)
-		if doUpper {
-			d.upper.grid.k = aligned(upper, d.problem, int(math.Ceil(float64(d.upper.grid.k)*growth)))
-		}
-		if doLower {
-			d.lower.grid.k = aligned(lower, d.problem, int(math.Ceil(float64(d.lower.grid.k)*growth)))
-		}
+		doUpper, doLower = d.plan()
 	}
+}
+
+// plan decides which sides to refine next and how far, by what each is
+// estimated to miss: an error that falls with 1/K², known after two programs.
+// The lower side goes first, because what it does not miss the upper one does.
+func (d *designer) plan() (doUpper, doLower bool) {
+	left := d.loss - d.bound
+	missedUpper := min(d.upper.missed, max(left-d.lower.missed, 0))
+	doLower = d.lower.missed > idleShare*left
+	doUpper = missedUpper > idleShare*left
+	if !doUpper && !doLower {
+		// Both look converged and yet do not meet: the supports are to
+		// blame, or the estimates are.
+		doUpper, doLower = true, true
+		d.lower.reach *= 1.4
+		d.upper.reach *= 1.2
+		missedUpper, d.lower.missed = left/2, left/2
+	}
+	// Aim at less than half of the gap for each side.
+	goal := 0.45 * d.options.Gap * d.bound
+	grow := func(b bound, s *side, missed float64) {
+		growth := maxGrowth
+		if s.grid.k >= largeStart {
+			growth = slowGrowth
+		}
+		if goal > 0 {
+			growth = min(max(math.Sqrt(missed/goal), minGrowth), growth)
+		}
+		s.grid.k = aligned(b, d.problem, int(math.Ceil(float64(s.grid.k)*growth)))
+	}
+	if doUpper {
+		grow(upper, &d.upper, missedUpper)
+	}
+	if doLower {
+		grow(lower, &d.lower, d.lower.missed)
+	}
+	return doUpper, doLower
 }
 
 // advance solves one program of a side and keeps its result if it is better.
@@ -255,19 +275,24 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 
 // solveUpper designs a table on the grid and keeps it if it is the best.
 func (d *designer) solveUpper(ctx context.Context, g grid) error {
-	for i, margin := range margins {
+	for i, share := range marginShares {
+		margin := share * d.options.Gap
 		epsilon, delta := tightened(d.problem, g, margin)
 		prog, err := newProgram(centred(upper, g, d.problem, epsilon, delta, d.unit), d.options.NewSolver)
 		if err != nil {
 			return err
 		}
-		status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin)
+		status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin, 0)
 		d.rounds += prog.rounds
+		dbg("   upper K=%d H=%d margin %g status %v %v value %.9f rounds %d it %d rows %d t %.3f\n", g.k, g.half, margin, status, err, prog.value*d.unit, prog.rounds, prog.iterations, prog.rows, time.Since(d.start).Seconds())
 		if status == StatusOptimal && err == nil {
 			d.upper.hint = prog.hint(g)
 			var t *tables.Table
 			var c tables.Certificate
 			t, c, err = makeTable(d.problem, g, prog.masses(), prog.atomMass)
+			if err != nil {
+				dbg("   table: %v\n", err)
+			}
 			if err == nil {
 				if loss, _ := c.ExpectedLoss.Float64(); loss < d.loss {
 					d.table, d.loss = t, loss
@@ -280,7 +305,7 @@ func (d *designer) solveUpper(ctx context.Context, g grid) error {
 			return ErrLimit
 		case err == nil && status == StatusOptimal:
 			return nil
-		case errors.Is(err, tables.ErrNotPrivate) && i+1 < len(margins):
+		case errors.Is(err, tables.ErrNotPrivate) && i+1 < len(marginShares):
 			continue
 		case errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, errSolver):
 			return nil // this grid gave nothing; the next may
@@ -300,13 +325,14 @@ func (d *designer) solveLower(ctx context.Context, g grid) error {
 	if err != nil {
 		return err
 	}
-	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance)
+	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance, stallShare*d.options.Gap)
 	d.rounds += prog.rounds
 	if prog.rounds > 0 {
 		// The duals of the last relaxation prove a bound even if a limit
 		// stopped the generation.
 		dual := prog.dual(g, d.unit)
 		privacy := tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+		dbg("   lower K=%d H=%d status %v value %.9f certified %.9f level %.9f rounds %d it %d rows %d t %.3f\n", g.k, g.half, status, prog.value*d.unit, func() float64 { v, _ := dual.LowerBound(privacy, p.Loss).Float64(); return v }(), prog.level()*d.unit, prog.rounds, prog.iterations, prog.rows, time.Since(d.start).Seconds())
 		if v, _ := dual.LowerBound(privacy, p.Loss).Float64(); v > d.bound {
 			d.dual, d.bound = dual, v
 		}
@@ -322,9 +348,13 @@ func (d *designer) solveLower(ctx context.Context, g grid) error {
 	return err
 }
 
-// lowerTolerance ends the constraint generation of the lower program: a
-// relative violation this small hardly weakens the bound.
-const lowerTolerance = 1e-5
+// The constraint generation of the lower program ends early, since every
+// relaxation proves a bound: at a small relative violation, or when a round
+// raised the bound by less than this share of the requested gap.
+const (
+	lowerTolerance = 1e-5
+	stallShare     = 0.01
+)
 
 // result puts the best table and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*Result, error) {
@@ -360,3 +390,5 @@ func (d *designer) result(stopped error) (*Result, error) {
 	}
 	return r, stopped
 }
+
+func dbg(f string, a ...any) { fmt.Printf(f, a...) }

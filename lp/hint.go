@@ -3,7 +3,6 @@ package lp
 import (
 	"context"
 	"math"
-	"slices"
 )
 
 // hint is what a solved program teaches the next, finer one: which shifts
@@ -11,20 +10,18 @@ import (
 // will be positive.
 type hint struct {
 	grid    grid
-	shifts  []int     // those with a price
-	density []float64 // mass per sensitivity, by cell −n … n
+	active  map[int]bool // shifts with a price
+	density []float64    // mass per sensitivity, by cell −n … n
 }
 
 func (p *program) hint(g grid) *hint {
-	h := &hint{grid: g}
+	h := &hint{grid: g, active: make(map[int]bool)}
 	var top float64
 	for i := range p.shifts {
 		top = max(top, p.price(i))
 	}
 	for i, k := range p.shifts {
-		if p.price(i) > 1e-9*top {
-			h.shifts = append(h.shifts, k)
-		}
+		h.active[k] = p.price(i) > 1e-9*top
 	}
 	for _, m := range p.masses() {
 		h.density = append(h.density, m*float64(g.k))
@@ -53,31 +50,33 @@ func (h *hint) at(x float64) float64 {
 	return (1-t)*h.density[i] + t*h.density[i+1]
 }
 
-// run lifts what is expected to matter and solves.
-func (p *program) run(ctx context.Context, g grid, h *hint, tolerance float64) (Status, error) {
+// expects reports whether the hint suggests that shift k of a grid matters:
+// whether the nearest shift of its own grid did.
+func (h *hint) expects(k int, g grid) bool {
+	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
+}
+
+// run lifts what is expected to matter and solves; see solve for tolerance and
+// stall. Without a hint the expected shape is the scale of the variables, and
+// the shifts by a whole sensitivity matter, or all if the density falls by
+// much within one.
+func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (Status, error) {
 	reach := (len(p.variable) - 1) / 2
-	p.mass = make([]float64, len(p.cost))
-	var shifts []int
-	if h == nil {
-		// The expected shape is the scale of the variables.
-		copy(p.mass, p.scale)
-		shifts = []int{g.k, -g.k}
-	} else {
+	p.mass = append([]float64(nil), p.scale...)
+	if h != nil {
 		for j, v := range p.variable {
 			p.mass[v] = max(h.at(float64(j-reach)/float64(g.k)), 1e-3*p.scale[v])
 		}
-		for _, k := range h.shifts {
-			shifts = append(shifts, int(math.Round(float64(k)*float64(g.k)/float64(h.grid.k))))
-		}
-		shifts = append(shifts, g.k, -g.k)
 	}
-	slices.Sort(shifts)
-	for _, k := range slices.Compact(shifts) {
-		if i := slices.Index(p.shifts, k); i >= 0 {
+	for i, k := range p.shifts {
+		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && p.ratio > steep) {
 			if err := p.lift(i, p.terms(k, termSlack)); err != nil {
 				return StatusFailed, err
 			}
 		}
 	}
-	return p.solve(ctx, tolerance)
+	return p.solve(ctx, tolerance, stall)
 }
+
+// steep is the e^ε from which most shifts bind.
+const steep = 7

@@ -33,13 +33,14 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 	}
 	scale := math.Ldexp(unit, -d.Exponent)
 	reach := (len(p.variable) - 1) / 2
+	multipliers := p.repaired()
 	for i, k := range p.shifts {
-		if p.price(i) == 0 {
+		if multipliers[i] == nil {
 			continue
 		}
 		s := tables.DualShift{Shift: k}
 		for j := p.eventLo; j < p.eventHi; j++ {
-			y := int64(p.multiplier(i, j) * scale)
+			y := int64(multipliers[i][j] * scale)
 			if y == 0 && len(s.Multipliers) == 0 {
 				continue
 			}
@@ -65,3 +66,81 @@ func (p *program) isMirrored() bool {
 	return n > 1 && p.variable[0] == p.variable[n-1]
 }
 
+// repaired returns the multipliers by shift index and cell, nil for shifts
+// without a price, adjusted so that rounding errors of the solver cost little.
+//
+// The bound is the least coefficient c_i = l_i + Σ_k (y_{k,i} − e^ε y_{k,i+k}).
+// The solver keeps the scaled coefficient above its tolerance, so where masses
+// are tiny an unscaled one can fall far short of the others. Lowering y_{k,i+k}
+// by d/e^ε mends a shortage of d at cell i and makes one of d/e^ε at cell i+k,
+// which lies further in. Going from the outside inwards, shortages shrink by
+// e^ε per sensitivity, as the masses grow.
+func (p *program) repaired() [][]float64 {
+	n := len(p.variable)
+	y := make([][]float64, len(p.shifts))
+	own, from := make([]float64, n), make([]float64, n)
+	for i, k := range p.shifts {
+		if p.price(i) == 0 {
+			continue
+		}
+		y[i] = make([]float64, n)
+		for j := p.eventLo; j < p.eventHi; j++ {
+			y[i][j] = p.multiplier(i, j)
+			own[j] += y[i][j]
+			from[j-k] += y[i][j]
+		}
+	}
+	mirrored := p.isMirrored()
+	// In a mirrored program the two halves of a cell's coefficient come from
+	// the cell and its mirror image.
+	coefficient := func(j int) float64 {
+		c := p.cost[p.variable[j]]
+		if mirrored {
+			return c + (own[j]+own[n-1-j]-p.ratio*(from[j]+from[n-1-j]))/2
+		}
+		return c + own[j] - p.ratio*from[j]
+	}
+	lower := func(i, j int, by float64) float64 {
+		if y[i] == nil || j < 0 || j >= n {
+			return 0
+		}
+		by = min(by, y[i][j])
+		y[i][j] -= by
+		own[j] -= by
+		from[j-p.shifts[i]] -= by
+		return by
+	}
+	level := p.level()
+	for _, i := range fromOutside(n) {
+		short := level - coefficient(i)
+		if mirrored {
+			short *= 2
+		}
+		for s, k := range p.shifts {
+			if short <= 0 {
+				break
+			}
+			short -= p.ratio * lower(s, i+k, short/p.ratio)
+			if mirrored && short > 0 {
+				short -= p.ratio * lower(s, n-1-i+k, short/p.ratio)
+			}
+		}
+	}
+	return y
+}
+
+// level returns the coefficient that all cells with mass share at an optimum:
+// the price of the total mass.
+func (p *program) level() float64 { return p.duals[0] }
+
+// fromOutside lists 0 … n-1 from both ends inwards.
+func fromOutside(n int) []int {
+	order := make([]int, 0, n)
+	for i, j := 0, n-1; i <= j; i, j = i+1, j-1 {
+		order = append(order, i)
+		if j > i {
+			order = append(order, j)
+		}
+	}
+	return order
+}

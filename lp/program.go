@@ -58,8 +58,8 @@ type program struct {
 	solver   Solver
 	attempts []SolverOptions
 
-	cells    []int     // number of cells of each variable
-	sumRow   []int     // row of a shift's sum, by shift index; -1: not lifted
+	cells    []int // number of cells of each variable
+	sumRow   []int // row of a shift's sum, by shift index; -1: not lifted
 	rowOf    map[pair]int
 	columns  int
 	rows     int
@@ -235,15 +235,20 @@ func (p *program) terms(k int, slack float64) []int {
 }
 
 // solve adds violated constraints until every shift's excess is at most
-// δ(1+tolerance), or the context ends. It then returns StatusLimit with the
-// last relaxation in place.
-func (p *program) solve(ctx context.Context, tolerance float64) (Status, error) {
+// δ(1+tolerance), or a round raised the optimum by no more than the relative
+// stall (0: never mind), or the context ends. In the latter case it returns
+// StatusLimit with the last relaxation in place.
+func (p *program) solve(ctx context.Context, tolerance, stall float64) (Status, error) {
 	for {
+		before := p.value
 		status, err := p.resolve(ctx)
 		if err != nil || status != StatusOptimal {
 			return status, err
 		}
 		p.rounds++
+		if stall > 0 && p.rounds > 1 && p.value-before < stall*p.value {
+			return StatusOptimal, nil
+		}
 		added, err := p.separate(tolerance)
 		if err != nil {
 			return StatusFailed, err
@@ -292,17 +297,17 @@ func (p *program) separate(tolerance float64) (bool, error) {
 		if err := p.lift(b.index, p.terms(k, termSlack)); err != nil {
 			return false, err
 		}
-		added = added || p.rows > before
+		if p.rows == before {
+			// All its terms are in the program: this violation is the
+			// solver's residual, and no further row can remove it.
+			continue
+		}
+		added = true
 		if taken = append(taken, k); len(taken) >= limit {
 			break
 		}
 	}
-	if !added {
-		// Every violated term is in the program already: the violation is
-		// the solver's residual, and no further row can remove it.
-		return false, nil
-	}
-	return true, nil
+	return added, nil
 }
 
 // Tuning of the constraint generation; any values give correct results.
@@ -358,6 +363,7 @@ func (p *program) read(sol Solution) {
 	for v := range p.cost {
 		p.mass = append(p.mass, max(0, sol.Primal[v])*p.scale[v])
 	}
+	p.settle()
 	p.atomMass = 0
 	if p.atom {
 		p.atomMass = max(0, sol.Primal[p.atomCol]) * p.delta
@@ -365,6 +371,34 @@ func (p *program) read(sol Solution) {
 	p.duals = append(p.duals[:0], sol.RowDual...)
 	p.value = sol.Objective
 }
+
+// settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k},
+// exactly so, from the inside outwards, by raising the outer mass.
+//
+// The solver keeps such a row to its absolute tolerance, which near the middle
+// can be more than all of δ. The raise is a relative one of at most tieWidth,
+// and only lowers the divergences in which the raised cell is the divisor;
+// those in which it gains are settled in their turn.
+func (p *program) settle() {
+	n := len(p.variable)
+	order := fromOutside(n)
+	for i := n - 1; i >= 0; i-- {
+		j := order[i]
+		for _, k := range p.shifts {
+			if !p.inside(j - k) {
+				continue
+			}
+			outer := &p.mass[p.variable[j-k]]
+			want := p.mass[p.variable[j]] / p.ratio
+			if *outer < want && *outer > want*(1-tieWidth) {
+				*outer = want * (1 + 0x1p-50)
+			}
+		}
+	}
+}
+
+// tieWidth is the relative distance from a tie within which one is meant.
+const tieWidth = 1e-6
 
 // multiplier returns y_{k,j} ≥ 0 and η_k in the program's cost units: by how
 // much the optimum would fall per unit of slack in p_j − e^ε p_{j−k} ≤ s and in

@@ -66,16 +66,35 @@ func curvature(p Problem, x float64) float64 {
 }
 
 // lowerReach returns the half-width, in sensitivities, of the events of the
-// lower program. Constraints further out hardly move the bound: the mass
-// there is below e^(−ε·reach), and a weak constraint only weakens a bound that
-// stays true.
+// lower program. Constraints further out hardly move the bound: the loss there
+// is a small part of the gap if the density falls like e^(−ε|x|). Too small a
+// reach weakens the bound, which stays true.
 func lowerReach(p Problem, gap float64) float64 {
 	a := p.supportBound()
 	if p.Epsilon == 0 {
 		return 2.5*a + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
-	return min(r, math.Log(20/gap)/p.Epsilon+1)
+	return min(r, tailReach(p, gap/10)+1)
+}
+
+// tailReach returns the least x, in sensitivities, beyond which the two-sided
+// exponential law e^(−ε|x|) has no more than the given share of its loss.
+func tailReach(p Problem, share float64) float64 {
+	const step, most = 0.05, 60 // in units of 1/ε
+	var tail []float64
+	for u := step / 2; u < most; u += step {
+		x := u / p.Epsilon * p.Sensitivity
+		tail = append(tail, math.Exp(-u)*(p.Loss.At(x)+p.Loss.At(-x)))
+	}
+	for i := len(tail) - 2; i >= 0; i-- {
+		tail[i] += tail[i+1]
+	}
+	i := 0
+	for i < len(tail) && tail[i] > share*tail[0] {
+		i++
+	}
+	return float64(i) * step / p.Epsilon
 }
 
 // upperReach returns the half-width, in sensitivities, of the support of the
@@ -85,5 +104,22 @@ func upperReach(p Problem) float64 {
 	if p.Epsilon == 0 {
 		return 1.5*a + 1
 	}
-	return min(1.6*a, a+3/p.Epsilon) + 1
+	return a + min(0.6*a, 1/p.Epsilon) + 1
+}
+
+// largeStart is the number of cells per sensitivity from which a program is too
+// slow without a hint from a coarser one.
+const largeStart = 60
+
+// startCells returns the number of cells per sensitivity of the first program:
+// a fraction of those expected to be needed, or, where grids are aligned, the
+// coarsest aligned one, which is often all the upper program needs.
+func startCells(b bound, p Problem, gap float64) int {
+	if k := aligned(b, p, 1); p.Epsilon >= alignFrom {
+		if b == lower && k > largeStart {
+			return k / 2 // its bound is poor, but it tells where to look
+		}
+		return k
+	}
+	return max(1, firstCells(p, gap)/firstShare)
 }

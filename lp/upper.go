@@ -8,12 +8,12 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// margin is how far inside the privacy constraint the upper program is solved:
-// with epsilon − margin and delta·(1 − margin) less a unit of 2^-63 per cell.
-// The solver's residuals and the rounding to integer weights use it up; the
-// exact certificate, not the margin, decides. When it is too small the next
-// one is tried.
-var margins = []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3}
+// The upper program is solved a little inside the privacy constraint, with
+// epsilon·(1 − m) (epsilon − m from 1 on) and delta·(1 − m) less a unit of
+// 2^-63 per cell, m a small share of the requested gap. The solver's residuals
+// and the rounding to integer weights use it up; the exact certificate, not the
+// margin, decides. When one is too small the next is tried.
+var marginShares = []float64{1.0 / 300, 1.0 / 30, 1.0 / 3, 3}
 
 // residualShare is the part of the margin in delta the constraint generation
 // may leave violated.
@@ -21,7 +21,7 @@ const residualShare = 0.3
 
 func tightened(p Problem, g grid, margin float64) (epsilon, delta float64) {
 	cells := float64(2*g.half + 1)
-	return p.Epsilon - margin, p.Delta*(1-margin) - cells*0x1p-63
+	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - cells*0x1p-63
 }
 
 // minPoints is the least number of grid points per cell that keeps the

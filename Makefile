@@ -1,0 +1,75 @@
+# Everything a working copy needs; `make help` lists the targets.
+# HiGHS, the LP solver, is found or fetched by scripts/deps.sh.
+
+SHELL := /bin/sh
+GO ?= go
+FUZZTIME ?= 30s
+
+DEPS := $(CURDIR)/.deps
+LINT_VERSION := v2.15.0
+LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
+
+# Packages that have to work, tests included, in a build without cgo.
+PURE := ./noise/... ./tables/... ./sampler/... ./internal/exact/...
+
+outer_cppflags := $(CGO_CPPFLAGS)
+export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
+# Go's build cache does not see what pkg-config says: without a mark of it,
+# another copy of the tree, or another HiGHS, would be linked from the cache.
+export CGO_CPPFLAGS = $(strip -DNOISEWRIGHT_HIGHS_PC=$(shell cat .deps/pkgconfig/highs.pc 2>/dev/null | cksum | tr -d ' ') $(outer_cppflags))
+export CGO_ENABLED := 1
+
+.PHONY: help deps build test race lint bench fuzz demo clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-6s %s\n' "$$name" "$$what"; done
+
+deps: ## find or fetch HiGHS (HIGHS_FROM=system, highsbox or source forces one way)
+	@sh scripts/deps.sh
+
+build: deps ## build bin/noisewright
+	@echo "build: bin/noisewright"
+	@$(GO) build -trimpath -o bin/noisewright ./cmd/noisewright
+
+test: build ## run every test, then those that must pass without cgo
+	@echo "test: all packages, with cgo"
+	@$(GO) test ./...
+	@echo "test: all packages build and the pure ones pass, without cgo"
+	@CGO_ENABLED=0 $(GO) build ./...
+	@CGO_ENABLED=0 $(GO) test $(PURE)
+
+race: deps ## run every test under the race detector
+	@echo "race: all packages"
+	@$(GO) test -race ./...
+
+lint: deps $(LINT) ## run golangci-lint, pinned, with .golangci.yml
+	@echo "lint: golangci-lint $(LINT_VERSION)"
+	@"$(LINT)" run ./...
+	@echo "lint: cgo in lp/highs only"
+	@list=$$($(GO) list -f '{{if .CgoFiles}}{{.Dir}}: {{.CgoFiles}}{{end}}' ./... | grep -v '/lp/highs: \[capi.go\]$$' || true); \
+		if [ -n "$$list" ]; then printf 'lint: import "C" outside lp/highs/capi.go: %s\n' "$$list" >&2; exit 1; fi
+
+$(LINT):
+	@echo "lint: installing golangci-lint $(LINT_VERSION) into .deps, about a minute"
+	@GOBIN="$(dir $@)" CGO_ENABLED=0 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+bench: deps ## run every benchmark once
+	@echo "bench: every benchmark once"
+	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+fuzz: deps ## fuzz every target for FUZZTIME (30s) each
+	@set -e; for package in $$($(GO) list ./...); do \
+		list=$$($(GO) test -list '^Fuzz' "$$package"); \
+		for target in $$(printf '%s\n' "$$list" | grep '^Fuzz' || true); do \
+			echo "fuzz: $$package $$target for $(FUZZTIME)"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done
+
+demo: build ## run scripts/demo.sh with the binary just built
+	@echo "demo: scripts/demo.sh"
+	@sh scripts/demo.sh
+
+clean: ## remove bin and .deps
+	@echo "clean: bin .deps"
+	@rm -rf bin .deps

@@ -1,0 +1,36 @@
+// Package highs is the LP solver of noisewright: it makes HiGHS, the open
+// source solver of Hall, Galabova, Huangfu and Feldmeier, an [lp.Solver].
+//
+// The package is the only one that uses cgo. capi.go holds the calls into
+// HiGHS' C API and nothing else; solver.go holds the checks and the reading of
+// outcomes; without cgo, [New] returns [ErrUnavailable].
+//
+// # What HiGHS is told
+//
+// A program is one HiGHS model that stays alive: rows and columns are appended
+// to it in batches, and a solve continues from the last basis. Everything
+// HiGHS would reject half way through an append (a repeated or unknown index,
+// a value that is not finite) is refused before the call, so that a refused
+// batch leaves the program as it was. Matrix entries of magnitude 1e-12 or
+// less are dropped by HiGHS.
+//
+// HiGHS runs on one thread and prints nothing. Its clock counts over all
+// solves of a model, so it is set to zero before each of them: a time limit is
+// the limit of that call.
+//
+// # What HiGHS says
+//
+// The dual of a row is the derivative of the optimum with respect to the bound
+// of the row that is active: in a minimisation it is ≥ 0 where the lower bound
+// is active, ≤ 0 where the upper bound is, 0 where neither is. With the
+// reduced costs d = c − Aᵀy, strong duality reads
+//
+//	min c·x = Σ_i (y_i > 0 ? y_i·lower_i : y_i·upper_i) + Σ_j (d_j > 0 ? d_j·lower_j : d_j·upper_j),
+//
+// the lower and upper bounds being those of row i and column j.
+//
+// A claim of optimality is believed only if HiGHS' own residuals, measured on
+// the program as given and not as scaled, are within ten times the tolerance;
+// otherwise the status is [lp.StatusFailed]. That is a filter for the search,
+// not a guarantee: guarantees come from the exact certificate.
+package highs

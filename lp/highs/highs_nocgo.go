@@ -1,0 +1,11 @@
+//go:build !cgo
+
+package highs
+
+import "github.com/noisewright/noisewright/lp"
+
+// New returns [ErrUnavailable]: this build has no cgo.
+func New() (lp.Solver, error) { return nil, ErrUnavailable }
+
+// Version returns the empty string: this build has no HiGHS.
+func Version() string { return "" }

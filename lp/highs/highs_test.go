@@ -1,0 +1,890 @@
+//go:build cgo
+
+package highs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+)
+
+func TestHiGHS(t *testing.T) { testSolver(t, New) }
+
+func TestVersion(t *testing.T) {
+	var major, minor, patch int
+	if n, err := fmt.Sscanf(Version(), "%d.%d.%d", &major, &minor, &patch); n != 3 || err != nil {
+		t.Errorf("Version() = %q, want three numbers", Version())
+	}
+	t.Logf("HiGHS %s", Version())
+}
+
+// testSolver is what every lp.Solver has to pass. It asks for nothing that
+// depends on the solver but one thing: limits have to stop it in seconds.
+func testSolver(t *testing.T, newSolver lp.NewSolverFunc) {
+	t.Helper()
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, lp.NewSolverFunc)
+	}{
+		{"BruteForce", testBruteForce},
+		{"DualSigns", testDualSigns},
+		{"Incremental", testIncremental},
+		{"WarmStart", testWarmStart},
+		{"Infeasible", testInfeasible},
+		{"Unbounded", testUnbounded},
+		{"Empty", testEmpty},
+		{"SmallEntries", testSmallEntries},
+		{"TimeLimit", testTimeLimit},
+		{"ClockPerCall", testClockPerCall},
+		{"Cancelled", testCancelled},
+		{"CancelMidway", testCancelMidway},
+		{"CancelledDeadline", testDeadline},
+		{"Invalid", testInvalid},
+		{"InvalidOptions", testInvalidOptions},
+		{"Close", testClose},
+		{"Silent", testSilent},
+		{"Parallel", testParallel},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newSolver) })
+	}
+}
+
+// tolerance is what two optima may differ by, relative to 1 + their size: the
+// programs have tens of entries of size about 1 and the solver tolerates 1e-7
+// in each row.
+const tolerance = 1e-5
+
+var inf = math.Inf(1)
+
+// methods are the ways a program is solved in the tests of outcomes.
+var methods = []struct {
+	name    string
+	options lp.SolverOptions
+}{
+	{"auto", lp.SolverOptions{}},
+	{"auto presolve", lp.SolverOptions{Presolve: true}},
+	{"dual", lp.SolverOptions{Method: lp.MethodDualSimplex}},
+	{"dual presolve tight", lp.SolverOptions{Method: lp.MethodDualSimplex, Presolve: true, Tolerance: 1e-9}},
+	{"primal", lp.SolverOptions{Method: lp.MethodPrimalSimplex}},
+	{"primal unscaled", lp.SolverOptions{Method: lp.MethodPrimalSimplex, Scaling: -1}},
+	{"dual max scaling", lp.SolverOptions{Method: lp.MethodDualSimplex, Scaling: 4}},
+	{"interior", lp.SolverOptions{Method: lp.MethodInteriorPoint}},
+	{"interior presolve", lp.SolverOptions{Method: lp.MethodInteriorPoint, Presolve: true}},
+}
+
+// program is a dense linear program for the oracle.
+type program struct {
+	cost, lower, upper []float64
+	matrix             [][]float64 // by row
+	rowLower, rowUpper []float64
+}
+
+func open(t *testing.T, newSolver lp.NewSolverFunc) lp.Solver {
+	t.Helper()
+	s, err := newSolver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// load puts the program in by columns without entries, then by rows.
+func (p program) load(t *testing.T, s lp.Solver) {
+	t.Helper()
+	if err := s.AddColumns(lp.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddRows(p.rows(0, len(p.matrix))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows is the batch of rows from to to, without the entries that are 0.
+func (p program) rows(from, to int) lp.Rows {
+	r := lp.Rows{Lower: p.rowLower[from:to], Upper: p.rowUpper[from:to]}
+	for _, row := range p.matrix[from:to] {
+		r.Start = append(r.Start, len(r.Index))
+		for j, v := range row {
+			if v != 0 {
+				r.Index, r.Value = append(r.Index, j), append(r.Value, v)
+			}
+		}
+	}
+	return r
+}
+
+func solve(t *testing.T, s lp.Solver, o lp.SolverOptions) lp.Solution {
+	t.Helper()
+	got, err := s.Solve(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= tolerance*(1+math.Abs(b)) }
+
+// check tests an optimal solution against the program alone: feasibility, the
+// objective, the sign of each dual, and strong duality in the form of the
+// package's documentation.
+func (p program) check(t *testing.T, got lp.Solution) {
+	t.Helper()
+	if got.Status != lp.StatusOptimal || len(got.Primal) != len(p.cost) || len(got.RowDual) != len(p.matrix) {
+		t.Fatalf("status %d with %d values and %d duals, want optimal with %d and %d",
+			got.Status, len(got.Primal), len(got.RowDual), len(p.cost), len(p.matrix))
+	}
+	primal, reduced := 0.0, make([]float64, len(p.cost))
+	for j, x := range got.Primal {
+		primal += p.cost[j] * x
+		reduced[j] = p.cost[j]
+		if x < p.lower[j]-tolerance || x > p.upper[j]+tolerance {
+			t.Errorf("x[%d] = %g outside %g to %g", j, x, p.lower[j], p.upper[j])
+		}
+	}
+	if !near(got.Objective, primal) {
+		t.Errorf("objective %g, want cost·x = %g", got.Objective, primal)
+	}
+	dual := 0.0
+	for i, y := range got.RowDual {
+		activity := 0.0
+		for j, v := range p.matrix[i] {
+			activity += v * got.Primal[j]
+			reduced[j] -= v * y
+		}
+		if activity < p.rowLower[i]-tolerance || activity > p.rowUpper[i]+tolerance {
+			t.Errorf("row %d = %g outside %g to %g", i, activity, p.rowLower[i], p.rowUpper[i])
+		}
+		dual += boundTerm(t, y, p.rowLower[i], p.rowUpper[i])
+	}
+	for j, d := range reduced {
+		dual += boundTerm(t, d, p.lower[j], p.upper[j])
+	}
+	if !near(dual, primal) {
+		t.Errorf("dual objective %g, want the primal's %g", dual, primal)
+	}
+}
+
+// boundTerm is a multiplier times the bound its sign points at; a multiplier
+// that points at an infinite bound has to be 0.
+func boundTerm(t *testing.T, y, lower, upper float64) float64 {
+	t.Helper()
+	bound := upper
+	if y > 0 {
+		bound = lower
+	}
+	if !math.IsInf(bound, 0) {
+		return y * bound
+	}
+	if math.Abs(y) > tolerance {
+		t.Errorf("multiplier %g at the bound %g", y, bound)
+	}
+	return 0
+}
+
+// bruteForce is the least cost over the vertices of a program whose columns
+// are all bounded: every choice of as many bounds as columns, made tight. It
+// is +Inf if no vertex is feasible; then nothing is, as the program is bounded.
+func (p program) bruteForce() float64 {
+	n := len(p.cost)
+	type plane struct {
+		normal []float64
+		at     float64
+	}
+	var planes []plane
+	add := func(normal []float64, bounds ...float64) {
+		for _, b := range bounds {
+			if !math.IsInf(b, 0) {
+				planes = append(planes, plane{normal, b})
+			}
+		}
+	}
+	for j := range n {
+		unit := make([]float64, n)
+		unit[j] = 1
+		add(unit, p.lower[j], p.upper[j])
+	}
+	for i, row := range p.matrix {
+		add(row, p.rowLower[i], p.rowUpper[i])
+	}
+	best := inf
+	chosen := make([]int, 0, n)
+	var choose func(int)
+	choose = func(from int) {
+		if len(chosen) == n {
+			matrix, at := make([][]float64, n), make([]float64, n)
+			for k, c := range chosen {
+				matrix[k], at[k] = append([]float64(nil), planes[c].normal...), planes[c].at
+			}
+			if x := gauss(matrix, at); x != nil && p.feasible(x) {
+				value := 0.0
+				for j := range x {
+					value += p.cost[j] * x[j]
+				}
+				best = min(best, value)
+			}
+			return
+		}
+		for c := from; c < len(planes); c++ {
+			chosen = append(chosen, c)
+			choose(c + 1)
+			chosen = chosen[:len(chosen)-1]
+		}
+	}
+	choose(0)
+	return best
+}
+
+func (p program) feasible(x []float64) bool {
+	const slack = 1e-9 // the vertices are exact to about 1e-14
+	for j := range x {
+		if x[j] < p.lower[j]-slack || x[j] > p.upper[j]+slack {
+			return false
+		}
+	}
+	for i, row := range p.matrix {
+		activity := 0.0
+		for j, v := range row {
+			activity += v * x[j]
+		}
+		if activity < p.rowLower[i]-slack || activity > p.rowUpper[i]+slack {
+			return false
+		}
+	}
+	return true
+}
+
+// gauss solves a square system in place, or returns nil if it is singular.
+func gauss(a [][]float64, b []float64) []float64 {
+	n := len(b)
+	for k := range n {
+		pivot := k
+		for i := k + 1; i < n; i++ {
+			if math.Abs(a[i][k]) > math.Abs(a[pivot][k]) {
+				pivot = i
+			}
+		}
+		if math.Abs(a[pivot][k]) < 1e-9 {
+			return nil
+		}
+		a[k], a[pivot], b[k], b[pivot] = a[pivot], a[k], b[pivot], b[k]
+		for i := range n {
+			if i == k {
+				continue
+			}
+			f := a[i][k] / a[k][k]
+			for j := k; j < n; j++ {
+				a[i][j] -= f * a[k][j]
+			}
+			b[i] -= f * b[k]
+		}
+	}
+	for k := range n {
+		b[k] /= a[k][k]
+	}
+	return b
+}
+
+// small is a random program with small integers, so that ties, redundant rows
+// and degenerate vertices are common. Its columns are bounded.
+func small(r *rand.Rand) program {
+	n, m := 1+r.IntN(4), r.IntN(5)
+	var p program
+	for range n {
+		l := float64(r.IntN(7) - 4)
+		p.cost = append(p.cost, float64(r.IntN(9)-4))
+		p.lower, p.upper = append(p.lower, l), append(p.upper, l+float64(r.IntN(6)))
+	}
+	for range m {
+		row := make([]float64, n)
+		for j := range row {
+			row[j] = float64(r.IntN(7) - 3)
+		}
+		l := float64(r.IntN(13) - 6)
+		u := l + float64(r.IntN(5))
+		switch r.IntN(3) {
+		case 0:
+			l = -inf
+		case 1:
+			u = inf
+		}
+		p.matrix = append(p.matrix, row)
+		p.rowLower, p.rowUpper = append(p.rowLower, l), append(p.rowUpper, u)
+	}
+	return p
+}
+
+// large is a random dense program with m covering rows and n columns:
+// minimise cost·x, A·x ≥ 1, x ≥ 0, feasible and bounded.
+func large(r *rand.Rand, m, n int) program {
+	p := program{cost: make([]float64, n), lower: make([]float64, n), upper: make([]float64, n)}
+	for j := range n {
+		p.cost[j], p.upper[j] = 1+r.Float64(), inf
+	}
+	for range m {
+		row := make([]float64, n)
+		for j := range row {
+			row[j] = r.Float64()
+		}
+		p.matrix = append(p.matrix, row)
+		p.rowLower, p.rowUpper = append(p.rowLower, 1), append(p.rowUpper, inf)
+	}
+	return p
+}
+
+func testBruteForce(t *testing.T, newSolver lp.NewSolverFunc) {
+	r := rand.New(rand.NewPCG(1, 1))
+	infeasible := 0
+	for k := range 300 {
+		p := small(r)
+		want := p.bruteForce()
+		for _, m := range methods {
+			s := open(t, newSolver)
+			p.load(t, s)
+			got := solve(t, s, m.options)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if math.IsInf(want, 1) {
+				infeasible++
+				if got.Status != lp.StatusInfeasible || !math.IsInf(got.Objective, 1) {
+					t.Fatalf("program %d, %s: status %d, objective %g, want infeasible, +Inf: %+v", k, m.name, got.Status, got.Objective, p)
+				}
+				continue
+			}
+			if !near(got.Objective, want) {
+				t.Fatalf("program %d, %s: status %d, objective %g, want %g: %+v", k, m.name, got.Status, got.Objective, want, p)
+			}
+			p.check(t, got)
+			if t.Failed() {
+				t.Fatalf("program %d, %s: %+v", k, m.name, p)
+			}
+		}
+	}
+	if infeasible == 0 || infeasible == 300*len(methods) {
+		t.Errorf("%d infeasible solves, want some of either kind", infeasible)
+	}
+}
+
+// testDualSigns compares each dual with the change of the optimum as the
+// active bound moves.
+func testDualSigns(t *testing.T, newSolver lp.NewSolverFunc) {
+	// minimise −2x + 3y: y ≥ 1, x ≤ 4, x − y ≤ 100, x ≥ 0; at x = 4, y = 1.
+	p := program{
+		cost: []float64{-2, 3}, lower: []float64{0, -inf}, upper: []float64{inf, inf},
+		matrix:   [][]float64{{0, 1}, {1, 0}, {1, -1}},
+		rowLower: []float64{1, -inf, -inf}, rowUpper: []float64{inf, 4, 100},
+	}
+	for _, m := range methods {
+		s := open(t, newSolver)
+		p.load(t, s)
+		got := solve(t, s, m.options)
+		p.check(t, got)
+		for i, want := range []float64{3, -2, 0} {
+			if !near(got.RowDual[i], want) {
+				t.Errorf("%s: dual of row %d = %g, want %g", m.name, i, got.RowDual[i], want)
+			}
+		}
+		const step = 0.5
+		for i, move := range []func(*program){
+			func(q *program) { q.rowLower = []float64{1 + step, -inf, -inf} },
+			func(q *program) { q.rowUpper = []float64{inf, 4 + step, 100} },
+		} {
+			moved := p
+			move(&moved)
+			s := open(t, newSolver)
+			moved.load(t, s)
+			change := solve(t, s, m.options).Objective - (-5)
+			if !near(change, []float64{3, -2}[i]*step) {
+				t.Errorf("%s: moving the bound of row %d by %g changes the optimum by %g", m.name, i, step, change)
+			}
+		}
+	}
+}
+
+// testIncremental grows one program by rows and columns in turn and compares
+// each stage with a fresh solver.
+func testIncremental(t *testing.T, newSolver lp.NewSolverFunc) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, m := range methods {
+		all := large(r, 24, 18)
+		stage := func(rows, columns int) program {
+			p := program{
+				cost: all.cost[:columns], lower: all.lower[:columns], upper: all.upper[:columns],
+				rowLower: all.rowLower[:rows], rowUpper: all.rowUpper[:rows],
+			}
+			for _, row := range all.matrix[:rows] {
+				p.matrix = append(p.matrix, row[:columns])
+			}
+			return p
+		}
+		grown := open(t, newSolver)
+		stage(4, 3).load(t, grown)
+		for rows, columns := 4, 3; rows < 24; {
+			p := stage(rows, columns)
+			got := solve(t, grown, m.options)
+			p.check(t, got)
+			fresh := open(t, newSolver)
+			p.load(t, fresh)
+			if want := solve(t, fresh, m.options).Objective; !near(got.Objective, want) {
+				t.Errorf("%s: %d rows, %d columns: %g, afresh %g", m.name, rows, columns, got.Objective, want)
+			}
+			// Three columns over the present rows, then four rows.
+			c := lp.Columns{Cost: all.cost[columns : columns+3], Lower: all.lower[:3], Upper: all.upper[:3]}
+			for j := columns; j < columns+3; j++ {
+				c.Start = append(c.Start, len(c.Index))
+				for i := range rows {
+					c.Index, c.Value = append(c.Index, i), append(c.Value, all.matrix[i][j])
+				}
+			}
+			if err := grown.AddColumns(c); err != nil {
+				t.Fatal(err)
+			}
+			columns += 3
+			stage(rows, columns).check(t, solve(t, grown, m.options))
+			if err := grown.AddRows(stage(rows+4, columns).rows(rows, rows+4)); err != nil {
+				t.Fatal(err)
+			}
+			rows += 4
+		}
+		if err := grown.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		stage(24, 18).check(t, solve(t, grown, m.options))
+	}
+}
+
+// testWarmStart counts iterations: of a solve of an unchanged program, of one
+// after rows were added, and of one after Reset.
+func testWarmStart(t *testing.T, newSolver lp.NewSolverFunc) {
+	p := large(rand.New(rand.NewPCG(3, 1)), 120, 80)
+	s := open(t, newSolver)
+	first := p
+	first.matrix = p.matrix[:115]
+	first.load(t, s)
+	o := lp.SolverOptions{Method: lp.MethodDualSimplex}
+	cold := solve(t, s, o).Iterations
+	if cold < 20 {
+		t.Fatalf("%d iterations from scratch, want a program that takes 20", cold)
+	}
+	if again := solve(t, s, o).Iterations; again != 0 {
+		t.Errorf("%d iterations on a solved program, want 0: iterations are of the call", again)
+	}
+	if err := s.AddRows(p.rows(115, 120)); err != nil {
+		t.Fatal(err)
+	}
+	warm := solve(t, s, o)
+	objective := warm.Objective
+	if err := s.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	reset := solve(t, s, o)
+	t.Logf("iterations: %d cold, %d after five rows, %d after Reset", cold, warm.Iterations, reset.Iterations)
+	if warm.Iterations == 0 || 2*warm.Iterations >= reset.Iterations {
+		t.Errorf("%d iterations warm, %d after Reset, want less than half and some", warm.Iterations, reset.Iterations)
+	}
+	if !near(objective, reset.Objective) {
+		t.Errorf("objective %g warm, %g after Reset", objective, reset.Objective)
+	}
+	if err := s.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if n := solve(t, s, lp.SolverOptions{Method: lp.MethodInteriorPoint}).Iterations; n == 0 {
+		t.Error("no interior point iterations")
+	}
+}
+
+func testInfeasible(t *testing.T, newSolver lp.NewSolverFunc) {
+	for name, p := range map[string]program{
+		"rows": {
+			cost: []float64{1, 1}, lower: []float64{0, 0}, upper: []float64{inf, inf},
+			matrix: [][]float64{{1, 1}, {1, 1}}, rowLower: []float64{3, -inf}, rowUpper: []float64{inf, 2},
+		},
+		"crossed bounds": {
+			cost: []float64{1}, lower: []float64{2}, upper: []float64{1},
+			matrix: [][]float64{{1}}, rowLower: []float64{-inf}, rowUpper: []float64{inf},
+		},
+	} {
+		for _, m := range methods {
+			s := open(t, newSolver)
+			p.load(t, s)
+			got := solve(t, s, m.options)
+			if got.Status != lp.StatusInfeasible || !math.IsInf(got.Objective, 1) || got.Primal != nil {
+				t.Errorf("%s, %s: %+v, want infeasible, +Inf", name, m.name, got)
+			}
+		}
+	}
+}
+
+func testUnbounded(t *testing.T, newSolver lp.NewSolverFunc) {
+	p := program{
+		cost: []float64{-1, -1}, lower: []float64{0, 0}, upper: []float64{inf, inf},
+		matrix: [][]float64{{1, -1}, {-2, 1}}, rowLower: []float64{-inf, -inf}, rowUpper: []float64{1, 1},
+	}
+	for _, m := range methods {
+		s := open(t, newSolver)
+		p.load(t, s)
+		got := solve(t, s, m.options)
+		if got.Status != lp.StatusUnbounded || !math.IsInf(got.Objective, -1) || got.Primal != nil {
+			t.Errorf("%s: %+v, want unbounded, -Inf", m.name, got)
+		}
+	}
+}
+
+func testEmpty(t *testing.T, newSolver lp.NewSolverFunc) {
+	s := open(t, newSolver)
+	if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || got.Objective != 0 {
+		t.Errorf("empty program: %+v, want optimal, 0", got)
+	}
+	// Columns alone sit at the bound their cost asks for.
+	if err := s.AddColumns(lp.Columns{Cost: []float64{1, -1}, Lower: []float64{2, 3}, Upper: []float64{7, 8}, Start: []int{0, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || got.Objective != 2-8 {
+		t.Errorf("columns alone: %+v, want optimal, -6", got)
+	}
+	for _, test := range []struct {
+		lower float64
+		want  lp.Status
+	}{{0, lp.StatusOptimal}, {1, lp.StatusInfeasible}} {
+		s := open(t, newSolver)
+		if err := s.AddRows(lp.Rows{Lower: []float64{test.lower}, Upper: []float64{inf}, Start: []int{0}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := solve(t, s, lp.SolverOptions{}); got.Status != test.want {
+			t.Errorf("a row ≥ %g alone: status %d, want %d", test.lower, got.Status, test.want)
+		}
+		// A column makes either row feasible.
+		if err := s.AddColumns(lp.Columns{Cost: []float64{2}, Lower: []float64{0}, Upper: []float64{inf}, Start: []int{0}, Index: []int{0}, Value: []float64{1}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || !near(got.Objective, 2*test.lower) {
+			t.Errorf("a row ≥ %g and a column: %+v, want optimal, %g", test.lower, got, 2*test.lower)
+		}
+	}
+	if err := s.AddColumns(lp.Columns{}); err != nil {
+		t.Error(err)
+	}
+	if err := s.AddRows(lp.Rows{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// testSmallEntries needs an entry of 1e-10 to count.
+func testSmallEntries(t *testing.T, newSolver lp.NewSolverFunc) {
+	p := program{
+		cost: []float64{1}, lower: []float64{0}, upper: []float64{inf},
+		matrix: [][]float64{{1e-10}}, rowLower: []float64{1e-2}, rowUpper: []float64{inf},
+	}
+	s := open(t, newSolver)
+	p.load(t, s)
+	if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || math.Abs(got.Objective-1e8) > 1e4 {
+		t.Errorf("%+v, want optimal, 1e8", got)
+	}
+}
+
+// slow is a program that takes every method well over stopAfter.
+func slow(t *testing.T, newSolver lp.NewSolverFunc) lp.Solver {
+	t.Helper()
+	s := open(t, newSolver)
+	large(rand.New(rand.NewPCG(4, 1)), 1800, 1800).load(t, s)
+	return s
+}
+
+// stopAfter leaves time to set up the program, so that methods are stopped at
+// work; stopWithin is how long a limit may take to stop a solve of slow: simplex
+// looks at each iteration, but a factorisation is not broken off.
+const (
+	stopAfter  = 300 * time.Millisecond
+	stopWithin = 20 * time.Second
+)
+
+func wantLimit(t *testing.T, name string, got lp.Solution, began time.Time) {
+	t.Helper()
+	if took := time.Since(began); got.Status != lp.StatusLimit || took > stopWithin {
+		t.Errorf("%s: status %d after %v, want a limit within %v", name, got.Status, took, stopWithin)
+	}
+}
+
+// slowMethods are the methods whose limits are tested.
+var slowMethods = []struct {
+	name   string
+	method lp.Method
+}{{"dual", lp.MethodDualSimplex}, {"primal", lp.MethodPrimalSimplex}, {"interior", lp.MethodInteriorPoint}}
+
+func testTimeLimit(t *testing.T, newSolver lp.NewSolverFunc) {
+	for _, m := range slowMethods {
+		s := slow(t, newSolver)
+		began := time.Now()
+		got := solve(t, s, lp.SolverOptions{Method: m.method, TimeLimit: stopAfter})
+		wantLimit(t, m.name, got, began)
+		t.Logf("%s: %v, %d iterations", m.name, time.Since(began), got.Iterations)
+	}
+}
+
+// testClockPerCall solves under a limit often enough to exceed it in sum.
+func testClockPerCall(t *testing.T, newSolver lp.NewSolverFunc) {
+	p := large(rand.New(rand.NewPCG(5, 1)), 150, 150)
+	s := open(t, newSolver)
+	p.load(t, s)
+	const limit = time.Second
+	o := lp.SolverOptions{Method: lp.MethodDualSimplex, TimeLimit: limit}
+	for began := time.Now(); time.Since(began) < 2*limit; {
+		if got := solve(t, s, o); got.Status != lp.StatusOptimal {
+			t.Fatalf("status %d after %v of many short solves, want optimal", got.Status, time.Since(began))
+		}
+		if err := s.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testCancelled(t *testing.T, newSolver lp.NewSolverFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := small(rand.New(rand.NewPCG(1, 1)))
+	s := open(t, newSolver)
+	p.load(t, s)
+	got, err := s.Solve(ctx, lp.SolverOptions{})
+	if err != nil || got.Status != lp.StatusLimit || got.Primal != nil || got.RowDual != nil {
+		t.Errorf("%+v, %v, want a limit and no solution", got, err)
+	}
+	p.check(t, solve(t, s, lp.SolverOptions{}))
+}
+
+func testCancelMidway(t *testing.T, newSolver lp.NewSolverFunc) {
+	for _, m := range slowMethods {
+		s := slow(t, newSolver)
+		// The second round shows that nothing of a cancellation is left over.
+		for round := range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			began := time.Now()
+			timer := time.AfterFunc(stopAfter, cancel)
+			got, err := s.Solve(ctx, lp.SolverOptions{Method: m.method})
+			timer.Stop()
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantLimit(t, m.name, got, began)
+			t.Logf("%s, round %d: %v, %d iterations", m.name, round, time.Since(began), got.Iterations)
+			if took := time.Since(began); took < stopAfter {
+				t.Errorf("%s, round %d: stopped after %v, before it was cancelled", m.name, round, took)
+			}
+		}
+	}
+}
+
+// testDeadline relies on a deadline to stop presolve too.
+func testDeadline(t *testing.T, newSolver lp.NewSolverFunc) {
+	s := slow(t, newSolver)
+	ctx, cancel := context.WithTimeout(t.Context(), stopAfter)
+	defer cancel()
+	began := time.Now()
+	got, err := s.Solve(ctx, lp.SolverOptions{Presolve: true, TimeLimit: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLimit(t, "deadline", got, began)
+}
+
+// testInvalid refuses each faulty batch and leaves the program as it was.
+func testInvalid(t *testing.T, newSolver lp.NewSolverFunc) {
+	p := program{
+		cost: []float64{1, 1}, lower: []float64{0, 0}, upper: []float64{inf, inf},
+		matrix: [][]float64{{1, 2}}, rowLower: []float64{3}, rowUpper: []float64{inf},
+	}
+	s := open(t, newSolver)
+	p.load(t, s)
+	nan := math.NaN()
+	one, zero, free := []float64{1}, []int{0}, []float64{inf}
+	for name, c := range map[string]lp.Columns{
+		"cost NaN":       {Cost: []float64{nan}, Lower: one, Upper: one, Start: zero},
+		"cost infinite":  {Cost: free, Lower: one, Upper: one, Start: zero},
+		"lower NaN":      {Cost: one, Lower: []float64{nan}, Upper: one, Start: zero},
+		"lower +Inf":     {Cost: one, Lower: free, Upper: free, Start: zero},
+		"lower -1e20":    {Cost: one, Lower: []float64{-1e20}, Upper: free, Start: zero},
+		"upper -Inf":     {Cost: one, Lower: one, Upper: []float64{-inf}, Start: zero},
+		"upper 1e20":     {Cost: one, Lower: one, Upper: []float64{1e20}, Start: zero},
+		"no upper":       {Cost: one, Lower: one, Start: zero},
+		"no start":       {Cost: one, Lower: one, Upper: one},
+		"start 1":        {Cost: one, Lower: one, Upper: one, Start: []int{1}, Index: zero, Value: one},
+		"starts fall":    {Cost: []float64{1, 1, 1}, Lower: []float64{0, 0, 0}, Upper: []float64{1, 1, 1}, Start: []int{0, 1, 0}, Index: zero, Value: one},
+		"start past end": {Cost: []float64{1, 1}, Lower: []float64{0, 0}, Upper: []float64{1, 1}, Start: []int{0, 2}, Index: zero, Value: one},
+		"index 1":        {Cost: one, Lower: one, Upper: one, Start: zero, Index: []int{1}, Value: one},
+		"index -1":       {Cost: one, Lower: one, Upper: one, Start: zero, Index: []int{-1}, Value: one},
+		"index twice":    {Cost: one, Lower: one, Upper: one, Start: zero, Index: []int{0, 0}, Value: []float64{1, 1}},
+		"no value":       {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero},
+		"value NaN":      {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}},
+		"value infinite": {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: free},
+		"value 1e16":     {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{1e16}},
+		"stray entries":  {Index: zero, Value: one},
+	} {
+		if err := s.AddColumns(c); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
+			t.Errorf("AddColumns, %s: error %v, want ErrInvalid", name, err)
+		}
+	}
+	for name, r := range map[string]lp.Rows{
+		"lower NaN":   {Lower: []float64{nan}, Upper: one, Start: zero},
+		"no upper":    {Lower: one, Start: zero},
+		"index 2":     {Lower: one, Upper: one, Start: zero, Index: []int{2}, Value: one},
+		"index twice": {Lower: one, Upper: one, Start: zero, Index: []int{1, 1}, Value: []float64{1, 1}},
+		"value NaN":   {Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}},
+	} {
+		if err := s.AddRows(r); !errors.Is(err, ErrInvalid) {
+			t.Errorf("AddRows, %s: error %v, want ErrInvalid", name, err)
+		}
+	}
+	got := solve(t, s, lp.SolverOptions{})
+	p.check(t, got)
+	if !near(got.Objective, 1.5) {
+		t.Errorf("objective %g after refused batches, want 1.5", got.Objective)
+	}
+	// The same index in two vectors of one batch is no repetition.
+	twice := []float64{1, 1}
+	if err := s.AddColumns(lp.Columns{Cost: twice, Lower: twice, Upper: twice, Start: []int{0, 1}, Index: []int{0, 0}, Value: twice}); err != nil {
+		t.Error(err)
+	}
+}
+
+func testInvalidOptions(t *testing.T, newSolver lp.NewSolverFunc) {
+	s := open(t, newSolver)
+	for name, o := range map[string]lp.SolverOptions{
+		"method":              {Method: lp.MethodInteriorPoint + 1},
+		"negative method":     {Method: -1},
+		"scaling":             {Scaling: 5},
+		"tolerance 1e-11":     {Tolerance: 1e-11},
+		"tolerance 1":         {Tolerance: 1},
+		"tolerance NaN":       {Tolerance: math.NaN()},
+		"negative tolerance":  {Tolerance: -1e-7},
+		"negative time limit": {TimeLimit: -1},
+	} {
+		if got, err := s.Solve(t.Context(), o); !errors.Is(err, ErrInvalid) || got.Status != lp.StatusFailed {
+			t.Errorf("%s: status %d, error %v, want failed, ErrInvalid", name, got.Status, err)
+		}
+	}
+}
+
+func testClose(t *testing.T, newSolver lp.NewSolverFunc) {
+	s, err := newSolver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := small(rand.New(rand.NewPCG(1, 1)))
+	p.load(t, s)
+	solve(t, s, lp.SolverOptions{})
+	for range 3 {
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	_, solveErr := s.Solve(t.Context(), lp.SolverOptions{})
+	for name, err := range map[string]error{
+		"AddColumns": s.AddColumns(lp.Columns{}), "AddRows": s.AddRows(lp.Rows{}),
+		"Solve": solveErr, "Reset": s.Reset(),
+	} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
+		}
+	}
+}
+
+// testSilent runs itself in another process, to catch what C prints.
+func testSilent(t *testing.T, newSolver lp.NewSolverFunc) {
+	const child = "NOISEWRIGHT_SILENT_CHILD"
+	if os.Getenv(child) != "" {
+		for _, m := range methods {
+			s := open(t, newSolver)
+			large(rand.New(rand.NewPCG(6, 1)), 20, 20).load(t, s)
+			solve(t, s, m.options)
+			_ = s.Close()
+		}
+		os.Exit(0) // before the test framework prints its verdict
+	}
+	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern)
+	c.Env = append(os.Environ(), child+"=1")
+	said, err := c.CombinedOutput()
+	if err != nil || len(said) > 0 {
+		t.Errorf("the solver's process wrote %q and ended with %v, want silence", said, err)
+	}
+}
+
+// testParallel solves in several goroutines, each with its own solver.
+func testParallel(t *testing.T, newSolver lp.NewSolverFunc) {
+	for k := range uint64(4) {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			t.Parallel()
+			p := large(rand.New(rand.NewPCG(7, k)), 40, 40)
+			s := open(t, newSolver)
+			p.load(t, s)
+			for range 10 {
+				p.check(t, solve(t, s, lp.SolverOptions{}))
+				if err := s.Reset(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkSolve measures a covering program of 200 rows and columns, from
+// scratch and from the optimum of its first 190 rows.
+func BenchmarkSolve(b *testing.B) {
+	p := large(rand.New(rand.NewPCG(8, 1)), 200, 200)
+	for _, warm := range []bool{false, true} {
+		name := "cold"
+		if warm {
+			name = "warm"
+		}
+		b.Run(name, func(b *testing.B) {
+			iterations := 0
+			for b.Loop() {
+				b.StopTimer()
+				s, err := New()
+				if err != nil {
+					b.Fatal(err)
+				}
+				err = errors.Join(
+					s.AddColumns(lp.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}),
+					s.AddRows(p.rows(0, 190)))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if warm {
+					if _, err := s.Solve(b.Context(), lp.SolverOptions{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := s.AddRows(p.rows(190, 200)); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				got, err := s.Solve(b.Context(), lp.SolverOptions{Method: lp.MethodDualSimplex})
+				if err != nil || got.Status != lp.StatusOptimal {
+					b.Fatal(got.Status, err)
+				}
+				b.StopTimer()
+				iterations += got.Iterations
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(iterations)/float64(b.N), "iterations/op")
+		})
+	}
+}

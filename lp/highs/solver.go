@@ -1,0 +1,454 @@
+//go:build cgo
+
+package highs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+)
+
+const (
+	// HiGHS takes a bound or a cost of this magnitude as infinite (its
+	// options infinite_bound and infinite_cost) and refuses a matrix entry
+	// above its option large_matrix_value.
+	highsInfinity = 1e20
+	maxEntry      = 1e15
+
+	// The least values HiGHS allows for its options small_matrix_value and
+	// the two feasibility tolerances. The former is used as it stands: the
+	// default of 1e-9 drops entries a design program needs, such as e^ε − 1
+	// for a small ε.
+	minEntry     = 1e-12
+	minTolerance = 1e-10
+
+	// An optimal claim stands if the unscaled residuals are at most this
+	// many tolerances. HiGHS meets the tolerance on the scaled program; the
+	// unscaled one misses it by small factors on honest solves and by orders
+	// of magnitude on broken ones.
+	residualSlack = 10
+
+	maxScaling = 4 // the last of HiGHS' scaling strategies
+)
+
+// New returns an empty program. The caller closes it; nothing is freed
+// otherwise. The error is [ErrSolver] if HiGHS cannot be set up.
+func New() (lp.Solver, error) {
+	m, good := newModel()
+	if !good {
+		return nil, fmt.Errorf("highs: new model: %w", ErrSolver)
+	}
+	s := &solver{model: m, open: true}
+	var ok1, ok2, ok3 bool
+	s.scaling, ok1 = m.intOption("simplex_scale_strategy")
+	s.primalTolerance, ok2 = m.doubleOption("primal_feasibility_tolerance")
+	s.dualTolerance, ok3 = m.doubleOption("dual_feasibility_tolerance")
+	// One thread: a program is solved many times in a row from nearby bases,
+	// where simplex has nothing to share out, and results do not depend on
+	// the machine's number of cores.
+	if !ok1 || !ok2 || !ok3 || !m.setInt("threads", 1) || !m.setString("parallel", "off") ||
+		!m.setString("run_crossover", "on") || !m.setDouble("small_matrix_value", minEntry) {
+		m.free()
+		return nil, fmt.Errorf("highs: options of a new model: %w", ErrSolver)
+	}
+	// "ipm" lets newer versions pick an interior point method that needs a
+	// BLAS; "ipx" is the one all versions have, which older ones call "ipm".
+	s.interiorPoint = "ipm"
+	if m.setString("solver", "ipx") {
+		s.interiorPoint = "ipx"
+	}
+	return s, nil
+}
+
+// Version returns the version of the HiGHS library in use, such as "1.15.1".
+func Version() string { return version() }
+
+// solver is an lp.Solver over one HiGHS model.
+type solver struct {
+	model
+	open          bool
+	damaged       bool // HiGHS refused a call half way
+	columns, rows int
+	// rowsExcludeZero is set once some row's bounds exclude 0; it decides a
+	// program that has no columns, which HiGHS does not look at.
+	rowsExcludeZero bool
+
+	// HiGHS' own choices and names.
+	scaling                        int
+	primalTolerance, dualTolerance float64
+	interiorPoint                  string
+
+	// Buffers kept between calls.
+	start, index                          []int32
+	seen                                  []int32 // seen[i] is 1 + the last vector with an entry at i
+	primal, columnDual, rowValue, rowDual []float64
+}
+
+func (s *solver) ready() error {
+	switch {
+	case !s.open:
+		return ErrClosed
+	case s.damaged:
+		return fmt.Errorf("highs: an earlier call failed half way, want a new solver: %w", ErrSolver)
+	}
+	return nil
+}
+
+// AddColumns appends columns. A batch that breaks a rule of [lp.Columns] is an
+// error with [ErrInvalid] and changes nothing.
+func (s *solver) AddColumns(c lp.Columns) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	n := len(c.Cost)
+	var errs []error
+	for j, v := range c.Cost {
+		if !(math.Abs(v) < highsInfinity) {
+			errs = append(errs, invalid("Cost[%d] = %g, want a magnitude below %g", j, v, highsInfinity))
+			break
+		}
+	}
+	errs = append(errs, checkBounds(n, c.Lower, c.Upper),
+		s.checkMatrix(n, s.rows, s.columns, c.Start, c.Index, c.Value))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("highs: add %d columns: %w", n, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	if !s.addColumns(c.Cost, c.Lower, c.Upper, s.start, s.index, c.Value) {
+		s.damaged = true
+		return fmt.Errorf("highs: add %d columns: %w", n, ErrSolver)
+	}
+	s.columns += n
+	return nil
+}
+
+// AddRows appends rows. A batch that breaks a rule of [lp.Rows] is an error
+// with [ErrInvalid] and changes nothing.
+func (s *solver) AddRows(r lp.Rows) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	n := len(r.Lower)
+	err := errors.Join(checkBounds(n, r.Lower, r.Upper),
+		s.checkMatrix(n, s.columns, s.rows, r.Start, r.Index, r.Value))
+	if err != nil {
+		return fmt.Errorf("highs: add %d rows: %w", n, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	if !s.addRows(r.Lower, r.Upper, s.start, s.index, r.Value) {
+		s.damaged = true
+		return fmt.Errorf("highs: add %d rows: %w", n, ErrSolver)
+	}
+	s.rows += n
+	for i := range n {
+		s.rowsExcludeZero = s.rowsExcludeZero || r.Lower[i] > 0 || r.Upper[i] < 0
+	}
+	return nil
+}
+
+// checkBounds reports the first pair of bounds HiGHS would refuse or take for
+// another. Crossed bounds are allowed: they make the program infeasible.
+func checkBounds(n int, lower, upper []float64) error {
+	if len(lower) != n || len(upper) != n {
+		return invalid("len(Lower), len(Upper) = %d, %d, want %d", len(lower), len(upper), n)
+	}
+	for i := range n {
+		if l := lower[i]; !(l < highsInfinity) || l <= -highsInfinity && !math.IsInf(l, -1) {
+			return invalid("Lower[%d] = %g, want a magnitude below %g or -Inf", i, l, highsInfinity)
+		}
+		if u := upper[i]; !(u > -highsInfinity) || u >= highsInfinity && !math.IsInf(u, 1) {
+			return invalid("Upper[%d] = %g, want a magnitude below %g or +Inf", i, u, highsInfinity)
+		}
+	}
+	return nil
+}
+
+// checkMatrix reports the first fault of n compressed sparse vectors whose
+// entries lie in [0, dim), to be appended to the present ones, and leaves
+// start and index in HiGHS' type in the buffers.
+func (s *solver) checkMatrix(n, dim, present int, start, index []int, value []float64) error {
+	switch {
+	case len(start) != n:
+		return invalid("len(Start) = %d, want %d", len(start), n)
+	case len(index) != len(value):
+		return invalid("len(Value) = %d, want %d as len(Index)", len(value), len(index))
+	case len(index) > math.MaxInt32 || n > math.MaxInt32-present:
+		return invalid("%d vectors with %d entries, want below 2^31", n, len(index))
+	case n == 0 && len(index) > 0, n > 0 && start[0] != 0:
+		return invalid("the first entries belong to no vector, want Start[0] = 0")
+	}
+	s.start, s.index = s.start[:0], s.index[:0]
+	s.seen = append(s.seen, make([]int32, max(0, dim-len(s.seen)))...)
+	clear(s.seen)
+	for i, from := range start {
+		to := len(index)
+		if i+1 < n {
+			to = start[i+1]
+		}
+		if from > to || to > len(index) {
+			return invalid("vector %d has entries %d to %d, want a range in 0 to %d", i, from, to, len(index))
+		}
+		s.start = append(s.start, int32(from))
+		for k := from; k < to; k++ {
+			at, v := index[k], value[k]
+			switch {
+			case at < 0 || at >= dim:
+				return invalid("Index[%d] = %d, want 0 to %d", k, at, dim-1)
+			case s.seen[at] == int32(i)+1:
+				return invalid("Index[%d] = %d is in vector %d twice", k, at, i)
+			case !(math.Abs(v) <= maxEntry):
+				return invalid("Value[%d] = %g, want a magnitude of at most %g", k, v, maxEntry)
+			}
+			s.seen[at] = int32(i) + 1
+			s.index = append(s.index, int32(at))
+		}
+	}
+	return nil
+}
+
+// Solve solves the program on one thread. What the status says of the rest of
+// the solution:
+//
+//   - StatusOptimal: everything is set.
+//   - StatusInfeasible, StatusUnbounded: Objective is +Inf, −Inf.
+//   - StatusLimit: Primal or RowDual is set if HiGHS found it feasible; the
+//     other is nil. Objective is that of Primal, or NaN.
+//   - StatusFailed: Objective is NaN.
+//
+// A cancelled context stops simplex and interior point when they next look,
+// which is about once in an iteration; presolve is stopped by time only, that
+// of the context's deadline included. An option outside its range is an error with
+// [ErrInvalid].
+func (s *solver) Solve(ctx context.Context, o lp.SolverOptions) (lp.Solution, error) {
+	if err := s.ready(); err != nil {
+		return failed(), err
+	}
+	if err := checkOptions(o); err != nil {
+		return failed(), fmt.Errorf("highs: solve: %w", err)
+	}
+	if ctx.Err() != nil {
+		return lp.Solution{Status: lp.StatusLimit, Objective: math.NaN()}, nil
+	}
+	if s.columns == 0 {
+		return s.solveEmpty(), nil
+	}
+	if deadline, has := ctx.Deadline(); has {
+		// Not below a nanosecond: zero would mean no limit.
+		left := max(time.Until(deadline), 1)
+		if o.TimeLimit == 0 || left < o.TimeLimit {
+			o.TimeLimit = left
+		}
+	}
+	if !s.setOptions(o) {
+		return failed(), fmt.Errorf("highs: solve: options: %w", ErrSolver)
+	}
+	// With a basis at hand HiGHS skips presolve.
+	if o.Presolve && !s.clearSolver() || !s.zeroClocks() {
+		return failed(), fmt.Errorf("highs: solve: %w", ErrSolver)
+	}
+	return s.read(s.runUntil(ctx), o), nil
+}
+
+// runUntil runs HiGHS until it is done or ctx is cancelled.
+func (s *solver) runUntil(ctx context.Context) bool {
+	s.setCancel(false)
+	// The flag is in C memory that Close frees, so an AfterFunc under way
+	// has to end before this call does.
+	set := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		s.setCancel(true)
+		close(set)
+	})
+	good := s.run()
+	if !stop() {
+		<-set
+	}
+	return good
+}
+
+func checkOptions(o lp.SolverOptions) error {
+	var errs []error
+	if o.Method < lp.MethodAuto || o.Method > lp.MethodInteriorPoint {
+		errs = append(errs, invalid("Method = %d, want one of lp's constants", o.Method))
+	}
+	if o.Scaling > maxScaling {
+		errs = append(errs, invalid("Scaling = %d, want at most %d", o.Scaling, maxScaling))
+	}
+	if t := o.Tolerance; t != 0 && !(t >= minTolerance && t < 1) {
+		errs = append(errs, invalid("Tolerance = %g, want 0 or in [%g, 1)", t, minTolerance))
+	}
+	if o.TimeLimit < 0 {
+		errs = append(errs, invalid("TimeLimit = %v, want 0 or more", o.TimeLimit))
+	}
+	return errors.Join(errs...)
+}
+
+// setOptions sets every option a solve can change, so that none is left over
+// from the solve before.
+func (s *solver) setOptions(o lp.SolverOptions) bool {
+	method, strategy := "choose", 0 // HiGHS chooses
+	switch o.Method {
+	case lp.MethodAuto:
+	case lp.MethodDualSimplex:
+		method, strategy = "simplex", 1
+	case lp.MethodPrimalSimplex:
+		method, strategy = "simplex", 4
+	case lp.MethodInteriorPoint:
+		method = s.interiorPoint
+	}
+	presolve := "off"
+	if o.Presolve {
+		presolve = "on"
+	}
+	scaling := o.Scaling
+	switch {
+	case scaling == 0:
+		scaling = s.scaling
+	case scaling < 0:
+		scaling = 0
+	}
+	limit := math.Inf(1)
+	if o.TimeLimit > 0 {
+		limit = o.TimeLimit.Seconds()
+	}
+	primal, dual := s.tolerances(o)
+	return s.setString("solver", method) &&
+		s.setInt("simplex_strategy", strategy) &&
+		s.setString("presolve", presolve) &&
+		s.setInt("simplex_scale_strategy", scaling) &&
+		s.setDouble("primal_feasibility_tolerance", primal) &&
+		s.setDouble("dual_feasibility_tolerance", dual) &&
+		s.setDouble("time_limit", limit)
+}
+
+func (s *solver) tolerances(o lp.SolverOptions) (primal, dual float64) {
+	if o.Tolerance == 0 {
+		return s.primalTolerance, s.dualTolerance
+	}
+	return o.Tolerance, o.Tolerance
+}
+
+// read collects the outcome of a run; good is false if the run was an error.
+func (s *solver) read(good bool, o lp.SolverOptions) lp.Solution {
+	result := failed()
+	// The counts are of this run: HiGHS zeroes them at its start.
+	simplex, ok1 := s.intInfo("simplex_iteration_count")
+	interior, ok2 := s.intInfo("ipm_iteration_count")
+	if ok1 && ok2 {
+		result.Iterations = max(simplex, 0) + max(interior, 0)
+	}
+	if !good {
+		return result
+	}
+	result.Status = s.status()
+	switch result.Status {
+	case lp.StatusInfeasible:
+		result.Objective = math.Inf(1)
+	case lp.StatusUnbounded:
+		result.Objective = math.Inf(-1)
+	case lp.StatusOptimal:
+		if !s.residualsWithin(o) || !s.readSolution(&result, true, true) {
+			return lp.Solution{Objective: math.NaN(), Iterations: result.Iterations}
+		}
+	case lp.StatusLimit:
+		s.readSolution(&result, s.feasible("primal_solution_status"), s.feasible("dual_solution_status"))
+	case lp.StatusFailed:
+	}
+	return result
+}
+
+// residualsWithin checks an optimal claim against HiGHS' unscaled residuals.
+func (s *solver) residualsWithin(o lp.SolverOptions) bool {
+	primalTolerance, dualTolerance := s.tolerances(o)
+	primal, ok1 := s.doubleInfo("max_primal_infeasibility")
+	dual, ok2 := s.doubleInfo("max_dual_infeasibility")
+	return ok1 && ok2 && primal <= residualSlack*primalTolerance && dual <= residualSlack*dualTolerance
+}
+
+// readSolution sets the wanted parts of the result and reports whether HiGHS
+// had them and they are finite.
+func (s *solver) readSolution(result *lp.Solution, primal, dual bool) bool {
+	if !primal && !dual {
+		return true
+	}
+	s.primal, s.columnDual = resize(s.primal, s.columns), resize(s.columnDual, s.columns)
+	s.rowValue, s.rowDual = resize(s.rowValue, s.rows), resize(s.rowDual, s.rows)
+	objective, good := s.doubleInfo("objective_function_value")
+	if !good || !s.solution(s.primal, s.columnDual, s.rowValue, s.rowDual) {
+		return false
+	}
+	if primal {
+		if !finite(s.primal) || math.IsNaN(objective) || math.IsInf(objective, 0) {
+			return false
+		}
+		result.Primal, result.Objective = s.primal, objective
+	}
+	if dual {
+		if !finite(s.rowDual) {
+			return false
+		}
+		result.RowDual = s.rowDual
+	}
+	return true
+}
+
+// solveEmpty decides a program without columns, where every row is 0.
+func (s *solver) solveEmpty() lp.Solution {
+	if s.rowsExcludeZero {
+		return lp.Solution{Status: lp.StatusInfeasible, Objective: math.Inf(1)}
+	}
+	s.rowDual = resize(s.rowDual, s.rows)
+	clear(s.rowDual)
+	return lp.Solution{Status: lp.StatusOptimal, Primal: []float64{}, RowDual: s.rowDual}
+}
+
+// Reset forgets the basis and the solution.
+func (s *solver) Reset() error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	if !s.clearSolver() {
+		return fmt.Errorf("highs: reset: %w", ErrSolver)
+	}
+	return nil
+}
+
+// Close frees the program. It never fails.
+func (s *solver) Close() error {
+	if s.open {
+		s.open = false
+		s.free()
+		s.model = model{}
+	}
+	return nil
+}
+
+func failed() lp.Solution { return lp.Solution{Status: lp.StatusFailed, Objective: math.NaN()} }
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, ErrInvalid)...)
+}
+
+func resize(s []float64, n int) []float64 {
+	if cap(s) < n {
+		return make([]float64, n)
+	}
+	return s[:n]
+}
+
+func finite(s []float64) bool {
+	for _, v := range s {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
