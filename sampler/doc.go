@@ -1,0 +1,20 @@
+// Package sampler draws noise from an integer table, exactly: every grid point
+// is drawn with the probability that the table's certificate is about.
+//
+//	s, err := sampler.New(table, sampler.Options{}) // verifies the table
+//	y, err := s.AddNoise(x)                         // x rounded to the grid, plus noise
+//
+// One 64-bit word of randomness chooses the cell, by comparison with integer
+// cumulative weights, and one the point in it, by a multiplication with
+// rejection; no floating-point number takes part until the result, a multiple
+// of a power of two, is returned. Randomness is cryptographic unless a
+// constructor's name says otherwise, and an entropy failure is an error that
+// releases nothing.
+//
+// Noise subtracts a secret from what an observer of the result knows, and an
+// observer of the time it took may get it back. Options.ConstantTime closes that
+// channel; docs/proofs/sampling.md says what is assumed in either mode.
+//
+// Profile, Golden and Export hold what another implementation needs to check
+// itself against this one.
+package sampler

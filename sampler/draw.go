@@ -1,0 +1,127 @@
+package sampler
+
+import "math/bits"
+
+// chunk is the number of draws made at a time, a power of two.
+const chunk = 128
+
+// number is what a draw is returned as: a grid point or a multiple of the step.
+type number interface{ int64 | float64 }
+
+// draw fills dst with draws, times scale, from the words in w, two each, and
+// returns how many it made: it stops before a draw whose position word has to be
+// discarded. It is the fast mode; its time depends on what it draws.
+//
+// Four draws are written out per round, with constant indices into arrays: that
+// saves a fifth of the time of the plain loop, most of it index arithmetic and
+// registers spilled for it. It must agree with law.entry, position and point.
+func draw[T number](l *law, dst *[chunk]T, w *[2 * chunk]uint64, scale T) int {
+	// Dereferenced here so that the loop need not check for nil.
+	_, _, _ = *dst, *w, *l.guide
+	last, guide := l.last, l.guide
+	points, reject, first := l.points, l.reject, l.first
+	n := 0
+	for ; n < chunk; n += 4 {
+		d := (*[4]T)(dst[n:])
+		w := (*[8]uint64)(w[2*n:])
+
+		k := guide[w[0]>>bucketShift]
+		for last[k] < w[0] {
+			k++
+		}
+		offset, low := bits.Mul64(w[1], points)
+		if low < reject {
+			break
+		}
+		d[0] = T(int64(first+uint64(k)*points+offset)) * scale
+
+		k = guide[w[2]>>bucketShift]
+		for last[k] < w[2] {
+			k++
+		}
+		offset, low = bits.Mul64(w[3], points)
+		if low < reject {
+			n++
+			break
+		}
+		d[1] = T(int64(first+uint64(k)*points+offset)) * scale
+
+		k = guide[w[4]>>bucketShift]
+		for last[k] < w[4] {
+			k++
+		}
+		offset, low = bits.Mul64(w[5], points)
+		if low < reject {
+			n += 2
+			break
+		}
+		d[2] = T(int64(first+uint64(k)*points+offset)) * scale
+
+		k = guide[w[6]>>bucketShift]
+		for last[k] < w[6] {
+			k++
+		}
+		offset, low = bits.Mul64(w[7], points)
+		if low < reject {
+			n += 3
+			break
+		}
+		d[3] = T(int64(first+uint64(k)*points+offset)) * scale
+	}
+	if l.hasAtom() {
+		// The loop takes the atom for one more cell. Its weight is at most
+		// delta, so the branch is mostly foreseen.
+		beyond := T(int64(first+l.cells*points)) * scale
+		for i, x := range dst[:n] {
+			if x >= beyond {
+				dst[i] = 0
+			}
+		}
+	}
+	return n
+}
+
+// scanWidth is the number of words a scan takes: so many, and as many counters,
+// fit the registers.
+const scanWidth = 4
+
+// drawFixed makes the same draws as draw from the same words, in constant time:
+// no branch, memory address or loop bound depends on a draw. Whether a position
+// word is discarded is independent of the offset it yields if it is kept
+// (docs/proofs/sampling.md).
+func drawFixed[T number](l *law, dst *[chunk]T, w *[2 * chunk]uint64, scale T) int {
+	for n := 0; n < chunk; n += scanWidth {
+		k := l.scan(w[2*n], w[2*n+2], w[2*n+4], w[2*n+6])
+		for i, k := range k {
+			offset, ok := l.position(w[2*(n+i)+1])
+			if !ok {
+				return n + i
+			}
+			dst[n+i] = T(l.point(k, offset)) * scale
+		}
+	}
+	return chunk
+}
+
+// scan is entry without a branch, memory address or loop bound that depends on
+// the words, for four at once: one pass over the table serves them all.
+//
+// The entry of u is the number of entries, the last one excepted, that end
+// below u. Each comparison is a borrow, and the borrows are counted: written
+// with an if, it compiles to a conditional jump (TestScanHasNoJump).
+//
+//go:noinline
+func (l *law) scan(u0, u1, u2, u3 uint64) (k [scanWidth]uint64) {
+	var k0, k1, k2, k3, below uint64
+	for _, last := range l.last[:len(l.last)-1] {
+		_, below = bits.Sub64(last, u0, 0)
+		k0, _ = bits.Add64(k0, 0, below)
+		_, below = bits.Sub64(last, u1, 0)
+		k1, _ = bits.Add64(k1, 0, below)
+		_, below = bits.Sub64(last, u2, 0)
+		k2, _ = bits.Add64(k2, 0, below)
+		_, below = bits.Sub64(last, u3, 0)
+		k3, _ = bits.Add64(k3, 0, below)
+	}
+	return [scanWidth]uint64{k0, k1, k2, k3}
+}

@@ -1,0 +1,154 @@
+package sampler_test
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// exampleTable is a small private table written by hand: seven cells, each three
+// times as likely as its outer neighbour, for a query that one person changes by
+// at most 1. A shift by a cell multiplies every probability by 3 at most, which
+// is below e^1.1, except that 1/53 moves beyond an end.
+func exampleTable() (*tables.Table, error) {
+	const unit = (1 << 64) / 53
+	return tables.New(tables.Spec{
+		Privacy: tables.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1},
+		Loss:    noise.L1{},
+		Grid: tables.Grid{
+			GranularityExponent: -10,  // steps of 1/1024
+			PointsPerCell:       1025, // just over one sensitivity
+			CellsPerSensitivity: 1,
+			FirstCell:           -3,
+		},
+		Weights: []uint64{unit, 3 * unit, 9 * unit, (1 << 64) - 26*unit, 9 * unit, 3 * unit, unit},
+	})
+}
+
+func Example() {
+	table, err := exampleTable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := sampler.New(table, sampler.Options{}) // refuses a table that is not private
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	y, err := s.AddNoise(1234.5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("within reach:", y >= 1234.5-4 && y <= 1234.5+4)
+	fmt.Println("on the grid:", y*1024 == float64(int64(y*1024)))
+	// Output:
+	// within reach: true
+	// on the grid: true
+}
+
+// A deterministic sampler is for tests and studies. Never release its draws.
+func ExampleNewDeterministic() {
+	table, err := exampleTable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := sampler.NewDeterministic(table, [32]byte{1}, sampler.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	noise := make([]float64, 3)
+	if err := s.Fill(noise); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(noise)
+	// Output: [-1.05859375 1.884765625 0.3916015625]
+}
+
+func ExampleSampler_Fork() {
+	table, err := exampleTable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := sampler.New(table, sampler.Options{ConstantTime: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := make(chan error)
+	for range 4 {
+		fork, err := s.Fork() // shares the table, has its own generator
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		go func() { done <- fork.Fill(make([]float64, 1000)) }()
+	}
+	for range 4 {
+		if err := <-done; err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("4000 draws")
+	// Output: 4000 draws
+}
+
+func ExampleProfile() {
+	table, err := exampleTable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, delta := range sampler.Profile(table) {
+		fmt.Printf("shift by %d cell: delta <= %s\n", i+1, delta.FloatString(6))
+	}
+	// Output: shift by 1 cell: delta <= 0.018868
+}
+
+func ExampleGolden() {
+	table, err := exampleTable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g, err := sampler.NewGolden(table, [32]byte{}, 5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("first word:", g.Words[0])
+	fmt.Println("draws:", g.Draws)
+	fmt.Println("same here:", g.Check(table) == nil)
+	// Output:
+	// first word: 9910523521560253916
+	// draws: [29 46 -414 57 477]
+	// same here: true
+}
+
+func ExampleExport() {
+	table, err := exampleTable()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := sampler.NewExport(table, [32]byte{}, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e.Cells = e.Cells[3:4] // the middle cell
+	e.Golden = nil
+	if err := e.Encode(os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output: {"schema":1,"privacy":{"epsilon":1.1,"delta":0.02,"sensitivity":1},"loss":"l1","grid":{"granularity_exponent":-10,"points_per_cell":1025,"cells_per_sensitivity":1,"first_cell":-3},"total":"18446744073709551616","cells":[{"first_point":-512,"last_point":512,"weight":"9397397924342601774","probability":0.5094339622641509}],"atom":{"weight":"0","probability":0},"profile":[{"cells":1,"delta":"348051774975651917/18446744073709551616","delta_upper":"0.018867924528301886777110346616"}],"golden":null}
+}

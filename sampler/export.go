@@ -1,0 +1,128 @@
+package sampler
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Export is a table written out for another implementation to check itself
+// against: the probability of every entry, the delta of every shift, and draws.
+// Exact values are strings. It is a view of the table; the table file is the
+// record (docs/table-format.md).
+type Export struct {
+	Schema  int           `json:"schema"` // 1
+	Privacy ExportPrivacy `json:"privacy"`
+	Loss    string        `json:"loss"`
+	Grid    ExportGrid    `json:"grid"`
+	// Total is the sum of all weights, 2^64.
+	Total string       `json:"total"`
+	Cells []ExportCell `json:"cells"`
+	Atom  ExportAtom   `json:"atom"`
+	// Profile states delta for shifts of 1, 2, … cells; see Profile.
+	Profile []ExportShift `json:"profile"`
+	Golden  *Golden       `json:"golden"`
+}
+
+// ExportPrivacy is the promise; see tables.Privacy.
+type ExportPrivacy struct {
+	Epsilon     float64 `json:"epsilon"`
+	Delta       float64 `json:"delta"`
+	Sensitivity float64 `json:"sensitivity"`
+}
+
+// ExportGrid is the layout; see tables.Grid.
+type ExportGrid struct {
+	GranularityExponent int   `json:"granularity_exponent"`
+	PointsPerCell       int64 `json:"points_per_cell"`
+	CellsPerSensitivity int   `json:"cells_per_sensitivity"`
+	FirstCell           int   `json:"first_cell"`
+}
+
+// ExportCell is a run of equally likely grid points.
+type ExportCell struct {
+	FirstPoint int64 `json:"first_point"`
+	LastPoint  int64 `json:"last_point"`
+	// Weight out of Total, exact.
+	Weight string `json:"weight"`
+	// Probability is Weight/Total to the nearest float64.
+	Probability float64 `json:"probability"`
+}
+
+// ExportAtom is the point 0 beside its cell.
+type ExportAtom struct {
+	Weight      string  `json:"weight"`
+	Probability float64 `json:"probability"`
+}
+
+// ExportShift is the delta of one shift.
+type ExportShift struct {
+	Cells int `json:"cells"`
+	// Delta is the fraction returned by Profile.
+	Delta string `json:"delta"`
+	// DeltaUpper is Delta as a decimal, rounded up at the 30th place.
+	DeltaUpper string `json:"delta_upper"`
+}
+
+// exportPlaces is the number of decimal places of DeltaUpper: more than weights
+// of 2^-64 can tell apart.
+const exportPlaces = 30
+
+// NewExport writes out the table, with n draws for the seed. Errors are those of
+// NewGolden; the table is not verified.
+func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
+	golden, err := NewGolden(t, seed, n)
+	if err != nil {
+		return nil, err
+	}
+	grid := t.Grid()
+	cells, atom := t.PMF()
+	e := &Export{
+		Schema:  1,
+		Privacy: ExportPrivacy(t.Privacy()),
+		Loss:    t.Loss().Name(),
+		Grid:    ExportGrid(grid),
+		Total:   "18446744073709551616",
+		Cells:   make([]ExportCell, t.Cells()),
+		Atom:    ExportAtom{Weight: strconv.FormatUint(t.Atom(), 10), Probability: atom},
+		Golden:  golden,
+	}
+	half := (grid.PointsPerCell - 1) / 2
+	for i, p := range cells {
+		center := int64(grid.FirstCell+i) * grid.PointsPerCell
+		e.Cells[i] = ExportCell{
+			FirstPoint:  center - half,
+			LastPoint:   center + half,
+			Weight:      strconv.FormatUint(t.Weight(i), 10),
+			Probability: p,
+		}
+	}
+	for i, d := range Profile(t) {
+		e.Profile = append(e.Profile, ExportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: decimalUp(d)})
+	}
+	return e, nil
+}
+
+// Encode writes the document as JSON on one line.
+func (e *Export) Encode(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(e); err != nil {
+		return fmt.Errorf("sampler: encode: %w", err)
+	}
+	return nil
+}
+
+// decimalUp prints r >= 0 rounded up at the last of exportPlaces.
+func decimalUp(r *big.Rat) string {
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(exportPlaces), nil)
+	q, rest := new(big.Int).DivMod(scale.Mul(scale, r.Num()), r.Denom(), new(big.Int))
+	if rest.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	digits := fmt.Sprintf("%0*s", exportPlaces+1, q)
+	point := len(digits) - exportPlaces
+	return digits[:point] + "." + digits[point:]
+}

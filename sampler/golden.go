@@ -1,0 +1,90 @@
+package sampler
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// The rules of Golden, in the words of the document.
+const (
+	streamRule = "words are the keystream of AES-256 in counter mode, key = seed, IV = 16 zero bytes, read as little-endian unsigned 64-bit integers"
+	drawRule   = "per draw: take a word u; the entry is the first, in the order cells ascending then atom, with u < the sum of the weights up to and including it; " +
+		"take a word v and let S = points_per_cell and h·2^64 + l = v·S; while l < 2^64 mod S take another v; " +
+		"the draw is 0 for the atom and j·S - (S-1)/2 + h for cell j"
+)
+
+// GoldenDraws is the customary number of draws in a Golden.
+const GoldenDraws = 1000
+
+// Golden is a deterministic stream and the draws it yields, for an
+// implementation in another language to compare its own with. Stream and Draw
+// state the rules, which are those of NewDeterministic.
+type Golden struct {
+	Stream string `json:"stream"`
+	Draw   string `json:"draw"`
+	// Seed is 32 bytes in hexadecimal.
+	Seed string `json:"seed"`
+	// Words are the first words of the stream, in decimal.
+	Words []string `json:"words"`
+	// Draws are the first draws, as grid points.
+	Draws []int64 `json:"draws"`
+}
+
+// goldenWords is the number of words stated.
+const goldenWords = 8
+
+// NewGolden makes n draws from the table with the seed. The error wraps
+// ErrInvalid if there is no table or n is negative.
+func NewGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("sampler: draws = %d, want a number at least 0: %w", n, ErrInvalid)
+	}
+	s, err := NewDeterministic(t, seed, Options{})
+	if err != nil {
+		return nil, err
+	}
+	g := &Golden{Stream: streamRule, Draw: drawRule, Seed: hex.EncodeToString(seed[:]), Draws: make([]int64, n)}
+	var block [blockWords]uint64
+	if err := newFixedGenerator(seed).read(&block); err != nil {
+		return nil, err
+	}
+	for _, w := range block[:goldenWords] {
+		g.Words = append(g.Words, fmt.Sprint(w))
+	}
+	if err := s.FillInt(g.Draws); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Check draws from the table again and compares. The error wraps ErrInvalid and
+// names the first difference.
+func (g *Golden) Check(t *tables.Table) error {
+	raw, err := hex.DecodeString(g.Seed)
+	if err != nil || len(raw) != 32 {
+		return fmt.Errorf("sampler: seed = %.80q, want 64 hexadecimal digits: %w", g.Seed, ErrInvalid)
+	}
+	if g.Stream != streamRule || g.Draw != drawRule {
+		return fmt.Errorf("sampler: golden draws follow other rules, want %q and %q: %w", streamRule, drawRule, ErrInvalid)
+	}
+	want, err := NewGolden(t, [32]byte(raw), len(g.Draws))
+	if err != nil {
+		return err
+	}
+	if len(g.Words) != len(want.Words) {
+		return fmt.Errorf("sampler: golden words = %d words, want %d: %w", len(g.Words), len(want.Words), ErrInvalid)
+	}
+	for i, w := range want.Words {
+		if g.Words[i] != w {
+			return fmt.Errorf("sampler: golden word %d = %.30q, want %s: %w", i, g.Words[i], w, ErrInvalid)
+		}
+	}
+	for i, n := range want.Draws {
+		if g.Draws[i] != n {
+			return fmt.Errorf("sampler: golden draw %d = %d, want %d: %w", i, g.Draws[i], n, ErrInvalid)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package sampler
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Options chooses how to draw. The zero value is fast and has its own
+// cryptographic generator.
+type Options struct {
+	// ConstantTime makes the time of a draw, and the memory it touches,
+	// independent of the value drawn, by reading the whole table for every
+	// draw: about 0.2 ns per cell instead of about 3 ns in all. Draws are
+	// made 128 at a time, so the first of them takes 128 times as long. They
+	// are the same either way.
+	ConstantTime bool
+	// Entropy, if not nil, replaces the generator: every random bit is read
+	// from it, 8192 bytes at a time, as little-endian words. It must be of
+	// release grade: uniform, unpredictable and never repeated. Forks read from it too, so it must be
+	// safe for concurrent use if they are used concurrently.
+	//
+	// nil means a generator seeded, and from time to time refreshed, from
+	// crypto/rand: AES-256-CTR with fast key erasure on processors with AES
+	// instructions, ChaCha8 with a new key per block elsewhere.
+	Entropy io.Reader
+}
+
+// Sampler draws noise from one table. A Sampler is not safe for concurrent use;
+// give each goroutine its own by Fork, which shares the table. It must not be
+// copied: a copy would draw the same noise again.
+//
+// Guarantee (docs/proofs/sampling.md): if the words of the generator are
+// independent and uniform, draws are independent and follow the integer weights
+// of the table exactly: the point n of cell j has probability
+// Weight/(2^64·PointsPerCell), the point 0 the atom's probability beside.
+//
+// The sequence of draws is a function of the words alone. It does not depend on
+// the mode, nor on how the calls Sample, SampleInt, Fill, FillInt and AddNoise
+// are mixed.
+type Sampler struct {
+	_ noCopy
+	*law
+	table *tables.Table
+	step  float64 // g = 2^e, exact
+	back  float64 // 1/g, exact
+	limit int64   // largest |n_x| whose sum with any noise is a float64
+	fixed bool    // ConstantTime
+
+	gen   generator
+	words [2*chunk + blockWords]uint64
+	pos   int // words[:pos] are used
+	wiped int // words[:wiped] are zero
+
+	// Draws made but not returned. One call makes a chunk of them, so that
+	// the calls that return one draw cost little more than Fill.
+	ready [chunk]int64
+	next  int // ready[:next] are returned, and zero
+}
+
+// noCopy makes go vet report copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// New returns a Sampler of the table.
+//
+// It first verifies the table exactly (tables.Table.Verify), which takes about
+// cells × cells-per-sensitivity × 5 ns, and refuses one that does not keep its
+// promise: then the error wraps tables.ErrNotPrivate or tables.ErrFalseClaim.
+// It wraps ErrInvalid if there is no table, and ErrEntropy if the generator
+// cannot be seeded.
+func New(t *tables.Table, o Options) (*Sampler, error) {
+	if t == nil {
+		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
+	}
+	if _, err := t.Verify(); err != nil {
+		return nil, fmt.Errorf("sampler: table refused: %w", err)
+	}
+	return NewVerified(t, o)
+}
+
+// NewVerified is New for a table that this process has verified already, by
+// tables.Table.Verify or by New: it does not verify it again. For any other
+// table use New.
+func NewVerified(t *tables.Table, o Options) (*Sampler, error) {
+	if t == nil {
+		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
+	}
+	var g generator
+	if o.Entropy != nil {
+		g = &readerGenerator{r: o.Entropy}
+	} else {
+		var err error
+		if g, err = newGenerator(); err != nil {
+			return nil, err
+		}
+	}
+	return newSampler(t, newLaw(t), g, o.ConstantTime), nil
+}
+
+// NewDeterministic returns a Sampler whose draws are a function of the seed.
+//
+// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF
+// AGAIN. It is for tests and studies, does not verify the table, and refuses
+// Options.Entropy with an error that wraps ErrInvalid.
+//
+// The words are the keystream of AES-256 in counter mode with key = seed and
+// IV = 0 (what encrypting zeros yields), read as little-endian 64-bit integers,
+// on every platform and in both modes. Golden says how words become draws, and
+// holds draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
+// SHA-256 of seed ‖ i, i as 8 little-endian bytes.
+func NewDeterministic(t *tables.Table, seed [32]byte, o Options) (*Sampler, error) {
+	if t == nil {
+		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
+	}
+	if o.Entropy != nil {
+		return nil, fmt.Errorf("sampler: entropy = a reader, want none for a deterministic sampler: %w", ErrInvalid)
+	}
+	return newSampler(t, newLaw(t), newFixedGenerator(seed), o.ConstantTime), nil
+}
+
+func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sampler {
+	e := t.Grid().GranularityExponent
+	s := &Sampler{
+		law:   l,
+		table: t,
+		step:  math.Ldexp(1, e),
+		back:  math.Ldexp(1, -e),
+		limit: maxExact - t.Reach(),
+		fixed: constantTime,
+		gen:   g,
+		next:  chunk,
+	}
+	s.pos, s.wiped = len(s.words), len(s.words)
+	return s
+}
+
+// Fork returns a Sampler of the same table and mode for another goroutine. It
+// shares the immutable tables and has a generator of its own, freshly seeded
+// from crypto/rand; or it reads the same Options.Entropy; or, if s is
+// deterministic, it is too (see NewDeterministic). The error wraps ErrEntropy.
+//
+// Fork is a use of s, not to be concurrent with others.
+func (s *Sampler) Fork() (*Sampler, error) {
+	g, err := s.gen.fork()
+	if err != nil {
+		return nil, err
+	}
+	return newSampler(s.table, s.law, g, s.fixed), nil
+}
+
+// Table returns the table drawn from.
+func (s *Sampler) Table() *tables.Table { return s.table }
+
+// ConstantTime reports whether draws take constant time.
+func (s *Sampler) ConstantTime() bool { return s.fixed }
+
+// Generator describes the source of randomness, for logs.
+func (s *Sampler) Generator() string { return s.gen.name() }
+
+// Step returns the granularity g = 2^GranularityExponent, in the query's units.
+func (s *Sampler) Step() float64 { return s.step }
+
+// SampleInt returns one draw as a grid point n; the noise is n·Step.
+// The error wraps ErrEntropy, and the draw is then 0.
+func (s *Sampler) SampleInt() (int64, error) {
+	if s.next >= chunk {
+		if err := s.refill(); err != nil {
+			return 0, err
+		}
+	}
+	i := s.next
+	n := s.ready[i&(chunk-1)]
+	s.ready[i&(chunk-1)] = 0
+	s.next = i + 1
+	return n, nil
+}
+
+// Sample returns one draw of the noise, in the query's units, exactly.
+// The error wraps ErrEntropy, and the draw is then 0.
+func (s *Sampler) Sample() (float64, error) {
+	n, err := s.SampleInt()
+	return float64(n) * s.step, err
+}
+
+// Fill fills dst with independent draws of the noise, in the query's units,
+// exactly. The error wraps ErrEntropy, and dst is then zero.
+func (s *Sampler) Fill(dst []float64) error { return fill(s, dst, s.step) }
+
+// FillInt is Fill for grid points n; the noise is n·Step.
+func (s *Sampler) FillInt(dst []int64) error { return fill(s, dst, 1) }
+
+// AddNoise returns x, rounded to the grid, plus one draw of the noise, exactly:
+// (⌊x/g + 1/2⌋ + n)·g. Halves are rounded up.
+//
+// Guarantee (docs/proofs/rounding.md): over all x it accepts, the result is
+// (epsilon, delta)-differentially private as the table promises, if
+// neighbouring values of x, as float64s, differ by at most its sensitivity.
+//
+// The error wraps ErrInvalid if x is NaN or so large that the sum might not be
+// a float64, which is when |⌊x/g + 1/2⌋| + Reach > 2^53. That is decided before
+// anything is drawn, from x and the table alone; the caller who cannot exclude
+// it has to clamp x, because an error, although it does not quote x, says that x
+// was too large. The error wraps ErrEntropy if there is no randomness. The
+// result is then 0.
+func (s *Sampler) AddNoise(x float64) (float64, error) {
+	nx, ok := roundToGrid(x, s.back, s.limit)
+	if !ok {
+		return 0, s.rangeError()
+	}
+	n, err := s.SampleInt()
+	if err != nil {
+		return 0, err
+	}
+	return float64(nx+n) * s.step, nil
+}
+
+// rangeError does not say what x is: it is the private value itself, and errors
+// end up in logs.
+func (s *Sampler) rangeError() error {
+	return fmt.Errorf("sampler: x is not a number or too large, want a magnitude of at most %g (%d steps of 2^%d): %w",
+		float64(s.limit)*s.step, s.limit, s.table.Grid().GranularityExponent, ErrInvalid)
+}
+
+// refill makes the next chunk of ready draws. On error there are none.
+func (s *Sampler) refill() error {
+	err := fillChunk(s, &s.ready, 1)
+	s.wipe()
+	if err == nil {
+		s.next = 0
+	}
+	return err
+}
+
+// fill writes draws times scale to dst: those that are ready first, so that
+// draws are returned in the order in which they are made.
+func fill[T number](s *Sampler, dst []T, scale T) error {
+	todo := pop(s, dst, scale)
+	for len(todo) >= chunk {
+		if err := fillChunk(s, (*[chunk]T)(todo), scale); err != nil {
+			s.wipe()
+			clear(dst)
+			return err
+		}
+		todo = todo[chunk:]
+	}
+	s.wipe()
+	if len(todo) > 0 {
+		if err := s.refill(); err != nil {
+			clear(dst)
+			return err
+		}
+		pop(s, todo, scale)
+	}
+	return nil
+}
+
+// pop moves ready draws, times scale, to dst and returns what is left of dst.
+func pop[T number](s *Sampler, dst []T, scale T) []T {
+	ready := s.ready[s.next:]
+	ready = ready[:min(len(ready), len(dst))]
+	for i, n := range ready {
+		dst[i] = T(n) * scale
+	}
+	clear(ready)
+	s.next += len(ready)
+	return dst[len(ready):]
+}
+
+// fillChunk makes a chunk of draws, times scale. On error dst is zero.
+func fillChunk[T number](s *Sampler, dst *[chunk]T, scale T) error {
+	if len(s.words)-s.pos < 2*chunk {
+		if err := s.replenish(); err != nil {
+			clear(dst[:])
+			return err
+		}
+	}
+	w := (*[2 * chunk]uint64)(s.words[s.pos:])
+	var n int
+	if s.fixed {
+		n = drawFixed(s.law, dst, w, scale)
+	} else {
+		n = draw(s.law, dst, w, scale)
+	}
+	s.pos += 2 * n
+	for ; n < chunk; n++ {
+		p, err := s.one()
+		if err != nil {
+			clear(dst[:])
+			return err
+		}
+		dst[n] = T(p) * scale
+	}
+	return nil
+}
+
+// one makes one draw word by word. The number of words it takes depends only on
+// those it discards, which have no part in the draw.
+func (s *Sampler) one() (int64, error) {
+	u, err := s.word()
+	if err != nil {
+		return 0, err
+	}
+	for {
+		v, err := s.word()
+		if err != nil {
+			return 0, err
+		}
+		offset, ok := s.position(v)
+		switch {
+		case !ok:
+		case s.fixed:
+			return s.point(s.scan(u, 0, 0, 0)[0], offset), nil
+		default:
+			return s.point(s.entry(u), offset), nil
+		}
+	}
+}
+
+// word returns the next word.
+func (s *Sampler) word() (uint64, error) {
+	if s.pos == len(s.words) {
+		if err := s.replenish(); err != nil {
+			return 0, err
+		}
+	}
+	w := s.words[s.pos]
+	s.pos++
+	return w, nil
+}
+
+// replenish reads a block behind the words that are left, fewer than a chunk
+// takes. On error no words are left, and the next call tries again.
+func (s *Sampler) replenish() error {
+	left := s.words[s.pos:]
+	s.pos = 2*chunk - copy(s.words[2*chunk-len(left):2*chunk], left)
+	err := s.gen.read((*[blockWords]uint64)(s.words[2*chunk:]))
+	if err != nil {
+		s.pos = len(s.words)
+	}
+	clear(s.words[:s.pos])
+	s.wiped = s.pos
+	return err
+}
+
+// wipe erases the used words.
+func (s *Sampler) wipe() {
+	clear(s.words[s.wiped:s.pos])
+	s.wiped = s.pos
+}
