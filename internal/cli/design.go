@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// designReport is what design --json prints.
+type designReport struct {
+	Schema              int         `json:"schema"`
+	Epsilon             float64     `json:"epsilon"`
+	Delta               float64     `json:"delta"`
+	Sensitivity         float64     `json:"sensitivity"`
+	Loss                string      `json:"loss"`
+	ExpectedLoss        json.Number `json:"expected_loss"`
+	LowerBound          json.Number `json:"lower_bound"`
+	Gap                 *float64    `json:"gap"`
+	DeltaCertified      string      `json:"delta_certified"`
+	Cells               int         `json:"cells"`
+	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
+	Rounds              int         `json:"rounds"`
+	Seconds             float64     `json:"seconds"`
+	Status              string      `json:"status"`
+}
+
+func newDesignCommand(a *app) *cobra.Command {
+	var (
+		out           string
+		asJSON, quiet bool
+	)
+	cmd := &cobra.Command{
+		Use:   "design --epsilon E --delta D --sensitivity S --loss l1|l2 [-o TABLE]",
+		Short: "Design the noise of least expected loss",
+		Long: `Find additive noise that makes a query (epsilon, delta)-differentially private
+with an expected loss within the requested gap of the least possible, and write
+it as a table together with the proof of both.
+
+If a limit is hit first, the best proven table is written, the gap it reached is
+printed, and the exit code is 4. Every number printed was recomputed in exact
+arithmetic: the expected loss and delta are rounded up, the lower bound down.
+
+Without -o no table is written. With --json, "gap" is null if there is no lower
+bound above 0, and "status" is "optimal" (the gap was reached) or "limit".`,
+		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
+  noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json`,
+		Args: noArguments,
+	}
+	problemFlags := newProblemFlags(cmd, false)
+	effort := newEffortFlags(cmd)
+	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, - for standard output (default none)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
+	_ = cmd.MarkFlagFilename("output", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var f fields
+		p := problemFlags.read(&f)
+		o := effort.read(&f)
+		if asJSON && out == "-" {
+			f.add("output = - and --json, want only one of them on standard output")
+		}
+		if err := f.err(cmd); err != nil {
+			return err
+		}
+		var w *output
+		if out != "" { // before the work, which would be lost
+			var err error
+			if w, err = a.create(out); err != nil {
+				return err
+			}
+			defer w.discard()
+		}
+		if !quiet {
+			line := a.newProgress()
+			defer line.clear()
+			o.Progress = line.show
+		}
+		r, limit, err := design(cmd.Context(), p, o)
+		if err != nil {
+			return err
+		}
+		if w != nil {
+			if err := r.Table.Encode(w); err != nil {
+				return err
+			}
+			if err := w.commit(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case asJSON:
+			err = printJSON(a.stdout, newDesignReport(r))
+		case !quiet && out != "-":
+			err = printRows(a.stdout, designRows(r, p, out))
+		}
+		if err != nil {
+			return err
+		}
+		return limit
+	}
+	return cmd
+}
+
+// design runs a design. A limit that left a proven table is not an error.
+func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, err error) {
+	r, err = lp.Design(ctx, lp.Problem{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.loss}, o)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
+	case err == nil:
+		return r, nil, nil
+	case errors.Is(err, highs.ErrUnavailable):
+		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize, compare and plot work without it"}
+	case errors.Is(err, lp.ErrInvalid):
+		return nil, nil, badInput("noisewright design --help", err)
+	case errors.Is(err, lp.ErrLimit) && r != nil:
+		reached := "a gap of " + percent(r.Gap)
+		if math.IsInf(r.Gap, 0) {
+			reached = "no lower bound"
+		}
+		text := fmt.Sprintf("stopped with %s, a gap of %s was requested; the table is proven and usable", reached, percent(o.Gap))
+		if s := sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
+			text += ": " + s
+		}
+		return r, &failure{code: exitLimit, err: errors.New(text), hint: "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"}, nil
+	default:
+		return nil, nil, err
+	}
+}
+
+func newDesignReport(r *lp.Result) designReport {
+	privacy, c := r.Table.Privacy(), r.Certificate
+	status := "optimal"
+	if !r.Optimal {
+		status = "limit"
+	}
+	return designReport{
+		Schema:              schema,
+		Epsilon:             privacy.Epsilon,
+		Delta:               privacy.Delta,
+		Sensitivity:         privacy.Sensitivity,
+		Loss:                r.Table.Loss().Name(),
+		ExpectedLoss:        json.Number(decimalUp(c.ExpectedLoss)),
+		LowerBound:          json.Number(decimalDown(c.LowerBound)),
+		Gap:                 finite(r.Gap),
+		DeltaCertified:      decimalUp(c.DeltaUpper),
+		Cells:               r.Table.Cells(),
+		CellsPerSensitivity: r.Table.Grid().CellsPerSensitivity,
+		Rounds:              r.Rounds,
+		Seconds:             math.Round(r.Elapsed.Seconds()*1000) / 1000,
+		Status:              status,
+	}
+}
+
+func designRows(r *lp.Result, p problem, out string) []row {
+	c := r.Certificate
+	rows := []row{
+		{"epsilon", fmt.Sprint(p.Epsilon)},
+		{"delta", fmt.Sprintf("%v (certified: %s)", p.Delta, decimalUp(c.DeltaUpper))},
+		{"sensitivity", fmt.Sprint(p.Sensitivity)},
+		{"loss", lossUnit(p.loss.Name())},
+		{"expected loss", decimalUp(c.ExpectedLoss)},
+		{"lower bound", decimalDown(c.LowerBound)},
+		{"gap", percent(r.Gap)},
+		{"cells", fmt.Sprintf("%d, %d per sensitivity", r.Table.Cells(), r.Table.Grid().CellsPerSensitivity)},
+		{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))},
+	}
+	designed, _ := c.ExpectedLoss.Float64()
+	for _, b := range noise.Baselines() {
+		if b.Name != "laplace" && b.Name != "truncated-laplace" {
+			continue
+		}
+		m, err := b.New(p.Parameters, p.loss)
+		if err != nil {
+			continue
+		}
+		if loss, _, err := m.ExpectedLoss(p.loss); err == nil {
+			rows = append(rows, row{b.Name, fmt.Sprintf("%.6g, %s above the table's", loss, percent(loss/designed-1))})
+		}
+	}
+	if out != "" {
+		rows = append(rows, row{"table", out})
+	}
+	return rows
+}

@@ -1,0 +1,374 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+const (
+	hiddenMass  = 0.005 // of the noise, outside a linear figure
+	logDepth    = 1e-15 // lowest density of a logarithmic figure, of the peak
+	curvePoints = 1000  // of a smooth curve
+	maxSteps    = 4000  // of the table's curve; more are averaged
+	dotsPerInch = 160
+)
+
+// The colours of Okabe and Ito, which stay apart for colour-blind readers and,
+// with the dashes, in grey.
+var (
+	colorTable     = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
+	colorLaplace   = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	colorTruncated = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
+	colorGrid      = color.NRGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
+)
+
+// figure is the picture of a table.
+type figure struct {
+	table       *tables.Table
+	certificate tables.Certificate
+	log         bool
+
+	half   float64 // the x axis runs from -half to half
+	bottom float64 // of the y axis; its logarithm to base 10 if log
+	top    float64
+	curves []curve
+}
+
+// curve is one line of a figure.
+type curve struct {
+	name   string
+	points plotter.XYs
+	style  draw.LineStyle
+}
+
+func newFigure(t *tables.Table, c tables.Certificate, log bool) *figure {
+	f := &figure{table: t, certificate: c, log: log}
+	p := t.Privacy()
+	parameters := noise.Parameters{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+	overlays := []struct {
+		name, label string
+		style       draw.LineStyle
+	}{
+		{"laplace", "Laplace", draw.LineStyle{Color: colorLaplace, Width: vg.Points(1.2)}},
+		{"truncated-laplace", "truncated Laplace", draw.LineStyle{Color: colorTruncated, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+	}
+	f.half = f.tableReach()
+	bound := math.Inf(1)
+	if p.Delta > 0 {
+		bound = noise.TruncatedLaplaceBound(parameters)
+	}
+	if log && !math.IsInf(bound, 0) {
+		f.half = max(f.half, 1.05*bound)
+	}
+	steps := f.steps()
+	for _, s := range steps {
+		f.top = max(f.top, s.Y)
+	}
+	for _, b := range noise.Baselines() {
+		for _, o := range overlays {
+			if o.name != b.Name {
+				continue
+			}
+			m, err := b.New(parameters, t.Loss())
+			if err != nil {
+				continue // it does not apply here, e.g. to epsilon = 0
+			}
+			end := math.Inf(1)
+			if o.name == "truncated-laplace" {
+				end = bound
+			}
+			label := o.label
+			if loss, _, err := m.ExpectedLoss(t.Loss()); err == nil {
+				label += fmt.Sprintf(", %s = %.4g", lossSymbol(t.Loss()), loss)
+			}
+			f.curves = append(f.curves, curve{label, f.sample(m, end), o.style})
+		}
+	}
+	loss, _ := c.ExpectedLoss.Float64()
+	f.curves = append(f.curves, curve{
+		fmt.Sprintf("designed table, %s = %.4g", lossSymbol(t.Loss()), loss), steps,
+		draw.LineStyle{Color: colorTable, Width: vg.Points(2)},
+	})
+	f.frame()
+	return f
+}
+
+// lossSymbol is how a legend writes an expected loss.
+func lossSymbol(l noise.Loss) string {
+	switch l.Name() {
+	case "l1":
+		return "E|x|"
+	case "l2":
+		return "E x²"
+	default:
+		return "E " + l.Name()
+	}
+}
+
+// cell returns the ends of the i-th cell in query units, and its mean density.
+func (f *figure) cell(i int) (left, right, density float64) {
+	g := f.table.Grid()
+	width := math.Ldexp(float64(g.PointsPerCell), g.GranularityExponent)
+	left = (float64(g.FirstCell+i) - 0.5) * width
+	return left, left + width, math.Ldexp(float64(f.table.Weight(i)), -64) / width
+}
+
+// tableReach returns how far from 0 the x axis has to go for the table.
+func (f *figure) tableReach() float64 {
+	n := f.table.Cells()
+	first, _, _ := f.cell(0)
+	_, last, _ := f.cell(n - 1)
+	if f.log {
+		return 1.05 * max(-first, last)
+	}
+	// Walk inwards from whichever end is further out.
+	reach, hidden := max(-first, last), 0.0
+	for i, j := 0, n-1; i < j; {
+		left, _, _ := f.cell(i)
+		_, right, _ := f.cell(j)
+		reach = max(-left, right)
+		if -left > right {
+			hidden += float64(f.table.Weight(i)) * 0x1p-64
+			i++
+		} else {
+			hidden += float64(f.table.Weight(j)) * 0x1p-64
+			j--
+		}
+		if hidden > hiddenMass {
+			break
+		}
+	}
+	return 1.05 * max(reach, f.table.Privacy().Sensitivity/2)
+}
+
+// steps returns the table's density as a step curve on the x axis, with steps
+// averaged where there are more than a figure can show.
+func (f *figure) steps() plotter.XYs {
+	lo, hi := f.table.Cells(), -1 // visible cells
+	for i := range f.table.Cells() {
+		if left, right, _ := f.cell(i); right > -f.half && left < f.half {
+			lo, hi = min(lo, i), i
+		}
+	}
+	group := (hi-lo)/maxSteps + 1
+	var points plotter.XYs
+	add := func(x, y float64) { points = append(points, plotter.XY{X: x, Y: y}) }
+	for i := lo; i <= hi; i += group {
+		left, right, sum := f.cell(i)
+		m := 1
+		for ; m < group && i+m <= hi; m++ {
+			var d float64
+			_, right, d = f.cell(i + m)
+			sum += d
+		}
+		if i == lo {
+			add(left, 0)
+		}
+		add(left, sum/float64(m))
+		add(right, sum/float64(m))
+		if i+group > hi {
+			add(right, 0)
+		}
+	}
+	return points
+}
+
+// sample returns a mechanism's density on the x axis; it is 0 beyond end.
+func (f *figure) sample(m noise.Mechanism, end float64) plotter.XYs {
+	cut := end < f.half
+	reach := min(end, f.half)
+	var points plotter.XYs
+	for i := -curvePoints; i <= curvePoints; i++ {
+		x := reach * float64(i) / curvePoints
+		if cut { // a density at its very end may be either value
+			x *= 1 - 1e-9
+		}
+		points = append(points, plotter.XY{X: x, Y: m.Density(x)})
+	}
+	if cut {
+		points = append(plotter.XYs{{X: -end}}, append(points, plotter.XY{X: end})...)
+	}
+	return points
+}
+
+// frame sets the y axis.
+func (f *figure) frame() {
+	least := math.Inf(1)
+	for _, c := range f.curves {
+		for _, p := range c.points {
+			f.top = max(f.top, p.Y)
+			if p.Y > 0 {
+				least = min(least, p.Y)
+			}
+		}
+	}
+	if !f.log {
+		f.top *= 1.12
+		return
+	}
+	// The axis is linear in the exponent: plot.LogScale misplaces the labels
+	// of its axis, and there is no place for 0 on it.
+	f.bottom = math.Floor(math.Log10(max(least, logDepth*f.top)))
+	f.top = math.Log10(f.top)
+	f.top += 0.12 * (f.top - f.bottom)
+	for _, c := range f.curves {
+		for i := range c.points {
+			c.points[i].Y = max(math.Log10(c.points[i].Y), f.bottom)
+		}
+	}
+}
+
+// draw renders the figure as svg or png.
+func (f *figure) draw(w io.Writer, format string, width, height vg.Length) error {
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	p := plot.New()
+	privacy := f.table.Privacy()
+	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	p.Title.TextStyle.Font = font.From(sans, 12)
+	p.Title.Padding = vg.Points(6)
+	p.X.Label.Text = "noise (query units)"
+	p.Y.Label.Text = "density (per query unit)"
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Font = font.From(sans, 11)
+		axis.Label.Padding = vg.Points(4)
+		axis.Tick.Label.Font = font.From(sans, 10)
+		axis.Padding = 0
+	}
+	p.Legend.Top = true
+	p.Legend.TextStyle.Font = font.From(sans, 9.5)
+	p.Legend.ThumbnailWidth = vg.Points(24)
+	p.Legend.Padding = vg.Points(2)
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(4)
+	p.X.Tick.Marker = plot.TickerFunc(roundTicks)
+	p.Y.Tick.Marker = plot.TickerFunc(roundTicks)
+	if f.log {
+		p.Y.Tick.Marker = plot.TickerFunc(decadeTicks)
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = colorGrid, colorGrid
+	p.Add(grid)
+	for _, c := range f.curves {
+		line, err := plotter.NewLine(c.points)
+		if err != nil {
+			return err
+		}
+		line.LineStyle = c.style
+		p.Add(line)
+	}
+	// The legend starts with the table, which is drawn last, on top.
+	for i := len(f.curves) - 1; i >= 0; i-- {
+		p.Legend.Add(f.curves[i].name, thumbnail{f.curves[i].style})
+		if i == len(f.curves)-1 && f.table.Atom() > 0 {
+			a := arrow{draw.LineStyle{Color: colorTable, Width: vg.Points(1.3)}}
+			p.Add(a)
+			_, atom := f.table.PMF()
+			p.Legend.Add(fmt.Sprintf("exactly 0 with probability %.4g", atom), a)
+		}
+	}
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -f.half, f.half, f.bottom, f.top
+
+	if format == "png" {
+		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
+		render(p, c)
+		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+		return err
+	}
+	c := vgsvg.New(width, height)
+	render(p, c)
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	// Fonts of the same metrics, for viewers without the one named.
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
+	return err
+}
+
+// render draws p with a margin around it, on white.
+func render(p *plot.Plot, c vg.CanvasSizer) {
+	const margin = 6 // points
+	dc := draw.New(c)
+	dc.SetColor(color.White)
+	dc.Fill(dc.Path())
+	p.Draw(draw.Crop(dc, margin, -margin, margin, -margin))
+}
+
+// thumbnail is a line in a legend.
+type thumbnail struct{ draw.LineStyle }
+
+// Thumbnail implements plot.Thumbnailer.
+func (t thumbnail) Thumbnail(c *draw.Canvas) {
+	y := c.Center().Y
+	c.StrokeLine2(t.LineStyle, c.Min.X, y, c.Max.X, y)
+}
+
+// arrow is a mass on the single point 0: a density without bound.
+type arrow struct{ draw.LineStyle }
+
+// Plot implements plot.Plotter.
+func (a arrow) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, _ := p.Transforms(&c)
+	a.stroke(c, toX(0), c.Min.Y, c.Max.Y)
+}
+
+// Thumbnail implements plot.Thumbnailer.
+func (a arrow) Thumbnail(c *draw.Canvas) {
+	a.stroke(*c, c.Center().X, c.Min.Y, c.Max.Y)
+}
+
+func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
+	const wide, long = 2.8, 6
+	c.StrokeLine2(a.LineStyle, x, bottom, x, top-long/2)
+	c.FillPolygon(a.Color, []vg.Point{{X: x, Y: top}, {X: x - wide, Y: top - long}, {X: x + wide, Y: top - long}})
+}
+
+// mostTicks bounds the labelled ticks of an axis.
+const mostTicks = 8
+
+// roundTicks labels round numbers.
+func roundTicks(lo, hi float64) []plot.Tick {
+	step := math.Pow(10, math.Ceil(math.Log10((hi-lo)/mostTicks)))
+	for _, part := range []float64{5, 2} { // the finest that is not too fine
+		if (hi-lo)*part/step <= mostTicks {
+			step /= part
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(lo / step); i*step <= hi; i++ {
+		// Through text, 3 times 0.1 is 0.3.
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'g', 6, 64)})
+	}
+	return ticks
+}
+
+// decadeTicks labels powers of ten on an axis of exponents.
+func decadeTicks(lo, hi float64) []plot.Tick {
+	first, last := int(math.Ceil(lo)), int(math.Floor(hi))
+	step := (last-first)/mostTicks + 1
+	var ticks []plot.Tick
+	for e := first; e <= last; e++ {
+		t := plot.Tick{Value: float64(e)}
+		if e%step == 0 {
+			t.Label = strconv.FormatFloat(math.Pow(10, t.Value), 'g', 3, 64)
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot/vg"
+)
+
+func newPlotCommand(a *app) *cobra.Command {
+	var (
+		out string
+		log bool
+	)
+	cmd := &cobra.Command{
+		Use:   "plot TABLE -o FIGURE.svg|FIGURE.png",
+		Short: "Draw the density of a table",
+		Long: `Verify a table and draw the density of its noise, with the Laplace and the
+truncated Laplace mechanism of the same privacy over it, as SVG or PNG. Each
+curve's expected loss is in the legend. Probability on the single point 0, which
+has no density, is an arrow.
+
+The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
+the whole support.`,
+		Example: `  noisewright plot table.json -o figure.svg
+  noisewright plot table.json --log --width 24 --height 12 -o figure.png`,
+		Args:              oneArgument("TABLE"),
+		ValidArgsFunction: completeFiles("json"),
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "figure to write, its name ending in .svg or .png")
+	cmd.Flags().BoolVar(&log, "log", false, "logarithmic density axis")
+	width := newText(cmd, "width", "number", "18", "width of the figure in cm, from 8 to 100")
+	height := newText(cmd, "height", "number", "11", "height of the figure in cm, from 6 to 100")
+	_ = cmd.MarkFlagFilename("output", "svg", "png")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var f fields
+		format := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
+		if out == "" {
+			f.add("output is missing, want a file name ending in .svg or .png")
+		} else if format != "svg" && format != "png" {
+			f.add("output = %s, want a file name ending in .svg or .png", shown(out))
+		}
+		w := f.number("width", width, "a number from 8 to 100, in cm", func(v float64) bool { return v >= 8 && v <= 100 })
+		h := f.number("height", height, "a number from 6 to 100, in cm", func(v float64) bool { return v >= 6 && v <= 100 })
+		if err := f.err(cmd); err != nil {
+			return err
+		}
+		t, c, err := a.readSound(args[0])
+		if err != nil {
+			return err
+		}
+		file, err := a.create(out, args[0])
+		if err != nil {
+			return err
+		}
+		defer file.discard()
+		if err := newFigure(t, c, log).draw(file, format, vg.Length(w)*vg.Centimeter, vg.Length(h)*vg.Centimeter); err != nil {
+			return err
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		return file.commit()
+	}
+	return cmd
+}

@@ -1,0 +1,228 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// writeTable writes a sound table into a new directory.
+func writeTable(tb testing.TB, epsilon, delta, sensitivity float64) (path string, t *tables.Table) {
+	tb.Helper()
+	t, err := geometricTable(epsilon, delta, sensitivity, "l1")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path = filepath.Join(tb.TempDir(), "t.json")
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := errors.Join(t.Encode(f), f.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return path, t
+}
+
+// run runs the program to its end.
+func run(tb testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
+	tb.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command("noisewright", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		tb.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// TestPrivatizeKeepsBytes changes the numbers of one column and nothing else.
+func TestPrivatizeKeepsBytes(t *testing.T) {
+	table, _ := writeTable(t, 1, 1e-3, 100)
+	// In want, # is the noisy number.
+	for name, c := range map[string]struct{ in, want string }{
+		"plain":           {"a,x\n1,2\n3,4\n", "a,x\n1,#\n3,#\n"},
+		"no last newline": {"a,x\n1,2\n3,4", "a,x\n1,#\n3,#"},
+		"crlf":            {"a,x\r\n1,2\r\n3,4\r\n", "a,x\r\n1,#\r\n3,#\r\n"},
+		"mixed ends":      {"a,x\r\n1,2\n3,4\r\n\n\r\n", "a,x\r\n1,#\n3,#\r\n\n\r\n"},
+		"byte order mark": {"\xef\xbb\xbfx,a\r\n2,1\r\n", "\xef\xbb\xbfx,a\r\n#,1\r\n"},
+		"quotes":          {"\"a\",\"x\"\n\"1\",\"2\"\n", "\"a\",\"x\"\n\"1\",\"#\"\n"},
+		"quoted text": {
+			"a,x,b\n\"1,\n\"\"2\r\n\",2,\" y \"\n, 3\t,\n", "a,x,b\n\"1,\n\"\"2\r\n\",#,\" y \"\n, #\t,\n",
+		},
+		"needless quotes": {"a,x\n\"plain\",2\n\"\",4\n", "a,x\n\"plain\",#\n\"\",#\n"},
+		"spaces in names": {"a, x \n1, 2 \n", "a, x \n1, # \n"},
+		"one column":      {"x\n1\n-2.5e1\n", "x\n#\n#\n"},
+		"not UTF-8":       {"a,x\n\xff\xfe\x00,2\n", "a,x\n\xff\xfe\x00,#\n"},
+		"header only":     {"a,x", "a,x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := run(t, c.in, "privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "100", "-")
+			if code != 0 || stderr != "" {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			// Match bytes, not runes: the files need not be UTF-8.
+			want := strings.ReplaceAll(regexp.QuoteMeta(latin1(c.want)), `#`, `-?\d+(\.\d+)?(e[-+]\d+)?`)
+			if !regexp.MustCompile(`\A` + want + `\z`).MatchString(latin1(stdout)) {
+				t.Errorf("%q became %q, want %q", c.in, stdout, c.want)
+			}
+		})
+	}
+	stdout, stderr, code := run(t, "\xff\xfea\x00", "privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "1", "-")
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "standard input: the text is UTF-16, want UTF-8") {
+		t.Errorf("UTF-16: exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// latin1 maps every byte to a rune.
+func latin1(s string) string {
+	r := make([]rune, len(s))
+	for i := range len(s) {
+		r[i] = rune(s[i])
+	}
+	return string(r)
+}
+
+// TestSampleFormatsAgree reads both formats back and wants draws on the grid.
+func TestSampleFormatsAgree(t *testing.T) {
+	path, table := writeTable(t, 1, 1e-3, 1)
+	step := math.Ldexp(1, table.Grid().GranularityExponent)
+	limit := float64(table.Reach()) * step
+	check := func(x float64) {
+		if x != math.Round(x/step)*step || math.Abs(x) > limit {
+			t.Fatalf("%v is no point of the table", x)
+		}
+	}
+	const n = 10_000
+	text, _, _ := run(t, "", "sample", "--table", path, "-n", "10000")
+	lines := strings.Fields(text)
+	for _, s := range lines {
+		var x float64
+		if err := jsonNumber(s, &x); err != nil {
+			t.Fatal(err)
+		}
+		check(x)
+	}
+	raw, _, _ := run(t, "", "sample", "--table", path, "-n", "10000", "--format", "f64le")
+	for i := 0; i < len(raw); i += 8 {
+		check(math.Float64frombits(binary.LittleEndian.Uint64([]byte(raw[i:]))))
+	}
+	if len(lines) != n || len(raw) != 8*n {
+		t.Errorf("%d lines and %d bytes, want %d draws", len(lines), len(raw), n)
+	}
+}
+
+// start starts the program and returns its ends.
+func start(t *testing.T, args ...string) (cmd *exec.Cmd, stdin io.WriteCloser, stdout io.ReadCloser, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd = exec.Command("noisewright", args...)
+	stderr = new(bytes.Buffer)
+	cmd.Stderr = stderr
+	var err error
+	if stdin, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, stdin, stdout, stderr
+}
+
+// TestSampleStopsOnBrokenPipe takes a few of very many draws.
+func TestSampleStopsOnBrokenPipe(t *testing.T) {
+	path, _ := writeTable(t, 1, 1e-3, 1)
+	cmd, _, stdout, stderr := start(t, "sample", "--table", path, "-n", "1000000000000")
+	for r, i := bufio.NewReader(stdout), 0; i < 10; i++ {
+		if _, err := r.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stdout.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+		t.Errorf("%v, stderr %q; want a silent end", err, stderr)
+	}
+}
+
+// TestInterruptLeavesNothing interrupts privatize and design half way.
+func TestInterruptLeavesNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT to send")
+	}
+	path, _ := writeTable(t, 1, 1e-3, 100)
+	commands := map[string][]string{
+		"privatize": {"privatize", "--table", path, "--column", "x", "--lower", "0", "--upper", "100", "-"},
+	}
+	if hasSolver() {
+		commands["design"] = []string{"design", "--epsilon", "10", "--delta", "1e-9", "--sensitivity", "1", "--loss", "l1", "--gap", "1e-6", "--time-limit", "10m"}
+	}
+	for name, args := range commands {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd, stdin, _, stderr := start(t, append(args, "-o", filepath.Join(dir, "out"))...)
+			if _, err := io.WriteString(stdin, "a,x\n1,2\n3,4\n5,"); err != nil {
+				t.Fatal(err)
+			}
+			// Its temporary file says that it is at work.
+			for wait := time.Now().Add(20 * time.Second); len(entries(t, dir)) == 0; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(wait) {
+					t.Fatal("no temporary file")
+				}
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() {
+				_ = cmd.Wait() // the exit code is looked at below
+				close(done)
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Second):
+				t.Fatal("still running")
+			}
+			if code := cmd.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+			if got, want := stderr.String(), "error: interrupted\n"; got != want {
+				t.Errorf("stderr %q, want %q", got, want)
+			}
+			if left := entries(t, dir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}

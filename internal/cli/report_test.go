@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+func TestDecimalsAreDirected(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		r := big.NewRat(rng.Int64N(1<<uint(1+rng.IntN(62)))+1, rng.Int64N(1<<uint(1+rng.IntN(62)))+1)
+		scale := new(big.Rat).SetFloat64(math.Ldexp(1, rng.IntN(160)-80))
+		r.Mul(r, scale)
+		up, okUp := new(big.Rat).SetString(decimalUp(r))
+		down, okDown := new(big.Rat).SetString(decimalDown(r))
+		if !okUp || !okDown || up.Cmp(r) < 0 || down.Cmp(r) > 0 {
+			t.Fatalf("%s lies not between %s and %s", r.FloatString(40), decimalDown(r), decimalUp(r))
+		}
+		width, _ := new(big.Rat).Quo(up.Sub(up, down), r).Float64()
+		if width > 2e-14 {
+			t.Fatalf("%s to %s is too wide", decimalDown(r), decimalUp(r))
+		}
+		lo, hi := floatDown(r), floatUp(r)
+		if new(big.Rat).SetFloat64(*lo).Cmp(r) > 0 || new(big.Rat).SetFloat64(*hi).Cmp(r) < 0 || *hi > math.Nextafter(*lo, math.Inf(1)) {
+			t.Fatalf("%s lies not between %v and %v", r.FloatString(40), *lo, *hi)
+		}
+	}
+	for s, want := range map[string][2]string{
+		"0": {"0", "0"}, "1": {"1", "1"}, "1/4": {"0.25", "0.25"}, "1000000": {"1000000", "1000000"},
+		"1/3": {"0.333333333333333", "0.333333333333334"}, "2/3": {"0.666666666666666", "0.666666666666667"},
+		"1/3000000000": {"0.000000000333333333333333", "0.000000000333333333333334"},
+	} {
+		r, _ := new(big.Rat).SetString(s)
+		if got := [2]string{decimalDown(r), decimalUp(r)}; got != want {
+			t.Errorf("%s: %v, want %v", s, got, want)
+		}
+	}
+	tiny := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil))
+	if up, _ := new(big.Rat).SetString(decimalUp(tiny)); decimalDown(tiny) != "0" || up.Cmp(tiny) < 0 {
+		t.Errorf("1e-400: %s to %s", decimalDown(tiny), decimalUp(tiny))
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for ratio, want := range map[float64]string{
+		0.4471: "44.7 %", 0.00089: "0.0890 %", 0.0123: "1.23 %", 2.62: "262.0 %", 1e-6: "1.0e-04 %",
+		math.Inf(1): "unknown", 0: "0.0e+00 %", 1e9: "1e+11 %",
+	} {
+		if got := percent(ratio); got != want {
+			t.Errorf("percent(%g) = %q, want %q", ratio, got, want)
+		}
+	}
+}
+
+// TestSentences turns library errors into lines for a reader.
+func TestSentences(t *testing.T) {
+	inner := fmt.Errorf("tables: delta = 1 is promised: %w", tables.ErrNotPrivate)
+	err := errors.Join(
+		fmt.Errorf("t.json: %w", fmt.Errorf("sampler: table refused: %w", inner)),
+		fmt.Errorf("lp: gap = 3, want a number from 1e-06 to 1: %w", lp.ErrInvalid),
+	)
+	want := []string{"t.json: table refused: delta = 1 is promised", "gap = 3, want a number from 1e-06 to 1"}
+	if got := sentences(err); !slices.Equal(got, want) {
+		t.Errorf("sentences = %q, want %q", got, want)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct{ lo, hi float64 }{{0, 1}, {-2.3, 2.3}, {0, 5.12}, {-1e9, 1e9}, {0, 3e-7}, {-1200, 1200}} {
+		ticks := roundTicks(c.lo, c.hi)
+		if len(ticks) < 3 || len(ticks) > mostTicks+1 {
+			t.Errorf("%g to %g: %d ticks", c.lo, c.hi, len(ticks))
+		}
+		for _, k := range ticks {
+			if k.Value < c.lo || k.Value > c.hi || len(k.Label) > 7 {
+				t.Errorf("%g to %g: tick %q at %g", c.lo, c.hi, k.Label, k.Value)
+			}
+		}
+	}
+	for _, c := range []struct{ lo, hi float64 }{{-2, 0.3}, {-15, 1}, {-40, 3.5}} {
+		labels := 0
+		for _, k := range decadeTicks(c.lo, c.hi) {
+			if k.Label != "" {
+				labels++
+			}
+		}
+		if labels < 2 || labels > mostTicks+1 {
+			t.Errorf("decades %g to %g: %d labels", c.lo, c.hi, labels)
+		}
+	}
+}
+
+func TestProgressIsSilentOffATerminal(t *testing.T) {
+	var out strings.Builder
+	now := lp.Progress{CellsPerSensitivity: 20, ExpectedLoss: 0.7, LowerBound: 0.6, Gap: math.Inf(1), Elapsed: time.Second}
+	a := &app{stderr: &out}
+	line := a.newProgress()
+	line.show(now)
+	line.clear()
+	if out.Len() > 0 {
+		t.Errorf("wrote %q", out.String())
+	}
+	line = &progress{w: &out}
+	line.show(now)
+	line.clear()
+	if want := "\r\x1b[Kdesigning: 1s, 20 cells per sensitivity, expected loss 0.7, gap unknown\r\x1b[K"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/sampler"
+)
+
+// sampleBlock is the number of draws made at a time.
+const sampleBlock = 4096
+
+func newSampleCommand(a *app) *cobra.Command {
+	var (
+		table, out        string
+		integer, constant bool
+	)
+	cmd := &cobra.Command{
+		Use:   "sample --table TABLE -n N",
+		Short: "Draw noise from a table",
+		Long: `Verify a table and print independent draws of its noise, in query units. The
+generator is cryptographic and seeded by the operating system; there is no seed
+to give. Decimals are the shortest that read back as the same float64.
+
+To publish a noisy number, use privatize: noise added to a number by other means
+is not private if the number was not rounded to the grid first.`,
+		Example: `  noisewright sample --table table.json -n 1000
+  noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
+		Args: noArguments,
+	}
+	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
+	count := &text{kind: "count"}
+	cmd.Flags().VarP(count, "count", "n", "number of draws")
+	format := newText(cmd, "format", "name", "text", "text (one decimal per line) or f64le (8 bytes each, little endian)")
+	cmd.Flags().BoolVar(&integer, "integer", false, "print grid points n instead; the noise is n steps of the table's granularity")
+	cmd.Flags().BoolVar(&constant, "constant-time", false, "draw in a time that does not depend on the values drawn, many times slower")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
+	completeTable(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "f64le"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var f fields
+		f.required("table", table, "a table file")
+		n := f.integer("count", count, "an integer of at least 1", 1, math.MaxInt64)
+		form := f.choice("format", format, "text", "f64le")
+		if err := f.err(cmd); err != nil {
+			return err
+		}
+		s, err := a.newSampler(table, sampler.Options{ConstantTime: constant})
+		if err != nil {
+			return err
+		}
+		w := a.direct()
+		if !isStandard(out) {
+			if w, err = a.create(out, table); err != nil {
+				return err
+			}
+		}
+		defer w.discard()
+		d := drawer{sampler: s, integer: integer, binary: form == "f64le"}
+		if err := d.write(cmd.Context(), w, n); err != nil {
+			return err
+		}
+		return w.commit()
+	}
+	return cmd
+}
+
+// completeTable completes --table by JSON files.
+func completeTable(cmd *cobra.Command) {
+	_ = cmd.MarkFlagFilename("table", "json")
+}
+
+// drawer prints draws.
+type drawer struct {
+	sampler         *sampler.Sampler
+	integer, binary bool
+}
+
+// write prints n draws.
+func (d drawer) write(ctx context.Context, w io.Writer, n int64) error {
+	values := make([]float64, sampleBlock)
+	points := make([]int64, sampleBlock)
+	var line []byte
+	for n > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m := int(min(n, sampleBlock))
+		n -= int64(m)
+		var err error
+		if d.integer {
+			err = d.sampler.FillInt(points[:m])
+		} else {
+			err = d.sampler.Fill(values[:m])
+		}
+		if err != nil {
+			return err
+		}
+		line = line[:0]
+		for i := range m {
+			switch {
+			case d.binary && d.integer:
+				// Exact: a table's points stay below 2^53.
+				line = binary.LittleEndian.AppendUint64(line, math.Float64bits(float64(points[i])))
+			case d.binary:
+				line = binary.LittleEndian.AppendUint64(line, math.Float64bits(values[i]))
+			case d.integer:
+				line = append(strconv.AppendInt(line, points[i], 10), '\n')
+			default:
+				line = append(strconv.AppendFloat(line, values[i], 'g', -1, 64), '\n')
+			}
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// verdict is what verify --json prints.
+type verdict struct {
+	Schema         int         `json:"schema"`
+	Valid          bool        `json:"valid"`
+	DeltaCertified string      `json:"delta_certified"`
+	ExpectedLoss   json.Number `json:"expected_loss"`
+	LowerBound     json.Number `json:"lower_bound"`
+	Gap            *float64    `json:"gap"`
+	Cells          int         `json:"cells"`
+	WorstShift     int         `json:"worst_shift"`
+	Error          string      `json:"error,omitempty"`
+}
+
+func newVerifyCommand(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify TABLE",
+		Short: "Check a table's claims in exact arithmetic",
+		Long: `Recompute, in exact arithmetic and from nothing but the weights, the grid and
+the multipliers in the file, the delta of the table (rounded up), its expected
+loss (rounded up) and the lower bound on every other noise's loss (rounded
+down), and hold every claim of the file against them.
+
+TABLE is a file, or - for standard input. The exit code is 0 if every claim
+holds, 3 if one is false and 2 if the file is malformed.
+
+With --json, "gap" is null where the lower bound is 0, "worst_shift" is in
+cells, and "error" is there only if a claim is false.`,
+		Example: `  noisewright verify table.json
+  noisewright verify --json table.json`,
+		Args:              oneArgument("TABLE"),
+		ValidArgsFunction: completeFiles("json"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			t, err := a.readTable(args[0])
+			if err != nil {
+				return err
+			}
+			c, falsehood := t.Verify()
+			if asJSON {
+				err = printJSON(a.stdout, newVerdict(t, c, falsehood))
+			} else {
+				err = printRows(a.stdout, verdictRows(t, c, falsehood))
+			}
+			if falsehood != nil {
+				return negative("", fmt.Errorf("%s: %w", inputName(args[0]), falsehood))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
+
+func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
+	v := verdict{
+		Schema:         schema,
+		Valid:          falsehood == nil,
+		DeltaCertified: decimalUp(c.DeltaUpper),
+		ExpectedLoss:   json.Number(decimalUp(c.ExpectedLoss)),
+		LowerBound:     json.Number(decimalDown(c.LowerBound)),
+		Gap:            finite(gapOf(c)),
+		Cells:          t.Cells(),
+		WorstShift:     c.WorstShift,
+	}
+	if falsehood != nil {
+		v.Error = sentence(falsehood)
+	}
+	return v
+}
+
+func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
+	p := t.Privacy()
+	status := "valid: every claim holds"
+	switch {
+	case errors.Is(falsehood, tables.ErrNotPrivate):
+		status = "INVALID: not private as claimed"
+	case falsehood != nil:
+		status = "INVALID: a claim is false"
+	}
+	return []row{
+		{"verdict", status},
+		{"epsilon", fmt.Sprint(p.Epsilon)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (at a shift of %d cells)", p.Delta, decimalUp(c.DeltaUpper), c.WorstShift)},
+		{"sensitivity", fmt.Sprint(p.Sensitivity)},
+		{"loss", lossUnit(t.Loss().Name())},
+		{"expected loss", decimalUp(c.ExpectedLoss)},
+		{"lower bound", decimalDown(c.LowerBound)},
+		{"gap", percent(gapOf(c))},
+		{"cells", fmt.Sprint(t.Cells())},
+	}
+}
+
+// completeFiles completes a first argument by files of the given extension.
+func completeFiles(extension string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return []cobra.Completion{extension}, cobra.ShellCompDirectiveFilterFileExt
+	}
+}

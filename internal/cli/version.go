@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/lp/highs"
+)
+
+// version tells builds apart.
+type version struct {
+	Schema int    `json:"schema"`
+	Module string `json:"version"`
+	Commit string `json:"commit,omitempty"`
+	Go     string `json:"go"`
+	HiGHS  string `json:"highs,omitempty"` // absent: a build without the solver
+}
+
+func readVersion() version {
+	v := version{Schema: schema, Module: "unknown", Go: runtime.Version(), HiGHS: highs.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Module = info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Commit = s.Value
+		}
+	}
+	return v
+}
+
+func (v version) String() string {
+	solver := "no LP solver"
+	if v.HiGHS != "" {
+		solver = "HiGHS " + v.HiGHS
+	}
+	return fmt.Sprintf("noisewright %s (%s, %s)", v.Module, v.Go, solver)
+}
+
+func newVersionCommand(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of the program, of Go and of the solver",
+		Example: "  noisewright version --json",
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			v := readVersion()
+			if asJSON {
+				return printJSON(a.stdout, v)
+			}
+			_, err := fmt.Fprintln(a.stdout, v)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return cmd
+}
