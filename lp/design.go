@@ -99,7 +99,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
 		defer cancel()
 	}
-	d := &designer{problem: p, options: o, start: start, unit: p.Loss.At(p.Sensitivity) + p.Loss.At(-p.Sensitivity)}
+	d := &designer{problem: p, options: o, start: start}
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,6 @@ type designer struct {
 	problem Problem
 	options Options
 	start   time.Time
-	unit    float64 // costs are divided by this, to be about 1
 
 	upper, lower side
 	table        *tables.Table
@@ -127,7 +126,7 @@ type side struct {
 	grid   grid
 	reach  float64 // half-width in sensitivities
 	hint   *hint
-	done   bool    // solved at least once
+	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
 }
 
@@ -153,7 +152,9 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
-	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
+	upperGoal  = 0.25 // the shares of the gap the two sides aim at: the upper
+	lowerGoal  = 0.65 // program is the cheaper one
+	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 )
 
 func (d *designer) gap() float64 {
@@ -195,8 +196,8 @@ func (d *designer) refine(ctx context.Context) error {
 }
 
 // plan decides which sides to refine next and how far, by what each is
-// estimated to miss: an error that falls with 1/K², known after two programs.
-// The lower side goes first, because what it does not miss the upper one does.
+// estimated to miss, known after two programs. The lower side goes first,
+// because what it does not miss the upper one does.
 func (d *designer) plan() (doUpper, doLower bool) {
 	left := d.loss - d.bound
 	missedUpper := min(d.upper.missed, max(left-d.lower.missed, 0))
@@ -210,15 +211,20 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		d.upper.reach *= 1.2
 		missedUpper, d.lower.missed = left/2, left/2
 	}
-	// Aim at less than half of the gap for each side.
-	goal := 0.45 * d.options.Gap * d.bound
 	grow := func(b bound, s *side, missed float64) {
+		goal := upperGoal * d.options.Gap * d.bound
+		if b == lower {
+			goal = lowerGoal * d.options.Gap * d.bound
+		}
 		growth := maxGrowth
 		if s.grid.k >= largeStart {
 			growth = slowGrowth
 		}
+		if math.IsInf(s.missed, 1) && d.problem.Epsilon >= alignFrom {
+			growth = min(growth, 2) // alignment decides; do not skip the next grid
+		}
 		if goal > 0 {
-			growth = min(max(math.Sqrt(missed/goal), minGrowth), growth)
+			growth = min(max(math.Pow(missed/goal, 1/d.order(b)), minGrowth), growth)
 		}
 		s.grid.k = aligned(b, d.problem, int(math.Ceil(float64(s.grid.k)*growth)))
 	}
@@ -246,106 +252,111 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 	if s.hint != nil {
 		previous = s.hint.grid
 	}
-	before := d.loss
-	if b == lower {
-		before = d.bound
-	}
+	before := s.value
 	var err error
 	if b == upper {
-		err = d.solveUpper(ctx, g)
+		s.value, err = d.solveUpper(ctx, g)
 	} else {
-		err = d.solveLower(ctx, g)
+		s.value, err = d.solveLower(ctx, g)
 	}
 	if err != nil {
 		return err
-	}
-	after := d.loss
-	if b == lower {
-		after = d.bound
 	}
 	s.missed = math.Inf(1)
-	if s.done && g.k > previous.k {
-		// A second-order error e/K² has lost e/K² − e/K'² between two grids.
+	if before > 0 && s.value > 0 && g.k > previous.k {
+		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
 		ratio := float64(g.k) / float64(previous.k)
-		s.missed = math.Abs(after-before) / (ratio*ratio - 1)
+		s.missed = math.Abs(s.value-before) / (math.Pow(ratio, d.order(b)) - 1)
 	}
-	s.done = true
 	return nil
 }
 
-// solveUpper designs a table on the grid and keeps it if it is the best.
-func (d *designer) solveUpper(ctx context.Context, g grid) error {
-	for i, share := range marginShares {
-		margin := share * d.options.Gap
-		epsilon, delta := tightened(d.problem, g, margin)
-		prog, err := newProgram(centred(upper, g, d.problem, epsilon, delta, d.unit), d.options.NewSolver)
-		if err != nil {
-			return err
-		}
-		status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin, 0)
-		d.rounds += prog.rounds
-		dbg("   upper K=%d H=%d margin %g status %v %v value %.9f rounds %d it %d rows %d t %.3f\n", g.k, g.half, margin, status, err, prog.value*d.unit, prog.rounds, prog.iterations, prog.rows, time.Since(d.start).Seconds())
-		if status == StatusOptimal && err == nil {
-			d.upper.hint = prog.hint(g)
-			var t *tables.Table
-			var c tables.Certificate
-			t, c, err = makeTable(d.problem, g, prog.masses(), prog.atomMass)
-			if err != nil {
-				dbg("   table: %v\n", err)
-			}
-			if err == nil {
-				if loss, _ := c.ExpectedLoss.Float64(); loss < d.loss {
-					d.table, d.loss = t, loss
-				}
-			}
-		}
-		err = errors.Join(err, prog.close())
+// order is the assumed order r of convergence of a bound, an error of e/K^r.
+// Both are of second order where the optimal density is smooth or its steps
+// lie on the grid; for large epsilon some of the upper program's do not.
+func (d *designer) order(b bound) float64 {
+	if b == upper && d.problem.Epsilon >= alignFrom {
+		return 1.5
+	}
+	return 2
+}
+
+// solveUpper designs a table on the grid and keeps it if it is the best. It
+// returns the table's loss, or 0 if this grid gave none; the next may.
+func (d *designer) solveUpper(ctx context.Context, g grid) (float64, error) {
+	for _, share := range marginShares {
+		loss, err := d.tryUpper(ctx, g, share*d.options.Gap)
 		switch {
-		case status == StatusLimit:
-			return ErrLimit
-		case err == nil && status == StatusOptimal:
-			return nil
-		case errors.Is(err, tables.ErrNotPrivate) && i+1 < len(marginShares):
-			continue
-		case errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, errSolver):
-			return nil // this grid gave nothing; the next may
-		case err != nil:
-			return err
-		case status != StatusOptimal:
-			return nil
+		case errors.Is(err, tables.ErrNotPrivate):
+			continue // the margin was too small
+		case errors.Is(err, errSolver):
+			return 0, nil
+		default:
+			return loss, err
 		}
 	}
-	return nil
+	return 0, nil
 }
 
-// solveLower proves a bound on the grid and keeps it if it is the best.
-func (d *designer) solveLower(ctx context.Context, g grid) error {
-	p := d.problem
-	prog, err := newProgram(centred(lower, g, p, p.Epsilon, p.Delta, d.unit), d.options.NewSolver)
+func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss float64, err error) {
+	epsilon, delta := tightened(d.problem, g, margin)
+	prog, err := newProgram(centred(upper, g, d.problem, epsilon, delta, d.loss), d.options.NewSolver)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	defer func() { err = errors.Join(err, prog.close()) }()
+	status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin, 0)
+	d.rounds += prog.rounds
+	switch {
+	case err != nil:
+		return 0, err
+	case status == StatusLimit:
+		return 0, ErrLimit
+	case status != StatusOptimal:
+		return 0, nil // no noise on this support; the next is wider
+	}
+	d.upper.hint = prog.hint(g)
+	t, c, err := makeTable(d.problem, g, prog.masses(), prog.atomMass)
+	if err != nil {
+		return 0, err
+	}
+	loss, _ = c.ExpectedLoss.Float64()
+	if loss < d.loss {
+		d.table, d.loss = t, loss
+	}
+	return loss, nil
+}
+
+// solveLower proves a bound on the grid, keeps it if it is the best, and
+// returns it.
+func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
+	p, unit := d.problem, d.loss
+	prog, err := newProgram(centred(lower, g, p, p.Epsilon, p.Delta, unit), d.options.NewSolver)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, prog.close()) }()
 	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance, stallShare*d.options.Gap)
 	d.rounds += prog.rounds
 	if prog.rounds > 0 {
 		// The duals of the last relaxation prove a bound even if a limit
-		// stopped the generation.
-		dual := prog.dual(g, d.unit)
+		// or a failure stopped the generation.
+		dual := prog.dual(g, unit)
 		privacy := tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
-		dbg("   lower K=%d H=%d status %v value %.9f certified %.9f level %.9f rounds %d it %d rows %d t %.3f\n", g.k, g.half, status, prog.value*d.unit, func() float64 { v, _ := dual.LowerBound(privacy, p.Loss).Float64(); return v }(), prog.level()*d.unit, prog.rounds, prog.iterations, prog.rows, time.Since(d.start).Seconds())
-		if v, _ := dual.LowerBound(privacy, p.Loss).Float64(); v > d.bound {
-			d.dual, d.bound = dual, v
+		bound, _ = dual.LowerBound(privacy, p.Loss).Float64()
+		if bound > d.bound {
+			d.dual, d.bound = dual, bound
 		}
 		d.lower.hint = prog.hint(g)
 	}
-	err = errors.Join(err, prog.close())
-	if status == StatusLimit {
-		return ErrLimit
+	switch {
+	case errors.Is(err, errSolver):
+		return bound, nil
+	case err == nil && status == StatusLimit:
+		return bound, ErrLimit
+	default:
+		return bound, err
 	}
-	if errors.Is(err, errSolver) {
-		return nil
-	}
-	return err
 }
 
 // The constraint generation of the lower program ends early, since every
@@ -390,5 +401,3 @@ func (d *designer) result(stopped error) (*Result, error) {
 	}
 	return r, stopped
 }
-
-func dbg(f string, a ...any) { fmt.Printf(f, a...) }

@@ -31,9 +31,8 @@ type layout struct {
 	// shifts in cells; with mirrored variables the positive ones suffice.
 	shifts []int
 	atom   bool
-	// order lists cells from the middle outwards whose masses must not
-	// increase; nil: no such constraint.
-	decreasing [][2]int // pairs (inner, outer) of variables: p_inner >= p_outer
+	// decreasing lists pairs (inner, outer) of variables: p_inner ≥ p_outer.
+	decreasing [][2]int
 
 	ratio float64 // e^ε
 	delta float64
@@ -50,13 +49,13 @@ type pair struct{ shift, cell int }
 // terms out only relaxes it: the duals are valid at any time, the primal when
 // no violation is left.
 //
-// Variables are scaled, p_v = scale_v·x_v, and each row divided by the scale of
-// its gaining cell, the sum rows by δ: with δ = 1e-9 masses span ten orders of
-// magnitude, and the solver's tolerances are absolute.
+// Variables are scaled, p_v = scale_v·x_v, each row is divided by the scale of
+// its gaining cell and the sum rows by δ: with δ = 1e-9 masses span ten orders
+// of magnitude, and the solver's tolerances are absolute.
 type program struct {
 	layout
 	solver   Solver
-	attempts []SolverOptions
+	attempts []attempt
 
 	cells    []int // number of cells of each variable
 	sumRow   []int // row of a shift's sum, by shift index; -1: not lifted
@@ -179,7 +178,9 @@ func (p *program) lift(i int, cells []int) error {
 		cols.Upper = append(cols.Upper, math.Inf(1))
 		cols.Start = append(cols.Start, len(cols.Index))
 		cols.Index = append(cols.Index, p.sumRow[i])
-		cols.Value = append(cols.Value, p.scale[u]/p.delta)
+		// s is scaled by the geometric mean of the scales of its two rows.
+		balance := math.Sqrt(p.scale[u] / p.delta)
+		cols.Value = append(cols.Value, balance)
 
 		rows.Lower = append(rows.Lower, math.Inf(-1))
 		rows.Upper = append(rows.Upper, 0)
@@ -187,10 +188,10 @@ func (p *program) lift(i int, cells []int) error {
 		loss := p.ratio * p.scale[v] / p.scale[u]
 		if u == v {
 			rows.Index = append(rows.Index, u, p.columns)
-			rows.Value = append(rows.Value, 1-loss, -1)
+			rows.Value = append(rows.Value, 1-loss, -1/balance)
 		} else {
 			rows.Index = append(rows.Index, u, v, p.columns)
-			rows.Value = append(rows.Value, 1, -loss, -1)
+			rows.Value = append(rows.Value, 1, -loss, -1/balance)
 		}
 		p.rowOf[pair{k, j}] = p.rows
 		p.columns++
@@ -317,40 +318,49 @@ const (
 	termSlack  = 0.3 // lift terms with p_j above this share of e^ε p_{j−k}
 )
 
-// ladder lists what is tried, in turn, when a solve fails: the last basis with
-// dual simplex, then fresh starts with other scalings, algorithms and
-// tolerances.
-var ladder = []SolverOptions{
-	{Method: MethodDualSimplex, Tolerance: 1e-9},
-	{Method: MethodDualSimplex, Tolerance: 1e-9, Presolve: true},
-	{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: 2},
-	{Method: MethodPrimalSimplex, Tolerance: 1e-9, Scaling: 4},
-	{Method: MethodInteriorPoint, Tolerance: 1e-8, Presolve: true},
-	{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1},
+// attempt is one way to solve a relaxation.
+type attempt struct {
+	SolverOptions
+	effort int  // simplex iterations allowed, as a multiple of rows + columns; 0: any
+	fresh  bool // forget the last basis first
+}
+
+// ladder lists what is tried, in turn, when a solve fails or stalls: the last
+// basis with dual simplex, then other algorithms, fresh starts, scalings and
+// tolerances. Efforts are counted, not timed, so that results can be repeated.
+var ladder = []attempt{
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9}, effort: 2},
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: -1}, effort: 2},
+	{SolverOptions: SolverOptions{Method: MethodPrimalSimplex, Tolerance: 1e-9}, effort: 2, fresh: true},
+	{SolverOptions: SolverOptions{Method: MethodInteriorPoint, Tolerance: 1e-9}, effort: 2, fresh: true},
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Presolve: true}, effort: 8, fresh: true},
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: 4}, effort: 8, fresh: true},
+	{SolverOptions: SolverOptions{Method: MethodInteriorPoint, Tolerance: 1e-8, Presolve: true}, fresh: true},
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
 }
 
 // resolve solves the current relaxation, going down the ladder on failures.
 func (p *program) resolve(ctx context.Context) (Status, error) {
-	for i, o := range p.attempts {
-		if i > 0 {
+	for i, a := range p.attempts {
+		if a.fresh {
 			if err := p.solver.Reset(); err != nil {
 				return StatusFailed, err
 			}
 		}
-		sol, err := p.solver.Solve(ctx, o)
+		a.IterationLimit = a.effort * (p.rows + p.columns + 500)
+		sol, err := p.solver.Solve(ctx, a.SolverOptions)
 		if err != nil {
 			return StatusFailed, err
 		}
 		p.iterations += sol.Iterations
-		switch sol.Status {
-		case StatusOptimal:
+		switch {
+		case sol.Status == StatusOptimal:
 			p.read(sol)
 			return StatusOptimal, nil
-		case StatusLimit, StatusInfeasible, StatusUnbounded:
-			if sol.Status == StatusLimit || i+1 == len(p.attempts) {
-				return sol.Status, nil
-			}
-		case StatusFailed:
+		case ctx.Err() != nil:
+			return StatusLimit, nil
+		case sol.Status != StatusFailed && sol.Status != StatusLimit && i+1 == len(p.attempts):
+			return sol.Status, nil
 		}
 	}
 	return StatusFailed, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", p.rows, p.columns, len(p.attempts), errSolver)

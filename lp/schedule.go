@@ -9,10 +9,11 @@ import (
 // alignFrom is the epsilon from which grids are aligned to the staircase step.
 const alignFrom = 2
 
-// aligned returns the least good number of cells per sensitivity that is at
-// least want. For large epsilon the optimal density has a step near γΔ, γ the
-// step of the staircase mechanism: the upper program wants a cell edge there,
-// (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is good.
+// aligned returns a good number of cells per sensitivity that is at least want
+// and not much more. For large epsilon the optimal density has a step near γΔ,
+// γ the step of the staircase mechanism: the upper program wants a cell edge
+// there, (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is
+// good.
 func aligned(b bound, p Problem, want int) int {
 	gamma, ok := noise.StaircaseStep(p.Epsilon, p.Loss)
 	if p.Epsilon < alignFrom || !ok {
@@ -22,13 +23,24 @@ func aligned(b bound, p Problem, want int) int {
 	if b == upper {
 		offset = 0.5
 	}
-	n := math.Ceil(float64(want)*gamma - offset - 1e-9)
-	if b == lower {
-		n = max(n, 1)
+	best, least := want, math.Inf(1)
+	// One step of n is 1/γ cells, so a good K is never further away.
+	for k := want; k <= want+int(1/gamma)+1; k++ {
+		n := math.Round(float64(k)*gamma - offset)
+		if n < 0 || (b == lower && n < 1) {
+			continue
+		}
+		// How far off, in cells and relative to the step.
+		miss := math.Abs(float64(k)*gamma-offset-n) * (1 + 1/(float64(k)*gamma))
+		if penalty := miss + alignPatience*float64(k-want)/float64(k); penalty < least {
+			best, least = k, penalty
+		}
 	}
-	n = max(n, 0)
-	return max(want, int(math.Round((n+offset)/gamma)))
+	return best
 }
+
+// alignPatience weighs a finer grid against a better aligned one.
+const alignPatience = 0.3
 
 // firstCells estimates the number of cells per sensitivity at which the two
 // bounds meet to the relative gap: for l1 the bounds differ by about β/4 on
@@ -75,7 +87,7 @@ func lowerReach(p Problem, gap float64) float64 {
 		return 2.5*a + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
-	return min(r, tailReach(p, gap/10)+1)
+	return min(r, tailReach(p, gap/2)+1)
 }
 
 // tailReach returns the least x, in sensitivities, beyond which the two-sided
@@ -116,7 +128,7 @@ const largeStart = 60
 // coarsest aligned one, which is often all the upper program needs.
 func startCells(b bound, p Problem, gap float64) int {
 	if k := aligned(b, p, 1); p.Epsilon >= alignFrom {
-		if b == lower && k > largeStart {
+		if k > largeStart {
 			return k / 2 // its bound is poor, but it tells where to look
 		}
 		return k
