@@ -133,7 +133,7 @@ type side struct {
 // begin finds the table to start from.
 func (d *designer) begin() error {
 	p, o := d.problem, d.options
-	t, c, err := geometricTable(p, 1, o.MaxCells)
+	t, c, err := simpleTable(p, o.MaxCells)
 	if err != nil {
 		return err
 	}
@@ -248,6 +248,9 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 	if cells > d.options.MaxCells {
 		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", cells, d.options.MaxCells, ErrLimit)
 	}
+	if int64(cells)*int64(g.k) > maxProgramWork {
+		return fmt.Errorf("lp: %d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrLimit)
+	}
 	previous := s.grid
 	if s.hint != nil {
 		previous = s.hint.grid
@@ -270,6 +273,10 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 	}
 	return nil
 }
+
+// maxProgramWork bounds cells times cells per sensitivity of a program, the
+// number of its possible terms.
+const maxProgramWork = 1 << 25
 
 // order is the assumed order r of convergence of a bound, an error of e/K^r.
 // Both are of second order where the optimal density is smooth or its steps

@@ -186,12 +186,13 @@ func (p *program) lift(i int, cells []int) error {
 		rows.Upper = append(rows.Upper, 0)
 		rows.Start = append(rows.Start, len(rows.Index))
 		loss := p.ratio * p.scale[v] / p.scale[u]
+		f := p.rowFactor(u, v)
 		if u == v {
 			rows.Index = append(rows.Index, u, p.columns)
-			rows.Value = append(rows.Value, 1-loss, -1/balance)
+			rows.Value = append(rows.Value, f*(1-loss), -f/balance)
 		} else {
 			rows.Index = append(rows.Index, u, v, p.columns)
-			rows.Value = append(rows.Value, 1, -loss, -1/balance)
+			rows.Value = append(rows.Value, f, -f*loss, -f/balance)
 		}
 		p.rowOf[pair{k, j}] = p.rows
 		p.columns++
@@ -201,6 +202,16 @@ func (p *program) lift(i int, cells []int) error {
 		return err
 	}
 	return p.solver.AddRows(rows)
+}
+
+// rowFactor scales the row of a term that gains at variable u and loses at v
+// once more where its entries would otherwise lie too far apart.
+func (p *program) rowFactor(u, v int) float64 {
+	const wide = 1e6
+	if loss := p.ratio * p.scale[v] / p.scale[u]; loss > wide {
+		return math.Sqrt(wide / loss)
+	}
+	return 1
 }
 
 func (p *program) inside(j int) bool { return j >= 0 && j < len(p.variable) }
@@ -422,7 +433,8 @@ func (p *program) multiplier(i, j int) float64 {
 	if !ok || row >= len(p.duals) {
 		return 0
 	}
-	y := -p.duals[row] / p.scale[p.variable[j]]
+	u, v := p.variable[j], p.variable[j-k]
+	y := -p.duals[row] * p.rowFactor(u, v) / p.scale[u]
 	return min(max(y, 0), p.price(i))
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -88,31 +89,69 @@ func makeTable(p Problem, g grid, masses []float64, atom float64) (*tables.Table
 	return t, c, nil
 }
 
-// geometricTable is noise that needs no solver: masses that fall by slightly
-// less than e^(−ε/K) per cell, on the least support whose ends weigh at most
-// δ. It is what a Design starts from, so that there is always a proven table.
-func geometricTable(p Problem, k, maxCells int) (*tables.Table, tables.Certificate, error) {
+// simpleTable is the best noise that needs no solver, so that a Design always
+// has a proven table: masses that fall geometrically from cell to cell and, for
+// large epsilon, a staircase (Geng & Viswanath 2014) with an atom.
+func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, error) {
+	t, c, err := truncatedTable(p, grid{k: 1}, maxCells, 0, func(x float64) float64 { return p.Epsilon * x })
+	gamma, ok := noise.StaircaseStep(p.Epsilon, p.Loss)
+	if !ok || p.Epsilon < alignFrom {
+		return t, c, err
+	}
+	// Cell 0 is the central step, and a step down by e^ε comes with every
+	// whole sensitivity from its edge on.
+	k := max(1, min(int(math.Round(0.5/gamma)), maxSimpleCells))
+	steps := func(x float64) float64 {
+		return p.Epsilon * math.Ceil((x*float64(k)-0.25)/float64(k))
+	}
+	for _, atom := range []float64{0, 0.9 * p.Delta, 0.999 * p.Delta} {
+		if stairs, cs, serr := truncatedTable(p, grid{k: k}, min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
+			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
+				t, c, err = stairs, cs, nil
+			}
+		}
+	}
+	return t, c, err
+}
+
+// Limits of a simple table: cells per sensitivity, and cells times that, which
+// take about 5 ns each to certify.
+const (
+	maxSimpleCells = 1 << 12
+	maxSimpleWork  = 1 << 26
+)
+
+// truncatedTable makes the law with cell masses proportional to e^(−fall(|x|)),
+// x in sensitivities, and the given atom, on the least support whose ends weigh
+// no more than what the atom leaves of δ.
+func truncatedTable(p Problem, g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
 	const shrink = 1 - 1e-6
-	fall := p.Epsilon * shrink / float64(k)
-	half := int(math.Floor(p.supportBound() * float64(k) * shrink))
-	for ; 2*half+1 <= maxCells; half += max(1, half/64) {
-		g := grid{k: k, half: half}
-		masses := make([]float64, 2*half+1)
+	start := 0.5 // sensitivities
+	if atom == 0 {
+		start = max(start, p.supportBound()*shrink-1)
+	}
+	g.half = max(1, int(min(start, float64(maxCells))*float64(g.k)))
+	for ; 2*g.half+1 <= maxCells; g.half += max(1, g.half/64) {
+		masses := make([]float64, 2*g.half+1)
 		var sum, edge float64
 		for i := range masses {
-			masses[i] = math.Exp(-fall * math.Abs(float64(i-half)))
+			x := math.Abs(float64(i-g.half)) / float64(g.k)
+			masses[i] = math.Exp(-shrink * fall(x))
 			sum += masses[i]
 		}
-		for i := 0; i < min(k, len(masses)); i++ {
+		for i := 0; i < min(g.k, len(masses)); i++ {
 			edge += masses[i]
 		}
-		if edge > p.Delta*shrink*sum {
+		if edge*(1-atom) > (p.Delta-atom)*shrink*sum {
 			continue
 		}
-		t, c, err := makeTable(p, g, masses, 0)
+		for i := range masses {
+			masses[i] *= (1 - atom) / sum
+		}
+		t, c, err := makeTable(p, g, masses, atom)
 		if err == nil {
 			return t, c, nil
 		}
 	}
-	return nil, tables.Certificate{}, fmt.Errorf("lp: the noise needs more than %d cells (MaxCells): %w", maxCells, ErrLimit)
+	return nil, tables.Certificate{}, fmt.Errorf("lp: the noise needs more than %d cells (max-cells): %w", maxCells, ErrLimit)
 }

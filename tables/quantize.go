@@ -11,11 +11,12 @@ import (
 // to about 1, into integer weights that sum to exactly 2^64.
 //
 // Every mass is rounded up after scaling, and the excess is taken from the
-// heaviest cell (or the atom, if that is heavier). Rounding up protects the
+// heaviest cell (or the atom, if that is heavier; or the middle cell, if that is
+// at least half as heavy). Rounding up protects the
 // privacy of tiny tail masses: a cell can only gain, and by one unit, so every
 // positive part W_j − e^ε·W_{j−k} grows by at most one unit through W_j and
-// shrinks through W_{j−k}; the heaviest cell, which pays, is practically never
-// the divisor of a positive part. Nothing here is trusted: the result is
+// shrinks through W_{j−k}; a heavy cell, which pays, is practically never the
+// divisor of a positive part. Nothing here is trusted: the result is
 // certified as any other table.
 //
 // The error wraps ErrInvalid if a mass is negative, not finite, or their sum is
@@ -57,10 +58,15 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 		hi += c
 	}
 	payer := &atomWeight
-	for _, i := range fromMiddle(len(weights)) {
-		if weights[i] > *payer {
+	for i, w := range weights {
+		if w > *payer {
 			payer = &weights[i]
 		}
+	}
+	// A middle cell about as heavy pays instead, which keeps symmetric
+	// masses symmetric.
+	if n := len(weights); n%2 == 1 && weights[n/2] >= *payer/2 {
+		payer = &weights[n/2]
 	}
 	// hi:lo = 2^64 + excess, with an excess of at most a few thousand units.
 	if hi != 1 || lo >= *payer {
@@ -68,20 +74,4 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 	}
 	*payer -= lo
 	return weights, atomWeight, nil
-}
-
-// fromMiddle lists 0 … n-1 from the middle outwards, so that among equally
-// heavy cells the middle one is met first.
-func fromMiddle(n int) []int {
-	order := make([]int, 0, n)
-	mid := n / 2
-	for d := 0; len(order) < n; d++ {
-		if mid+d < n {
-			order = append(order, mid+d)
-		}
-		if d > 0 && mid-d >= 0 {
-			order = append(order, mid-d)
-		}
-	}
-	return order
 }

@@ -1,0 +1,560 @@
+//go:build cgo
+
+package lp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+var bothLosses = []noise.Loss{noise.L1{}, noise.L2{}}
+
+// design runs Design and fails the test unless the table verifies from its
+// file, that is, from nothing but its bytes.
+func design(t *testing.T, p lp.Problem, gap float64) *lp.Result {
+	t.Helper()
+	r, err := lp.Design(t.Context(), p, lp.Options{Gap: gap, NewSolver: highs.New, TimeLimit: time.Minute})
+	if err != nil && !errors.Is(err, lp.ErrLimit) {
+		t.Fatalf("%s ε=%g δ=%g Δ=%g: %v", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity, err)
+	}
+	if r.Optimal != (err == nil) || r.Optimal != (r.Gap <= gap) {
+		t.Errorf("ε=%g δ=%g: optimal = %v with gap %g and error %v", p.Epsilon, p.Delta, r.Optimal, r.Gap, err)
+	}
+	var file bytes.Buffer
+	if err := r.Table.Encode(&file); err != nil {
+		t.Fatal(err)
+	}
+	back, err := tables.Decode(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := back.Verify()
+	if err != nil {
+		t.Fatalf("%s ε=%g δ=%g Δ=%g: %v", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity, err)
+	}
+	if c.ExpectedLoss.Cmp(r.Certificate.ExpectedLoss) != 0 || c.LowerBound.Cmp(r.Certificate.LowerBound) != 0 {
+		t.Errorf("the file's certificate differs from the result's")
+	}
+	if back.Privacy() != (tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) {
+		t.Errorf("the table promises %+v for %+v", back.Privacy(), p)
+	}
+	return r
+}
+
+func losses(r *lp.Result) (loss, bound float64) {
+	loss, _ = r.Certificate.ExpectedLoss.Float64()
+	bound, _ = r.Certificate.LowerBound.Float64()
+	return loss, bound
+}
+
+// TestEveryRegimeVerifies designs coarsely over the whole range of parameters;
+// docs/benchmarks.md has the same at the default gap.
+func TestEveryRegimeVerifies(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{0.005, 0.1, 1, 3, 5, 10} {
+			for _, delta := range []float64{1e-9, 1e-6, 1e-3, 0.1, 0.5} {
+				gap := 0.02
+				if epsilon >= 10 {
+					gap = 0.06
+				}
+				if r := design(t, lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: loss}, gap); !r.Optimal {
+					t.Errorf("%s ε=%g δ=%g: gap %g, want %g", loss.Name(), epsilon, delta, r.Gap, gap)
+				}
+			}
+		}
+	}
+}
+
+// TestEdgesOfTheRange takes the corners of what a Problem may be.
+func TestEdgesOfTheRange(t *testing.T) {
+	cases := []struct {
+		p   lp.Problem
+		gap float64
+	}{
+		{lp.Problem{Epsilon: 0.001, Delta: 1e-9, Sensitivity: 1, Loss: noise.L1{}}, 0.05},
+		{lp.Problem{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6, Loss: noise.L1{}}, 0.02},
+		{lp.Problem{Epsilon: 2, Delta: 1e-12, Sensitivity: 7, Loss: noise.L1{}}, 0.02},
+		{lp.Problem{Epsilon: 0, Delta: 0.01, Sensitivity: 1, Loss: noise.L1{}}, 0.02},
+		{lp.Problem{Epsilon: 0, Delta: 0.9, Sensitivity: 1, Loss: noise.L2{}}, 0.05},
+	}
+	for _, c := range cases {
+		if r := design(t, c.p, c.gap); !r.Optimal {
+			t.Errorf("%+v: gap %g, want %g", c.p, r.Gap, c.gap)
+		}
+	}
+}
+
+// TestLargestEpsilon: grids fine enough for a gap are out of reach at ε = 20,
+// but the table is proven, and about as good as the staircase mechanism.
+func TestLargestEpsilon(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, delta := range []float64{0.9, 1e-3, 1e-12} {
+			p := lp.Problem{Epsilon: 20, Delta: delta, Sensitivity: 0.3, Loss: loss}
+			r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 100 * time.Millisecond})
+			if !errors.Is(err, lp.ErrLimit) || r == nil {
+				t.Fatalf("%s δ=%g: %v", loss.Name(), delta, err)
+			}
+			if _, err := r.Table.Verify(); err != nil {
+				t.Errorf("%s δ=%g: %v", loss.Name(), delta, err)
+			}
+			stairs, _ := noise.StaircaseLoss(noise.Parameters{Epsilon: 20, Sensitivity: 0.3}, loss)
+			if upper, _ := losses(r); upper > 3*stairs*(1-0.99*delta) {
+				t.Errorf("%s δ=%g: loss %g, the staircase has %g", loss.Name(), delta, upper, stairs*(1-delta))
+			}
+		}
+	}
+}
+
+// TestBrackets compares with certified brackets of an independent program: our
+// loss is at least their lower bound, our bound at most their upper one.
+func TestBrackets(t *testing.T) {
+	type bracket struct {
+		Epsilon, Delta float64
+		Loss           string
+		Lower, Upper   float64
+	}
+	brackets := []bracket{
+		{0.3, 1e-5, "l1", 3.3186503, 3.3190292},
+		{0.3, 1e-5, "l2", 22.063318, 22.0666661},
+		{1, 1e-6, "l1", 0.959472, 0.9595527},
+		{1, 1e-6, "l2", 1.9176651, 1.9178739},
+		{3, 0.3, "l1", 0.1625789, 0.1630606},
+		{0.5, 0.75, "l1", 0.20744, 0.20771},
+		{5, 0.25, "l1", 0.06183, 0.06252},
+	}
+	var file struct{ Brackets []bracket }
+	if readReference(t, "brackets.json", &file) {
+		brackets = file.Brackets
+	}
+	for _, b := range brackets {
+		loss, err := noise.ParseLoss(b.Loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := design(t, lp.Problem{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1, Loss: loss}, 2e-3)
+		upper, lower := losses(r)
+		if upper < b.Lower || lower > b.Upper {
+			t.Errorf("%+v: [%g, %g] does not meet it", b, lower, upper)
+		}
+		if !r.Optimal {
+			t.Errorf("%+v: gap %g", b, r.Gap)
+		}
+	}
+}
+
+// TestAgainstClosedForms compares with what is known exactly: the staircase
+// mechanism as δ → 0 (Geng & Viswanath 2014), additive noise at ε = 0 where the
+// monotone optimum is the optimum, and the lower bound of every noise.
+func TestAgainstClosedForms(t *testing.T) {
+	const gap = 2e-3
+	holds := func(p lp.Problem, want float64, what string) {
+		t.Helper()
+		r := design(t, p, gap)
+		upper, lower := losses(r)
+		if upper < want*(1-1e-9) || lower > want*(1+1e-9) || upper > want*(1+2*gap) {
+			t.Errorf("%s ε=%g δ=%g: [%.9g, %.9g], want to enclose %.9g", what, p.Epsilon, p.Delta, lower, upper, want)
+		}
+	}
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{1, 2, 5} {
+			p := noise.Parameters{Epsilon: epsilon, Sensitivity: 1}
+			want, ok := noise.StaircaseLoss(p, loss)
+			if !ok {
+				t.Fatal("no closed form")
+			}
+			// The loss at δ is below the staircase's by less than
+			// 1e-9·1e3: closer than the tolerance of the comparison
+			// needs, so widen it by that.
+			problem := lp.Problem{Epsilon: epsilon, Delta: 1e-12, Sensitivity: 1, Loss: loss}
+			r := design(t, problem, gap)
+			upper, lower := losses(r)
+			if lower > want || upper < want*(1-1e-6) || upper > want*(1+2*gap) {
+				t.Errorf("staircase %s ε=%g: [%.9g, %.9g], want to enclose %.9g", loss.Name(), epsilon, lower, upper, want)
+			}
+		}
+	}
+	// ε = 0, 1/(2δ) an integer.
+	for _, delta := range []float64{0.5, 0.25, 0.1, 0.05} {
+		holds(lp.Problem{Delta: delta, Sensitivity: 1, Loss: noise.L1{}}, 1/(4*delta), "additive l1")
+	}
+	// For l2 that closed form, 1/(12δ²), is the optimum among monotone
+	// densities only: the bracket lies strictly below it.
+	for _, delta := range []float64{0.5, 0.25} {
+		monotone := 1 / (12 * delta * delta)
+		got, err := lp.SolveEdgeCells(t.Context(), highs.New, 0, delta, 10, int(60/delta/2), "l2", true)
+		if err != nil || math.Abs(got-monotone) > 1e-7 {
+			t.Errorf("additive l2 δ=%g: monotone optimum %g, error %v, want %g", delta, got, err, monotone)
+		}
+		r := design(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: noise.L2{}}, gap)
+		if upper, _ := losses(r); upper > 0.997*monotone {
+			t.Errorf("additive l2 δ=%g: loss %g, want below the monotone %g", delta, upper, monotone)
+		}
+	}
+	holds(lp.Problem{Delta: 0.7, Sensitivity: 1, Loss: noise.L1{}}, 1-0.7, "additive l1")
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{0.1, 1, 5} {
+			for _, delta := range []float64{0.005, 0.2} {
+				known, err := noise.LowerBound(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := design(t, lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: loss}, 5e-3)
+				if upper, _ := losses(r); upper < known {
+					t.Errorf("%s ε=%g δ=%g: loss %g below the known bound %g", loss.Name(), epsilon, delta, upper, known)
+				}
+			}
+		}
+	}
+	// ε = 0 away from those points: a law that is not monotone is better.
+	r := design(t, lp.Problem{Delta: 0.3, Sensitivity: 1, Loss: noise.L1{}}, gap)
+	if upper, lower := losses(r); lower > 0.827577 || upper > 0.8295 {
+		t.Errorf("ε=0 δ=0.3: [%g, %g], want to hold a loss of at most 0.827577, below the monotone 0.8333", lower, upper)
+	}
+}
+
+// TestIntegersOfSensitivityOne compares the program on the integers with the
+// closed form of its optimum, digit by digit.
+func TestIntegersOfSensitivityOne(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{0.1, 0.5, 1, 2, 5} {
+			for _, delta := range []float64{1e-6, 1e-3, 0.01, 0.05, 0.2} {
+				want, err := noise.AwanDongLoss(epsilon, delta, loss)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tails, err := noise.AwanDongTails(epsilon, delta)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := lp.SolveIntegers(t.Context(), highs.New, epsilon, delta, 1, len(tails)+2, loss)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if math.Abs(got-want) > 1e-9*max(1, want) {
+					t.Errorf("%s ε=%g δ=%g: %.12g, want %.12g", loss.Name(), epsilon, delta, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestDiscreteStaircase compares the integers at larger sensitivity and tiny δ
+// with the optimal discrete staircase.
+func TestDiscreteStaircase(t *testing.T) {
+	for _, c := range []struct {
+		loss noise.Loss
+		want float64
+	}{{noise.L1{}, 2.860832490}, {noise.L2{}, 17.238791362}} {
+		got, err := lp.SolveIntegers(t.Context(), highs.New, 1, 1e-10, 3, 75, c.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-c.want) > 1e-6*c.want {
+			t.Errorf("%s: %.9f, want %.9f", c.loss.Name(), got, c.want)
+		}
+	}
+}
+
+// TestScalesWithSensitivity: the bracket of the problem with sensitivity s is
+// that of sensitivity 1 times s (l1) or s² (l2).
+func TestScalesWithSensitivity(t *testing.T) {
+	for _, loss := range bothLosses {
+		base := design(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: loss}, 5e-3)
+		upper, lower := losses(base)
+		for _, s := range []float64{1e-6, 0.36, 1.0 / 3, 1e9} {
+			r := design(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: s, Loss: loss}, 5e-3)
+			u, l := losses(r)
+			f := loss.At(s)
+			if u < lower*f || l > upper*f || u > upper*f*(1+1e-2) {
+				t.Errorf("%s Δ=%g: [%g, %g], at 1 [%g, %g]", loss.Name(), s, l, u, lower, upper)
+			}
+		}
+	}
+}
+
+// TestMonotoneInPrivacy: more privacy costs more. Brackets are compared, so a
+// wrong bound on either side shows.
+func TestMonotoneInPrivacy(t *testing.T) {
+	const gap = 5e-3
+	var previous float64
+	for i, delta := range []float64{0.5, 0.2, 0.05, 1e-3} {
+		upper, lower := losses(design(t, lp.Problem{Epsilon: 1, Delta: delta, Sensitivity: 1, Loss: noise.L1{}}, gap))
+		if i > 0 && upper < previous {
+			t.Errorf("δ=%g: loss %g below the bound %g at a larger δ", delta, upper, previous)
+		}
+		previous = lower
+	}
+	for i, epsilon := range []float64{5, 2, 0.5, 0.1} {
+		upper, lower := losses(design(t, lp.Problem{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1, Loss: noise.L2{}}, gap))
+		if i > 0 && upper < previous {
+			t.Errorf("ε=%g: loss %g below the bound %g at a larger ε", epsilon, upper, previous)
+		}
+		previous = lower
+	}
+}
+
+// TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
+func TestTablesAreSymmetric(t *testing.T) {
+	r := design(t, lp.Problem{Epsilon: 1, Delta: 0.2, Sensitivity: 1, Loss: noise.L1{}}, 5e-3)
+	n := r.Table.Cells()
+	if r.Table.Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
+		t.Fatalf("%d cells from %d", n, r.Table.Grid().FirstCell)
+	}
+	for i := range n {
+		if r.Table.Weight(i) != r.Table.Weight(n-1-i) {
+			t.Errorf("weights %d and %d differ", i, n-1-i)
+		}
+	}
+}
+
+// TestLimits: whatever stops a Design, what it returns is proven.
+func TestLimits(t *testing.T) {
+	p := lp.Problem{Epsilon: 5, Delta: 0.25, Sensitivity: 1, Loss: noise.L1{}}
+	check := func(name string, r *lp.Result, err error) {
+		t.Helper()
+		if !errors.Is(err, lp.ErrLimit) || r == nil {
+			t.Fatalf("%s: result %v, error %v", name, r, err)
+		}
+		if _, err := r.Table.Verify(); err != nil || r.Optimal {
+			t.Errorf("%s: optimal %v, verify %v", name, r.Optimal, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := lp.Design(ctx, p, lp.Options{NewSolver: highs.New})
+	check("cancelled", r, err)
+	r, err = lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: time.Nanosecond})
+	check("no time", r, err)
+	r, err = lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, Gap: 1e-6, TimeLimit: 300 * time.Millisecond})
+	check("little time", r, err)
+	if r.Gap > 1 {
+		t.Errorf("little time: gap %g, want what coarse grids give", r.Gap)
+	}
+	if r.Elapsed > 20*time.Second {
+		t.Errorf("little time: took %s", r.Elapsed)
+	}
+	r, err = lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, MaxCells: 101})
+	check("few cells", r, err)
+	if r.Table.Cells() > 101 {
+		t.Errorf("few cells: %d", r.Table.Cells())
+	}
+	// Too few for any noise: an error without a result.
+	r, err = lp.Design(t.Context(), lp.Problem{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1, Loss: noise.L1{}},
+		lp.Options{NewSolver: highs.New, MaxCells: 101})
+	if r != nil || !errors.Is(err, lp.ErrLimit) || !strings.Contains(err.Error(), "101") {
+		t.Errorf("far too few cells: %v, %v", r, err)
+	}
+}
+
+func TestBadProblems(t *testing.T) {
+	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}}
+	for field, change := range map[string]func(*lp.Problem, *lp.Options){
+		"epsilon = NaN":      func(p *lp.Problem, _ *lp.Options) { p.Epsilon = math.NaN() },
+		"epsilon = -1":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = -1 },
+		"epsilon = 21":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = 21 },
+		"epsilon = 0.0001":   func(p *lp.Problem, _ *lp.Options) { p.Epsilon = 0.0001 },
+		"delta = 0":          func(p *lp.Problem, _ *lp.Options) { p.Delta = 0 },
+		"delta = 1":          func(p *lp.Problem, _ *lp.Options) { p.Delta = 1 },
+		"delta = 1e-13":      func(p *lp.Problem, _ *lp.Options) { p.Delta = 1e-13 },
+		"delta = NaN":        func(p *lp.Problem, _ *lp.Options) { p.Delta = math.NaN() },
+		"sensitivity = 0":    func(p *lp.Problem, _ *lp.Options) { p.Sensitivity = 0 },
+		"sensitivity = +Inf": func(p *lp.Problem, _ *lp.Options) { p.Sensitivity = math.Inf(1) },
+		"loss = none":        func(p *lp.Problem, _ *lp.Options) { p.Loss = nil },
+		"gap = NaN":          func(_ *lp.Problem, o *lp.Options) { o.Gap = math.NaN() },
+		"gap = 2":            func(_ *lp.Problem, o *lp.Options) { o.Gap = 2 },
+		"max-cells = -1":     func(_ *lp.Problem, o *lp.Options) { o.MaxCells = -1 },
+		"time-limit = -1s":   func(_ *lp.Problem, o *lp.Options) { o.TimeLimit = -time.Second },
+		"solver = none":      func(_ *lp.Problem, o *lp.Options) { o.NewSolver = nil },
+	} {
+		p, o := good, lp.Options{NewSolver: highs.New}
+		change(&p, &o)
+		r, err := lp.Design(t.Context(), p, o)
+		if r != nil || !errors.Is(err, lp.ErrInvalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: result %v, error %v", field, r, err)
+		}
+	}
+	_, err := lp.Design(t.Context(), lp.Problem{Epsilon: -1, Delta: 2}, lp.Options{})
+	for _, field := range []string{"epsilon", "delta", "sensitivity", "loss", "solver"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("error %v does not name %s", err, field)
+		}
+	}
+}
+
+// TestProgress: the bounds reported only ever improve, and end at the result's.
+func TestProgress(t *testing.T) {
+	var seen []lp.Progress
+	r, err := lp.Design(t.Context(), lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}},
+		lp.Options{NewSolver: highs.New, Progress: func(p lp.Progress) { seen = append(seen, p) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) < 2 {
+		t.Fatalf("%d reports", len(seen))
+	}
+	for i := 1; i < len(seen); i++ {
+		if seen[i].ExpectedLoss > seen[i-1].ExpectedLoss || seen[i].LowerBound < seen[i-1].LowerBound {
+			t.Errorf("report %d got worse: %+v after %+v", i, seen[i], seen[i-1])
+		}
+	}
+	if last := seen[len(seen)-1]; math.Abs(last.Gap-r.Gap) > 1e-9 {
+		t.Errorf("last gap %g, result %g", last.Gap, r.Gap)
+	}
+}
+
+// faulty wraps a solver and spoils what it says.
+type faulty struct {
+	lp.Solver
+	spoil func(call int, s lp.Solution) lp.Solution
+	calls int
+}
+
+func (f *faulty) Solve(ctx context.Context, o lp.SolverOptions) (lp.Solution, error) {
+	s, err := f.Solver.Solve(ctx, o)
+	f.calls++
+	return f.spoil(f.calls, s), err
+}
+
+// TestFaultySolvers: a solver that fails is asked again, and one that lies is
+// never believed; every table and bound returned is true.
+func TestFaultySolvers(t *testing.T) {
+	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}}
+	const best, worst = 0.69069, 0.69086 // a certified bracket of the optimum
+	scaled := func(v []float64, by float64) []float64 {
+		out := append([]float64(nil), v...)
+		for i := range out {
+			out[i] *= by
+		}
+		return out
+	}
+	for name, spoil := range map[string]func(int, lp.Solution) lp.Solution{
+		"every other call fails": func(call int, s lp.Solution) lp.Solution {
+			if call%2 == 1 {
+				return lp.Solution{Status: lp.StatusFailed}
+			}
+			return s
+		},
+		"always fails": func(int, lp.Solution) lp.Solution { return lp.Solution{Status: lp.StatusFailed} },
+		"duals too large": func(_ int, s lp.Solution) lp.Solution {
+			s.RowDual = scaled(s.RowDual, 1.5)
+			return s
+		},
+		"duals of the wrong sign": func(_ int, s lp.Solution) lp.Solution {
+			s.RowDual = scaled(s.RowDual, -1)
+			return s
+		},
+		"masses all in the middle": func(_ int, s lp.Solution) lp.Solution {
+			out := append([]float64(nil), s.Primal...)
+			for i := range out {
+				if i > 0 {
+					out[i] *= 0.9
+				}
+			}
+			s.Primal = out
+			return s
+		},
+	} {
+		r, err := lp.Design(t.Context(), p, lp.Options{
+			TimeLimit: 2 * time.Second,
+			NewSolver: func() (lp.Solver, error) {
+				s, err := highs.New()
+				return &faulty{Solver: s, spoil: spoil}, err
+			},
+		})
+		if err != nil && !errors.Is(err, lp.ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := r.Table.Verify(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		upper, lower := losses(r)
+		if upper < best || lower > worst {
+			t.Errorf("%s: [%g, %g] excludes the optimum", name, lower, upper)
+		}
+		if name == "every other call fails" && !r.Optimal {
+			t.Errorf("%s: gap %g", name, r.Gap)
+		}
+	}
+}
+
+// TestAligned: from ε = 2 on, the step of the optimal density lies near a cell
+// edge of the upper grid and near a node of the lower one.
+func TestAligned(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{2, 3, 5, 10} {
+			gamma, _ := noise.StaircaseStep(epsilon, loss)
+			p := lp.Problem{Epsilon: epsilon, Delta: 0.1, Sensitivity: 1, Loss: loss}
+			for want := 1; want < 200; want += 7 {
+				for _, isUpper := range []bool{true, false} {
+					k := lp.Aligned(isUpper, p, want)
+					pos := float64(k) * gamma
+					if isUpper {
+						pos += 0.5
+					}
+					if miss := math.Abs(pos - math.Round(pos)); k < want || miss > 0.25 {
+						t.Errorf("%s ε=%g want %d: K=%d misses by %g cells", loss.Name(), epsilon, want, k, miss)
+					}
+				}
+			}
+		}
+	}
+	if k := lp.Aligned(true, lp.Problem{Epsilon: 1, Loss: noise.L1{}}, 17); k != 17 {
+		t.Errorf("ε=1: K=%d, want 17 as asked", k)
+	}
+}
+
+func ExampleDesign() {
+	r, err := lp.Design(context.Background(), lp.Problem{
+		Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{},
+	}, lp.Options{NewSolver: highs.New})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	laplace := new(big.Rat).SetInt64(1) // sensitivity/epsilon
+	saved := new(big.Rat).Sub(laplace, r.Certificate.ExpectedLoss)
+	fmt.Println("expected loss at most", exact.DecimalUp(r.Certificate.ExpectedLoss, 2))
+	fmt.Println("no noise can do better than", exact.DecimalDown(r.Certificate.LowerBound, 2))
+	fmt.Println("against Laplace noise, a saving of", exact.DecimalDown(saved, 1))
+	// Output:
+	// expected loss at most 0.7
+	// no noise can do better than 0.69
+	// against Laplace noise, a saving of 0.3
+}
+
+func benchmarkDesign(b *testing.B, p lp.Problem) {
+	b.Helper()
+	for b.Loop() {
+		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(100*r.Gap, "%gap")
+		b.ReportMetric(float64(r.Rounds), "rounds")
+	}
+}
+
+func BenchmarkDesign(b *testing.B) {
+	for _, c := range []lp.Problem{
+		{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}},
+		{Epsilon: 1, Delta: 1e-9, Sensitivity: 1, Loss: noise.L1{}},
+		{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1, Loss: noise.L2{}},
+		{Epsilon: 3, Delta: 1e-3, Sensitivity: 1, Loss: noise.L1{}},
+	} {
+		b.Run(fmt.Sprintf("%s/eps=%g/delta=%g", c.Loss.Name(), c.Epsilon, c.Delta), func(b *testing.B) { benchmarkDesign(b, c) })
+	}
+}

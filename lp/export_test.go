@@ -1,0 +1,101 @@
+package lp
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// SolveEdgeCells solves the complete problem on the cells [i/K, (i+1)/K) for
+// i = −cells/2 … cells/2−1, sensitivity 1, without an atom.
+func SolveEdgeCells(ctx context.Context, solver NewSolverFunc, epsilon, delta float64, k, cells int, loss string, monotone bool) (float64, error) {
+	half := cells / 2
+	width := 1 / float64(k)
+	l := layout{
+		variable: make([]int, cells),
+		eventHi:  cells,
+		ratio:    math.Exp(epsilon),
+		delta:    delta,
+	}
+	for i := range cells {
+		x := (float64(i-half) + 0.5) * width
+		var c float64
+		switch loss {
+		case "l1":
+			c = noise.L1{}.CellMean(x, width)
+		case "l2":
+			c = noise.L2{}.CellMean(x, width)
+		case "asym": // |x| to the left of 0, 2|x| to the right
+			c = math.Abs(x)
+			if x > 0 {
+				c *= 2
+			}
+		default:
+			return 0, fmt.Errorf("loss %q", loss)
+		}
+		l.variable[i] = i
+		l.cost = append(l.cost, c)
+		l.scale = append(l.scale, max(math.Exp(-epsilon*math.Abs(x)), delta/10))
+	}
+	if monotone {
+		for i := half; i+1 < cells; i++ {
+			l.decreasing = append(l.decreasing, [2]int{i, i + 1}, [2]int{cells - 1 - i, cells - 2 - i})
+		}
+	}
+	for s := 1; s <= k; s++ {
+		l.shifts = append(l.shifts, s, -s)
+	}
+	p, err := newProgram(l, solver)
+	if err != nil {
+		return 0, err
+	}
+	status, err := p.solve(ctx, 1e-9, 0)
+	if err == nil && status != StatusOptimal {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.value, p.close()
+}
+
+// SolveIntegers solves the upper and the lower program of a query on the
+// integers, where cells are the integers themselves and the two coincide, and
+// returns the optimum: noise on |j| ≤ half, sensitivity in integers.
+func SolveIntegers(ctx context.Context, solver NewSolverFunc, epsilon, delta float64, sensitivity, half int, loss noise.Loss) (float64, error) {
+	n := 2*half + 1
+	l := layout{
+		variable: make([]int, n), eventHi: n,
+		ratio: math.Exp(epsilon), delta: delta,
+	}
+	for j := 0; j <= half; j++ {
+		l.variable[half+j], l.variable[half-j] = j, j
+		l.cost = append(l.cost, loss.At(float64(j)))
+		l.scale = append(l.scale, max(math.Exp(-epsilon*float64(j)/float64(sensitivity)), delta/10))
+	}
+	for s := 1; s <= sensitivity; s++ {
+		l.shifts = append(l.shifts, s)
+	}
+	p, err := newProgram(l, solver)
+	if err != nil {
+		return 0, err
+	}
+	status, err := p.run(ctx, grid{k: sensitivity, half: half}, nil, 1e-11, 0)
+	if err == nil && status != StatusOptimal {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.value, p.close()
+}
+
+// Aligned exposes the choice of grids.
+func Aligned(upperBound bool, p Problem, want int) int {
+	if upperBound {
+		return aligned(upper, p, want)
+	}
+	return aligned(lower, p, want)
+}
