@@ -34,6 +34,13 @@ const (
 	DefaultMaxCells = 1 << 17
 )
 
+// Limits of Options.
+const (
+	MinGap      = 1e-6
+	MaxGap      = 1
+	MinMaxCells = 3
+)
+
 // Progress tells how far a Design has come.
 type Progress struct {
 	CellsPerSensitivity int     // of the round that ended
@@ -61,11 +68,11 @@ type Result struct {
 
 func (o Options) validate() error {
 	var errs []error
-	if o.Gap != 0 && !(o.Gap >= 1e-6 && o.Gap <= 1) {
-		errs = append(errs, fmt.Errorf("lp: gap = %g, want a number from 1e-06 to 1: %w", o.Gap, ErrInvalid))
+	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
+		errs = append(errs, fmt.Errorf("lp: gap = %g, want a number from %g to %d: %w", o.Gap, MinGap, MaxGap, ErrInvalid))
 	}
-	if o.MaxCells != 0 && (o.MaxCells < 3 || o.MaxCells > tables.MaxCells) {
-		errs = append(errs, fmt.Errorf("lp: max-cells = %d, want an integer from 3 to %d: %w", o.MaxCells, tables.MaxCells, ErrInvalid))
+	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
+		errs = append(errs, fmt.Errorf("lp: max-cells = %d, want an integer from %d to %d: %w", o.MaxCells, MinMaxCells, tables.MaxCells, ErrInvalid))
 	}
 	if o.TimeLimit < 0 {
 		errs = append(errs, fmt.Errorf("lp: time-limit = %s, want a duration of at least 0: %w", o.TimeLimit, ErrInvalid))

@@ -84,7 +84,7 @@ func TestEdgesOfTheRange(t *testing.T) {
 		p   lp.Problem
 		gap float64
 	}{
-		{lp.Problem{Epsilon: 0.001, Delta: 1e-9, Sensitivity: 1, Loss: noise.L1{}}, 0.05},
+		{lp.Problem{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1, Loss: noise.L1{}}, 0.05},
 		{lp.Problem{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6, Loss: noise.L1{}}, 0.02},
 		{lp.Problem{Epsilon: 2, Delta: 1e-12, Sensitivity: 7, Loss: noise.L1{}}, 0.02},
 		{lp.Problem{Epsilon: 0, Delta: 0.01, Sensitivity: 1, Loss: noise.L1{}}, 0.02},

@@ -19,13 +19,15 @@ var (
 	ErrSolver = errSolver
 )
 
-// Limits of a Problem.
+// Limits of a Problem. Below MinEpsilon the noise has more cells than a table
+// may have.
 const (
-	maxEpsilon     = 20
-	minDelta       = 1e-12
-	maxDelta       = 0.9
-	minSensitivity = 1e-6
-	maxSensitivity = 1e9
+	MinEpsilon     = 1e-3
+	MaxEpsilon     = 20
+	MinDelta       = 1e-12
+	MaxDelta       = 0.9
+	MinSensitivity = 1e-6
+	MaxSensitivity = 1e9
 )
 
 // Problem asks for the additive noise on the real line with the smallest
@@ -43,26 +45,22 @@ type Problem struct {
 	Loss noise.Loss
 }
 
-// minEpsilon is the least epsilon above 0: below it the noise has more cells
-// than a table may have.
-const minEpsilon = 1e-3
-
 // validate reports all bad fields together.
 func (p Problem) validate() error {
 	var errs []error
 	bad := func(field string, value float64, rule string) {
 		errs = append(errs, fmt.Errorf("lp: %s = %g, want %s: %w", field, value, rule, ErrInvalid))
 	}
-	if p.Epsilon != 0 && !(p.Epsilon >= minEpsilon && p.Epsilon <= maxEpsilon) {
-		bad("epsilon", p.Epsilon, fmt.Sprintf("0, or a number from %g to %d", minEpsilon, maxEpsilon))
+	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
+		bad("epsilon", p.Epsilon, fmt.Sprintf("0, or a number from %g to %d", MinEpsilon, MaxEpsilon))
 	}
 	if p.Delta == 0 {
-		errs = append(errs, fmt.Errorf("lp: delta = 0 (pure differential privacy) is not supported yet, want a number from %g to %g: %w", minDelta, maxDelta, ErrInvalid))
-	} else if !(p.Delta >= minDelta && p.Delta <= maxDelta) {
-		bad("delta", p.Delta, fmt.Sprintf("a number from %g to %g", minDelta, maxDelta))
+		errs = append(errs, fmt.Errorf("lp: delta = 0 (pure differential privacy) is not supported yet, want a number from %g to %g: %w", MinDelta, MaxDelta, ErrInvalid))
+	} else if !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
+		bad("delta", p.Delta, fmt.Sprintf("a number from %g to %g", MinDelta, MaxDelta))
 	}
-	if !(p.Sensitivity >= minSensitivity && p.Sensitivity <= maxSensitivity) {
-		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", minSensitivity, maxSensitivity))
+	if !(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity) {
+		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity))
 	}
 	if p.Loss == nil {
 		errs = append(errs, fmt.Errorf("lp: loss = none, want a loss: %w", ErrInvalid))

@@ -100,7 +100,8 @@ func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, er
 	}
 	// Cell 0 is the central step, and a step down by e^ε comes with every
 	// whole sensitivity from its edge on.
-	k := max(1, min(int(math.Round(0.5/gamma)), maxSimpleCells))
+	affordable := math.Sqrt(maxSimpleWork / (2 * (p.supportBound() + 2)))
+	k := max(1, int(min(math.Round(0.5/gamma), affordable)))
 	steps := func(x float64) float64 {
 		return p.Epsilon * math.Ceil((x*float64(k)-0.25)/float64(k))
 	}
@@ -114,12 +115,9 @@ func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, er
 	return t, c, err
 }
 
-// Limits of a simple table: cells per sensitivity, and cells times that, which
-// take about 5 ns each to certify.
-const (
-	maxSimpleCells = 1 << 12
-	maxSimpleWork  = 1 << 26
-)
+// maxSimpleWork bounds cells times cells per sensitivity of a simple table,
+// which take about 5 ns each to certify.
+const maxSimpleWork = 1 << 26
 
 // truncatedTable makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh

@@ -15,6 +15,6 @@
 // observer of the time it took may get it back. Options.ConstantTime closes that
 // channel; docs/proofs/sampling.md says what is assumed in either mode.
 //
-// Profile, Golden and Export hold what another implementation needs to check
+// Golden and Export hold what another implementation needs to check
 // itself against this one.
 package sampler

@@ -102,18 +102,6 @@ func ExampleSampler_Fork() {
 	// Output: 4000 draws
 }
 
-func ExampleProfile() {
-	table, err := exampleTable()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for i, delta := range sampler.Profile(table) {
-		fmt.Printf("shift by %d cell: delta <= %s\n", i+1, delta.FloatString(6))
-	}
-	// Output: shift by 1 cell: delta <= 0.018868
-}
-
 func ExampleGolden() {
 	table, err := exampleTable()
 	if err != nil {
@@ -150,5 +138,5 @@ func ExampleExport() {
 	if err := e.Encode(os.Stdout); err != nil {
 		fmt.Println(err)
 	}
-	// Output: {"schema":1,"privacy":{"epsilon":1.1,"delta":0.02,"sensitivity":1},"loss":"l1","grid":{"granularity_exponent":-10,"points_per_cell":1025,"cells_per_sensitivity":1,"first_cell":-3},"total":"18446744073709551616","cells":[{"first_point":-512,"last_point":512,"weight":"9397397924342601774","probability":0.5094339622641509}],"atom":{"weight":"0","probability":0},"profile":[{"cells":1,"delta":"348051774975651917/18446744073709551616","delta_upper":"0.018867924528301886777110346616"}],"golden":null}
+	// Output: {"schema":1,"privacy":{"epsilon":1.1,"delta":0.02,"sensitivity":1},"loss":"l1","grid":{"granularity_exponent":-10,"points_per_cell":1025,"cells_per_sensitivity":1,"first_cell":-3},"total":"18446744073709551616","cells":[{"first_point":-512,"last_point":512,"weight":"9397397924342601774","probability":0.5094339622641509}],"atom":{"weight":"0","probability":0},"profile":[{"cells":1,"delta":"348051774975651917/18446744073709551616","delta_upper":"0.0188679245283019"}],"golden":null}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"strconv"
 
 	"github.com/noisewright/noisewright/tables"
@@ -23,7 +22,7 @@ type Export struct {
 	Total string       `json:"total"`
 	Cells []ExportCell `json:"cells"`
 	Atom  ExportAtom   `json:"atom"`
-	// Profile states delta for shifts of 1, 2, … cells; see Profile.
+	// Profile states delta for shifts of 1, 2, … cells; see tables.Table.ShiftDeltas.
 	Profile []ExportShift `json:"profile"`
 	Golden  *Golden       `json:"golden"`
 }
@@ -62,15 +61,11 @@ type ExportAtom struct {
 // ExportShift is the delta of one shift.
 type ExportShift struct {
 	Cells int `json:"cells"`
-	// Delta is the fraction returned by Profile.
+	// Delta is the exact fraction.
 	Delta string `json:"delta"`
-	// DeltaUpper is Delta as a decimal, rounded up at the 30th place.
+	// DeltaUpper is Delta as a decimal, of 15 significant digits, rounded up.
 	DeltaUpper string `json:"delta_upper"`
 }
-
-// exportPlaces is the number of decimal places of DeltaUpper: more than weights
-// of 2^-64 can tell apart.
-const exportPlaces = 30
 
 // NewExport writes out the table, with n draws for the seed. Errors are those of
 // NewGolden; the table is not verified.
@@ -101,8 +96,8 @@ func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
 			Probability: p,
 		}
 	}
-	for i, d := range Profile(t) {
-		e.Profile = append(e.Profile, ExportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: decimalUp(d)})
+	for i, d := range t.ShiftDeltas() {
+		e.Profile = append(e.Profile, ExportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: tables.DecimalUp(d)})
 	}
 	return e, nil
 }
@@ -113,16 +108,4 @@ func (e *Export) Encode(w io.Writer) error {
 		return fmt.Errorf("sampler: encode: %w", err)
 	}
 	return nil
-}
-
-// decimalUp prints r >= 0 rounded up at the last of exportPlaces.
-func decimalUp(r *big.Rat) string {
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(exportPlaces), nil)
-	q, rest := new(big.Int).DivMod(scale.Mul(scale, r.Num()), r.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
-		q.Add(q, big.NewInt(1))
-	}
-	digits := fmt.Sprintf("%0*s", exportPlaces+1, q)
-	point := len(digits) - exportPlaces
-	return digits[:point] + "." + digits[point:]
 }

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"math/big"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -139,113 +137,5 @@ func TestExportEncodeError(t *testing.T) {
 	}
 	if err := e.Encode(brokenWriter{}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Encode: %v, want the writer's error", err)
-	}
-}
-
-// bruteProfile evaluates the definition of Profile in rationals, cell by cell.
-func bruteProfile(t *tables.Table, e *big.Rat) []*big.Rat {
-	weight := func(j int) *big.Rat {
-		if j < 0 || j >= t.Cells() {
-			return new(big.Rat)
-		}
-		return new(big.Rat).SetInt(new(big.Int).SetUint64(t.Weight(j)))
-	}
-	total := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 64))
-	var profile []*big.Rat
-	for k := 1; k <= t.Grid().CellsPerSensitivity; k++ {
-		worst := new(big.Rat)
-		for _, shift := range []int{k, -k} {
-			sum := new(big.Rat)
-			for j := range t.Cells() {
-				d := new(big.Rat).Sub(weight(j), new(big.Rat).Mul(e, weight(j-shift)))
-				if d.Sign() > 0 {
-					sum.Add(sum, d)
-				}
-			}
-			if sum.Cmp(worst) > 0 {
-				worst = sum
-			}
-		}
-		worst.Add(worst, new(big.Rat).SetInt(new(big.Int).SetUint64(t.Atom())))
-		profile = append(profile, worst.Quo(worst, total))
-	}
-	return profile
-}
-
-func TestProfile(t *testing.T) {
-	var all []*tables.Table
-	for _, tab := range smallTables(t) {
-		all = append(all, tab)
-	}
-	all = append(all, goldenTable(t), laplaceTable(t, 101, 20, 0.01), laplaceTable(t, 5, 4, 0))
-	spec := laplaceSpec(t, 11, 1, 0)
-	spec.Grid.CellsPerSensitivity = 30 // more than there are cells
-	spec.Privacy.Epsilon = 100
-	long, err := tables.New(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.Privacy.Epsilon = 0
-	zero, err := tables.New(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all = append(all, long, zero)
-	for _, tab := range all {
-		scale := new(big.Int).Lsh(big.NewInt(1), expBits)
-		want := bruteProfile(tab, new(big.Rat).SetFrac(expDown(tab.Privacy().Epsilon), scale))
-		got := Profile(tab)
-		if !slices.EqualFunc(got, want, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 }) {
-			t.Errorf("ε=%g, %d cells: Profile = %v, want %v", tab.Privacy().Epsilon, tab.Cells(), got, want)
-		}
-		// The certificate may round e^ε down by another unit of 2^-96.
-		largest := slices.MaxFunc(got, (*big.Rat).Cmp)
-		diff := new(big.Rat).Sub(largest, tab.Certify().DeltaUpper)
-		if diff.Abs(diff).Cmp(new(big.Rat).SetFrac64(1, 1<<62)) > 0 {
-			t.Errorf("ε=%g: the largest of the profile differs from the certificate by %s", tab.Privacy().Epsilon, diff.FloatString(30))
-		}
-	}
-}
-
-func TestExpDown(t *testing.T) {
-	for _, c := range []struct {
-		x      float64
-		digits string  // of e^x
-		known  float64 // to within this
-	}{
-		{0, "1", 0},
-		{1, "2.71828182845904523536028747135266249775724709369995", 1e-49},
-		{0.5, "1.64872127070012814684865078781416357165377610071014", 1e-49},
-		{100, "26881171418161354484126255515800135873611118.77374192241519160861", 1e-20},
-	} {
-		want, ok := new(big.Rat).SetString(c.digits)
-		if !ok {
-			t.Fatal(c.digits)
-		}
-		got := new(big.Rat).SetFrac(expDown(c.x), new(big.Int).Lsh(big.NewInt(1), expBits))
-		short, _ := new(big.Rat).Sub(want, got).Float64()
-		if short < -c.known || short > 0x1p-95+c.known {
-			t.Errorf("expDown(%g) is short by %g, want 0 to 2^-95", c.x, short)
-		}
-	}
-}
-
-func TestDecimalUp(t *testing.T) {
-	for _, c := range []struct {
-		num, den int64
-		want     string
-	}{
-		{0, 1, "0." + strings.Repeat("0", 30)},
-		{1, 1, "1." + strings.Repeat("0", 30)},
-		{1, 3, "0." + strings.Repeat("3", 29) + "4"},
-		{25, 2, "12.5" + strings.Repeat("0", 29)},
-	} {
-		if got := decimalUp(big.NewRat(c.num, c.den)); got != c.want {
-			t.Errorf("decimalUp(%d/%d) = %s, want %s", c.num, c.den, got, c.want)
-		}
-	}
-	tiny := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), 200))
-	if got, want := decimalUp(tiny), "0."+strings.Repeat("0", 29)+"1"; got != want {
-		t.Errorf("decimalUp(2^-200) = %s, want %s", got, want)
 	}
 }

@@ -42,13 +42,19 @@ func (c Certificate) Gap() (gap float64, ok bool) {
 	return gap, true
 }
 
-func (c Certificate) claims() Claims {
+// Claims returns the strongest claims the certificate supports, as plain
+// decimals of 15 significant digits rounded so that they are true.
+func (c Certificate) Claims() Claims {
 	return Claims{
-		Delta:        exact.DecimalUp(c.DeltaUpper, claimDigits),
-		ExpectedLoss: exact.DecimalUp(c.ExpectedLoss, claimDigits),
+		Delta:        DecimalUp(c.DeltaUpper),
+		ExpectedLoss: DecimalUp(c.ExpectedLoss),
 		LowerBound:   exact.DecimalDown(c.LowerBound, claimDigits),
 	}
 }
+
+// DecimalUp prints r >= 0 as claims are printed: a plain decimal of at most 15
+// significant digits that is not below it.
+func DecimalUp(r *big.Rat) string { return exact.DecimalUp(r, claimDigits) }
 
 // Certify recomputes everything a table can claim, in exact integer and
 // rational arithmetic. It takes about cells × cells-per-sensitivity × 5 ns.

@@ -340,7 +340,7 @@ func (p *parser) token() (json.Token, error) {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("not JSON at byte %d, in %s: %s: %w", p.dec.InputOffset(), p.where(), syntax, ErrFormat)
+		return nil, fmt.Errorf("not JSON at byte %d, in %s: %w: %w", p.dec.InputOffset(), p.where(), syntax, ErrFormat)
 	}
 	return nil, err // the reader's own
 }

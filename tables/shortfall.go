@@ -102,38 +102,76 @@ func hockeyStick(weights []uint64, k int, r *ratio) *big.Int {
 	return total.Sub(total, new(big.Int).Mul(price.big(), r.fixed))
 }
 
-// worstShift returns the largest hockey-stick divergence over the shifts by
-// ±1 … ±K cells, with the atom counted in full, as a probability, and the
-// shift that attains it.
+// shiftDeltas returns, for the shifts k = 1 … maxShift, the larger hockey-stick
+// divergence of the shifts by k and −k cells at e^epsilon, with the atom counted
+// in full, in units of 2^-(64+ratioBits), and whether −k attains it.
 //
 // Guarantee (docs/proofs/table-privacy.md): the noise of the table, added to
 // values that are at most K·S grid points apart, has a hockey-stick divergence
-// of at most the returned number at e^epsilon.
-func worstShift(weights []uint64, atom uint64, maxShift int, epsilon float64) (delta *big.Rat, shift int) {
+// of at most the largest of the first K.
+func shiftDeltas(weights []uint64, atom uint64, maxShift int, epsilon float64) (deltas []*big.Int, negative []bool) {
 	r := newRatioDown(epsilon)
-	worst := new(big.Int).SetInt64(-1)
 	symmetric := isSymmetric(weights)
-	for k := 1; k <= maxShift; k++ {
-		if k >= len(weights) {
+	charge := new(big.Int).SetUint64(atom)
+	charge.Lsh(charge, ratioBits)
+	deltas, negative = make([]*big.Int, maxShift), make([]bool, maxShift)
+	for i := range deltas {
+		k := i + 1
+		if k > len(weights) {
 			// Disjoint supports: every longer shift is the same.
-			if h := hockeyStick(weights, k, &r); h.Cmp(worst) > 0 {
-				worst, shift = h, k
+			deltas[i], negative[i] = deltas[i-1], negative[i-1]
+			continue
+		}
+		worst := hockeyStick(weights, k, &r)
+		if !symmetric { // else the mirror image of shift k is shift −k
+			if h := hockeyStick(weights, -k, &r); h.Cmp(worst) > 0 {
+				worst, negative[i] = h, true
 			}
-			break
 		}
-		if h := hockeyStick(weights, k, &r); h.Cmp(worst) > 0 {
-			worst, shift = h, k
-		}
-		if symmetric {
-			continue // the mirror image of shift k is shift -k
-		}
-		if h := hockeyStick(weights, -k, &r); h.Cmp(worst) > 0 {
-			worst, shift = h, -k
+		deltas[i] = worst.Add(worst, charge)
+	}
+	return deltas, negative
+}
+
+// worstShift returns the largest of the shiftDeltas as a probability, and the
+// shift that attains it.
+func worstShift(weights []uint64, atom uint64, maxShift int, epsilon float64) (delta *big.Rat, shift int) {
+	deltas, negative := shiftDeltas(weights, atom, maxShift, epsilon)
+	worst := 0
+	for i, d := range deltas {
+		if d.Cmp(deltas[worst]) > 0 {
+			worst = i
 		}
 	}
-	a := new(big.Int).SetUint64(atom)
-	worst.Add(worst, a.Lsh(a, ratioBits))
-	return new(big.Rat).SetFrac(worst, new(big.Int).Lsh(big.NewInt(1), ratioBits+64)), shift
+	shift = worst + 1
+	if negative[worst] {
+		shift = -shift
+	}
+	return probability(deltas[worst]), shift
+}
+
+// ShiftDeltas returns the delta of the table's noise at its epsilon for shifts
+// by exactly k cells, either way, for k = 1 … CellsPerSensitivity:
+//
+//	δ_k = (a + max(Σ_j (W_j − E·W_{j−k})₊, Σ_j (W_j − E·W_{j+k})₊)) / 2^64
+//
+// with W the weights, 0 outside the table, a the weight of the atom and E a
+// bound below e^epsilon, by less than 2^-95 of it. Each is exact as a function
+// of E, and so an upper bound of the true divergence. The largest is
+// Certificate.DeltaUpper.
+func (t *Table) ShiftDeltas() []*big.Rat {
+	s := &t.spec
+	deltas, _ := shiftDeltas(s.Weights, s.Atom, s.Grid.CellsPerSensitivity, s.Privacy.Epsilon)
+	rats := make([]*big.Rat, len(deltas))
+	for i, d := range deltas {
+		rats[i] = probability(d)
+	}
+	return rats
+}
+
+// probability converts from units of 2^-(64+ratioBits).
+func probability(units *big.Int) *big.Rat {
+	return new(big.Rat).SetFrac(units, new(big.Int).Lsh(big.NewInt(1), 64+ratioBits))
 }
 
 // isSymmetric reports whether the weights read the same in both directions;

@@ -94,7 +94,7 @@ func New(s Spec) (*Table, error) {
 	s.Dual = s.Dual.clone()
 	t := &Table{spec: s}
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.Certify().claims()
+		t.spec.Claims = t.Certify().Claims()
 	}
 	return t, nil
 }

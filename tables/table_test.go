@@ -172,6 +172,56 @@ func TestDeltaAgainstBruteForce(t *testing.T) {
 	}
 }
 
+// TestShiftDeltas compares each shift with the definition in rationals, cell by
+// cell, and the largest with the certificate.
+func TestShiftDeltas(t *testing.T) {
+	lopsided := geometricSpec(t, 1, 0.1, 4)
+	lopsided.Weights = append([]uint64(nil), lopsided.Weights...)
+	lopsided.Weights[1] += lopsided.Weights[4] / 2
+	lopsided.Weights[4] -= lopsided.Weights[4] / 2
+	long := geometricSpec(t, 1, 0.5, 1)
+	long.Grid.CellsPerSensitivity = len(long.Weights) + 3
+	for _, s := range []Spec{lopsided, long, geometricSpec(t, 3, 1e-6, 5)} {
+		tab, err := New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight := func(j int) *big.Rat {
+			if j < 0 || j >= len(s.Weights) {
+				return new(big.Rat)
+			}
+			return new(big.Rat).SetInt(new(big.Int).SetUint64(s.Weights[j]))
+		}
+		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, ratioBits), new(big.Int).Lsh(big.NewInt(1), ratioBits))
+		deltas := tab.ShiftDeltas()
+		largest := new(big.Rat)
+		for i, got := range deltas {
+			want := new(big.Rat)
+			for _, shift := range []int{i + 1, -i - 1} {
+				sum := new(big.Rat)
+				for j := range s.Weights {
+					if d := new(big.Rat).Sub(weight(j), new(big.Rat).Mul(e, weight(j-shift))); d.Sign() > 0 {
+						sum.Add(sum, d)
+					}
+				}
+				if sum.Cmp(want) > 0 {
+					want = sum
+				}
+			}
+			want.Quo(want, powerOfTwo(64))
+			if got.Cmp(want) != 0 {
+				t.Errorf("shift %d: %s, want %s", i+1, got.FloatString(20), want.FloatString(20))
+			}
+			if got.Cmp(largest) > 0 {
+				largest = got
+			}
+		}
+		if c := tab.Certify(); len(deltas) != s.Grid.CellsPerSensitivity || c.DeltaUpper.Cmp(largest) != 0 {
+			t.Errorf("%d shifts, largest %s, certificate %s", len(deltas), largest, c.DeltaUpper)
+		}
+	}
+}
+
 func TestRatioAgainstBig(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, epsilon := range []float64{0, 1e-9, 0.5, 1, 10, 20, 44, 44.3, 44.4, 60, 100} {

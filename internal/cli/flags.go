@@ -144,10 +144,10 @@ func newProblemFlags(cmd *cobra.Command, pure bool) *problemFlags {
 }
 
 // The problems `design` takes.
-const (
-	wantEpsilon     = "0, or a number from 0.001 to 20"
-	wantDelta       = "a number from 1e-12 to 0.9"
-	wantSensitivity = "a number from 1e-6 to 1e9"
+var (
+	wantEpsilon     = fmt.Sprintf("0, or a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon))
+	wantDelta       = fmt.Sprintf("a number from %g to %g", lp.MinDelta, lp.MaxDelta)
+	wantSensitivity = fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity)
 )
 
 // problem is a design problem as its flags state it.
@@ -160,9 +160,9 @@ type problem struct {
 func (p *problemFlags) read(f *fields) problem {
 	var out problem
 	out.Epsilon = f.number("epsilon", p.epsilon, wantEpsilon, func(v float64) bool {
-		return v == 0 || v >= 1e-3 && v <= 20
+		return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
 	})
-	delta := func(v float64) bool { return v >= 1e-12 && v <= 0.9 }
+	delta := func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta }
 	switch v, err := strconv.ParseFloat(p.delta.value, 64); {
 	case err == nil && v == 0 && p.pure:
 		out.Delta = 0
@@ -174,7 +174,7 @@ func (p *problemFlags) read(f *fields) problem {
 		out.Delta = f.number("delta", p.delta, wantDelta, delta)
 	}
 	out.Sensitivity = f.number("sensitivity", p.sensitivity, wantSensitivity+", in the query's units", func(v float64) bool {
-		return v >= 1e-6 && v <= 1e9
+		return v >= lp.MinSensitivity && v <= lp.MaxSensitivity
 	})
 	var err error
 	if out.loss, err = noise.ParseLoss(p.loss.value); err != nil {
@@ -198,9 +198,11 @@ func newEffortFlags(cmd *cobra.Command) *effortFlags {
 
 // read reads the flags.
 func (e *effortFlags) read(f *fields) (o lp.Options) {
-	o.Gap = f.number("gap", e.gap, "a number from 1e-6 to 1, without unit", func(v float64) bool { return v >= 1e-6 && v <= 1 })
+	o.Gap = f.number("gap", e.gap, fmt.Sprintf("a number from %g to %d, without unit", lp.MinGap, lp.MaxGap), func(v float64) bool {
+		return v >= lp.MinGap && v <= lp.MaxGap
+	})
 	o.TimeLimit = f.duration("time-limit", e.timeLimit)
-	o.MaxCells = int(f.integer("max-cells", e.maxCells, fmt.Sprintf("an integer from 3 to %d", tables.MaxCells), 3, tables.MaxCells))
+	o.MaxCells = int(f.integer("max-cells", e.maxCells, fmt.Sprintf("an integer from %d to %d", lp.MinMaxCells, tables.MaxCells), lp.MinMaxCells, tables.MaxCells))
 	o.NewSolver = highs.New
 	return o
 }

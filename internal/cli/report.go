@@ -15,42 +15,6 @@ import (
 // schema is the version of the JSON objects printed.
 const schema = 1
 
-// certificateDigits is the number of significant digits of a certified number.
-const certificateDigits = 15
-
-// decimalUp prints r >= 0 as a plain decimal that is not below it; decimalDown
-// as one that is not above.
-func decimalUp(r *big.Rat) string   { return decimal(r, true) }
-func decimalDown(r *big.Rat) string { return decimal(r, false) }
-
-func decimal(r *big.Rat, up bool) string {
-	f, _ := r.Float64()
-	if f == 0 {
-		// Below every float64 is 0 for a bound from below, and a bound from
-		// above is rare enough to be a coarse one.
-		if r.Sign() == 0 || !up {
-			return "0"
-		}
-		f = math.SmallestNonzeroFloat64
-	}
-	places := certificateDigits - 1 - int(math.Floor(math.Log10(f)))
-	places = max(places, 0)
-	// FloatString rounds to nearest; a neighbour is on the right side.
-	s := r.FloatString(places)
-	v, _ := new(big.Rat).SetString(s)
-	if c := v.Cmp(r); up && c < 0 || !up && c > 0 {
-		unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil))
-		if !up {
-			unit.Neg(unit)
-		}
-		s = v.Add(v, unit).FloatString(places)
-	}
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	return s
-}
-
 // finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

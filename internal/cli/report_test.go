@@ -15,39 +15,16 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-func TestDecimalsAreDirected(t *testing.T) {
+func TestFloatsAreDirected(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
 		r := big.NewRat(rng.Int64N(1<<uint(1+rng.IntN(62)))+1, rng.Int64N(1<<uint(1+rng.IntN(62)))+1)
 		scale := new(big.Rat).SetFloat64(math.Ldexp(1, rng.IntN(160)-80))
 		r.Mul(r, scale)
-		up, okUp := new(big.Rat).SetString(decimalUp(r))
-		down, okDown := new(big.Rat).SetString(decimalDown(r))
-		if !okUp || !okDown || up.Cmp(r) < 0 || down.Cmp(r) > 0 {
-			t.Fatalf("%s lies not between %s and %s", r.FloatString(40), decimalDown(r), decimalUp(r))
-		}
-		width, _ := new(big.Rat).Quo(up.Sub(up, down), r).Float64()
-		if width > 2e-14 {
-			t.Fatalf("%s to %s is too wide", decimalDown(r), decimalUp(r))
-		}
 		lo, hi := floatDown(r), floatUp(r)
 		if new(big.Rat).SetFloat64(*lo).Cmp(r) > 0 || new(big.Rat).SetFloat64(*hi).Cmp(r) < 0 || *hi > math.Nextafter(*lo, math.Inf(1)) {
 			t.Fatalf("%s lies not between %v and %v", r.FloatString(40), *lo, *hi)
 		}
-	}
-	for s, want := range map[string][2]string{
-		"0": {"0", "0"}, "1": {"1", "1"}, "1/4": {"0.25", "0.25"}, "1000000": {"1000000", "1000000"},
-		"1/3": {"0.333333333333333", "0.333333333333334"}, "2/3": {"0.666666666666666", "0.666666666666667"},
-		"1/3000000000": {"0.000000000333333333333333", "0.000000000333333333333334"},
-	} {
-		r, _ := new(big.Rat).SetString(s)
-		if got := [2]string{decimalDown(r), decimalUp(r)}; got != want {
-			t.Errorf("%s: %v, want %v", s, got, want)
-		}
-	}
-	tiny := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil))
-	if up, _ := new(big.Rat).SetString(decimalUp(tiny)); decimalDown(tiny) != "0" || up.Cmp(tiny) < 0 {
-		t.Errorf("1e-400: %s to %s", decimalDown(tiny), decimalUp(tiny))
 	}
 }
 

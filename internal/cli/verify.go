@@ -67,9 +67,9 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 	v := verdict{
 		Schema:         schema,
 		Valid:          falsehood == nil,
-		DeltaCertified: decimalUp(c.DeltaUpper),
-		ExpectedLoss:   json.Number(decimalUp(c.ExpectedLoss)),
-		LowerBound:     json.Number(decimalDown(c.LowerBound)),
+		DeltaCertified: c.Claims().Delta,
+		ExpectedLoss:   json.Number(c.Claims().ExpectedLoss),
+		LowerBound:     json.Number(c.Claims().LowerBound),
 		Gap:            finite(gapOf(c)),
 		Cells:          t.Cells(),
 		WorstShift:     c.WorstShift,
@@ -92,11 +92,11 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 	return []row{
 		{"verdict", status},
 		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (at a shift of %d cells)", p.Delta, decimalUp(c.DeltaUpper), c.WorstShift)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (at a shift of %d cells)", p.Delta, c.Claims().Delta, c.WorstShift)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", lossUnit(t.Loss().Name())},
-		{"expected loss", decimalUp(c.ExpectedLoss)},
-		{"lower bound", decimalDown(c.LowerBound)},
+		{"expected loss", c.Claims().ExpectedLoss},
+		{"lower bound", c.Claims().LowerBound},
 		{"gap", percent(gapOf(c))},
 		{"cells", fmt.Sprint(t.Cells())},
 	}

@@ -1,0 +1,129 @@
+// Package internal_test holds the layering of the module: which package may
+// import which, and that cgo stays in one of them.
+package internal_test
+
+import (
+	"errors"
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/noisewright/noisewright"
+
+// arrows lists what each package may import beside the standard library: our
+// packages by their path in the module, others by the path of their module, or
+// of a folder in it. ARCHITECTURE.md says why. There is an entry per package,
+// so that a new one is a decision.
+var arrows = map[string][]string{
+	"cmd/noisewright": {"internal/cli"},
+	"internal/cli": {
+		"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "encoder", "learn",
+		"github.com/spf13/cobra", "gonum.org/v1/plot",
+	},
+	"lp":             {"noise", "tables", "internal/exact"},
+	"lp/highs":       {"lp"},
+	"encoder":        {"latent", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum"},
+	"learn":          {"latent", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum"},
+	"latent":         {"sampler", "tables", "noise", "account", "gonum.org/v1/gonum/mat"},
+	"account":        {"tables", "noise", "internal/exact", "gonum.org/v1/gonum/dsp/fourier"},
+	"sampler":        {"tables"},
+	"tables":         {"noise", "internal/exact"},
+	"noise":          {"internal/exact"},
+	"internal/exact": {},
+	"internal":       {}, // this test
+}
+
+// examples, packages below examples/, are written as a user would write them.
+var examples = []string{"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent"}
+
+// testModules are the other people's modules that tests may import too.
+var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}
+
+// cgoFiles are the only files with import "C", by package.
+var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
+
+// TestLayering reads every Go file, whatever its build constraints: the layers
+// are the same on all systems, with and without cgo. It asks go/build and not
+// `go list` because what another process reads escapes the test cache, which
+// would then answer for an older tree.
+func TestLayering(t *testing.T) {
+	const root = ".."
+	context := build.Default
+	context.UseAllFiles = true
+	context.CgoEnabled = true
+	found := 0
+	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); dir != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata") {
+			return fs.SkipDir
+		}
+		p, err := context.ImportDir(dir, 0)
+		var none *build.NoGoError
+		if errors.As(err, &none) {
+			return nil
+		}
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			return nil
+		}
+		found++
+		checkPackage(t, strings.TrimPrefix(filepath.ToSlash(dir), "../"), p)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 5 {
+		t.Errorf("%d packages found, want the whole module", found)
+	}
+}
+
+func checkPackage(t *testing.T, name string, p *build.Package) {
+	t.Helper()
+	allowed, known := arrows[name]
+	if strings.HasPrefix(name, "examples/") {
+		allowed, known = examples, true
+	}
+	if !known {
+		t.Errorf("package %s has no entry in arrows: want one here, and a reason in ARCHITECTURE.md", name)
+		return
+	}
+	if !slices.Equal(p.CgoFiles, cgoFiles[name]) {
+		t.Errorf(`package %s: import "C" in %q, want it in %q`, name, p.CgoFiles, cgoFiles[name])
+	}
+	for _, path := range p.Imports {
+		switch ours, inside := strings.CutPrefix(path, module+"/"); {
+		case path == "C", standard(path): // "C" is in CgoFiles
+		case inside && slices.Contains(allowed, ours):
+		case !inside && within(path, allowed):
+		default:
+			t.Errorf("package %s imports %s, want only the standard library and %q", name, path, allowed)
+		}
+	}
+	for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+		if strings.HasPrefix(path, module+"/") || standard(path) || within(path, testModules) || within(path, allowed) {
+			continue
+		}
+		t.Errorf("a test of package %s imports %s, want only our packages, the standard library and %q", name, path, testModules)
+	}
+}
+
+// standard reports whether the path is one of the standard library: the first
+// element of all others has a dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// within reports whether the path is one of the listed ones or below one.
+func within(path string, listed []string) bool {
+	return slices.ContainsFunc(listed, func(l string) bool {
+		return path == l || strings.HasPrefix(path, l+"/")
+	})
+}
