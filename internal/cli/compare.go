@@ -20,8 +20,8 @@ type comparison struct {
 	Mechanisms []contender `json:"mechanisms"`
 }
 
-// integersOnly is the mechanism for integer queries, about which a bound for
-// real-valued ones says nothing: it may be below.
+// integersOnly is the mechanism for integer queries. The bound is about
+// real-valued ones, which are harder, so it may be below; its note says so.
 const integersOnly = "discrete-laplace"
 
 // contender is one mechanism of a comparison.
@@ -46,7 +46,7 @@ The designed loss is exact, rounded up, and the bound is rounded down. Losses of
 the others are floating-point values of closed forms or quadratures; with --json
 "error_bound" bounds their absolute error. A mechanism that does not apply has a
 note that says why, and no loss. The discrete Laplace mechanism is for integer
-queries, about which the bound says nothing: it has no suboptimality.
+queries, for which the bound does not hold: it may be below.
 
 Where nothing can be designed (delta = 0, or a build without the LP solver) there
 is no designed loss and no bound, "lower_bound" is null, and the rest is printed.
@@ -125,7 +125,7 @@ func newContender(b noise.Baseline, p problem) contender {
 	}
 	out.Note = m.Note()
 	if b.Name == integersOnly {
-		out.Note += "; the bound is about real values"
+		out.Note += "; the bound is about real values and does not hold for it"
 	}
 	loss, errorBound, err := m.ExpectedLoss(p.loss)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *comparison) judge() {
 	}
 	for i := range c.Mechanisms {
 		m := &c.Mechanisms[i]
-		if m.Loss != nil && m.Name != integersOnly {
+		if m.Loss != nil {
 			m.Suboptimality = finite(*m.Loss/(*c.LowerBound) - 1)
 		}
 	}
