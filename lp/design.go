@@ -150,7 +150,23 @@ func (d *designer) begin() error {
 	d.lower.reach = lowerReach(p, o.Gap)
 	d.upper.grid.k = startCells(upper, p, o.Gap)
 	d.lower.grid.k = startCells(lower, p, o.Gap)
+	if dual := chainDual(p, d.loss, o.MaxCells); dual != nil && p.Loss.Symmetric() {
+		d.keepDual(dual)
+	}
+	d.upper.missed, d.lower.missed = math.Inf(1), math.Inf(1)
 	return nil
+}
+
+// keepDual certifies the bound that the multipliers prove, keeps them if it is
+// the best, and returns it.
+func (d *designer) keepDual(dual *tables.Dual) float64 {
+	p := d.problem
+	privacy := tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+	bound, _ := dual.LowerBound(privacy, p.Loss).Float64()
+	if bound > d.bound {
+		d.dual, d.bound = dual, bound
+	}
+	return bound
 }
 
 // Tuning of the refinement; any values give correct results.
@@ -172,8 +188,9 @@ func (d *designer) gap() float64 {
 }
 
 // refine alternates between finer programs of the two bounds until they meet.
+// The programs of one cell per sensitivity are solved already, by begin.
 func (d *designer) refine(ctx context.Context) error {
-	doUpper, doLower := true, true
+	doUpper, doLower := d.upper.grid.k > 1, d.lower.grid.k > 1
 	for {
 		if doUpper {
 			if err := d.advance(ctx, upper, &d.upper); err != nil {
@@ -355,12 +372,7 @@ func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err e
 	if prog.rounds > 0 {
 		// The duals of the last relaxation prove a bound even if a limit
 		// or a failure stopped the generation.
-		dual := prog.dual(g, unit)
-		privacy := tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
-		bound, _ = dual.LowerBound(privacy, p.Loss).Float64()
-		if bound > d.bound {
-			d.dual, d.bound = dual, bound
-		}
+		bound = d.keepDual(prog.dual(g, unit))
 		d.lower.hint = prog.hint(g)
 	}
 	switch {

@@ -99,3 +99,20 @@ func Aligned(upperBound bool, p Problem, want int) int {
 	}
 	return aligned(lower, p, want)
 }
+
+// OneCell solves both bounds with one cell per sensitivity, by the chain and by
+// linear programs.
+func OneCell(ctx context.Context, solver NewSolverFunc, p Problem) (chainLoss, chainBound, loss, bound float64, err error) {
+	_, c, err := chainTable(p, DefaultMaxCells)
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
+	chainLoss, _ = c.ExpectedLoss.Float64()
+	d := &designer{problem: p, options: Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, loss: chainLoss}
+	chainBound = d.keepDual(chainDual(p, chainLoss, DefaultMaxCells))
+	reach := int(3*p.supportBound()) + 2
+	if loss, err = d.solveUpper(ctx, grid{k: 1, half: reach}); err == nil {
+		bound, err = d.solveLower(ctx, grid{k: 1, half: reach})
+	}
+	return chainLoss, chainBound, loss, bound, err
+}

@@ -90,10 +90,10 @@ func makeTable(p Problem, g grid, masses []float64, atom float64) (*tables.Table
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always
-// has a proven table: masses that fall geometrically from cell to cell and, for
-// large epsilon, a staircase (Geng & Viswanath 2014) with an atom.
+// has a proven table: the best one of a cell per sensitivity and, for large
+// epsilon, a staircase (Geng & Viswanath 2014) with an atom.
 func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, error) {
-	t, c, err := truncatedTable(p, grid{k: 1}, maxCells, 0, func(x float64) float64 { return p.Epsilon * x })
+	t, c, err := chainTable(p, maxCells)
 	gamma, ok := noise.StaircaseStep(p.Epsilon, p.Loss)
 	if !ok || p.Epsilon < alignFrom {
 		return t, c, err
@@ -106,7 +106,7 @@ func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, er
 		return p.Epsilon * math.Ceil((x*float64(k)-0.25)/float64(k))
 	}
 	for _, atom := range []float64{0, 0.9 * p.Delta, 0.999 * p.Delta} {
-		if stairs, cs, serr := truncatedTable(p, grid{k: k}, min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
+		if stairs, cs, serr := truncatedStaircase(p, grid{k: k}, min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
 			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
 				t, c, err = stairs, cs, nil
 			}
@@ -119,10 +119,10 @@ func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, er
 // which take about 5 ns each to certify.
 const maxSimpleWork = 1 << 26
 
-// truncatedTable makes the law with cell masses proportional to e^(−fall(|x|)),
+// truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh
 // no more than what the atom leaves of δ.
-func truncatedTable(p Problem, g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
+func truncatedStaircase(p Problem, g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
 	const shrink = 1 - 1e-6
 	start := 0.5 // sensitivities
 	if atom == 0 {
@@ -151,5 +151,9 @@ func truncatedTable(p Problem, g grid, maxCells int, atom float64, fall func(x f
 			return t, c, nil
 		}
 	}
-	return nil, tables.Certificate{}, fmt.Errorf("lp: the noise needs more than %d cells (max-cells): %w", maxCells, ErrLimit)
+	return nil, tables.Certificate{}, tooManyCells(maxCells)
+}
+
+func tooManyCells(maxCells int) error {
+	return fmt.Errorf("lp: the noise needs more than %d cells (max-cells): %w", maxCells, ErrLimit)
 }
