@@ -480,6 +480,12 @@ func TestFaultySolvers(t *testing.T) {
 			s.RowDual = scaled(s.RowDual, -1)
 			return s
 		},
+		"not a number": func(call int, s lp.Solution) lp.Solution {
+			if call%3 == 0 {
+				s.Primal, s.RowDual = scaled(s.Primal, math.NaN()), scaled(s.RowDual, math.Inf(1))
+			}
+			return s
+		},
 		"masses all in the middle": func(_ int, s lp.Solution) lp.Solution {
 			out := append([]float64(nil), s.Primal...)
 			for i := range out {

@@ -365,16 +365,25 @@ func (p *program) resolve(ctx context.Context) (Status, error) {
 		}
 		p.iterations += sol.Iterations
 		switch {
-		case sol.Status == StatusOptimal:
+		case sol.Status == StatusOptimal && finite(sol.Primal) && finite(sol.RowDual):
 			p.read(sol)
 			return StatusOptimal, nil
 		case ctx.Err() != nil:
 			return StatusLimit, nil
-		case sol.Status != StatusFailed && sol.Status != StatusLimit && i+1 == len(p.attempts):
+		case (sol.Status == StatusInfeasible || sol.Status == StatusUnbounded) && i+1 == len(p.attempts):
 			return sol.Status, nil
 		}
 	}
 	return StatusFailed, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", p.rows, p.columns, len(p.attempts), errSolver)
+}
+
+func finite(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // read unscales the solution. Masses a hair below 0 are within the solver's

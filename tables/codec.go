@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/noisewright/noisewright/noise"
 )
@@ -19,8 +21,6 @@ const (
 	// maxFileSize bounds a table file; MaxCells weights and a large dual
 	// stay well below.
 	maxFileSize = 64 << 20
-	// maxMultipliers bounds the multipliers of a dual.
-	maxMultipliers = 1 << 22
 )
 
 // file mirrors the format for writing. Reading goes through Decode, which is
@@ -157,7 +157,7 @@ func (p *parser) table(s *Spec) error {
 		"version": func() error {
 			v, err := p.integer(math.MinInt32, math.MaxInt32)
 			if err == nil && v != formatVersion {
-				err = p.wrong(fmt.Sprint(v), fmt.Sprintf("version %d, the one this program reads", formatVersion))
+				err = p.wrong(v, fmt.Sprintf("version %d, the one this program reads", formatVersion))
 			}
 			return err
 		},
@@ -208,7 +208,7 @@ func (p *parser) certificate(s *Spec) error {
 			var err error
 			*dst, err = p.string()
 			if err == nil && *dst == "" {
-				err = p.wrong(`""`, "a plain decimal number")
+				err = p.wrong("", "a plain decimal number")
 			}
 			return err
 		}
@@ -217,11 +217,11 @@ func (p *parser) certificate(s *Spec) error {
 		"delta":         claim(&s.Claims.Delta),
 		"expected_loss": claim(&s.Claims.ExpectedLoss),
 		"lower_bound":   claim(&s.Claims.LowerBound),
-		"dual?": func() error {
+		"dual": func() error {
 			s.Dual = &Dual{}
 			return p.dual(s.Dual)
 		},
-	})
+	}, "dual")
 }
 
 func (p *parser) dual(d *Dual) error {
@@ -253,8 +253,8 @@ func (p *parser) dual(d *Dual) error {
 }
 
 // object reads an object whose fields are exactly the given ones, in any
-// order, each once; a name ending in "?" may be missing.
-func (p *parser) object(fields map[string]func() error) error {
+// order, each once; the optional ones may be missing.
+func (p *parser) object(fields map[string]func() error, optional ...string) error {
 	if err := p.delim('{', "an object"); err != nil {
 		return err
 	}
@@ -268,16 +268,14 @@ func (p *parser) object(fields map[string]func() error) error {
 		}
 		name, ok := tok.(string)
 		if !ok {
-			return p.wrong(fmt.Sprint(tok), "a field name")
+			return p.wrong(tok, "a field name")
 		}
-		p.path = join(outer, name)
 		read, known := fields[name]
 		if !known {
-			read, known = fields[name+"?"]
+			p.path = outer
+			return fmt.Errorf("%s in %s is not a field of the format: %w", quote(name), p.where(), ErrFormat)
 		}
-		if !known {
-			return fmt.Errorf("%s is not a field of the format: %w", clip(p.path), ErrFormat)
-		}
+		p.path = join(outer, name)
 		if seen[name] {
 			return fmt.Errorf("%s stands twice: %w", p.path, ErrFormat)
 		}
@@ -291,7 +289,7 @@ func (p *parser) object(fields map[string]func() error) error {
 		return err
 	}
 	for name := range fields {
-		if !seen[name] && name[len(name)-1] != '?' {
+		if !seen[name] && !slices.Contains(optional, name) {
 			return fmt.Errorf("%s is missing: %w", join(outer, name), ErrFormat)
 		}
 	}
@@ -323,7 +321,7 @@ func (p *parser) array(limit int, element func() error) error {
 func (p *parser) end() error {
 	if tok, err := p.dec.Token(); !errors.Is(err, io.EOF) {
 		if err == nil {
-			err = fmt.Errorf("%q follows the table", clip(fmt.Sprint(tok)))
+			err = fmt.Errorf("%s follows the table", quote(fmt.Sprint(tok)))
 		}
 		return fmt.Errorf("data after the table: %w: %w", err, ErrFormat)
 	}
@@ -352,14 +350,21 @@ func (p *parser) where() string {
 	return p.path
 }
 
-func (p *parser) wrong(got, want string) error {
-	return fmt.Errorf("%s = %s, want %s: %w", p.where(), clip(got), want, ErrFormat)
+// wrong reports a token of the wrong kind or value.
+func (p *parser) wrong(got json.Token, want string) error {
+	text, isString := got.(string)
+	if isString {
+		text = quote(text)
+	} else {
+		text = clip(fmt.Sprint(got))
+	}
+	return fmt.Errorf("%s = %s, want %s: %w", p.where(), text, want, ErrFormat)
 }
 
 func (p *parser) delim(d json.Delim, want string) error {
 	tok, err := p.token()
 	if err == nil && tok != d {
-		err = p.wrong(fmt.Sprint(tok), want)
+		err = p.wrong(tok, want)
 	}
 	return err
 }
@@ -371,7 +376,7 @@ func (p *parser) string() (string, error) {
 	}
 	s, ok := tok.(string)
 	if !ok {
-		return "", p.wrong(fmt.Sprint(tok), "a string")
+		return "", p.wrong(tok, "a string")
 	}
 	return s, nil
 }
@@ -379,7 +384,7 @@ func (p *parser) string() (string, error) {
 func (p *parser) text(want string) error {
 	s, err := p.string()
 	if err == nil && s != want {
-		err = p.wrong(strconv.Quote(s), strconv.Quote(want))
+		err = p.wrong(s, strconv.Quote(want))
 	}
 	return err
 }
@@ -391,7 +396,7 @@ func (p *parser) bool(dst *bool) error {
 	}
 	var ok bool
 	if *dst, ok = tok.(bool); !ok {
-		return p.wrong(fmt.Sprint(tok), "true or false")
+		return p.wrong(tok, "true or false")
 	}
 	return nil
 }
@@ -403,7 +408,7 @@ func (p *parser) number() (json.Number, error) {
 	}
 	n, ok := tok.(json.Number)
 	if !ok {
-		return "", p.wrong(fmt.Sprint(tok), "a number")
+		return "", p.wrong(tok, "a number")
 	}
 	return n, nil
 }
@@ -415,7 +420,7 @@ func (p *parser) float(dst *float64) error {
 	}
 	*dst, err = strconv.ParseFloat(n.String(), 64)
 	if err != nil {
-		return p.wrong(n.String(), "a number in the range of float64")
+		return p.wrong(n, "a number in the range of float64")
 	}
 	return nil
 }
@@ -427,7 +432,7 @@ func (p *parser) integer(lo, hi int64) (int64, error) {
 	}
 	v, err := strconv.ParseInt(n.String(), 10, 64)
 	if err != nil || v < lo || v > hi {
-		return 0, p.wrong(n.String(), fmt.Sprintf("an integer from %d to %d", lo, hi))
+		return 0, p.wrong(n, fmt.Sprintf("an integer from %d to %d", lo, hi))
 	}
 	return v, nil
 }
@@ -452,7 +457,7 @@ func (p *parser) weight() (uint64, error) {
 	}
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || strconv.FormatUint(v, 10) != s {
-		return 0, p.wrong(strconv.Quote(s), "a decimal string of an integer from 0 to 2^64-1")
+		return 0, p.wrong(s, "a decimal string of an integer from 0 to 2^64-1")
 	}
 	return v, nil
 }
@@ -461,7 +466,7 @@ func (p *parser) weight() (uint64, error) {
 func (p *parser) multiplier() (int64, error) {
 	v, err := p.weight()
 	if err == nil && v > math.MaxInt64 {
-		err = p.wrong(strconv.FormatUint(v, 10), "an integer up to 2^63-1")
+		err = p.wrong(v, "an integer up to 2^63-1")
 	}
 	return int64(v), err //nolint:gosec // checked above
 }
@@ -473,10 +478,16 @@ func join(outer, name string) string {
 	return outer + "." + name
 }
 
+// quote makes a string of the file fit for a message: short, and without raw
+// control characters.
+func quote(s string) string {
+	return strconv.QuoteToGraphic(clip(s))
+}
+
 // clip keeps messages short whatever the file holds.
 func clip(s string) string {
 	if len(s) > 60 {
-		return s[:60] + "…"
+		return strings.ToValidUTF8(s[:60], "") + "…"
 	}
 	return s
 }

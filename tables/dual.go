@@ -13,6 +13,7 @@ import (
 const (
 	maxDualIndex    = 1 << 30 // |cell| and |shift|
 	maxDualExponent = 2000
+	maxMultipliers  = 1 << 21 // of all shifts together
 )
 
 // Dual proves a lower bound on the expected loss of every additive noise that
@@ -67,7 +68,11 @@ func (d *Dual) validate() error {
 	const limit = 1 << 62
 	var sum int64
 	seen := make(map[int]bool)
+	left := maxMultipliers
 	for _, s := range d.Shifts {
+		if left -= len(s.Multipliers); left < 0 {
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", maxMultipliers))
+		}
 		if s.Shift == 0 || s.Shift < -d.CellsPerSensitivity || s.Shift > d.CellsPerSensitivity {
 			return bad("shift", s.Shift, fmt.Sprintf("1 to %d in absolute value", d.CellsPerSensitivity))
 		}
@@ -138,14 +143,14 @@ func (d *Dual) coefficients() []coefficient {
 	return merged
 }
 
-// LowerBound returns, exactly, the bound the multipliers prove on E c(X) for
-// every noise X that is (epsilon, delta)-differentially private at the given
-// sensitivity (docs/proofs/lower-bound.md):
+// LowerBound returns the bound the multipliers prove on E c(X) for every noise X
+// that is (epsilon, delta)-differentially private at every real shift up to the
+// given sensitivity (docs/proofs/lower-bound.md):
 //
 //	min_j [ l_j + Σ_k ( y_{k,j} − e^ε·y_{k,j+k} ) ] − δ·Σ_k max_j y_{k,j}
 //
-// with l_j = loss.LowerNode(j, sensitivity/K) and e^ε rounded up. It is never
-// below 0, which bounds every loss. A nil Dual proves 0.
+// with l_j = loss.LowerNode(j, sensitivity/K) rounded down and e^ε rounded up, in
+// integers otherwise. It is never below 0, which bounds every loss. A nil Dual proves 0.
 func (d *Dual) LowerBound(p Privacy, loss noise.Loss) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
@@ -154,24 +159,30 @@ func (d *Dual) LowerBound(p Privacy, loss noise.Loss) *big.Rat {
 	step := new(big.Rat).SetFloat64(p.Sensitivity)
 	step.Quo(step, new(big.Rat).SetInt64(int64(d.CellsPerSensitivity)))
 	up := exact.ExpUp(p.Epsilon, ratioBits)
-	// With multipliers n·2^x, the added part of cell j is
-	// (own·2^96 − up·from)·2^(x−96).
-	unit := powerOfTwo(d.Exponent - ratioBits)
+	// Everything is in units of 2^(x−96), x the exponent of the multipliers:
+	// the added part of cell j is own·2^96 − up·from, and l_j is rounded
+	// down to a whole unit, which only lowers the bound.
 	coeffs := d.coefficients()
-
-	var lowest *big.Rat
-	consider := func(r *big.Rat) {
-		if lowest == nil || r.Cmp(lowest) < 0 {
-			lowest = r
+	var lowest *big.Int
+	consider := func(j int64, own, from int64) {
+		l := loss.LowerNode(j, step)
+		c := new(big.Int)
+		if s := ratioBits - d.Exponent; s >= 0 {
+			c.Lsh(l.Num(), uint(s))
+			c.Div(c, l.Denom())
+		} else {
+			c.Div(l.Num(), new(big.Int).Lsh(l.Denom(), uint(-s)))
+		}
+		part := big.NewInt(own)
+		c.Add(c, part.Lsh(part, ratioBits))
+		part.SetInt64(from)
+		c.Sub(c, part.Mul(part, up))
+		if lowest == nil || c.Cmp(lowest) < 0 {
+			lowest = c
 		}
 	}
-	own, from := new(big.Int), new(big.Int)
 	for _, c := range coeffs {
-		own.Lsh(own.SetInt64(c.own), ratioBits)
-		from.Mul(from.SetInt64(c.from), up)
-		r := new(big.Rat).SetInt(own.Sub(own, from))
-		r.Mul(r, unit)
-		consider(r.Add(r, loss.LowerNode(c.cell, step)))
+		consider(c.cell, c.own, c.from)
 	}
 	// Cells without multipliers have l_j alone, which does not decrease away
 	// from 0: the nearest such cell on either side stands for all of them.
@@ -180,15 +191,17 @@ func (d *Dual) LowerBound(p Privacy, loss noise.Loss) *big.Rat {
 		return i < len(coeffs) && coeffs[i].cell == j
 	}
 	if !touched(0) {
-		consider(loss.LowerNode(0, step))
+		consider(0, 0, 0)
 	}
 	for _, side := range []int64{1, -1} {
 		j := side
 		for touched(j) {
 			j += side
 		}
-		consider(loss.LowerNode(j, step))
+		consider(j, 0, 0)
 	}
+	bound := new(big.Rat).SetInt(lowest)
+	bound.Mul(bound, powerOfTwo(d.Exponent-ratioBits))
 
 	price := new(big.Int)
 	for i := range d.Shifts {
@@ -200,9 +213,8 @@ func (d *Dual) LowerBound(p Privacy, loss noise.Loss) *big.Rat {
 	cost := new(big.Rat).SetInt(price)
 	cost.Mul(cost, powerOfTwo(d.Exponent))
 	cost.Mul(cost, new(big.Rat).SetFloat64(p.Delta))
-	lowest.Sub(lowest, cost)
-	if lowest.Sign() < 0 {
+	if bound.Sub(bound, cost); bound.Sign() < 0 {
 		return zero
 	}
-	return lowest
+	return bound
 }

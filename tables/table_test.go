@@ -451,6 +451,33 @@ func TestNewNamesBadFields(t *testing.T) {
 	}
 }
 
+// TestExtremeGrids: whatever New makes, Verify judges and Decode reads back.
+func TestExtremeGrids(t *testing.T) {
+	for _, e := range []int{-exponentRange, exponentRange} {
+		for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+			s := geometricSpec(t, 1, 0.1, 1)
+			s.Loss = loss
+			s.Grid.GranularityExponent = e
+			s.Privacy.Sensitivity = math.Ldexp(1, e+10)
+			tab, err := New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := Decode(strings.NewReader(encoded(t, tab)))
+			if err != nil {
+				t.Errorf("exponent %d: %v", e, err)
+				continue
+			}
+			if _, err := back.Verify(); err != nil {
+				t.Errorf("exponent %d: %v", e, err)
+			}
+		}
+	}
+	if _, err := new(Table).Verify(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("zero table: %v", err)
+	}
+}
+
 func TestTableDoesNotAliasItsSpec(t *testing.T) {
 	s := geometricSpec(t, 1, 0.1, 2)
 	s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1}}}}

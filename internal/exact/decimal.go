@@ -8,7 +8,7 @@ import (
 
 // maxDecimalLen bounds the decimals ParseDecimal reads: enough for any value
 // written by this module, too short to be a burden.
-const maxDecimalLen = 400
+const maxDecimalLen = 800
 
 // ParseDecimal reads a plain decimal number such as "0.25" or "-12" exactly:
 // an optional minus sign, digits without needless leading zeros, optionally a
