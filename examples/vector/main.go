@@ -1,0 +1,155 @@
+// Command vector makes the feature vectors of an encoder private: it designs
+// one table of noise per coordinate, once, and adds a draw of each to every
+// vector it releases.
+//
+//	go run ./examples/vector DIR
+//
+// keeps the tables in the directory DIR. The first run designs them and has to be
+// built with HiGHS (CONTRIBUTING.md says how); later runs find them there and also
+// work when built with CGO_ENABLED=0.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// coordinate is one feature: the range [-clip, clip] it is clipped to, and its
+// share of the privacy budget.
+type coordinate struct {
+	clip, epsilon, delta float64
+}
+
+// coordinates are the features of encode. Replacing a person's record by any
+// other may change all of them at once, each by at most 2·clip. By basic
+// composition a released vector is therefore (ε, δ)-differentially private with
+// ε = 0.5 + 0.25 + 0.25 and δ = 3·10⁻⁶. A second vector of the same person
+// costs as much again.
+var coordinates = []coordinate{
+	{clip: 4, epsilon: 0.5, delta: 1e-6},
+	{clip: 2, epsilon: 0.25, delta: 1e-6},
+	{clip: 0.5, epsilon: 0.25, delta: 1e-6},
+}
+
+// encode stands for your own encoder.
+func encode(record string) []float64 {
+	n := float64(len(record))
+	return []float64{n / 4, n - 10, 1 / (1 + n)}
+}
+
+// releaser adds noise to feature vectors. It is not safe for concurrent use:
+// give each goroutine one of its own, with samplers made by Fork.
+type releaser struct {
+	coordinates []coordinate
+	samplers    []*sampler.Sampler
+}
+
+// newReleaser reads the tables of the coordinates from the directory, and
+// designs and keeps those that are not there yet.
+func newReleaser(ctx context.Context, dir string, coordinates []coordinate) (*releaser, error) {
+	r := &releaser{coordinates: coordinates}
+	for i, c := range coordinates {
+		path := filepath.Join(dir, fmt.Sprintf("coordinate-%d.json", i))
+		t, err := readTable(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			t, err = designTable(ctx, path, c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p := t.Privacy(); p.Sensitivity < 2*c.clip || p.Epsilon > c.epsilon || p.Delta > c.delta {
+			return nil, fmt.Errorf("%s promises %+v, too little for %+v", path, p, c)
+		}
+		s, err := sampler.New(t, sampler.Options{}) // verifies the table
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		r.samplers = append(r.samplers, s)
+	}
+	return r, nil
+}
+
+func readTable(path string) (*tables.Table, error) {
+	f, err := os.Open(path) //nolint:gosec // the caller's directory
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return tables.Decode(f)
+}
+
+// designTable designs for the least mean squared error. A design that stopped
+// at the time limit is proven too, only a little further from the optimum.
+func designTable(ctx context.Context, path string, c coordinate) (*tables.Table, error) {
+	problem := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip, Loss: noise.L2{}}
+	result, err := lp.Design(ctx, problem, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
+	if err != nil && !(errors.Is(err, lp.ErrLimit) && result != nil) {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := result.Table.Encode(&b); err != nil {
+		return nil, err
+	}
+	return result.Table, os.WriteFile(path, b.Bytes(), 0o600) //nolint:gosec // the caller's directory
+}
+
+// release returns the features, clipped, with noise. On error it returns none
+// of them.
+func (r *releaser) release(features []float64) ([]float64, error) {
+	if len(features) != len(r.samplers) {
+		return nil, fmt.Errorf("%d features, want %d", len(features), len(r.samplers))
+	}
+	private := make([]float64, len(features))
+	for i, x := range features {
+		clip := r.coordinates[i].clip
+		y, err := r.samplers[i].AddNoise(max(-clip, min(x, clip)))
+		if err != nil {
+			return nil, fmt.Errorf("feature %d: %w", i, err)
+		}
+		private[i] = y
+	}
+	return private, nil
+}
+
+func run(w io.Writer, dir string) error {
+	r, err := newReleaser(context.Background(), dir, coordinates)
+	if err != nil {
+		return err
+	}
+	for i, s := range r.samplers {
+		c := s.Table().Certify()
+		variance, _ := c.ExpectedLoss.Float64()
+		gap, _ := c.Gap()
+		fmt.Fprintf(w, "coordinate %d: noise of variance %.4g, within about %.2g %% of the least possible\n", i, variance, 100*gap)
+	}
+	private, err := r.release(encode("a record"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "private features: %.4f\n", private)
+	return nil
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: vector DIR")
+		os.Exit(2)
+	}
+	if err := run(os.Stdout, os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "vector:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/noisewright/noisewright/lp/highs"
+)
+
+// TestVector runs the example twice: the first run designs the tables, the
+// second one finds them.
+func TestVector(t *testing.T) {
+	dir := t.TempDir()
+	var first, second bytes.Buffer
+	err := run(&first, dir)
+	if errors.Is(err, highs.ErrUnavailable) {
+		t.Skip("built without the LP solver")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(dir, "coordinate-2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(&second, dir); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(filepath.Join(dir, "coordinate-2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !after.ModTime().Equal(before.ModTime()) {
+		t.Error("the second run wrote a table again")
+	}
+	one, two := strings.Split(first.String(), "\n"), strings.Split(second.String(), "\n")
+	if len(one) != len(coordinates)+2 || one[0] != two[0] {
+		t.Errorf("the runs printed\n%s\n%s", first.String(), second.String())
+	}
+}
+
+func TestReleaseRefuses(t *testing.T) {
+	dir := t.TempDir()
+	r, err := newReleaser(t.Context(), dir, coordinates)
+	if errors.Is(err, highs.ErrUnavailable) {
+		t.Skip("built without the LP solver")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, features := range [][]float64{nil, {1, 2}, {1, 2, math.NaN()}} {
+		if private, err := r.release(features); err == nil || private != nil {
+			t.Errorf("release(%v) = %v, %v, want an error alone", features, private, err)
+		}
+	}
+	wider := append([]coordinate(nil), coordinates...)
+	wider[1].clip *= 2
+	if _, err := newReleaser(t.Context(), dir, wider); err == nil {
+		t.Error("a table for half the range was accepted")
+	}
+}
