@@ -137,7 +137,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 
 // warn prints a warning to standard error.
 func (a *app) warn(format string, args ...any) {
-	fmt.Fprintf(a.stderr, "warning: "+format+"\n", args...)
+	a.say("warning", fmt.Sprintf(format, args...))
 }
 
 // terminal reports whether standard error is a terminal.

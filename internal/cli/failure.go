@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -116,12 +118,36 @@ func (a *app) report(err error) int {
 		label = "warning"
 	}
 	for _, s := range sentences(err) {
-		fmt.Fprintf(a.stderr, "%s: %s\n", label, s)
+		a.say(label, s)
 	}
 	if hint != "" {
-		fmt.Fprintf(a.stderr, "hint: %s\n", hint)
+		a.say("hint", hint)
 	}
 	return code
+}
+
+// say prints a labelled line to standard error. All errors, hints and warnings
+// pass here: they may hold text of files and names of files, which must not
+// reach a terminal as commands.
+func (a *app) say(label, s string) {
+	fmt.Fprintf(a.stderr, "%s: %s\n", label, printable(s))
+}
+
+// printable writes what is not printable, line ends included, as a Go string
+// does: \x1b, \n, \u202e.
+func printable(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) {
+			b.WriteString(s[:size])
+		} else {
+			quoted := strconv.Quote(s[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		s = s[size:]
+	}
+	return b.String()
 }
 
 // packageName is the prefix a library error starts with.

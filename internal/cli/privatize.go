@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -24,15 +26,20 @@ func newPrivatizeCommand(a *app) *cobra.Command {
 		Use:   "privatize --table TABLE --column NAME IN.csv",
 		Short: "Add noise to a column of a CSV file",
 		Long: `Verify a table, and replace every number of one column of a CSV file by that
-number plus a draw of the table's noise. Everything else keeps its bytes: other
-columns, quotes, line ends. The file may be larger than memory.
+number plus a draw of the table's noise. The new number stands alone, without the
+blanks and quotes around the old one, which may tell something about it.
+Everything else keeps its bytes: the header, other columns, line ends. The file
+may be larger than memory.
 
 Each value is made (epsilon, delta)-differentially private by itself if replacing
 one person's value by another moves it by at most the table's sensitivity. Give
 --lower and --upper to make sure of it: values outside are clipped, and
-upper - lower may not exceed the sensitivity. Without them it is your duty.
-Other columns are not protected, and every further run on the same data spends
-epsilon and delta again.
+upper - lower may not exceed the sensitivity. Where it does so only by the
+rounding of decimals to float64, as 1.1 - 0.1 exceeds 1, upper is lowered to the
+largest float64 that fits. Without --lower and --upper you promise that
+neighbouring values, read as float64s, differ by at most the sensitivity. Other
+columns are not protected, and every further run on the same data spends epsilon
+and delta again.
 
 IN.csv is comma separated UTF-8 with a header line, or - for standard input. An
 empty or non-numeric cell is an error, and nothing is written then. Output to
@@ -132,7 +139,8 @@ func readClip(f *fields, lower, upper *text) *clip {
 }
 
 // check refuses a range wider than the sensitivity, and one whose ends the
-// table's grid cannot reach.
+// table's grid cannot reach. It lowers upper if the range is wider only by the
+// rounding of decimals.
 func (c *clip) check(s *sampler.Sampler) error {
 	if c == nil {
 		return nil
@@ -141,7 +149,13 @@ func (c *clip) check(s *sampler.Sampler) error {
 	width := new(big.Rat).SetFloat64(c.upper)
 	width.Sub(width, new(big.Rat).SetFloat64(c.lower))
 	if width.Cmp(new(big.Rat).SetFloat64(sensitivity)) > 0 {
+		// f is width to the nearest. If it is not the sensitivity it is a larger
+		// float64, and so shown as a larger number.
 		f, _ := width.Float64()
+		if f == sensitivity {
+			c.upper = addDown(c.lower, sensitivity)
+			return c.check(s)
+		}
 		return badInput(fmt.Sprintf("noisewright design --sensitivity %v makes a table for this range", f),
 			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
 	}
@@ -156,6 +170,20 @@ func (c *clip) check(s *sampler.Sampler) error {
 		}
 	}
 	return nil
+}
+
+// addDown returns the largest float64 u with u - x <= y exactly. As the upper
+// end of a range it depends on no data and makes the range narrower than asked
+// for, by less than the rounding of its ends, so the range is as private as any
+// of width y.
+func addDown(x, y float64) float64 {
+	sum := new(big.Rat).SetFloat64(x)
+	sum.Add(sum, new(big.Rat).SetFloat64(y))
+	u, _ := sum.Float64() // to the nearest
+	if new(big.Rat).SetFloat64(u).Cmp(sum) > 0 {
+		u = math.Nextafter(u, math.Inf(-1))
+	}
+	return u
 }
 
 // largest returns the largest value that noise can be added to exactly.
@@ -250,9 +278,11 @@ func (p *privatizer) wrong(in *csvReader, err error) error {
 	return &dataError{fmt.Errorf("row %d (line %d): %w", p.rows, in.first, err)}
 }
 
-// row appends the current record with noise on field at to dst.
+// row appends the current record with the noisy number in place of field at to
+// dst. All of the field goes: how many blanks are before a right-aligned number,
+// and whether it has quotes, depends on the number.
 func (p *privatizer) row(dst []byte, in *csvReader, at int) ([]byte, error) {
-	cell := in.inner(at)
+	field, cell := in.fields[at], in.inner(at)
 	x, err := parseCell(string(in.raw[cell.start:cell.end]))
 	if err != nil {
 		return nil, p.wrong(in, fmt.Errorf("%s %w", shown(p.column), err))
@@ -267,17 +297,26 @@ func (p *privatizer) row(dst []byte, in *csvReader, at int) ([]byte, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	dst = append(dst, in.raw[:cell.start]...)
-	dst = strconv.AppendFloat(dst, y, 'g', -1, 64)
-	return append(dst, in.raw[cell.end:]...), nil
+	dst = append(dst, in.raw[:field.start]...)
+	dst = strconv.AppendFloat(dst, y, 'g', -1, 64) // needs no quotes
+	return append(dst, in.raw[field.end:]...), nil
 }
 
-// maxListed is how many column names an error lists.
-const maxListed = 40
+// How many column names an error lists, and how many bytes of each: a header may
+// be anything, if the file is not what it is taken for.
+const (
+	maxListed = 10
+	maxName   = 40
+)
 
-// find returns the index of the column in the header just read.
+// find returns the index of the column in the header just read. What it takes
+// for a header may be the first row of a file without one, or all of a file
+// whose lines end in another way: its errors must not print that.
 func (p *privatizer) find(in *csvReader) (int, error) {
-	at, found := 0, 0
+	if bareCR(in.raw) {
+		return 0, errors.New("the header has a carriage return without a line feed, want lines that end in LF or CR LF")
+	}
+	at, found, numbers := 0, 0, 0
 	var names []string
 	for i := range in.fields {
 		name := in.content(i)
@@ -285,43 +324,72 @@ func (p *privatizer) find(in *csvReader) (int, error) {
 			at = i
 			found++
 		}
+		if isNumber(strings.TrimSpace(name)) {
+			numbers++
+		}
 		if len(names) < maxListed {
-			names = append(names, strconv.Quote(name))
+			names = append(names, strconv.Quote(clipped(name)))
 		}
 	}
 	list := strings.Join(names, ", ")
 	if more := len(in.fields) - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
+	if numbers > 0 { // perhaps a person's record
+		list = fmt.Sprintf("the header's; %d of its %d cells are numbers: is the header row missing?", numbers, len(in.fields))
+	}
 	switch {
 	case found == 0:
 		return 0, fmt.Errorf("no column %q, want one of %s", p.column, list)
 	case found > 1:
 		return 0, fmt.Errorf("%d columns are called %q, want a name that stands once in %s", found, p.column, list)
+	case isNumber(strings.TrimSpace(p.column)):
+		return 0, errors.New("the header cell of the column is a number: is the header row missing?")
 	}
 	return at, nil
 }
 
-// parseCell reads a plain decimal number.
+// bareCR reports whether a carriage return stands without a line feed after it.
+func bareCR(raw []byte) bool {
+	return bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n"))
+}
+
+// isNumber reports whether a header cell reads as a number, finite or not.
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// clipped returns the start of a long name, of whole runes.
+func clipped(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	end := maxName
+	for end > maxName-utf8.UTFMax && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
+}
+
+// parseCell reads a plain decimal number. Its errors do not quote the cell,
+// which is private.
 func parseCell(s string) (float64, error) {
 	if s == "" {
 		return 0, errors.New("is empty, want a number")
 	}
-	const longest = 40
-	text := s
-	if len(text) > longest {
-		text = text[:longest] + "…"
-	}
 	// ParseFloat also reads hexadecimal, underscores, inf and nan.
 	if strings.Trim(s, "0123456789+-.eE") != "" {
-		return 0, fmt.Errorf("is %q, want a number such as 12 or -0.5", text)
+		return 0, errNotNumber
 	}
 	x, err := strconv.ParseFloat(s, 64)
 	if errors.Is(err, strconv.ErrRange) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("is %q, want a finite number", text)
+		return 0, errors.New("is too large for a float64, want a finite number")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("is %q, want a number such as 12 or -0.5", text)
+		return 0, errNotNumber
 	}
 	return x, nil
 }
+
+var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")

@@ -51,7 +51,8 @@ func run(tb testing.TB, stdin string, args ...string) (stdout, stderr string, co
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestPrivatizeKeepsBytes changes the numbers of one column and nothing else.
+// TestPrivatizeKeepsBytes changes the fields of one column, of which only the
+// noisy number remains, and nothing else.
 func TestPrivatizeKeepsBytes(t *testing.T) {
 	table, _ := writeTable(t, 1, 1e-3, 100)
 	// In want, # is the noisy number.
@@ -61,15 +62,18 @@ func TestPrivatizeKeepsBytes(t *testing.T) {
 		"crlf":            {"a,x\r\n1,2\r\n3,4\r\n", "a,x\r\n1,#\r\n3,#\r\n"},
 		"mixed ends":      {"a,x\r\n1,2\n3,4\r\n\n\r\n", "a,x\r\n1,#\n3,#\r\n\n\r\n"},
 		"byte order mark": {"\xef\xbb\xbfx,a\r\n2,1\r\n", "\xef\xbb\xbfx,a\r\n#,1\r\n"},
-		"quotes":          {"\"a\",\"x\"\n\"1\",\"2\"\n", "\"a\",\"x\"\n\"1\",\"#\"\n"},
+		"quotes":          {"\"a\",\"x\"\n\"1\",\"2\"\n", "\"a\",\"x\"\n\"1\",#\n"},
 		"quoted text": {
-			"a,x,b\n\"1,\n\"\"2\r\n\",2,\" y \"\n, 3\t,\n", "a,x,b\n\"1,\n\"\"2\r\n\",#,\" y \"\n, #\t,\n",
+			"a,x,b\n\"1,\n\"\"2\r\n\",2,\" y \"\n, 3\t,\n", "a,x,b\n\"1,\n\"\"2\r\n\",#,\" y \"\n,#,\n",
 		},
 		"needless quotes": {"a,x\n\"plain\",2\n\"\",4\n", "a,x\n\"plain\",#\n\"\",#\n"},
-		"spaces in names": {"a, x \n1, 2 \n", "a, x \n1, # \n"},
+		"spaces in names": {"a, x \n1, 2 \n", "a, x \n1,#\n"},
 		"one column":      {"x\n1\n-2.5e1\n", "x\n#\n#\n"},
 		"not UTF-8":       {"a,x\n\xff\xfe\x00,2\n", "a,x\n\xff\xfe\x00,#\n"},
 		"header only":     {"a,x", "a,x"},
+		// Padding and quotes that depend on the private value.
+		"right-aligned": {"a,x\n1,   7\n2, 100\n", "a,x\n1,#\n2,#\n"},
+		"padded quotes": {"x,a\n\" 7\t\",1\n\"100\",2\n 5 ,3\r\n", "x,a\n#,1\n#,2\n#,3\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := run(t, c.in, "privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "100", "-")
@@ -86,6 +90,21 @@ func TestPrivatizeKeepsBytes(t *testing.T) {
 	stdout, stderr, code := run(t, "\xff\xfea\x00", "privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "1", "-")
 	if code != 2 || stdout != "" || !strings.Contains(stderr, "standard input: the text is UTF-16, want UTF-8") {
 		t.Errorf("UTF-16: exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// TestPrivatizeRefusesBareCR has lines that end in a carriage return: all of
+// the file looks like a header, and must not be printed.
+func TestPrivatizeRefusesBareCR(t *testing.T) {
+	table, _ := writeTable(t, 1, 1e-3, 100)
+	for _, in := range []string{"a,x\r1,2\r3,4\r", "a,x\r1,2", "a,x\r", "a,x\r\r\n1,2\r\n", "a\rb,x\n1,2\n"} {
+		for _, column := range []string{"x", "y"} {
+			stdout, stderr, code := run(t, in, "privatize", "--table", table, "--column", column, "--lower", "0", "--upper", "1", "-")
+			want := "error: standard input: the header has a carriage return without a line feed, want lines that end in LF or CR LF\n"
+			if code != 2 || stdout != "" || stderr != want {
+				t.Errorf("%q: exit code %d, %q, %q", in, code, stdout, stderr)
+			}
+		}
 	}
 }
 
