@@ -273,7 +273,7 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", cells, d.options.MaxCells, ErrLimit)
 	}
 	if int64(cells)*int64(g.k) > maxProgramWork {
-		return fmt.Errorf("lp: %d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrLimit)
+		return fmt.Errorf("lp: %d cells per sensitivity are needed, too many for a linear program: %w: %w", g.k, ErrTooFine, ErrLimit)
 	}
 	previous := s.grid
 	if s.hint != nil {

@@ -132,7 +132,13 @@ func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, 
 		if s := sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
 			text += ": " + s
 		}
-		return r, &failure{code: exitLimit, err: errors.New(text), hint: "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"}, nil
+		hint := "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"
+		if errors.Is(err, lp.ErrTooFine) {
+			hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
+		}
+		return r, &failure{code: exitLimit, err: errors.New(text), hint: hint}, nil
+	case errors.Is(err, lp.ErrLimit):
+		return nil, nil, &failure{code: exitBadInput, err: err, hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
 	default:
 		return nil, nil, err
 	}
@@ -185,7 +191,11 @@ func designRows(r *lp.Result, p problem, out string) []row {
 			continue
 		}
 		if loss, _, err := m.ExpectedLoss(p.loss); err == nil {
-			rows = append(rows, row{b.Name, fmt.Sprintf("%.6g, %s above the table's", loss, percent(loss/designed-1))})
+			side := "above"
+			if loss < designed {
+				side = "below"
+			}
+			rows = append(rows, row{b.Name, fmt.Sprintf("%.6g, %s %s the table's", loss, percent(math.Abs(loss/designed-1)), side)})
 		}
 	}
 	if out != "" {

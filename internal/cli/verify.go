@@ -92,7 +92,7 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 	return []row{
 		{"verdict", status},
 		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (at a shift of %d cells)", p.Delta, c.Claims().Delta, c.WorstShift)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, c.Claims().Delta, c.WorstShift)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", lossUnit(t.Loss().Name())},
 		{"expected loss", c.Claims().ExpectedLoss},
