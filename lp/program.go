@@ -334,14 +334,15 @@ type attempt struct {
 	SolverOptions
 	effort int  // simplex iterations allowed, as a multiple of rows + columns; 0: any
 	fresh  bool // forget the last basis first
+	repair bool // for solver errors: skipped after a stall
 }
 
 // ladder lists what is tried, in turn, when a solve fails or stalls: the last
 // basis with dual simplex, then other algorithms, fresh starts, scalings and
 // tolerances. Efforts are counted, not timed, so that results can be repeated.
 var ladder = []attempt{
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9}, effort: 2},
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: -1}, effort: 2},
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9}, effort: 1},
+	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: -1}, effort: 1, repair: true},
 	{SolverOptions: SolverOptions{Method: MethodPrimalSimplex, Tolerance: 1e-9}, effort: 2, fresh: true},
 	{SolverOptions: SolverOptions{Method: MethodInteriorPoint, Tolerance: 1e-9}, effort: 2, fresh: true},
 	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Presolve: true}, effort: 8, fresh: true},
@@ -352,7 +353,11 @@ var ladder = []attempt{
 
 // resolve solves the current relaxation, going down the ladder on failures.
 func (p *program) resolve(ctx context.Context) (Status, error) {
+	stalled := false
 	for i, a := range p.attempts {
+		if a.repair && stalled {
+			continue
+		}
 		if a.fresh {
 			if err := p.solver.Reset(); err != nil {
 				return StatusFailed, err
@@ -370,6 +375,8 @@ func (p *program) resolve(ctx context.Context) (Status, error) {
 			return StatusOptimal, nil
 		case ctx.Err() != nil:
 			return StatusLimit, nil
+		case sol.Status == StatusLimit:
+			stalled = true
 		case (sol.Status == StatusInfeasible || sol.Status == StatusUnbounded) && i+1 == len(p.attempts):
 			return sol.Status, nil
 		}
