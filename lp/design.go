@@ -150,8 +150,10 @@ func (d *designer) begin() error {
 	d.lower.reach = lowerReach(p, o.Gap)
 	d.upper.grid.k = startCells(upper, p, o.Gap)
 	d.lower.grid.k = startCells(lower, p, o.Gap)
-	if dual := chainDual(p, d.loss, o.MaxCells); dual != nil && p.Loss.Symmetric() {
-		d.keepDual(dual)
+	if p.Loss.Symmetric() {
+		if dual := chainDual(p, d.loss, o.MaxCells); dual != nil {
+			d.keepDual(dual)
+		}
 	}
 	d.upper.missed, d.lower.missed = math.Inf(1), math.Inf(1)
 	return nil

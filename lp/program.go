@@ -292,9 +292,9 @@ func (p *program) separate(tolerance float64) (bool, error) {
 	limit := max(2, len(p.shifts)/batchShare)
 	apart := max(1, len(p.shifts)/(2*limit))
 	var taken []int
-	added := false
+	worst := 0.0 // of what was lifted
 	for _, b := range bad {
-		if b.excess-p.delta < batchLeast*(bad[0].excess-p.delta) {
+		if b.excess-p.delta < batchLeast*worst {
 			break
 		}
 		k := p.shifts[b.index]
@@ -314,12 +314,12 @@ func (p *program) separate(tolerance float64) (bool, error) {
 			// solver's residual, and no further row can remove it.
 			continue
 		}
-		added = true
+		worst = max(worst, b.excess-p.delta)
 		if taken = append(taken, k); len(taken) >= limit {
 			break
 		}
 	}
-	return added, nil
+	return len(taken) > 0, nil
 }
 
 // Tuning of the constraint generation; any values give correct results.

@@ -9,14 +9,23 @@ import (
 // alignFrom is the epsilon from which grids are aligned to the staircase step.
 const alignFrom = 2
 
+// stairStep returns γ, where the optimal density has a step near γΔ, if there is one
+// worth aligning to.
+func stairStep(p Problem) (gamma float64, ok bool) {
+	if p.Epsilon < alignFrom {
+		return 0, false
+	}
+	return noise.StaircaseStep(p.Epsilon, p.Loss)
+}
+
 // aligned returns a good number of cells per sensitivity that is at least want
 // and not much more. For large epsilon the optimal density has a step near γΔ,
 // γ the step of the staircase mechanism: the upper program wants a cell edge
 // there, (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is
 // good.
 func aligned(b bound, p Problem, want int) int {
-	gamma, ok := noise.StaircaseStep(p.Epsilon, p.Loss)
-	if p.Epsilon < alignFrom || !ok {
+	gamma, ok := stairStep(p)
+	if !ok {
 		return want
 	}
 	offset := 0.0
@@ -53,12 +62,11 @@ func firstCells(p Problem, gap float64) int {
 	if p.Delta > 0 {
 		scale = min(scale, (p.supportBound()+0.5)/3)
 	}
-	var diff, loss, sum float64
+	var diff, loss float64
 	const fine = 64
 	for i := -8 * fine; i <= 8*fine; i++ {
 		x := float64(i) / fine * scale
 		w := math.Exp(-math.Abs(x) / scale)
-		sum += w
 		loss += w * p.Loss.At(x*p.Sensitivity)
 		diff += w * curvature(p, x)
 	}
@@ -69,8 +77,8 @@ func firstCells(p Problem, gap float64) int {
 	return int(min(max(math.Ceil(k), 1), 256))
 }
 
-// curvature is the difference of the two programs' costs for a cell of one
-// sensitivity around x, scaled down to a hundredth of it for smoothness.
+// curvature is the difference of the two programs' costs at x for cells of one
+// sensitivity, scaled up from cells of an eighth of one, where it is smoother.
 func curvature(p Problem, x float64) float64 {
 	const k = 8
 	j := int(math.Round(x * k))

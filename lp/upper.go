@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,8 +24,8 @@ func tightened(p Problem, g grid, margin float64) (epsilon, delta float64) {
 	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - cells*0x1p-63
 }
 
-// minPoints is the least number of grid points per cell that keeps the
-// rounding of K·S to the sensitivity below 2^-15 of it.
+// minPointsBits: at least 2^16 grid points per cell keep the rounding of K·S to
+// the sensitivity below 2^-15 of it.
 const minPointsBits = 16
 
 // layGrid chooses the granularity and the points per cell: g = 2^e with
@@ -94,8 +93,8 @@ func makeTable(p Problem, g grid, masses []float64, atom float64) (*tables.Table
 // epsilon, a staircase (Geng & Viswanath 2014) with an atom.
 func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, error) {
 	t, c, err := chainTable(p, maxCells)
-	gamma, ok := noise.StaircaseStep(p.Epsilon, p.Loss)
-	if !ok || p.Epsilon < alignFrom {
+	gamma, ok := stairStep(p)
+	if !ok {
 		return t, c, err
 	}
 	// Cell 0 is the central step, and a step down by e^ε comes with every
