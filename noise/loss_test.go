@@ -77,8 +77,8 @@ func exactAt(loss Loss, x *big.Rat) *big.Rat {
 
 var exactSteps = []*big.Rat{big.NewRat(1, 1), big.NewRat(1, 3), big.NewRat(7, 2), big.NewRat(1, 1<<40)}
 
-// TestGridMean compares with the sum that it abbreviates, exactly.
-func TestGridMean(t *testing.T) {
+// TestGridMeanUp compares with the sum that it abbreviates, exactly.
+func TestGridMeanUp(t *testing.T) {
 	for _, loss := range []Loss{L1{}, L2{}} {
 		for _, step := range exactSteps {
 			for center := int64(-9); center <= 9; center++ {
@@ -88,8 +88,8 @@ func TestGridMean(t *testing.T) {
 						want.Add(want, exactAt(loss, new(big.Rat).Mul(big.NewRat(n, 1), step)))
 					}
 					want.Quo(want, big.NewRat(2*half+1, 1))
-					if got := loss.GridMean(center, half, step); got.Cmp(want) != 0 {
-						t.Errorf("%s.GridMean(%d, %d, %s) = %s, want %s", loss.Name(), center, half, step, got, want)
+					if got := loss.GridMeanUp(center-half, 2*half+1, step); got.Cmp(want) != 0 {
+						t.Errorf("%s.GridMeanUp(%d, %d, %s) = %s, want %s", loss.Name(), center, half, step, got, want)
 					}
 				}
 			}
@@ -97,7 +97,7 @@ func TestGridMean(t *testing.T) {
 		// Large arguments: the products exceed int64, the result must not care.
 		step := big.NewRat(1, 1)
 		const far = int64(1) << 61
-		if got, want := loss.GridMean(far, 0, step), exactAt(loss, big.NewRat(far, 1)); got.Cmp(want) != 0 {
+		if got, want := loss.GridMeanUp(far, 1, step), exactAt(loss, big.NewRat(far, 1)); got.Cmp(want) != 0 {
 			t.Errorf("%s.GridMean(2^61, 0, 1) = %s, want %s", loss.Name(), got, want)
 		}
 	}
@@ -105,11 +105,11 @@ func TestGridMean(t *testing.T) {
 	h := int64(1) << 60
 	hh := new(big.Int).Mul(big.NewInt(h), big.NewInt(h+1))
 	one := big.NewRat(1, 1)
-	if got, want := (L1{}).GridMean(0, h, one), new(big.Rat).SetFrac(hh, big.NewInt(2*h+1)); got.Cmp(want) != 0 {
-		t.Errorf("l1.GridMean(0, 2^60, 1) = %s, want %s", got, want)
+	if got, want := (L1{}).GridMeanUp(-h, 2*h+1, one), new(big.Rat).SetFrac(hh, big.NewInt(2*h+1)); got.Cmp(want) != 0 {
+		t.Errorf("l1.GridMeanUp(0, 2^60, 1) = %s, want %s", got, want)
 	}
-	if got, want := (L2{}).GridMean(0, h, one), new(big.Rat).SetFrac(hh, big.NewInt(3)); got.Cmp(want) != 0 {
-		t.Errorf("l2.GridMean(0, 2^60, 1) = %s, want %s", got, want)
+	if got, want := (L2{}).GridMeanUp(-h, 2*h+1, one), new(big.Rat).SetFrac(hh, big.NewInt(3)); got.Cmp(want) != 0 {
+		t.Errorf("l2.GridMeanUp(0, 2^60, 1) = %s, want %s", got, want)
 	}
 }
 
@@ -153,8 +153,8 @@ func TestExactResultsAreFresh(t *testing.T) {
 	for _, loss := range []Loss{L1{}, L2{}} {
 		step := big.NewRat(2, 3)
 		for name, f := range map[string]func() *big.Rat{
-			"GridMean":  func() *big.Rat { return loss.GridMean(4, 2, step) },
-			"LowerNode": func() *big.Rat { return loss.LowerNode(4, step) },
+			"GridMeanUp": func() *big.Rat { return loss.GridMeanUp(2, 5, step) },
+			"LowerNode":  func() *big.Rat { return loss.LowerNode(4, step) },
 		} {
 			want := new(big.Rat).Set(f())
 			first := f()

@@ -99,11 +99,11 @@ func (t *Table) expectedLoss() *big.Rat {
 		}
 		center := (int64(s.Grid.FirstCell) + int64(i)) * s.Grid.PointsPerCell
 		term.SetInt(weight.SetUint64(w))
-		sum.Add(sum, term.Mul(term, s.Loss.GridMean(center, half, step)))
+		sum.Add(sum, term.Mul(term, s.Loss.GridMeanUp(center-half, s.Grid.PointsPerCell, step)))
 	}
 	if s.Atom > 0 {
 		term.SetInt(weight.SetUint64(s.Atom))
-		sum.Add(sum, term.Mul(term, s.Loss.GridMean(0, 0, step)))
+		sum.Add(sum, term.Mul(term, s.Loss.GridMeanUp(0, 1, step)))
 	}
 	return sum.Quo(sum, powerOfTwo(64))
 }
