@@ -163,8 +163,10 @@ func (d *designer) begin() error {
 // the best, and returns it.
 func (d *designer) keepDual(dual *tables.Dual) float64 {
 	p := d.problem
-	privacy := tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
-	bound, _ := dual.LowerBound(privacy, p.Loss).Float64()
+	bound, _ := dual.LowerBound(tables.Problem{
+		Privacy: tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity},
+		Loss:    p.Loss,
+	}).Float64()
 	if bound > d.bound {
 		d.dual, d.bound = dual, bound
 	}

@@ -31,6 +31,9 @@ const (
 	MaxDelta       = 0.9
 	MinSensitivity = 1e-6
 	MaxSensitivity = 1e9
+	// MaxIntegerSensitivity bounds the sensitivity of integer queries, and
+	// that of lattice queries in steps.
+	MaxIntegerSensitivity = 10000
 )
 
 // Problem asks for the additive noise on the real line with the smallest
@@ -46,6 +49,17 @@ type Problem struct {
 	Sensitivity float64
 	// Loss is what is minimised.
 	Loss noise.Loss
+	// Query says what values the query takes; the zero value is
+	// noise.RealQuery. An integer query has an integer sensitivity of at most
+	// MaxIntegerSensitivity.
+	Query noise.Query
+	// Step is that of a lattice query, in its units: the released values are
+	// the multiples of Step. At most MaxIntegerSensitivity steps make a
+	// sensitivity.
+	Step float64
+	// Constraints restrict the noise further. The lower bound is about noise
+	// that keeps them too.
+	Constraints noise.Constraints
 }
 
 // validate reports all bad fields together.

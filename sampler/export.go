@@ -36,10 +36,12 @@ type ExportPrivacy struct {
 
 // ExportGrid is the layout; see tables.Grid.
 type ExportGrid struct {
-	GranularityExponent int   `json:"granularity_exponent"`
-	PointsPerCell       int64 `json:"points_per_cell"`
-	CellsPerSensitivity int   `json:"cells_per_sensitivity"`
-	FirstCell           int   `json:"first_cell"`
+	GranularityExponent int     `json:"granularity_exponent"`
+	Unit                float64 `json:"unit,omitempty"`
+	PointsPerCell       int64   `json:"points_per_cell"`
+	Offset              int64   `json:"offset,omitempty"`
+	CellsPerSensitivity int     `json:"cells_per_sensitivity"`
+	FirstCell           int     `json:"first_cell"`
 }
 
 // ExportCell is a run of equally likely grid points.
@@ -86,12 +88,10 @@ func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
 		Atom:    ExportAtom{Weight: strconv.FormatUint(t.Atom(), 10), Probability: atom},
 		Golden:  golden,
 	}
-	half := (grid.PointsPerCell - 1) / 2
 	for i, p := range cells {
-		center := int64(grid.FirstCell+i) * grid.PointsPerCell
 		e.Cells[i] = ExportCell{
-			FirstPoint:  center - half,
-			LastPoint:   center + half,
+			FirstPoint:  grid.FirstPoint(i),
+			LastPoint:   grid.FirstPoint(i+1) - 1,
 			Weight:      strconv.FormatUint(t.Weight(i), 10),
 			Probability: p,
 		}

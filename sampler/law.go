@@ -53,7 +53,7 @@ func newLaw(t *tables.Table) *law {
 		guide:  new([buckets]uint32),
 		points: s,
 		reject: -s % s,
-		first:  uint64(int64(g.FirstCell+from)*g.PointsPerCell - (g.PointsPerCell-1)/2),
+		first:  uint64(g.FirstPoint(from)),
 		cells:  uint64(to - from),
 	}
 	var end uint64 // words owned so far, modulo 2^64 once all are

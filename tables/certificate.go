@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // claimDigits is the number of significant digits of a stated claim.
@@ -70,8 +71,8 @@ func (t *Table) Certify() Certificate {
 	var c Certificate
 	c.DeltaUpper, c.WorstShift = worstShift(s.Weights, s.Atom, s.Grid.CellsPerSensitivity, s.Privacy.Epsilon)
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
-	c.ExpectedLoss = t.expectedLoss()
-	c.LowerBound = s.Dual.LowerBound(s.Privacy, s.Loss)
+	c.ExpectedLoss = s.expected(s.Loss)
+	c.LowerBound = s.Dual.LowerBound(s.problem())
 	return c
 }
 
@@ -85,11 +86,10 @@ func (g Grid) covers(sensitivity float64) bool {
 	return new(big.Rat).SetFloat64(sensitivity).Cmp(reach) <= 0
 }
 
-// expectedLoss returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's.
-func (t *Table) expectedLoss() *big.Rat {
-	s := &t.spec
+// expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
+// bound above it if the loss gives one.
+func (s *Spec) expected(loss noise.Loss) *big.Rat {
 	step := s.Grid.Step()
-	half := (s.Grid.PointsPerCell - 1) / 2
 	sum := new(big.Rat)
 	term := new(big.Rat)
 	weight := new(big.Int)
@@ -97,20 +97,19 @@ func (t *Table) expectedLoss() *big.Rat {
 		if w == 0 {
 			continue
 		}
-		center := (int64(s.Grid.FirstCell) + int64(i)) * s.Grid.PointsPerCell
 		term.SetInt(weight.SetUint64(w))
-		sum.Add(sum, term.Mul(term, s.Loss.GridMeanUp(center-half, s.Grid.PointsPerCell, step)))
+		sum.Add(sum, term.Mul(term, loss.GridMeanUp(s.Grid.FirstPoint(i), s.Grid.PointsPerCell, step)))
 	}
 	if s.Atom > 0 {
 		term.SetInt(weight.SetUint64(s.Atom))
-		sum.Add(sum, term.Mul(term, s.Loss.GridMeanUp(0, 1, step)))
+		sum.Add(sum, term.Mul(term, loss.GridMeanUp(0, 1, step)))
 	}
 	return sum.Quo(sum, powerOfTwo(64))
 }
 
 // Verify certifies the table and checks every claim it makes against the
 // result. The error wraps ErrNotPrivate if the privacy promise is not kept and
-// ErrFalseClaim if a stated number does not hold; each sentence says which and
+// ErrFalseClaim if a stated constraint or number does not hold; each sentence says which and
 // by how much. The Certificate is valid in either case.
 func (t *Table) Verify() (Certificate, error) {
 	if t.spec.Loss == nil {
@@ -126,6 +125,9 @@ func (t *Table) judge(c Certificate) error {
 		g := t.spec.Grid
 		return fmt.Errorf("tables: sensitivity = %g is longer than %d cells of %d points of 2^%d: %w",
 			p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, g.GranularityExponent, ErrNotPrivate)
+	}
+	if err := t.spec.keeps(); err != nil {
+		return err
 	}
 	delta := new(big.Rat).SetFloat64(p.Delta)
 	if c.DeltaUpper.Cmp(delta) > 0 {

@@ -29,7 +29,9 @@ type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`
 	Privacy     filePrivacy     `json:"privacy"`
+	Query       noise.Query     `json:"query,omitempty"` // absent: real
 	Loss        fileLoss        `json:"loss"`
+	Constraints fileConstraints `json:"constraints,omitzero"`
 	Grid        fileGrid        `json:"grid"`
 	Weights     []string        `json:"weights"`
 	Atom        string          `json:"atom"`
@@ -46,11 +48,49 @@ type fileLoss struct {
 	Name string `json:"name"`
 }
 
+// fileConstraints has only the constraints there are.
+type fileConstraints struct {
+	Symmetric         bool           `json:"symmetric,omitempty"`
+	Monotone          bool           `json:"monotone,omitempty"`
+	Unbiased          bool           `json:"unbiased,omitempty"`
+	Lower             *float64       `json:"lower,omitempty"` // of the support
+	Upper             *float64       `json:"upper,omitempty"`
+	MaxVariance       float64        `json:"max_variance,omitempty"`
+	Quantiles         []fileQuantile `json:"quantiles,omitempty"`
+	MaxDistinguishing float64        `json:"max_distinguishing,omitempty"`
+}
+
+type fileQuantile struct {
+	Probability float64 `json:"probability"`
+	Magnitude   float64 `json:"magnitude"`
+}
+
+func newFileConstraints(c noise.Constraints) fileConstraints {
+	f := fileConstraints{
+		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
+		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
+	}
+	if s := c.Support; s != nil {
+		if !math.IsInf(s.Lower, 0) {
+			f.Lower = &s.Lower
+		}
+		if !math.IsInf(s.Upper, 0) {
+			f.Upper = &s.Upper
+		}
+	}
+	for _, q := range c.Quantiles {
+		f.Quantiles = append(f.Quantiles, fileQuantile(q))
+	}
+	return f
+}
+
 type fileGrid struct {
-	GranularityExponent int   `json:"granularity_exponent"`
-	PointsPerCell       int64 `json:"points_per_cell"`
-	CellsPerSensitivity int   `json:"cells_per_sensitivity"`
-	FirstCell           int   `json:"first_cell"`
+	GranularityExponent int     `json:"granularity_exponent"`
+	Unit                float64 `json:"unit,omitempty"`
+	PointsPerCell       int64   `json:"points_per_cell"`
+	Offset              int64   `json:"offset,omitempty"`
+	CellsPerSensitivity int     `json:"cells_per_sensitivity"`
+	FirstCell           int     `json:"first_cell"`
 }
 
 type fileCertificate struct {
@@ -65,6 +105,31 @@ type fileDual struct {
 	Exponent            int         `json:"exponent"`
 	Mirrored            bool        `json:"mirrored"`
 	Shifts              []fileShift `json:"shifts"`
+	MonotoneRight       *fileRun    `json:"monotone_right,omitempty"`
+	MonotoneLeft        *fileRun    `json:"monotone_left,omitempty"`
+	Mean                float64     `json:"mean,omitempty"`
+	Variance            float64     `json:"variance,omitempty"`
+	Quantiles           []float64   `json:"quantiles,omitempty"`
+}
+
+type fileRun struct {
+	FirstCell   int      `json:"first_cell"`
+	Multipliers []string `json:"multipliers"`
+}
+
+func newFileRun(r *DualRun) *fileRun {
+	if r == nil {
+		return nil
+	}
+	return &fileRun{FirstCell: r.FirstCell, Multipliers: decimals(r.Multipliers)}
+}
+
+func decimals(multipliers []int64) []string {
+	m := make([]string, len(multipliers))
+	for j, y := range multipliers {
+		m[j] = strconv.FormatInt(y, 10)
+	}
+	return m
 }
 
 type fileShift struct {
@@ -77,17 +142,21 @@ type fileShift struct {
 func (t *Table) Encode(w io.Writer) error {
 	s := &t.spec
 	f := file{
-		Format:  formatName,
-		Version: formatVersion,
-		Privacy: filePrivacy(s.Privacy),
-		Loss:    fileLoss{Name: s.Loss.Name()},
-		Grid:    fileGrid(s.Grid),
-		Atom:    strconv.FormatUint(s.Atom, 10),
+		Format:      formatName,
+		Version:     formatVersion,
+		Privacy:     filePrivacy(s.Privacy),
+		Loss:        fileLoss{Name: s.Loss.Name()},
+		Constraints: newFileConstraints(s.Constraints),
+		Grid:        fileGrid(s.Grid),
+		Atom:        strconv.FormatUint(s.Atom, 10),
 		Certificate: fileCertificate{
 			Delta:        s.Claims.Delta,
 			ExpectedLoss: s.Claims.ExpectedLoss,
 			LowerBound:   s.Claims.LowerBound,
 		},
+	}
+	if s.Query != noise.RealQuery {
+		f.Query = s.Query
 	}
 	f.Weights = make([]string, len(s.Weights))
 	for i, v := range s.Weights {
@@ -99,13 +168,14 @@ func (t *Table) Encode(w io.Writer) error {
 			Exponent:            d.Exponent,
 			Mirrored:            d.Mirrored,
 			Shifts:              make([]fileShift, len(d.Shifts)),
+			MonotoneRight:       newFileRun(d.MonotoneRight),
+			MonotoneLeft:        newFileRun(d.MonotoneLeft),
+			Mean:                d.Mean,
+			Variance:            d.Variance,
+			Quantiles:           d.Quantiles,
 		}
 		for i, sh := range d.Shifts {
-			m := make([]string, len(sh.Multipliers))
-			for j, y := range sh.Multipliers {
-				m[j] = strconv.FormatInt(y, 10)
-			}
-			f.Certificate.Dual.Shifts[i] = fileShift{Shift: sh.Shift, FirstCell: sh.FirstCell, Multipliers: m}
+			f.Certificate.Dual.Shifts[i] = fileShift{Shift: sh.Shift, FirstCell: sh.FirstCell, Multipliers: decimals(sh.Multipliers)}
 		}
 	}
 	b := bufio.NewWriter(w)
@@ -178,13 +248,21 @@ func (p *parser) table(s *Spec) error {
 				return err
 			}})
 		},
+		"query": func() error {
+			name, err := p.string()
+			s.Query = noise.Query(name)
+			return err
+		},
+		"constraints": func() error { return p.constraints(&s.Constraints) },
 		"grid": func() error {
 			return p.object(map[string]func() error{
 				"granularity_exponent":  func() error { return p.int(&s.Grid.GranularityExponent) },
+				"unit":                  func() error { return p.float(&s.Grid.Unit) },
 				"points_per_cell":       func() error { return p.int64(&s.Grid.PointsPerCell) },
+				"offset":                func() error { return p.int64(&s.Grid.Offset) },
 				"cells_per_sensitivity": func() error { return p.int(&s.Grid.CellsPerSensitivity) },
 				"first_cell":            func() error { return p.int(&s.Grid.FirstCell) },
-			})
+			}, "unit", "offset")
 		},
 		"weights": func() error {
 			return p.array(MaxCells, func() error {
@@ -199,7 +277,35 @@ func (p *parser) table(s *Spec) error {
 			return err
 		},
 		"certificate": func() error { return p.certificate(s) },
-	})
+	}, "query", "constraints")
+}
+
+func (p *parser) constraints(c *noise.Constraints) error {
+	lower, upper := math.Inf(-1), math.Inf(1)
+	err := p.object(map[string]func() error{
+		"symmetric":    func() error { return p.bool(&c.Symmetric) },
+		"monotone":     func() error { return p.bool(&c.Monotone) },
+		"unbiased":     func() error { return p.bool(&c.Unbiased) },
+		"lower":        func() error { return p.float(&lower) },
+		"upper":        func() error { return p.float(&upper) },
+		"max_variance": func() error { return p.float(&c.MaxVariance) },
+		"quantiles": func() error {
+			return p.array(noise.MaxQuantiles, func() error {
+				var q noise.Quantile
+				err := p.object(map[string]func() error{
+					"probability": func() error { return p.float(&q.Probability) },
+					"magnitude":   func() error { return p.float(&q.Magnitude) },
+				})
+				c.Quantiles = append(c.Quantiles, q)
+				return err
+			})
+		},
+		"max_distinguishing": func() error { return p.float(&c.MaxDistinguishing) },
+	}, "symmetric", "monotone", "unbiased", "lower", "upper", "max_variance", "quantiles", "max_distinguishing")
+	if !math.IsInf(lower, 0) || !math.IsInf(upper, 0) {
+		c.Support = &noise.Interval{Lower: lower, Upper: upper}
+	}
+	return err
 }
 
 func (p *parser) certificate(s *Spec) error {
@@ -234,21 +340,44 @@ func (p *parser) dual(d *Dual) error {
 			return p.array(MaxCells, func() error {
 				var s DualShift
 				err := p.object(map[string]func() error{
-					"shift":      func() error { return p.int(&s.Shift) },
-					"first_cell": func() error { return p.int(&s.FirstCell) },
-					"multipliers": func() error {
-						return p.array(left, func() error {
-							y, err := p.multiplier()
-							s.Multipliers = append(s.Multipliers, y)
-							left--
-							return err
-						})
-					},
+					"shift":       func() error { return p.int(&s.Shift) },
+					"first_cell":  func() error { return p.int(&s.FirstCell) },
+					"multipliers": func() error { return p.multipliers(&s.Multipliers, &left) },
 				})
 				d.Shifts = append(d.Shifts, s)
 				return err
 			})
 		},
+		"monotone_right": func() error { return p.run(&d.MonotoneRight, &left) },
+		"monotone_left":  func() error { return p.run(&d.MonotoneLeft, &left) },
+		"mean":           func() error { return p.float(&d.Mean) },
+		"variance":       func() error { return p.float(&d.Variance) },
+		"quantiles": func() error {
+			return p.array(noise.MaxQuantiles, func() error {
+				var v float64
+				err := p.float(&v)
+				d.Quantiles = append(d.Quantiles, v)
+				return err
+			})
+		},
+	}, "monotone_right", "monotone_left", "mean", "variance", "quantiles")
+}
+
+func (p *parser) run(dst **DualRun, left *int) error {
+	*dst = &DualRun{}
+	return p.object(map[string]func() error{
+		"first_cell":  func() error { return p.int(&(*dst).FirstCell) },
+		"multipliers": func() error { return p.multipliers(&(*dst).Multipliers, left) },
+	})
+}
+
+// multipliers reads an array of multipliers, of which so many are left.
+func (p *parser) multipliers(dst *[]int64, left *int) error {
+	return p.array(*left, func() error {
+		y, err := p.multiplier()
+		*dst = append(*dst, y)
+		*left--
+		return err
 	})
 }
 

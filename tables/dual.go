@@ -2,10 +2,8 @@ package tables
 
 import (
 	"fmt"
-	"math/big"
-	"sort"
+	"math"
 
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -29,6 +27,23 @@ type Dual struct {
 	// Mirrored: each multiplier of (k, j) also stands at (-k, -j).
 	Mirrored bool
 	Shifts   []DualShift
+	// MonotoneRight and MonotoneLeft are the multipliers of the demand of
+	// monotone noise that cell j weighs at least as much as the next one
+	// outwards, by |j| to the right and to the left of 0, in the same unit. If
+	// Mirrored, the right ones stand on both sides.
+	MonotoneRight, MonotoneLeft *DualRun
+	// Mean, Variance and Quantiles are the multipliers of E X = 0 (any sign;
+	// loss per query unit), of E X² <= MaxVariance (loss per query unit
+	// squared) and of the quantiles (loss).
+	Mean      float64
+	Variance  float64
+	Quantiles []float64
+}
+
+// DualRun is a run of multipliers.
+type DualRun struct {
+	FirstCell   int // >= 0
+	Multipliers []int64
 }
 
 // DualShift holds the multipliers of one shift.
@@ -48,7 +63,16 @@ func (d *Dual) clone() *Dual {
 		s.Multipliers = append([]int64(nil), s.Multipliers...)
 		c.Shifts[i] = s
 	}
+	c.MonotoneRight, c.MonotoneLeft = d.MonotoneRight.clone(), d.MonotoneLeft.clone()
+	c.Quantiles = append([]float64(nil), d.Quantiles...)
 	return &c
+}
+
+func (r *DualRun) clone() *DualRun {
+	if r == nil {
+		return nil
+	}
+	return &DualRun{FirstCell: r.FirstCell, Multipliers: append([]int64(nil), r.Multipliers...)}
 }
 
 func (d *Dual) validate() error {
@@ -93,6 +117,36 @@ func (d *Dual) validate() error {
 			return bad("multipliers", "too large", "the largest of each shift to sum to at most 2^61")
 		}
 	}
+	for _, r := range []*DualRun{d.MonotoneRight, d.MonotoneLeft} {
+		if r == nil {
+			continue
+		}
+		if r.FirstCell < 0 || r.FirstCell > maxDualIndex {
+			return bad("monotone.first_cell", r.FirstCell, fmt.Sprintf("0 to %d", maxDualIndex))
+		}
+		if left -= len(r.Multipliers); left < 0 {
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", maxMultipliers))
+		}
+		for _, y := range r.Multipliers {
+			if y < 0 || y > limit>>1 {
+				return bad("monotone.multipliers", y, "numbers from 0 to 2^61")
+			}
+		}
+	}
+	if d.Mirrored && (d.MonotoneLeft != nil || d.Mean != 0) {
+		return bad("mirrored", true, "false with multipliers that have no mirror image")
+	}
+	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
+		return bad("mean", d.Mean, "a finite number")
+	}
+	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {
+		if !(v >= 0 && v <= math.MaxFloat64) {
+			return bad("moment multiplier", v, "a finite number >= 0")
+		}
+	}
+	if len(d.Quantiles) > noise.MaxQuantiles {
+		return bad("quantiles", len(d.Quantiles), fmt.Sprintf("at most %d", noise.MaxQuantiles))
+	}
 	return nil
 }
 
@@ -103,118 +157,4 @@ func (s *DualShift) largest() int64 {
 		m = max(m, y)
 	}
 	return m
-}
-
-// coefficient is what the multipliers add to one cell: Σ_k y_{k,j} and
-// Σ_k y_{k,j+k}.
-type coefficient struct {
-	cell      int64
-	own, from int64
-}
-
-// coefficients collects the cells with a non-zero coefficient, sorted. Its
-// size is at most four times the number of multipliers.
-func (d *Dual) coefficients() []coefficient {
-	var all []coefficient
-	add := func(k, j, y int64) {
-		if y != 0 {
-			all = append(all, coefficient{cell: j, own: y}, coefficient{cell: j - k, from: y})
-		}
-	}
-	for _, s := range d.Shifts {
-		for i, y := range s.Multipliers {
-			j := int64(s.FirstCell) + int64(i)
-			add(int64(s.Shift), j, y)
-			if d.Mirrored {
-				add(-int64(s.Shift), -j, y)
-			}
-		}
-	}
-	sort.Slice(all, func(a, b int) bool { return all[a].cell < all[b].cell })
-	merged := all[:0]
-	for _, c := range all {
-		if n := len(merged); n > 0 && merged[n-1].cell == c.cell {
-			merged[n-1].own += c.own
-			merged[n-1].from += c.from
-			continue
-		}
-		merged = append(merged, c)
-	}
-	return merged
-}
-
-// LowerBound returns the bound the multipliers prove on E c(X) for every noise X
-// that is (epsilon, delta)-differentially private at every real shift up to the
-// given sensitivity (docs/proofs/lower-bound.md):
-//
-//	min_j [ l_j + Σ_k ( y_{k,j} − e^ε·y_{k,j+k} ) ] − δ·Σ_k max_j y_{k,j}
-//
-// with l_j = loss.LowerNode(j, sensitivity/K) rounded down and e^ε rounded up, in
-// integers otherwise. It is never below 0, which bounds every loss. A nil Dual proves 0.
-func (d *Dual) LowerBound(p Privacy, loss noise.Loss) *big.Rat {
-	zero := new(big.Rat)
-	if d == nil {
-		return zero
-	}
-	step := new(big.Rat).SetFloat64(p.Sensitivity)
-	step.Quo(step, new(big.Rat).SetInt64(int64(d.CellsPerSensitivity)))
-	up := exact.ExpUp(p.Epsilon, ratioBits)
-	// Everything is in units of 2^(x−96), x the exponent of the multipliers:
-	// the added part of cell j is own·2^96 − up·from, and l_j is rounded
-	// down to a whole unit, which only lowers the bound.
-	coeffs := d.coefficients()
-	var lowest *big.Int
-	consider := func(j int64, own, from int64) {
-		l := loss.LowerNode(j, step)
-		c := new(big.Int)
-		if s := ratioBits - d.Exponent; s >= 0 {
-			c.Lsh(l.Num(), uint(s))
-			c.Div(c, l.Denom())
-		} else {
-			c.Div(l.Num(), new(big.Int).Lsh(l.Denom(), uint(-s)))
-		}
-		part := big.NewInt(own)
-		c.Add(c, part.Lsh(part, ratioBits))
-		part.SetInt64(from)
-		c.Sub(c, part.Mul(part, up))
-		if lowest == nil || c.Cmp(lowest) < 0 {
-			lowest = c
-		}
-	}
-	for _, c := range coeffs {
-		consider(c.cell, c.own, c.from)
-	}
-	// Cells without multipliers have l_j alone, which does not decrease away
-	// from 0: the nearest such cell on either side stands for all of them.
-	touched := func(j int64) bool {
-		i := sort.Search(len(coeffs), func(i int) bool { return coeffs[i].cell >= j })
-		return i < len(coeffs) && coeffs[i].cell == j
-	}
-	if !touched(0) {
-		consider(0, 0, 0)
-	}
-	for _, side := range []int64{1, -1} {
-		j := side
-		for touched(j) {
-			j += side
-		}
-		consider(j, 0, 0)
-	}
-	bound := new(big.Rat).SetInt(lowest)
-	bound.Mul(bound, powerOfTwo(d.Exponent-ratioBits))
-
-	price := new(big.Int)
-	for i := range d.Shifts {
-		price.Add(price, big.NewInt(d.Shifts[i].largest()))
-	}
-	if d.Mirrored {
-		price.Lsh(price, 1)
-	}
-	cost := new(big.Rat).SetInt(price)
-	cost.Mul(cost, powerOfTwo(d.Exponent))
-	cost.Mul(cost, new(big.Rat).SetFloat64(p.Delta))
-	if bound.Sub(bound, cost); bound.Sign() < 0 {
-		return zero
-	}
-	return bound
 }

@@ -23,6 +23,10 @@ const (
 	MaxReach = 1 << 52
 	// MaxEpsilon bounds epsilon; beyond it e^epsilon exceeds any use.
 	MaxEpsilon = 100
+	// minUnit and maxUnit bound the step of a lattice, so that every multiple
+	// of up to 2^53 of it is a normal float64.
+	minUnit = 1e-250
+	maxUnit = 1e250
 	// maxPointsPerCell bounds S.
 	maxPointsPerCell = 1 << 40
 	// exponentRange bounds |granularity_exponent|, so that every grid point
@@ -41,11 +45,16 @@ type Privacy struct {
 }
 
 // Grid lays cells over the integers: cell j holds the odd number
-// S = PointsPerCell of points jS-(S-1)/2 … jS+(S-1)/2, and the point n stands
-// for the noise n·2^GranularityExponent in the query's units.
+// S = PointsPerCell of points Offset+jS-(S-1)/2 … Offset+jS+(S-1)/2, and the
+// point n stands for the noise n·Unit·2^GranularityExponent in the query's
+// units.
 type Grid struct {
 	GranularityExponent int
-	PointsPerCell       int64
+	// Unit is 1 except for lattice queries; 0 means 1.
+	Unit          float64
+	PointsPerCell int64
+	// Offset moves all cells.
+	Offset int64
 	// CellsPerSensitivity is K: a shift by the sensitivity moves at most
 	// K·S points.
 	CellsPerSensitivity int
@@ -53,8 +62,21 @@ type Grid struct {
 	FirstCell int
 }
 
-// Step returns the granularity 2^GranularityExponent exactly.
-func (g Grid) Step() *big.Rat { return powerOfTwo(g.GranularityExponent) }
+// Step returns the distance of neighbouring points, Unit·2^GranularityExponent,
+// exactly.
+func (g Grid) Step() *big.Rat {
+	step := powerOfTwo(g.GranularityExponent)
+	if g.Unit != 0 {
+		step.Mul(step, new(big.Rat).SetFloat64(g.Unit))
+	}
+	return step
+}
+
+// FirstPoint returns the least point of the i-th cell, 0 <= i, which is cell
+// FirstCell+i.
+func (g Grid) FirstPoint(i int) int64 {
+	return g.Offset + (int64(g.FirstCell)+int64(i))*g.PointsPerCell - (g.PointsPerCell-1)/2
+}
 
 // Claims are the numbers a table states about itself, as plain decimals
 // rounded so that they stay true: Delta and ExpectedLoss up, LowerBound down.
@@ -68,12 +90,17 @@ type Claims struct {
 // Spec is the content of a table.
 type Spec struct {
 	Privacy Privacy
-	Loss    noise.Loss
-	Grid    Grid
-	Weights []uint64 // one per cell, from Grid.FirstCell on
-	Atom    uint64   // weight of the single point 0, beside its cell's share
-	Dual    *Dual    // proves the lower bound; nil: none claimed beyond 0
-	Claims  Claims   // the zero value: filled in by New from the certificate
+	// Query says what the noise is for; the zero value is noise.RealQuery.
+	Query noise.Query
+	Loss  noise.Loss
+	// Constraints are restrictions the noise keeps, beside its privacy; the
+	// lower bound is about noise that keeps them too.
+	Constraints noise.Constraints
+	Grid        Grid
+	Weights     []uint64 // one per cell, from Grid.FirstCell on
+	Atom        uint64   // weight of the single point 0, beside its cell's share
+	Dual        *Dual    // proves the lower bound; nil: none claimed beyond 0
+	Claims      Claims   // the zero value: filled in by New from the certificate
 }
 
 // Table is a checked, immutable Spec.
@@ -92,6 +119,10 @@ func New(s Spec) (*Table, error) {
 	}
 	s.Weights = append([]uint64(nil), s.Weights...)
 	s.Dual = s.Dual.clone()
+	s.Constraints.Quantiles = append([]noise.Quantile(nil), s.Constraints.Quantiles...)
+	if s.Query == "" {
+		s.Query = noise.RealQuery
+	}
 	t := &Table{spec: s}
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.Certify().Claims()
@@ -117,6 +148,10 @@ func (s *Spec) validate() error {
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
 	}
+	if err := s.Constraints.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("tables: constraints: %w: %w", err, ErrInvalid))
+	}
+	s.validateQuery(bad)
 	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
 		bad("granularity_exponent", e, fmt.Sprintf("an integer from %d to %d", -exponentRange, exponentRange))
 	}
@@ -134,7 +169,7 @@ func (s *Spec) validate() error {
 		bad("first_cell", g.FirstCell, fmt.Sprintf("an integer from %d to %d", -MaxCells, MaxCells))
 	}
 	if len(errs) == 0 {
-		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1
+		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1 + abs(g.Offset)/g.PointsPerCell + 1
 		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > MaxReach {
 			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
 		}
@@ -159,6 +194,38 @@ func (s *Spec) validate() error {
 	return errors.Join(errs...)
 }
 
+// validateQuery checks what depends on the kind of query: real queries are
+// rounded to a fine grid, integers are their own grid, and the unit of a lattice
+// is any number.
+func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
+	g := s.Grid
+	if abs(g.Offset) > MaxReach {
+		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(MaxReach)))
+	}
+	switch s.Query {
+	case "", noise.RealQuery:
+		if g.Unit != 0 && g.Unit != 1 {
+			bad("unit", g.Unit, "1, as the query is not rounded to a lattice")
+		}
+	case noise.IntegerQuery:
+		if (g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0 {
+			bad("granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
+		}
+		if d := s.Privacy.Sensitivity; d != math.Trunc(d) {
+			bad("sensitivity", d, "an integer for an integer query")
+		}
+	case noise.LatticeQuery:
+		if g.GranularityExponent != 0 {
+			bad("granularity_exponent", g.GranularityExponent, "0 for a lattice query")
+		}
+		if u := g.Unit; u != 0 && !(u >= minUnit && u <= maxUnit) {
+			bad("unit", u, fmt.Sprintf("a number from %g to %g (query units)", minUnit, maxUnit))
+		}
+	default:
+		bad("query", fmt.Sprintf("%.40q", string(s.Query)), "real, integer or lattice")
+	}
+}
+
 // total is the sum of all weights and the atom.
 func (s *Spec) total() *big.Int {
 	var hi, lo, carry uint64
@@ -174,6 +241,16 @@ func (s *Spec) total() *big.Int {
 
 // Privacy returns the promise.
 func (t *Table) Privacy() Privacy { return t.spec.Privacy }
+
+// Query returns what the noise is for.
+func (t *Table) Query() noise.Query { return t.spec.Query }
+
+// Constraints returns the restrictions the noise keeps beside its privacy.
+func (t *Table) Constraints() noise.Constraints {
+	c := t.spec.Constraints
+	c.Quantiles = append([]noise.Quantile(nil), c.Quantiles...)
+	return c
+}
 
 // Loss returns the loss the table was designed for.
 func (t *Table) Loss() noise.Loss { return t.spec.Loss }
@@ -210,8 +287,8 @@ func (t *Table) PMF() (cells []float64, atom float64) {
 // Reach returns the largest |n| over the grid points that may be drawn.
 func (t *Table) Reach() int64 {
 	g := t.spec.Grid
-	last := int64(g.FirstCell) + int64(len(t.spec.Weights)) - 1
-	return max(abs(int64(g.FirstCell)), abs(last))*g.PointsPerCell + (g.PointsPerCell-1)/2
+	n := len(t.spec.Weights)
+	return max(abs(g.FirstPoint(0)), abs(g.FirstPoint(n)-1))
 }
 
 // powerOfTwo returns 2^e exactly.

@@ -356,7 +356,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 			if err := d.validate(); err != nil {
 				t.Fatal(err)
 			}
-			lb := d.LowerBound(s.Privacy, loss)
+			lb := d.LowerBound(Problem{Privacy: s.Privacy, Loss: loss})
 			if lb.Cmp(c.ExpectedLoss) > 0 {
 				t.Fatalf("%s: bound %s above the achieved %s: %+v", loss.Name(), lb.FloatString(10), c.ExpectedLoss.FloatString(10), d)
 			}

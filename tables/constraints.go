@@ -1,0 +1,145 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// keeps returns an error that names the first constraint the noise does not
+// keep, exactly. It wraps ErrFalseClaim.
+func (s *Spec) keeps() error {
+	c := s.Constraints
+	if c.None() {
+		return nil
+	}
+	broken := func(format string, args ...any) error {
+		return fmt.Errorf("tables: constraints.%s: %w", fmt.Sprintf(format, args...), ErrFalseClaim)
+	}
+	first, last := s.support()
+	if c.Symmetric && !s.isSymmetric(first, last) {
+		return broken("symmetric is stated, but the weights are not those of their mirror image")
+	}
+	if c.Monotone {
+		if i := s.rises(first, last); i >= 0 {
+			return broken("monotone is stated, but weight %d is less than the next one outwards", i)
+		}
+	}
+	if c.Unbiased {
+		if s.twiceMean().Sign() != 0 {
+			return broken("unbiased is stated, but the mean is not 0")
+		}
+	}
+	if b := c.Support; b != nil {
+		step := s.Grid.Step()
+		outside := func(point int64, end float64, sign int) bool {
+			if math.IsInf(end, 0) {
+				return false
+			}
+			x := new(big.Rat).SetInt64(point)
+			return x.Mul(x, step).Cmp(new(big.Rat).SetFloat64(end)) == sign
+		}
+		lowest, highest := s.Grid.FirstPoint(first), s.Grid.FirstPoint(last+1)-1
+		if s.Atom > 0 {
+			lowest, highest = min(lowest, 0), max(highest, 0)
+		}
+		if outside(lowest, b.Lower, -1) || outside(highest, b.Upper, 1) {
+			return broken("support = %g,%g is stated, but points %d to %d have weight", b.Lower, b.Upper, lowest, highest)
+		}
+	}
+	if v := c.MaxVariance; v != 0 {
+		if found, bound := s.expected(noise.L2{}), new(big.Rat).SetFloat64(v); found.Cmp(bound) > 0 {
+			return broken("max_variance = %g is stated, but it is %s", v, DecimalUp(found))
+		}
+	}
+	for _, q := range c.Quantiles {
+		loss, err := q.Loss()
+		if err != nil {
+			return fmt.Errorf("tables: constraints.quantiles: %w: %w", err, ErrInvalid)
+		}
+		rest := new(big.Rat).SetInt64(1)
+		rest.Sub(rest, new(big.Rat).SetFloat64(q.Probability))
+		if found := s.expected(loss); found.Cmp(rest) > 0 {
+			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, DecimalUp(found))
+		}
+	}
+	if p := c.MaxDistinguishing; p != 0 {
+		if found := s.distinguishing(); found.Cmp(new(big.Rat).SetFloat64(p)) > 0 {
+			return broken("max_distinguishing = %g is stated, but it is %s", p, exact.DecimalUp(found, claimDigits))
+		}
+	}
+	return nil
+}
+
+// support returns the indices of the first and the last weight that is not 0.
+func (s *Spec) support() (first, last int) {
+	first, last = 0, len(s.Weights)-1
+	for first < last && s.Weights[first] == 0 {
+		first++
+	}
+	for last > first && s.Weights[last] == 0 {
+		last--
+	}
+	return first, last
+}
+
+// isSymmetric compares the weights first … last with their mirror image about
+// the point 0.
+func (s *Spec) isSymmetric(first, last int) bool {
+	return isSymmetric(s.Weights[first:last+1]) && s.Grid.FirstPoint(first) == -(s.Grid.FirstPoint(last+1)-1)
+}
+
+// rises returns the index of a weight that is less than its neighbour further
+// from 0, or -1. All cells have as many points.
+func (s *Spec) rises(first, last int) int {
+	for i := first; i < last; i++ {
+		inner, outer := i, i+1
+		if s.Grid.FirstPoint(i+1) <= 0 {
+			inner, outer = outer, inner
+		}
+		if s.Weights[inner] < s.Weights[outer] {
+			return inner
+		}
+	}
+	return -1
+}
+
+// twiceMean returns 2^65 times the mean of the noise, in steps.
+func (s *Spec) twiceMean() *big.Int {
+	twice := new(big.Int)
+	for i, w := range s.Weights {
+		c := big.NewInt(2*s.Grid.FirstPoint(i) + s.Grid.PointsPerCell - 1)
+		twice.Add(twice, c.Mul(c, new(big.Int).SetUint64(w)))
+	}
+	return twice
+}
+
+// distinguishing returns a bound on the largest probability, over shifts by at
+// most the sensitivity, of points that the shifted noise cannot take: the
+// hockey-stick divergence with e^ε replaced by infinity, linear between whole
+// cells like the others, and the atom in full.
+func (s *Spec) distinguishing() *big.Rat {
+	worst := new(big.Int)
+	n := len(s.Weights)
+	for k := 1; k <= s.Grid.CellsPerSensitivity; k++ {
+		for _, shift := range []int{k, -k} {
+			var sum sum128
+			sum.add(s.Atom)
+			for j, w := range s.Weights {
+				if i := j - shift; i < 0 || i >= n || s.Weights[i] == 0 {
+					sum.add(w)
+				}
+			}
+			if b := sum.big(); b.Cmp(worst) > 0 {
+				worst = b
+			}
+		}
+		if k > n {
+			break // disjoint: every longer shift is the same
+		}
+	}
+	return new(big.Rat).SetFrac(worst, new(big.Int).Lsh(big.NewInt(1), 64))
+}

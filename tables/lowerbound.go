@@ -1,0 +1,390 @@
+package tables
+
+import (
+	"fmt"
+	"math/big"
+	"sort"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// Problem is the design problem that a lower bound is about: the least expected
+// loss of additive noise that keeps the promise and the constraints.
+type Problem struct {
+	Privacy     Privacy
+	Query       noise.Query
+	Loss        noise.Loss
+	Constraints noise.Constraints
+	// Step is the distance of the points that noise may take for an integer
+	// or lattice query; not used otherwise.
+	Step *big.Rat
+}
+
+func (s *Spec) problem() Problem {
+	return Problem{Privacy: s.Privacy, Query: s.Query, Loss: s.Loss, Constraints: s.Constraints, Step: s.Grid.Step()}
+}
+
+// symmetric reports whether noise and its mirror image are equally good, so
+// that the best noise may be taken symmetric; or has to be.
+func (p *Problem) symmetric() bool {
+	return p.Constraints.Symmetric || (p.Loss.Symmetric() && p.Constraints.Mirrored())
+}
+
+// nodes are the points of a lower bound's grid and what the loss is there.
+type nodes struct {
+	problem *Problem
+	step    *big.Rat // β, the distance of neighbouring nodes
+	points  bool     // noise takes values at nodes only
+	// first and last are the nodes that noise on the support reaches; nil: all.
+	first, last *big.Int
+	mean        *big.Rat // multipliers of the dual
+	moments     []moment
+	constant    *big.Rat // what the moments' bounds cost
+}
+
+// moment is a term λ·g of the Lagrangian.
+type moment struct {
+	loss   noise.Loss
+	lambda *big.Rat
+}
+
+// newNodes lays the nodes of a dual over the problem. For an integer or lattice
+// query a shift by K nodes may not be longer than the noise has to bear.
+func newNodes(d *Dual, p *Problem) (*nodes, error) {
+	n := &nodes{problem: p, constant: new(big.Rat)}
+	sensitivity := new(big.Rat).SetFloat64(p.Privacy.Sensitivity)
+	k := big.NewInt(int64(d.CellsPerSensitivity))
+	if p.Query == "" || p.Query == noise.RealQuery {
+		n.step = sensitivity.Quo(sensitivity, new(big.Rat).SetInt(k))
+	} else {
+		points := ceil(sensitivity.Quo(sensitivity, p.Step)) // that values may be apart
+		stride := points.Div(points, k)
+		if stride.Sign() == 0 {
+			return nil, fmt.Errorf("tables: dual.cells_per_sensitivity = %s, want at most the points per sensitivity: %w", k, ErrInvalid)
+		}
+		n.points = stride.IsInt64() && stride.Int64() == 1
+		n.step = new(big.Rat).SetInt(stride)
+		n.step.Mul(n.step, p.Step)
+	}
+	if err := n.limit(); err != nil {
+		return nil, err
+	}
+	return n, n.lagrangian(d)
+}
+
+// limit finds the nodes that noise on the support reaches: those within less
+// than a step of it, or in it if noise takes values at nodes only.
+func (n *nodes) limit() error {
+	s := n.problem.Constraints.Support
+	if s == nil {
+		return nil
+	}
+	at := func(end float64) *big.Rat {
+		r := new(big.Rat).SetFloat64(end)
+		if r == nil {
+			return nil // infinite
+		}
+		return r.Quo(r, n.step)
+	}
+	if a := at(s.Lower); a != nil {
+		if n.first = floor(a); n.points {
+			n.first = ceil(a)
+		}
+	}
+	if b := at(s.Upper); b != nil {
+		if n.last = ceil(b); n.points {
+			n.last = floor(b)
+		}
+	}
+	return nil
+}
+
+// lagrangian adds the moment constraints of the problem with the multipliers of
+// the dual to the loss.
+func (n *nodes) lagrangian(d *Dual) error {
+	c := n.problem.Constraints
+	if d.Mean != 0 {
+		if !c.Unbiased {
+			return fmt.Errorf("tables: dual.mean = %g, want 0 where noise may be biased: %w", d.Mean, ErrInvalid)
+		}
+		n.mean = new(big.Rat).SetFloat64(d.Mean)
+	}
+	add := func(loss noise.Loss, lambda float64, bound *big.Rat) {
+		if lambda == 0 {
+			return
+		}
+		m := moment{loss, new(big.Rat).SetFloat64(lambda)}
+		n.moments = append(n.moments, m)
+		n.constant.Add(n.constant, bound.Mul(bound, m.lambda))
+	}
+	if d.Variance != 0 && c.MaxVariance == 0 {
+		return fmt.Errorf("tables: dual.variance = %g, want 0 where the variance is not bounded: %w", d.Variance, ErrInvalid)
+	}
+	add(noise.L2{}, d.Variance, new(big.Rat).SetFloat64(c.MaxVariance))
+	if len(d.Quantiles) > len(c.Quantiles) {
+		return fmt.Errorf("tables: dual.quantiles = %d numbers, want at most one per quantile: %w", len(d.Quantiles), ErrInvalid)
+	}
+	for i, lambda := range d.Quantiles {
+		loss, err := c.Quantiles[i].Loss()
+		if err != nil {
+			return fmt.Errorf("tables: %w", err)
+		}
+		one := new(big.Rat).SetInt64(1)
+		add(loss, lambda, one.Sub(one, new(big.Rat).SetFloat64(c.Quantiles[i].Probability)))
+	}
+	return nil
+}
+
+// one returns l_j of a loss.
+func (n *nodes) one(loss noise.Loss, j int64) *big.Rat {
+	if n.points {
+		x := new(big.Rat).SetInt64(j)
+		return loss.AtDown(x.Mul(x, n.step))
+	}
+	return loss.LowerNode(j, n.step)
+}
+
+// sum combines what f says of the loss and of the moments, and the slope of the
+// mean at j nodes.
+func (n *nodes) sum(f func(noise.Loss) *big.Rat, j int64) *big.Rat {
+	total := f(n.problem.Loss)
+	for _, m := range n.moments {
+		part := f(m.loss)
+		total.Add(total, part.Mul(part, m.lambda))
+	}
+	if n.mean != nil {
+		part := new(big.Rat).SetInt64(j)
+		part.Mul(part, n.step)
+		total.Add(total, part.Mul(part, n.mean))
+	}
+	return total
+}
+
+// at returns l_j of the Lagrangian; growth bounds how much it grows from j
+// outwards. Symmetric noise pays the average of j and -j.
+func (n *nodes) at(j int64) *big.Rat {
+	return n.symmetrized(j, func(j int64) *big.Rat {
+		return n.sum(func(l noise.Loss) *big.Rat { return n.one(l, j) }, j)
+	})
+}
+
+func (n *nodes) growth(j int64) *big.Rat {
+	return n.symmetrized(j, func(j int64) *big.Rat {
+		outwards := int64(1)
+		if j < 0 {
+			outwards = -1
+		}
+		return n.sum(func(l noise.Loss) *big.Rat { return l.Growth(j, n.step) }, outwards)
+	})
+}
+
+func (n *nodes) symmetrized(j int64, f func(int64) *big.Rat) *big.Rat {
+	v := f(j)
+	if n.problem.Constraints.Symmetric && j != 0 && !n.plain() {
+		v.Add(v, f(-j)).Mul(v, big.NewRat(1, 2))
+	}
+	return v
+}
+
+// plain reports whether the Lagrangian is symmetric by itself.
+func (n *nodes) plain() bool { return n.mean == nil && n.problem.Loss.Symmetric() }
+
+// reached reports whether noise reaches node j.
+func (n *nodes) reached(j int64) bool {
+	b := big.NewInt(j)
+	return (n.first == nil || n.first.Cmp(b) <= 0) && (n.last == nil || n.last.Cmp(b) >= 0)
+}
+
+// coefficient is what the multipliers add to one cell: Σ_k y_{k,j} and the
+// monotone multiplier from further in, and Σ_k y_{k,j+k} and the cell's own
+// monotone multiplier, which come without and with the factor e^ε.
+type coefficient struct {
+	cell            int64
+	own, from, step int64
+}
+
+// coefficients collects the cells with a non-zero coefficient, sorted. Its
+// size is at most four times the number of multipliers.
+func (d *Dual) coefficients() []coefficient {
+	var all []coefficient
+	add := func(k, j, y int64) {
+		if y != 0 {
+			all = append(all, coefficient{cell: j, own: y}, coefficient{cell: j - k, from: y})
+		}
+	}
+	for _, s := range d.Shifts {
+		for i, y := range s.Multipliers {
+			j := int64(s.FirstCell) + int64(i)
+			add(int64(s.Shift), j, y)
+			if d.Mirrored {
+				add(-int64(s.Shift), -j, y)
+			}
+		}
+	}
+	run := func(r *DualRun, side int64) {
+		if r == nil {
+			return
+		}
+		for i, y := range r.Multipliers {
+			if j := int64(r.FirstCell) + int64(i); y != 0 {
+				all = append(all, coefficient{cell: side * j, step: -y}, coefficient{cell: side * (j + 1), step: y})
+			}
+		}
+	}
+	run(d.MonotoneRight, 1)
+	if d.Mirrored {
+		run(d.MonotoneRight, -1)
+	} else {
+		run(d.MonotoneLeft, -1)
+	}
+	sort.Slice(all, func(a, b int) bool { return all[a].cell < all[b].cell })
+	merged := all[:0]
+	for _, c := range all {
+		if n := len(merged); n > 0 && merged[n-1].cell == c.cell {
+			merged[n-1].own += c.own
+			merged[n-1].from += c.from
+			merged[n-1].step += c.step
+			continue
+		}
+		merged = append(merged, c)
+	}
+	return merged
+}
+
+// monotoneFrom returns the least |j| at which cell j of monotone noise certainly
+// weighs at least as much as the next one outwards. The middle cell of nodes
+// between points gathers noise from both sides of 0, and does so only if the
+// sides are alike.
+func (n *nodes) monotoneFrom() int {
+	if n.points || n.problem.symmetric() {
+		return 0
+	}
+	return 1
+}
+
+// fits reports why the multipliers are not those of the problem, if so.
+func (d *Dual) fits(n *nodes) error {
+	for _, r := range []*DualRun{d.MonotoneRight, d.MonotoneLeft} {
+		if r == nil {
+			continue
+		}
+		if !n.problem.Constraints.Monotone {
+			return fmt.Errorf("tables: dual.monotone is set, want none where noise need not be monotone: %w", ErrInvalid)
+		}
+		if r.FirstCell < n.monotoneFrom() {
+			return fmt.Errorf("tables: dual.monotone.first_cell = %d, want at least %d: %w", r.FirstCell, n.monotoneFrom(), ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// maxWalk bounds how far beyond the multipliers a bound looks for the cell from
+// which the loss only grows.
+const maxWalk = 1 << 21
+
+// LowerBound returns the bound the multipliers prove on E c(X) for every noise X
+// that keeps the promise, at every shift up to the sensitivity, and the
+// constraints (docs/proofs/lower-bound.md):
+//
+//	min_j [ l_j + m_{j∓1} − m_j + Σ_k ( y_{k,j} − e^ε·y_{k,j+k} ) ] − δ·Σ_k max_j y_{k,j} − Σ_i λ_i b_i
+//
+// over the cells j that noise on the support reaches. l_j is the lower node of
+// c + Σ_i λ_i g_i, for constraints E g_i(X) <= b_i with multipliers λ_i, rounded
+// down; m are the multipliers of monotony; e^ε is rounded up; the rest is exact.
+// It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
+// multipliers of constraints the problem does not have.
+func (d *Dual) LowerBound(p Problem) *big.Rat {
+	zero := new(big.Rat)
+	if d == nil {
+		return zero
+	}
+	n, err := newNodes(d, &p)
+	if err != nil || d.fits(n) != nil {
+		return zero
+	}
+	up := exact.ExpUp(p.Privacy.Epsilon, ratioBits)
+	// Everything is in units of 2^(x−96), x the exponent of the multipliers:
+	// the added part of cell j is (own + step)·2^96 − up·from, and l_j is
+	// rounded down to a whole unit, which only lowers the bound.
+	coeffs := d.coefficients()
+	var lowest *big.Int
+	consider := func(j int64, k coefficient) {
+		if !n.reached(j) {
+			return
+		}
+		l := n.at(j)
+		c := new(big.Int)
+		if s := ratioBits - d.Exponent; s >= 0 {
+			c.Lsh(l.Num(), uint(s))
+			c.Div(c, l.Denom())
+		} else {
+			c.Div(l.Num(), new(big.Int).Lsh(l.Denom(), uint(-s)))
+		}
+		part := big.NewInt(k.own)
+		part.Add(part, big.NewInt(k.step))
+		c.Add(c, part.Lsh(part, ratioBits))
+		part.SetInt64(k.from)
+		c.Sub(c, part.Mul(part, up))
+		if lowest == nil || c.Cmp(lowest) < 0 {
+			lowest = c
+		}
+	}
+	for _, c := range coeffs {
+		consider(c.cell, c)
+	}
+	touched := func(j int64) bool {
+		i := sort.Search(len(coeffs), func(i int) bool { return coeffs[i].cell >= j })
+		return i < len(coeffs) && coeffs[i].cell == j
+	}
+	if !touched(0) {
+		consider(0, coefficient{})
+	}
+	// Cells without multipliers have l_j alone. On either side, the first one
+	// from which it only grows stands for all those further out.
+	for _, side := range []int64{1, -1} {
+		for j := side; n.reached(j); j += side {
+			if touched(j) {
+				continue
+			}
+			consider(j, coefficient{})
+			if n.growth(j).Sign() >= 0 {
+				break
+			}
+			if j*side > maxWalk {
+				return zero
+			}
+		}
+	}
+	if lowest == nil {
+		return zero
+	}
+	bound := new(big.Rat).SetInt(lowest)
+	bound.Mul(bound, powerOfTwo(d.Exponent-ratioBits))
+
+	price := new(big.Int)
+	for i := range d.Shifts {
+		price.Add(price, big.NewInt(d.Shifts[i].largest()))
+	}
+	if d.Mirrored {
+		price.Lsh(price, 1)
+	}
+	cost := new(big.Rat).SetInt(price)
+	cost.Mul(cost, powerOfTwo(d.Exponent))
+	cost.Mul(cost, new(big.Rat).SetFloat64(p.Privacy.Delta))
+	if bound.Sub(bound, cost).Sub(bound, n.constant); bound.Sign() < 0 {
+		return zero
+	}
+	return bound
+}
+
+// floor and ceil return the integers next to r.
+func floor(r *big.Rat) *big.Int { return new(big.Int).Div(r.Num(), r.Denom()) }
+
+func ceil(r *big.Rat) *big.Int {
+	n := floor(r)
+	if !r.IsInt() {
+		n.Add(n, big.NewInt(1))
+	}
+	return n
+}
