@@ -16,14 +16,14 @@ import (
 // chainTable is the optimum of the upper program at K = 1 without an atom, for
 // a symmetric loss that does not decrease away from 0: the integer law of Awan
 // & Dong (see noise.AwanDongTails), spread over cells.
-func chainTable(p Problem, maxCells int) (t *tables.Table, c tables.Certificate, err error) {
-	reach := p.supportBound()
+func (f *frame) chainTable(maxCells int) (t *tables.Table, c tables.Certificate, err error) {
+	reach := f.supportBound()
 	if 2*reach > float64(maxCells) {
 		return nil, c, tooManyCells(maxCells)
 	}
 	for _, margin := range []float64{1e-7, 1e-5, 1e-3} {
 		var tails []float64
-		epsilon, delta := tightened(p, grid{k: 1, half: int(reach) + 1}, margin)
+		epsilon, delta := tightened(f.Problem, grid{}.centred(int(reach)+1), margin)
 		tails, err = noise.AwanDongTails(max(epsilon, 0), delta)
 		if err != nil {
 			return nil, c, fmt.Errorf("lp: %w", err)
@@ -41,7 +41,7 @@ func chainTable(p Problem, maxCells int) (t *tables.Table, c tables.Certificate,
 			}
 			masses[half+i+1], masses[half-i-1] = m, m
 		}
-		t, c, err = makeTable(p, grid{k: 1, half: half}, masses, 0)
+		t, c, err = f.makeTable(f.cells(upper, 1).centred(half), masses, 0)
 		if !errors.Is(err, tables.ErrNotPrivate) {
 			break
 		}
@@ -57,15 +57,16 @@ func chainTable(p Problem, maxCells int) (t *tables.Table, c tables.Certificate,
 // so the least y with all c_j ≥ λ follow one another, and the bound that λ
 // gives, λ − 2δ·max y, is concave in λ. The search starts from the loss of a
 // known table.
-func chainDual(p Problem, loss float64, maxCells int) *tables.Dual {
+func (f *frame) chainDual(loss float64, maxCells int) *tables.Dual {
 	var nodes []float64
+	g := f.cells(lower, 1)
 	node := func(j int) float64 {
 		for len(nodes) <= j {
-			nodes = append(nodes, nodeCost(p.Loss, p.Sensitivity, 1, len(nodes)))
+			nodes = append(nodes, f.cost(lower, &g, f.Loss, len(nodes)))
 		}
 		return nodes[j]
 	}
-	ratio := math.Exp(p.Epsilon)
+	ratio := math.Exp(f.Epsilon)
 	// multipliers returns the least y and their largest, or ok = false if
 	// they grow past all use.
 	multipliers := func(level float64) (y []float64, top float64, ok bool) {
@@ -73,7 +74,7 @@ func chainDual(p Problem, loss float64, maxCells int) *tables.Dual {
 		y, top = append(y, last), last
 		for j := 1; last > 0 || node(j) < level; j++ {
 			last = max(0, level-node(j)+ratio*last)
-			if j > maxCells || last > level/p.Delta {
+			if j > maxCells || last > level/f.Delta {
 				return nil, 0, false
 			}
 			y, top = append(y, last), max(top, last)
@@ -85,7 +86,7 @@ func chainDual(p Problem, loss float64, maxCells int) *tables.Dual {
 		if !ok {
 			return math.Inf(-1)
 		}
-		return level - 2*p.Delta*top
+		return level - 2*f.Delta*top
 	}
 	lo, hi := 0.0, loss
 	for value(2*hi) > value(hi) {

@@ -106,23 +106,26 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
 		defer cancel()
 	}
-	d := &designer{problem: p, options: o, start: start}
+	f, err := newFrame(p)
+	if err != nil {
+		return nil, fmt.Errorf("lp: %w", err)
+	}
+	d := &designer{frame: f, options: o, start: start}
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
-	err := d.refine(ctx)
-	return d.result(err)
+	return d.result(d.refine(ctx))
 }
 
 // designer is the state of one Design.
 type designer struct {
-	problem Problem
+	*frame
 	options Options
 	start   time.Time
 
 	upper, lower side
 	table        *tables.Table
-	loss         float64 // of table
+	loss         float64 // of table; +Inf: there is none yet
 	dual         *tables.Dual
 	bound        float64 // proved by dual
 	rounds       int
@@ -135,23 +138,37 @@ type side struct {
 	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
+	rounds int     // programs of this side
 }
 
-// begin finds the table to start from.
+// maxSame bounds how often a side of a problem on points widens the support of
+// cells that cannot become finer.
+const maxSame = 12
+
+// stuck reports whether a side has solved the finest grid there is, time and
+// again.
+func (d *designer) stuck(s *side) bool {
+	return d.points > 0 && int64(s.grid.k) == d.points && s.rounds > maxSame
+}
+
+// begin finds the table to start from: one that needs no solver, unless the
+// constraints exclude it.
 func (d *designer) begin() error {
-	p, o := d.problem, d.options
-	t, c, err := simpleTable(p, o.MaxCells)
-	if err != nil {
+	d.loss = math.Inf(1)
+	t, c, err := d.simpleTable(d.options.MaxCells)
+	switch {
+	case err == nil:
+		d.table = t
+		d.loss, _ = c.ExpectedLoss.Float64()
+	case d.Constraints.None() || !(errors.Is(err, tables.ErrFalseClaim) || errors.Is(err, ErrLimit) || errors.Is(err, tables.ErrNotPrivate)):
 		return err
 	}
-	d.table = t
-	d.loss, _ = c.ExpectedLoss.Float64()
-	d.upper.reach = upperReach(p)
-	d.lower.reach = lowerReach(p, o.Gap)
-	d.upper.grid.k = startCells(upper, p, o.Gap)
-	d.lower.grid.k = startCells(lower, p, o.Gap)
-	if p.Loss.Symmetric() {
-		if dual := chainDual(p, d.loss, o.MaxCells); dual != nil {
+	d.upper.reach = upperReach(d.Problem)
+	d.lower.reach = lowerReach(d.Problem, d.options.Gap)
+	d.upper.grid.k = d.startCells(upper, d.options.Gap)
+	d.lower.grid.k = d.startCells(lower, d.options.Gap)
+	if d.Loss.Symmetric() {
+		if dual := d.chainDual(d.scale(), d.options.MaxCells); dual != nil {
 			d.keepDual(dual)
 		}
 	}
@@ -159,14 +176,18 @@ func (d *designer) begin() error {
 	return nil
 }
 
+// scale returns the magnitude of the expected loss.
+func (d *designer) scale() float64 {
+	if d.table == nil {
+		return d.typicalLoss()
+	}
+	return d.loss
+}
+
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
 // the best, and returns it.
 func (d *designer) keepDual(dual *tables.Dual) float64 {
-	p := d.problem
-	bound, _ := dual.LowerBound(tables.Problem{
-		Privacy: tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity},
-		Loss:    p.Loss,
-	}).Float64()
+	bound, _ := dual.LowerBound(d.target()).Float64()
 	if bound > d.bound {
 		d.dual, d.bound = dual, bound
 	}
@@ -192,9 +213,11 @@ func (d *designer) gap() float64 {
 }
 
 // refine alternates between finer programs of the two bounds until they meet.
-// The programs of one cell per sensitivity are solved already, by begin.
+// The programs of one cell per sensitivity are solved already, by begin, where
+// there are no constraints.
 func (d *designer) refine(ctx context.Context) error {
-	doUpper, doLower := d.upper.grid.k > 1, d.lower.grid.k > 1
+	doUpper := d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves()
+	doLower := d.lower.grid.k > 1 || d.bound == 0 || !d.simpleSolves()
 	for {
 		if doUpper {
 			if err := d.advance(ctx, upper, &d.upper); err != nil {
@@ -223,12 +246,22 @@ func (d *designer) refine(ctx context.Context) error {
 	}
 }
 
+// simpleSolves reports whether the programs of one cell per sensitivity are
+// those that simpleTable and chainDual solve.
+func (d *designer) simpleSolves() bool {
+	return d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
+}
+
 // plan decides which sides to refine next and how far, by what each is
 // estimated to miss, known after two programs. The lower side goes first,
 // because what it does not miss the upper one does.
 func (d *designer) plan() (doUpper, doLower bool) {
 	left := d.loss - d.bound
+	if math.IsInf(left, 1) {
+		left = d.scale() // nothing is known yet
+	}
 	missedUpper := min(d.upper.missed, max(left-d.lower.missed, 0))
+	widened := 0
 	doLower = d.lower.missed > idleShare*left
 	doUpper = missedUpper > idleShare*left
 	if !doUpper && !doLower {
@@ -237,8 +270,10 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		doUpper, doLower = true, true
 		d.lower.reach *= 1.4
 		d.upper.reach *= 1.2
+		widened++
 		missedUpper, d.lower.missed = left/2, left/2
 	}
+	finest := true
 	grow := func(b bound, s *side, missed float64) {
 		goal := upperGoal * d.options.Gap * d.bound
 		if b == lower {
@@ -248,13 +283,15 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		if s.grid.k >= largeStart {
 			growth = slowGrowth
 		}
-		if math.IsInf(s.missed, 1) && d.problem.Epsilon >= alignFrom {
+		if math.IsInf(s.missed, 1) && d.Epsilon >= alignFrom {
 			growth = min(growth, 2) // alignment decides; do not skip the next grid
 		}
 		if goal > 0 {
 			growth = min(max(math.Pow(missed/goal, 1/d.order(b)), minGrowth), growth)
 		}
-		s.grid.k = aligned(b, d.problem, int(math.Ceil(float64(s.grid.k)*growth)))
+		before := s.grid.k
+		s.grid.k = d.aligned(b, int(math.Ceil(float64(s.grid.k)*growth)))
+		finest = finest && s.grid.k == before
 	}
 	if doUpper {
 		grow(upper, &d.upper, missedUpper)
@@ -262,27 +299,32 @@ func (d *designer) plan() (doUpper, doLower bool) {
 	if doLower {
 		grow(lower, &d.lower, d.lower.missed)
 	}
+	if finest && widened == 0 {
+		// Cells are points already: only the support is left.
+		d.lower.reach *= 1.4
+		d.upper.reach *= 1.2
+	}
 	return doUpper, doLower
 }
 
 // advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, b bound, s *side) error {
-	g := s.grid
-	g.half = int(math.Ceil(s.reach * float64(g.k)))
-	cells := 2*g.half + 1
-	if b == lower {
-		cells += 2 * g.k
+	if d.stuck(s) {
+		return fmt.Errorf("lp: cells of single points on all of the support do not reach the gap: %w", ErrLimit)
 	}
-	if cells > d.options.MaxCells {
-		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", cells, d.options.MaxCells, ErrLimit)
+	g := d.extent(b, s.grid.k, s.reach)
+	s.grid = g
+	if g.n > d.options.MaxCells {
+		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", g.n, d.options.MaxCells, ErrLimit)
 	}
-	if int64(cells)*int64(g.k) > maxProgramWork {
+	if int64(g.n)*int64(g.k) > maxProgramWork {
 		return fmt.Errorf("lp: %d cells per sensitivity are needed, too many for a linear program: %w: %w", g.k, ErrTooFine, ErrLimit)
 	}
-	previous := s.grid
+	previous := g
 	if s.hint != nil {
 		previous = s.hint.grid
 	}
+	s.rounds++
 	before := s.value
 	var err error
 	if b == upper {
@@ -310,7 +352,7 @@ const maxProgramWork = 1 << 25
 // Both are of second order where the optimal density is smooth or its steps
 // lie on the grid; for large epsilon some of the upper program's do not.
 func (d *designer) order(b bound) float64 {
-	if b == upper && d.problem.Epsilon >= alignFrom {
+	if b == upper && d.Epsilon >= alignFrom {
 		return 1.5
 	}
 	return 2
@@ -322,7 +364,7 @@ func (d *designer) solveUpper(ctx context.Context, g grid) (float64, error) {
 	for _, share := range marginShares {
 		loss, err := d.tryUpper(ctx, g, share*d.options.Gap)
 		switch {
-		case errors.Is(err, tables.ErrNotPrivate):
+		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			continue // the margin was too small
 		case errors.Is(err, errSolver):
 			return 0, nil
@@ -334,8 +376,8 @@ func (d *designer) solveUpper(ctx context.Context, g grid) (float64, error) {
 }
 
 func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss float64, err error) {
-	epsilon, delta := tightened(d.problem, g, margin)
-	prog, err := newProgram(centred(upper, g, d.problem, epsilon, delta, d.loss), d.options.NewSolver)
+	epsilon, delta := tightened(d.Problem, g, margin)
+	prog, err := newProgram(d.layout(upper, g, epsilon, delta, d.scale(), margin), d.options.NewSolver)
 	if err != nil {
 		return 0, err
 	}
@@ -351,7 +393,7 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 		return 0, nil // no noise on this support; the next is wider
 	}
 	d.upper.hint = prog.hint(g)
-	t, c, err := makeTable(d.problem, g, prog.masses(), prog.atomMass)
+	t, c, err := d.makeTable(g, prog.masses(), prog.atomMass)
 	if err != nil {
 		return 0, err
 	}
@@ -365,8 +407,8 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 // solveLower proves a bound on the grid, keeps it if it is the best, and
 // returns it.
 func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
-	p, unit := d.problem, d.loss
-	prog, err := newProgram(centred(lower, g, p, p.Epsilon, p.Delta, unit), d.options.NewSolver)
+	unit := d.scale()
+	prog, err := newProgram(d.layout(lower, g, d.Epsilon, d.Delta, unit, 0), d.options.NewSolver)
 	if err != nil {
 		return 0, err
 	}
@@ -384,6 +426,8 @@ func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err e
 		return bound, nil
 	case err == nil && status == StatusLimit:
 		return bound, ErrLimit
+	case err == nil && status == StatusInfeasible:
+		return 0, d.conflict(ctx, g.k)
 	default:
 		return bound, err
 	}
@@ -402,15 +446,10 @@ func (d *designer) result(stopped error) (*Result, error) {
 	if stopped != nil && !errors.Is(stopped, ErrLimit) {
 		return nil, stopped
 	}
-	g := d.table.Grid()
-	weights := make([]uint64, d.table.Cells())
-	for i := range weights {
-		weights[i] = d.table.Weight(i)
+	if d.table == nil {
+		return nil, d.nothing(stopped)
 	}
-	t, err := tables.New(tables.Spec{
-		Privacy: d.table.Privacy(), Loss: d.table.Loss(), Grid: g,
-		Weights: weights, Atom: d.table.Atom(), Dual: d.dual,
-	})
+	t, err := d.table.WithDual(d.dual)
 	if err != nil {
 		return nil, fmt.Errorf("lp: %w", err)
 	}

@@ -82,7 +82,7 @@ func SolveIntegers(ctx context.Context, solver NewSolverFunc, epsilon, delta flo
 	if err != nil {
 		return 0, err
 	}
-	status, err := p.run(ctx, grid{k: sensitivity, half: half}, nil, 1e-11, 0)
+	status, err := p.run(ctx, grid{k: sensitivity}.centred(half), nil, 1e-11, 0)
 	if err == nil && status != StatusOptimal {
 		err = fmt.Errorf("status %d", status)
 	}
@@ -94,25 +94,33 @@ func SolveIntegers(ctx context.Context, solver NewSolverFunc, epsilon, delta flo
 
 // Aligned exposes the choice of grids.
 func Aligned(upperBound bool, p Problem, want int) int {
-	if upperBound {
-		return aligned(upper, p, want)
+	f, err := newFrame(p)
+	if err != nil {
+		panic(err)
 	}
-	return aligned(lower, p, want)
+	if upperBound {
+		return f.aligned(upper, want)
+	}
+	return f.aligned(lower, want)
 }
 
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
 // linear programs.
 func OneCell(ctx context.Context, solver NewSolverFunc, p Problem) (chainLoss, chainBound, loss, bound float64, err error) {
-	_, c, err := chainTable(p, DefaultMaxCells)
+	f, err := newFrame(p)
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
+	_, c, err := f.chainTable(DefaultMaxCells)
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
 	chainLoss, _ = c.ExpectedLoss.Float64()
-	d := &designer{problem: p, options: Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, loss: chainLoss}
-	chainBound = d.keepDual(chainDual(p, chainLoss, DefaultMaxCells))
-	reach := int(3*p.supportBound()) + 2
-	if loss, err = d.solveUpper(ctx, grid{k: 1, half: reach}); err == nil {
-		bound, err = d.solveLower(ctx, grid{k: 1, half: reach})
+	d := &designer{frame: f, options: Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, loss: chainLoss}
+	chainBound = d.keepDual(f.chainDual(chainLoss, DefaultMaxCells))
+	reach := math.Ceil(3*p.supportBound()) + 2
+	if loss, err = d.solveUpper(ctx, f.extent(upper, 1, reach)); err == nil {
+		bound, err = d.solveLower(ctx, f.extent(lower, 1, reach))
 	}
 	return chainLoss, chainBound, loss, bound, err
 }

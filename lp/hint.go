@@ -11,7 +11,7 @@ import (
 type hint struct {
 	grid    grid
 	active  map[int]bool // shifts with a price
-	density []float64    // mass per sensitivity, by cell −n … n
+	density []float64    // mass per sensitivity, by cell
 }
 
 func (p *program) hint(g grid) *hint {
@@ -40,8 +40,7 @@ func (p *program) masses() []float64 {
 
 // at interpolates the density at x sensitivities.
 func (h *hint) at(x float64) float64 {
-	n := (len(h.density) - 1) / 2
-	pos := x*float64(h.grid.k) + float64(n)
+	pos := x*float64(h.grid.k) - h.grid.center(0)
 	i := int(math.Floor(pos))
 	if i < 0 || i+1 >= len(h.density) {
 		return 0
@@ -61,11 +60,10 @@ func (h *hint) expects(k int, g grid) bool {
 // the shifts by a whole sensitivity matter, or all if the density falls by
 // much within one.
 func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (Status, error) {
-	reach := (len(p.variable) - 1) / 2
 	p.mass = append([]float64(nil), p.scale...)
 	if h != nil {
 		for j, v := range p.variable {
-			p.mass[v] = max(h.at(float64(j-reach)/float64(g.k)), 1e-3*p.scale[v])
+			p.mass[v] = max(h.at(g.center(j)/float64(g.k)), 1e-3*p.scale[v])
 		}
 	}
 	for i, k := range p.shifts {

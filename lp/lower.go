@@ -23,7 +23,14 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		total += p.price(i) * unit
 	}
 	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored}
+	descents := p.descents()
+	for _, run := range descents {
+		for _, y := range run {
+			total = max(total, y*unit)
+		}
+	}
 	if total <= 0 {
+		p.momentDuals(d, unit, mirrored)
 		return d
 	}
 	_, exp := math.Frexp(total)
@@ -32,7 +39,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		d.Exponent++
 	}
 	scale := math.Ldexp(unit, -d.Exponent)
-	reach := (len(p.variable) - 1) / 2
+	p.momentDuals(d, unit, mirrored)
 	multipliers := p.repaired()
 	for i, k := range p.shifts {
 		if multipliers[i] == nil {
@@ -45,7 +52,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 				continue
 			}
 			if len(s.Multipliers) == 0 {
-				s.FirstCell = j - reach
+				s.FirstCell = p.first + j
 			}
 			s.Multipliers = append(s.Multipliers, y)
 		}
@@ -56,7 +63,70 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 			d.Shifts = append(d.Shifts, s)
 		}
 	}
+	d.MonotoneRight, d.MonotoneLeft = dualRun(descents[0], scale), dualRun(descents[1], scale)
 	return d
+}
+
+// dualRun rounds multipliers by |j| to integers.
+func dualRun(run []float64, scale float64) *tables.DualRun {
+	r := &tables.DualRun{}
+	for j, y := range run {
+		m := int64(y * scale)
+		if m == 0 && len(r.Multipliers) == 0 {
+			continue
+		}
+		if len(r.Multipliers) == 0 {
+			r.FirstCell = j
+		}
+		r.Multipliers = append(r.Multipliers, m)
+	}
+	if len(r.Multipliers) == 0 {
+		return nil
+	}
+	return r
+}
+
+// momentDuals reads the multipliers of the moment rows: that of the mean, if
+// there is one, comes first.
+func (p *program) momentDuals(d *tables.Dual, unit float64, mirrored bool) {
+	if mirrored {
+		unit *= 2 // these stand once
+	}
+	for i, m := range p.moments {
+		price := -p.momentPrice(i) * unit
+		switch {
+		case m.kind == meanMoment:
+			d.Mean = price
+		case m.kind == varianceMoment:
+			d.Variance = price
+		default:
+			d.Quantiles = append(d.Quantiles, price)
+		}
+	}
+}
+
+// descents returns the multipliers of the demand that cell j weighs at least as
+// much as the next one outwards, by |j|: to the right of 0 and to the left.
+func (p *program) descents() (runs [2][]float64) {
+	if len(p.decreasing) == 0 {
+		return runs
+	}
+	cell := make([]int, len(p.cost)) // of each variable: its last
+	for i, v := range p.variable {
+		cell[v] = p.first + i
+	}
+	for i, pair := range p.decreasing {
+		inner, outer := cell[pair[0]], cell[pair[1]]
+		side, at := 0, inner
+		if outer < inner {
+			side, at = 1, -inner
+		}
+		for len(runs[side]) <= at {
+			runs[side] = append(runs[side], 0)
+		}
+		runs[side][at] = p.descent(i)
+	}
+	return runs
 }
 
 // isMirrored reports whether opposite cells share a variable; the program then
@@ -91,10 +161,11 @@ func (p *program) repaired() [][]float64 {
 		}
 	}
 	mirrored := p.isMirrored()
+	base := p.lagrangian()
 	// In a mirrored program the two halves of a cell's coefficient come from
 	// the cell and its mirror image.
 	coefficient := func(j int) float64 {
-		c := p.cost[p.variable[j]]
+		c := base[p.variable[j]]
 		if mirrored {
 			return c + (own[j]+own[n-1-j]-p.ratio*(from[j]+from[n-1-j]))/2
 		}
@@ -111,7 +182,7 @@ func (p *program) repaired() [][]float64 {
 		return by
 	}
 	level := p.level()
-	for _, i := range fromOutside(n) {
+	for _, i := range p.fromOutside() {
 		short := level - coefficient(i)
 		if mirrored {
 			short *= 2
@@ -133,13 +204,40 @@ func (p *program) repaired() [][]float64 {
 // the price of the total mass.
 func (p *program) level() float64 { return p.duals[0] }
 
-// fromOutside lists 0 … n-1 from both ends inwards.
-func fromOutside(n int) []int {
+// lagrangian returns the cost of one cell's mass of each variable with what the
+// monotone and the moment rows add.
+func (p *program) lagrangian() []float64 {
+	base := append([]float64(nil), p.cost...)
+	for i := range p.moments {
+		price := p.momentPrice(i)
+		for v, c := range p.moments[i].coefficient {
+			base[v] -= price * p.moments[i].scale * c
+		}
+	}
+	for i, pair := range p.decreasing {
+		y := p.descent(i)
+		base[pair[0]] -= y / float64(p.cells[pair[0]])
+		base[pair[1]] += y / float64(p.cells[pair[1]])
+	}
+	return base
+}
+
+// fromOutside lists the cells from both ends inwards to the heaviest expected.
+func (p *program) fromOutside() []int {
+	n, peak := len(p.variable), 0
+	for i, v := range p.variable {
+		if p.scale[v] > p.scale[p.variable[peak]] {
+			peak = i
+		}
+	}
 	order := make([]int, 0, n)
-	for i, j := 0, n-1; i <= j; i, j = i+1, j-1 {
-		order = append(order, i)
-		if j > i {
+	for i, j := 0, n-1; i <= j; {
+		if peak-i >= j-peak {
+			order = append(order, i)
+			i++
+		} else {
 			order = append(order, j)
+			j--
 		}
 	}
 	return order

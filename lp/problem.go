@@ -79,6 +79,22 @@ func (p Problem) validate() error {
 	if !(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity) {
 		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity))
 	}
+	switch p.Query {
+	case "", noise.RealQuery:
+	case noise.IntegerQuery:
+		if p.Sensitivity != math.Trunc(p.Sensitivity) || p.Sensitivity < 1 || p.Sensitivity > MaxIntegerSensitivity {
+			bad("sensitivity", p.Sensitivity, fmt.Sprintf("an integer from 1 to %d for an integer query", MaxIntegerSensitivity))
+		}
+	case noise.LatticeQuery:
+		if !(p.Step > 0) || !(p.Sensitivity/p.Step <= MaxIntegerSensitivity) || !(p.Sensitivity/p.Step >= 1e-6) {
+			bad("output-step", p.Step, fmt.Sprintf("a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("lp: query = %q, want real, integer or lattice: %w", p.Query, ErrInvalid))
+	}
+	if err := p.Constraints.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("lp: %w: %w", err, ErrInvalid))
+	}
 	if p.Loss == nil {
 		errs = append(errs, fmt.Errorf("lp: loss = none, want a loss: %w", ErrInvalid))
 	}

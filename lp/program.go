@@ -31,11 +31,25 @@ type layout struct {
 	// shifts in cells; with mirrored variables the positive ones suffice.
 	shifts []int
 	atom   bool
+	// first is the number of the first cell on the program's grid.
+	first int
 	// decreasing lists pairs (inner, outer) of variables: p_inner ≥ p_outer.
 	decreasing [][2]int
+	// moments are further linear constraints.
+	moments []momentRow
+	// least is the least mass of a cell.
+	least float64
 
 	ratio float64 // e^ε
 	delta float64
+}
+
+// momentRow demands lower ≤ Σ_j coefficient_j p_j + atom·a ≤ upper; coefficients
+// are those of a moment divided by scale, per variable, of one cell's mass.
+type momentRow struct {
+	kind                      momentKind
+	lower, upper, scale, atom float64
+	coefficient               []float64
 }
 
 // pair is one term (p_j − e^ε p_{j−k})₊ of a lifted shift.
@@ -87,7 +101,8 @@ func newProgram(l layout, newSolver NewSolverFunc) (*program, error) {
 
 func (p *program) close() error { return p.solver.Close() }
 
-// build passes the variables, the total-mass row and the monotone rows.
+// build passes the variables, the total-mass row, and the monotone and moment
+// rows after it.
 func (p *program) build() error {
 	n := len(p.cost)
 	p.cells = make([]int, n)
@@ -101,7 +116,7 @@ func (p *program) build() error {
 	cols := Columns{}
 	for v := range n {
 		cols.Cost = append(cols.Cost, p.cost[v]*float64(p.cells[v])*p.scale[v])
-		cols.Lower = append(cols.Lower, 0)
+		cols.Lower = append(cols.Lower, p.least/p.scale[v])
 		cols.Upper = append(cols.Upper, math.Inf(1))
 		cols.Start = append(cols.Start, 0)
 	}
@@ -132,6 +147,21 @@ func (p *program) build() error {
 		rows.Start = append(rows.Start, len(rows.Index))
 		rows.Index = append(rows.Index, d[0], d[1])
 		rows.Value = append(rows.Value, p.scale[d[0]]/p.scale[d[1]], -1)
+	}
+	for _, m := range p.moments {
+		rows.Lower = append(rows.Lower, m.lower)
+		rows.Upper = append(rows.Upper, m.upper)
+		rows.Start = append(rows.Start, len(rows.Index))
+		for v, c := range m.coefficient {
+			if c != 0 {
+				rows.Index = append(rows.Index, v)
+				rows.Value = append(rows.Value, c*float64(p.cells[v])*p.scale[v])
+			}
+		}
+		if p.atom && m.atom != 0 {
+			rows.Index = append(rows.Index, p.atomCol)
+			rows.Value = append(rows.Value, m.atom*p.delta)
+		}
 	}
 	p.rows = len(rows.Lower)
 	return p.solver.AddRows(rows)
@@ -418,7 +448,7 @@ func (p *program) read(sol Solution) {
 // those in which it gains are settled in their turn.
 func (p *program) settle() {
 	n := len(p.variable)
-	order := fromOutside(n)
+	order := p.fromOutside()
 	for i := n - 1; i >= 0; i-- {
 		j := order[i]
 		for _, k := range p.shifts {
@@ -452,6 +482,23 @@ func (p *program) multiplier(i, j int) float64 {
 	u, v := p.variable[j], p.variable[j-k]
 	y := -p.duals[row] * p.rowFactor(u, v) / p.scale[u]
 	return min(max(y, 0), p.price(i))
+}
+
+// descent returns the multiplier of the i-th demand that masses decrease, in the
+// program's cost units.
+func (p *program) descent(i int) float64 {
+	return max(0, p.duals[1+i]) / p.scale[p.decreasing[i][1]]
+}
+
+// momentPrice returns by how much the optimum grows per unit of the i-th
+// moment's limit, of either sign; at most 0 for an upper limit.
+func (p *program) momentPrice(i int) float64 {
+	m := &p.moments[i]
+	price := p.duals[1+len(p.decreasing)+i] / m.scale
+	if math.IsInf(m.lower, -1) {
+		price = min(price, 0)
+	}
+	return price
 }
 
 func (p *program) price(i int) float64 {

@@ -2,6 +2,7 @@ package lp
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/noise"
 )
@@ -20,32 +21,77 @@ func stairStep(p Problem) (gamma float64, ok bool) {
 
 // aligned returns a good number of cells per sensitivity that is at least want
 // and not much more. For large epsilon the optimal density has a step near γΔ,
-// γ the step of the staircase mechanism: the upper program wants a cell edge
-// there, (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is
-// good.
-func aligned(b bound, p Problem, want int) int {
-	gamma, ok := stairStep(p)
-	if !ok {
+// γ the step of the staircase mechanism, and a loss or a constraint may have
+// kinks, jumps and ends of its own: the upper program wants a cell edge there,
+// (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is good.
+func (f *frame) aligned(b bound, want int) int {
+	if f.points > 0 {
+		return f.fit(b, min(want, int(f.points)))
+	}
+	marks := f.marks()
+	if len(marks) == 0 {
 		return want
 	}
 	offset := 0.0
-	if b == upper {
+	if b == upper && !f.anchored() {
 		offset = 0.5
 	}
 	best, least := want, math.Inf(1)
 	// One step of n is 1/γ cells, so a good K is never further away.
-	for k := want; k <= want+int(1/gamma)+1; k++ {
-		n := math.Round(float64(k)*gamma - offset)
-		if n < 0 || (b == lower && n < 1) {
-			continue
+	for k := want; k <= want+int(1/marks[0])+1; k++ {
+		var penalty float64
+		for _, gamma := range marks {
+			n := math.Round(float64(k)*gamma - offset)
+			if n < 0 || (b == lower && n < 1) {
+				penalty++
+				continue
+			}
+			// How far off, in cells and relative to the step.
+			penalty += math.Abs(float64(k)*gamma-offset-n) * (1 + 1/(float64(k)*gamma))
 		}
-		// How far off, in cells and relative to the step.
-		miss := math.Abs(float64(k)*gamma-offset-n) * (1 + 1/(float64(k)*gamma))
-		if penalty := miss + alignPatience*float64(k-want)/float64(k); penalty < least {
+		if penalty += alignPatience * float64(k-want) / float64(k); penalty < least {
 			best, least = k, penalty
 		}
 	}
 	return best
+}
+
+// anchored reports whether the upper program's cells begin at an end of the
+// support.
+func (f *frame) anchored() bool {
+	s := f.Constraints.Support
+	return s != nil && !f.folded && !f.Constraints.Unbiased
+}
+
+// maxMarks bounds the number of points that grids are aligned to.
+const maxMarks = 4
+
+// marks lists what grids are aligned to, in sensitivities from 0, the least
+// first.
+func (f *frame) marks() []float64 {
+	var marks []float64
+	if gamma, ok := stairStep(f.Problem); ok {
+		marks = append(marks, gamma)
+	}
+	add := func(x float64) {
+		if x = math.Abs(x) / f.Sensitivity; x > 1e-3 && x < 1e3 && len(marks) < maxMarks {
+			marks = append(marks, x)
+		}
+	}
+	if kinked, ok := f.Loss.(noise.Kinked); ok {
+		for _, x := range kinked.Kinks() {
+			add(x)
+		}
+	}
+	for _, m := range f.Constraints.Quantiles {
+		add(m.Magnitude)
+	}
+	if s := f.Constraints.Support; s != nil {
+		add(s.Lower)
+		add(s.Upper)
+	}
+	slices.Sort(marks)
+	return slices.Compact(marks)
 }
 
 // alignPatience weighs a finer grid against a better aligned one.
@@ -55,7 +101,8 @@ const alignPatience = 0.3
 // bounds meet to the relative gap: for l1 the bounds differ by about β/4 on
 // the mass of the middle cell, and generally by the loss's curvature over a
 // cell, so the gap falls with 1/K².
-func firstCells(p Problem, gap float64) int {
+func (f *frame) firstCells(gap float64) int {
+	p := f.Problem
 	// The difference of the two programs' costs at K = 1, weighted by a
 	// Laplace-like law, over its loss.
 	scale := 1 / max(p.Epsilon, 1e-3)
@@ -68,7 +115,7 @@ func firstCells(p Problem, gap float64) int {
 		x := float64(i) / fine * scale
 		w := math.Exp(-math.Abs(x) / scale)
 		loss += w * p.Loss.At(x*p.Sensitivity)
-		diff += w * curvature(p, x)
+		diff += w * f.curvature(x)
 	}
 	if loss <= 0 || diff <= 0 {
 		return 4
@@ -78,11 +125,14 @@ func firstCells(p Problem, gap float64) int {
 }
 
 // curvature is the difference of the two programs' costs at x for cells of one
-// sensitivity, scaled up from cells of an eighth of one, where it is smoother.
-func curvature(p Problem, x float64) float64 {
+// sensitivity of a real query, scaled up from cells of an eighth of one, where
+// it is smoother.
+func (f *frame) curvature(x float64) float64 {
 	const k = 8
-	j := int(math.Round(x * k))
-	return (cellCost(upper, k, p, j) - cellCost(lower, k, p, j)) * k * k
+	real := &frame{Problem: f.Problem}
+	g := real.cells(upper, k)
+	g.first = int(math.Round(x * k))
+	return max(0, real.cost(upper, &g, f.Loss, 0)-real.cost(lower, &g, f.Loss, 0)) * k * k
 }
 
 // lowerReach returns the half-width, in sensitivities, of the events of the
@@ -134,12 +184,23 @@ const largeStart = 60
 // startCells returns the number of cells per sensitivity of the first program:
 // a fraction of those expected to be needed, or, where grids are aligned, the
 // coarsest aligned one, which is often all the upper program needs.
-func startCells(b bound, p Problem, gap float64) int {
-	if k := aligned(b, p, 1); p.Epsilon >= alignFrom {
+func (f *frame) startCells(b bound, gap float64) int {
+	p := f.Problem
+	if f.points > 0 {
+		if float64(f.points)*(f.supportBound()+1) < smallPoints {
+			return int(f.points)
+		}
+		return f.fit(b, min(int(f.points), max(1, f.firstCells(gap)/firstShare)))
+	}
+	if k := f.aligned(b, 1); p.Epsilon >= alignFrom {
 		if k > largeStart {
 			return k / 2 // its bound is poor, but it tells where to look
 		}
 		return k
 	}
-	return max(1, firstCells(p, gap)/firstShare)
+	return f.aligned(b, max(1, f.firstCells(gap)/firstShare))
 }
+
+// smallPoints is the number of points on either side of a problem on points from
+// which it starts with coarser cells.
+const smallPoints = 500

@@ -3,7 +3,6 @@ package lp
 import (
 	"fmt"
 	"math"
-	"math/big"
 
 	"github.com/noisewright/noisewright/tables"
 )
@@ -20,63 +19,56 @@ var marginShares = []float64{1.0 / 300, 1.0 / 30, 1.0 / 3, 3}
 const residualShare = 0.3
 
 func tightened(p Problem, g grid, margin float64) (epsilon, delta float64) {
-	cells := float64(2*g.half + 1)
-	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - cells*0x1p-63
+	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - float64(g.n)*0x1p-63
 }
 
-// minPointsBits: at least 2^16 grid points per cell keep the rounding of K·S to
-// the sensitivity below 2^-15 of it.
-const minPointsBits = 16
-
-// layGrid chooses the granularity and the points per cell: g = 2^e with
-// m = ⌈Δ/g⌉ ≥ K·2^16 points per sensitivity, and S the least odd number with
-// K·S ≥ m, so that K·S/m − 1 ≤ 2/2^16.
-func layGrid(sensitivity float64, g grid) tables.Grid {
-	_, exp := math.Frexp(sensitivity / float64(g.k))
-	e := exp - 1 - minPointsBits
-	m := new(big.Rat).SetFloat64(sensitivity)
-	step := tables.Grid{GranularityExponent: e}.Step()
-	m.Quo(m, step)
-	perCell := m.Quo(m, new(big.Rat).SetInt64(int64(g.k)))
-	// ⌈⌈Δ/g⌉/K⌉ = ⌈Δ/(gK)⌉ for integers K.
-	s := new(big.Int).Div(perCell.Num(), perCell.Denom())
-	if !perCell.IsInt() {
-		s.Add(s, big.NewInt(1))
-	}
-	points := s.Int64()
-	return tables.Grid{GranularityExponent: e, PointsPerCell: points + 1 - points%2, CellsPerSensitivity: g.k}
-}
-
-// makeTable rounds the masses of cells −H … H and the atom to a table and
-// certifies it. The error wraps tables.ErrNotPrivate if the exact test fails.
-func makeTable(p Problem, g grid, masses []float64, atom float64) (*tables.Table, tables.Certificate, error) {
+// makeTable rounds the masses of the cells and the atom to a table that keeps
+// the constraints, and certifies it. The error wraps tables.ErrNotPrivate or
+// tables.ErrFalseClaim if the exact test fails.
+func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table, tables.Certificate, error) {
 	var none tables.Certificate
 	first, last := 0, len(masses)-1
-	for first < last && masses[first] < 0x1p-65 && masses[last] < 0x1p-65 {
+	const nothing = 0x1p-65
+	for first < last && masses[first] < nothing && (!f.folded || masses[last] < nothing) {
 		first++
+		if f.folded {
+			last--
+		}
+	}
+	for !f.folded && last > first && masses[last] < nothing {
 		last--
 	}
-	masses = masses[first : last+1]
-	var sum float64
-	for _, m := range masses {
+	lay := g.lay
+	lay.FirstCell = g.first + first
+	scaled := append([]float64(nil), masses[first:last+1]...)
+	if f.Constraints.Monotone {
+		descend(lay, scaled)
+	}
+	if f.Constraints.Unbiased && !f.folded {
+		center(lay, scaled)
+	}
+	sum := atom
+	for _, m := range scaled {
 		sum += m
 	}
-	scaled := make([]float64, len(masses))
-	for i, m := range masses {
-		scaled[i] = m / (sum + atom)
+	for i := range scaled {
+		scaled[i] /= sum
 	}
-	weights, atomWeight, err := tables.Quantize(scaled, atom/(sum+atom))
+	weights, atomWeight, err := tables.Quantize(scaled, atom/sum)
 	if err != nil {
 		return nil, none, fmt.Errorf("lp: %w", err)
 	}
-	layout := layGrid(p.Sensitivity, g)
-	layout.FirstCell = first - g.half
+	if f.Constraints.Unbiased && !f.folded {
+		balance(lay, weights)
+	}
 	t, err := tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity},
-		Loss:    p.Loss,
-		Grid:    layout,
-		Weights: weights,
-		Atom:    atomWeight,
+		Privacy:     f.privacy(),
+		Query:       f.Query,
+		Loss:        f.Loss,
+		Constraints: f.Constraints,
+		Grid:        lay,
+		Weights:     weights,
+		Atom:        atomWeight,
 	})
 	if err != nil {
 		return nil, none, fmt.Errorf("lp: %w", err)
@@ -91,8 +83,9 @@ func makeTable(p Problem, g grid, masses []float64, atom float64) (*tables.Table
 // simpleTable is the best noise that needs no solver, so that a Design always
 // has a proven table: the best one of a cell per sensitivity and, for large
 // epsilon, a staircase (Geng & Viswanath 2014) with an atom.
-func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, error) {
-	t, c, err := chainTable(p, maxCells)
+func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, error) {
+	p := f.Problem
+	t, c, err := f.chainTable(maxCells)
 	gamma, ok := stairStep(p)
 	if !ok {
 		return t, c, err
@@ -100,12 +93,12 @@ func simpleTable(p Problem, maxCells int) (*tables.Table, tables.Certificate, er
 	// Cell 0 is the central step, and a step down by e^ε comes with every
 	// whole sensitivity from its edge on.
 	affordable := math.Sqrt(maxSimpleWork / (2 * (p.supportBound() + 2)))
-	k := max(1, int(min(math.Round(0.5/gamma), affordable)))
+	k := f.fit(upper, max(1, int(min(math.Round(0.5/gamma), affordable))))
 	steps := func(x float64) float64 {
 		return p.Epsilon * math.Ceil((x*float64(k)-0.25)/float64(k))
 	}
 	for _, atom := range []float64{0, 0.9 * p.Delta, 0.999 * p.Delta} {
-		if stairs, cs, serr := truncatedStaircase(p, grid{k: k}, min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
+		if stairs, cs, serr := f.truncatedStaircase(f.cells(upper, k), min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
 			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
 				t, c, err = stairs, cs, nil
 			}
@@ -121,31 +114,31 @@ const maxSimpleWork = 1 << 26
 // truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh
 // no more than what the atom leaves of δ.
-func truncatedStaircase(p Problem, g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
+func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
 	const shrink = 1 - 1e-6
 	start := 0.5 // sensitivities
 	if atom == 0 {
-		start = max(start, p.supportBound()*shrink-1)
+		start = max(start, f.supportBound()*shrink-1)
 	}
-	g.half = max(1, int(min(start, float64(maxCells))*float64(g.k)))
-	for ; 2*g.half+1 <= maxCells; g.half += max(1, g.half/64) {
-		masses := make([]float64, 2*g.half+1)
+	half := max(1, int(min(start, float64(maxCells))*float64(g.k)))
+	for ; 2*half+1 <= maxCells; half += max(1, half/64) {
+		masses := make([]float64, 2*half+1)
 		var sum, edge float64
 		for i := range masses {
-			x := math.Abs(float64(i-g.half)) / float64(g.k)
+			x := math.Abs(float64(i-half)) / float64(g.k)
 			masses[i] = math.Exp(-shrink * fall(x))
 			sum += masses[i]
 		}
 		for i := 0; i < min(g.k, len(masses)); i++ {
 			edge += masses[i]
 		}
-		if edge*(1-atom) > (p.Delta-atom)*shrink*sum {
+		if edge*(1-atom) > (f.Delta-atom)*shrink*sum {
 			continue
 		}
 		for i := range masses {
 			masses[i] *= (1 - atom) / sum
 		}
-		t, c, err := makeTable(p, g, masses, atom)
+		t, c, err := f.makeTable(g.centred(half), masses, atom)
 		if err == nil {
 			return t, c, nil
 		}

@@ -94,6 +94,11 @@ func (c Constraints) None() bool {
 		c.MaxVariance == 0 && len(c.Quantiles) == 0 && c.MaxDistinguishing == 0
 }
 
+// Holds reports whether noise of x keeps the support.
+func (c Constraints) Holds(x float64) bool {
+	return c.Support == nil || c.Support.Lower <= x && x <= c.Support.Upper
+}
+
 // Mirrored reports whether the constraints are the same for X and -X.
 func (c Constraints) Mirrored() bool {
 	return c.Support == nil || c.Support.Lower == -c.Support.Upper

@@ -242,6 +242,14 @@ func (s *Spec) total() *big.Int {
 // Privacy returns the promise.
 func (t *Table) Privacy() Privacy { return t.spec.Privacy }
 
+// WithDual returns the table with other multipliers for its lower bound, and
+// claims that follow from the certificate. The error wraps ErrInvalid.
+func (t *Table) WithDual(d *Dual) (*Table, error) {
+	s := t.spec
+	s.Dual, s.Claims = d, Claims{}
+	return New(s)
+}
+
 // Query returns what the noise is for.
 func (t *Table) Query() noise.Query { return t.spec.Query }
 

@@ -1,0 +1,118 @@
+package lp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// ErrInfeasible marks constraints that no noise keeps together.
+var ErrInfeasible = errors.New("no noise keeps the constraints")
+
+// conflict names constraints that cannot be kept together: those left after
+// dropping every one without which the lower program at K cells per sensitivity
+// stays infeasible.
+func (d *designer) conflict(ctx context.Context, k int) error {
+	left := d.Constraints
+	for _, c := range listed(d.Constraints) {
+		without := c.drop(left)
+		f, err := newFrame(d.withConstraints(without))
+		if err != nil {
+			return err
+		}
+		g := f.extent(lower, k, d.lower.reach)
+		if g.n > d.options.MaxCells {
+			continue
+		}
+		prog, err := newProgram(f.layout(lower, g, f.Epsilon, f.Delta, f.typicalLoss(), 0), d.options.NewSolver)
+		if err != nil {
+			return err
+		}
+		status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
+		if err := errors.Join(err, prog.close()); err != nil && !errors.Is(err, errSolver) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ErrLimit
+		}
+		if err == nil && status == StatusInfeasible {
+			left = without
+		}
+	}
+	var names []string
+	for _, c := range listed(left) {
+		names = append(names, c.name)
+	}
+	return fmt.Errorf("lp: %s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones: %w",
+		strings.Join(names, " and "), d.Epsilon, d.Delta, d.Sensitivity, ErrInfeasible)
+}
+
+func (f *frame) withConstraints(c noise.Constraints) Problem {
+	p := f.Problem
+	p.Constraints = c
+	return p
+}
+
+// nothing says why there is no table.
+func (d *designer) nothing(stopped error) error {
+	var names []string
+	for _, c := range listed(d.Constraints) {
+		names = append(names, c.name)
+	}
+	err := fmt.Errorf("lp: no noise with %s was found on grids of up to %d cells per sensitivity; it may not exist, or need more time or cells: %w",
+		strings.Join(names, " and "), d.upper.grid.k, ErrInfeasible)
+	if stopped != nil {
+		err = fmt.Errorf("%w (%w)", err, stopped)
+	}
+	return err
+}
+
+// listedConstraint is one constraint of a set, as a flag states it.
+type listedConstraint struct {
+	name string
+	drop func(noise.Constraints) noise.Constraints
+}
+
+// listed lists the constraints of a set that can make it infeasible.
+func listed(c noise.Constraints) []listedConstraint {
+	var all []listedConstraint
+	add := func(name string, drop func(*noise.Constraints)) {
+		all = append(all, listedConstraint{name, func(c noise.Constraints) noise.Constraints {
+			drop(&c)
+			return c
+		}})
+	}
+	if c.Symmetric {
+		add("symmetric", func(c *noise.Constraints) { c.Symmetric = false })
+	}
+	if c.Monotone {
+		add("monotone", func(c *noise.Constraints) { c.Monotone = false })
+	}
+	if c.Unbiased {
+		add("unbiased", func(c *noise.Constraints) { c.Unbiased = false })
+	}
+	if s := c.Support; s != nil {
+		add(fmt.Sprintf("support = %g,%g", s.Lower, s.Upper), func(c *noise.Constraints) { c.Support = nil })
+	}
+	if c.MaxVariance != 0 {
+		add(fmt.Sprintf("max-variance = %g", c.MaxVariance), func(c *noise.Constraints) { c.MaxVariance = 0 })
+	}
+	for _, q := range c.Quantiles {
+		add(fmt.Sprintf("quantile = %g,%g", q.Probability, q.Magnitude), func(c *noise.Constraints) {
+			var rest []noise.Quantile
+			for _, other := range c.Quantiles {
+				if other != q {
+					rest = append(rest, other)
+				}
+			}
+			c.Quantiles = rest
+		})
+	}
+	if c.MaxDistinguishing != 0 {
+		add(fmt.Sprintf("max-distinguishing = %g", c.MaxDistinguishing), func(c *noise.Constraints) { c.MaxDistinguishing = 0 })
+	}
+	return all
+}

@@ -1,0 +1,100 @@
+package lp
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// The masses that a solver returns keep the constraints up to its tolerance;
+// what follows moves them, by relative amounts far below the margin in epsilon,
+// so that the integer weights keep them exactly. The certificate decides.
+
+// fallRate is the relative fall per cell that descend adds, so that rounding
+// cannot turn equal masses into rising ones.
+const fallRate = 1e-13
+
+// descend makes masses decrease away from 0.
+func descend(lay tables.Grid, masses []float64) {
+	n := len(masses)
+	middle := 0 // the first cell that is not below 0
+	for middle < n-1 && lay.FirstPoint(middle+1) <= 0 {
+		middle++
+	}
+	for i := middle + 1; i < n; i++ {
+		masses[i] = min(masses[i], masses[i-1]*(1-fallRate))
+	}
+	for i := middle - 1; i >= 0; i-- {
+		masses[i] = min(masses[i], masses[i+1]*(1-fallRate))
+	}
+}
+
+// center makes the mean 0, by an exponential tilt: it changes the ratio of two
+// masses by a factor that depends on their distance alone.
+func center(lay tables.Grid, masses []float64) {
+	n := float64(len(masses))
+	at := func(i int) float64 { return float64(lay.FirstCell+i) / n }
+	tilt := 0.0
+	for range 50 {
+		var mean, square float64
+		for i, m := range masses {
+			w := m * math.Exp(tilt*at(i))
+			mean += w * at(i)
+			square += w * at(i) * at(i)
+		}
+		if square == 0 {
+			return
+		}
+		step := mean / square
+		tilt -= step
+		if math.Abs(step) < 1e-17 {
+			break
+		}
+	}
+	for i := range masses {
+		masses[i] *= math.Exp(tilt * at(i))
+	}
+}
+
+// balance makes the mean of integer weights exactly 0 by moving single units
+// of weight between heavy cells, if cells are centred on multiples of their size.
+func balance(lay tables.Grid, weights []uint64) {
+	excess := new(big.Int) // Σ W_j·j
+	heavy := 0
+	for i, w := range weights {
+		j := big.NewInt(int64(lay.FirstCell + i))
+		excess.Add(excess, j.Mul(j, new(big.Int).SetUint64(w)))
+		if w > weights[heavy] {
+			heavy = i
+		}
+	}
+	// The heaviest cell gives, or takes, whole units over the longest distance
+	// to a cell within half its weight, and one unit over the rest.
+	for excess.Sign() != 0 {
+		side := 1 // of the cells that get weight
+		if excess.Sign() > 0 {
+			side = -1
+		}
+		far := 0
+		for d := 1; heavy+side*d >= 0 && heavy+side*d < len(weights) && weights[heavy+side*d] >= weights[heavy]/2; d++ {
+			far = d
+		}
+		far = max(far, 1)
+		if heavy+side*far < 0 || heavy+side*far >= len(weights) {
+			return
+		}
+		distance := int64(far)
+		if excess.CmpAbs(big.NewInt(distance)) < 0 {
+			distance = new(big.Int).Abs(excess).Int64()
+		}
+		units := new(big.Int).Quo(new(big.Int).Abs(excess), big.NewInt(distance))
+		if !units.IsUint64() || units.Uint64() >= weights[heavy]/4 {
+			return
+		}
+		weights[heavy] -= units.Uint64()
+		weights[heavy+side*int(distance)] += units.Uint64()
+		units.Mul(units, big.NewInt(distance*int64(side)))
+		excess.Add(excess, units)
+	}
+}
