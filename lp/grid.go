@@ -119,22 +119,37 @@ func (f *frame) privacy() tables.Privacy {
 	return tables.Privacy{Epsilon: f.Epsilon, Delta: f.Delta, Sensitivity: f.Sensitivity}
 }
 
-// fit returns the least number of cells per sensitivity that is at least want
-// and possible: any for real queries; for others cells hold whole points, an
-// odd number of them in the upper program.
+// fit returns a possible number of cells per sensitivity, at least want and not
+// much more: any for real queries; for others cells hold whole points, an odd
+// number of them in the upper program. Of those it takes one whose cells make up
+// the sensitivity best: the upper program protects what is over, and the lower
+// one forgoes what is missing.
 func (f *frame) fit(b bound, want int) int {
 	if f.points == 0 {
 		return want
 	}
-	s := max(1, f.points/int64(want))
-	if b == lower {
-		return int(f.points / s)
+	if int64(want) >= f.points {
+		return int(f.points)
 	}
-	if s%2 == 0 {
-		s--
+	best, least := int(f.points), math.Inf(1)
+	for s := f.points / int64(want); s >= 1 && s >= f.points/int64(3*want); s-- {
+		if b == upper && s%2 == 0 {
+			continue
+		}
+		k := f.points / s
+		if b == upper {
+			k = (f.points + s - 1) / s
+		}
+		waste := math.Abs(float64(k*s-f.points)) / float64(f.points)
+		if penalty := waste + pointsPatience*float64(k)/float64(want); penalty < least {
+			best, least = int(k), penalty
+		}
 	}
-	return int((f.points + s - 1) / s)
+	return best
 }
+
+// pointsPatience weighs more cells against waste.
+const pointsPatience = 2e-3
 
 // cells returns the grid of K cells per sensitivity, without its extent.
 func (f *frame) cells(b bound, k int) grid {

@@ -157,7 +157,9 @@ func (p *program) repaired() [][]float64 {
 		for j := p.eventLo; j < p.eventHi; j++ {
 			y[i][j] = p.multiplier(i, j)
 			own[j] += y[i][j]
-			from[j-k] += y[i][j]
+			if p.inside(j - k) {
+				from[j-k] += y[i][j]
+			}
 		}
 	}
 	mirrored := p.isMirrored()
@@ -178,7 +180,9 @@ func (p *program) repaired() [][]float64 {
 		by = min(by, y[i][j])
 		y[i][j] -= by
 		own[j] -= by
-		from[j-p.shifts[i]] -= by
+		if at := j - p.shifts[i]; p.inside(at) {
+			from[at] -= by
+		}
 		return by
 	}
 	level := p.level()

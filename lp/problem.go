@@ -103,9 +103,12 @@ func (p Problem) validate() error {
 
 // supportBound returns the half-width, in sensitivities, of truncated Laplace
 // noise: noise with this support exists.
-func (p Problem) supportBound() float64 {
+func (p Problem) supportBound() float64 { return p.supportFor(p.Delta) }
+
+// supportFor is supportBound for another delta.
+func (p Problem) supportFor(delta float64) float64 {
 	if p.Epsilon == 0 {
-		return 1 / (2 * p.Delta)
+		return 1 / (2 * delta)
 	}
-	return math.Log1p(math.Expm1(p.Epsilon)/(2*p.Delta)) / p.Epsilon
+	return math.Log1p(math.Expm1(p.Epsilon)/(2*delta)) / p.Epsilon
 }

@@ -171,6 +171,9 @@ func tailReach(p Problem, share float64) float64 {
 // upper program.
 func upperReach(p Problem) float64 {
 	a := p.supportBound()
+	if d := p.Constraints.MaxDistinguishing; d > 0 && d < p.Delta {
+		a = p.supportFor(d)
+	}
 	if p.Epsilon == 0 {
 		return 1.5*a + 1
 	}
@@ -203,4 +206,4 @@ func (f *frame) startCells(b bound, gap float64) int {
 
 // smallPoints is the number of points on either side of a problem on points from
 // which it starts with coarser cells.
-const smallPoints = 500
+const smallPoints = 100

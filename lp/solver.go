@@ -53,12 +53,14 @@ type Rows struct {
 type Method int
 
 // The methods: the solver's own choice, dual simplex (warm starts), primal
-// simplex, and interior point with crossover to a basis.
+// simplex, interior point with crossover to a basis, and interior point without:
+// a solution near the optimal face and not at a corner of it.
 const (
 	MethodAuto Method = iota
 	MethodDualSimplex
 	MethodPrimalSimplex
 	MethodInteriorPoint
+	MethodInteriorOnly
 )
 
 // SolverOptions tune one Solve. The zero value means the solver's defaults.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -81,24 +82,25 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always
-// has a proven table: the best one of a cell per sensitivity and, for large
-// epsilon, a staircase (Geng & Viswanath 2014) with an atom.
+// has a proven table: the best one of a cell per sensitivity and staircases
+// (Geng & Viswanath 2014) with and without an atom.
 func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, error) {
-	p := f.Problem
 	t, c, err := f.chainTable(maxCells)
-	gamma, ok := stairStep(p)
-	if !ok {
+	gamma, ok := noise.StaircaseStep(f.Epsilon, f.Loss)
+	if f.Epsilon == 0 || !ok {
 		return t, c, err
 	}
-	// Cell 0 is the central step, and a step down by e^ε comes with every
-	// whole sensitivity from its edge on.
-	affordable := math.Sqrt(maxSimpleWork / (2 * (p.supportBound() + 2)))
-	k := f.fit(upper, max(1, int(min(math.Round(0.5/gamma), affordable))))
+	affordable := int(math.Sqrt(maxSimpleWork / (2 * (f.supportBound() + 2))))
+	k := f.stairCells(gamma, max(1, min(affordable, mostStairCells)))
+	g := f.cells(upper, k)
+	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
+	// comes with every whole sensitivity from its edge on.
+	edge := math.Round(float64(k)*gamma-0.5) + 0.5
 	steps := func(x float64) float64 {
-		return p.Epsilon * math.Ceil((x*float64(k)-0.25)/float64(k))
+		return f.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
 	}
-	for _, atom := range []float64{0, 0.9 * p.Delta, 0.999 * p.Delta} {
-		if stairs, cs, serr := f.truncatedStaircase(f.cells(upper, k), min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
+	for _, atom := range []float64{0, 0.9 * f.Delta, 0.999 * f.Delta} {
+		if stairs, cs, serr := f.truncatedStaircase(g, min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
 			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
 				t, c, err = stairs, cs, nil
 			}
@@ -107,9 +109,32 @@ func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 	return t, c, err
 }
 
+// stairCells returns the number of cells per sensitivity, up to the most, that
+// has a cell edge nearest to γ; for a query on points, whose cells of one point
+// serve best, theirs if possible.
+func (f *frame) stairCells(gamma float64, most int) int {
+	if f.points > 0 {
+		if f.points <= int64(most) {
+			return int(f.points)
+		}
+		return f.fit(upper, most/2)
+	}
+	best, least := 1, math.Inf(1)
+	for k := 1; k <= most; k++ {
+		n := max(0, math.Round(float64(k)*gamma-0.5))
+		if miss := math.Abs(float64(k)*gamma-0.5-n) / float64(k); miss < least*0.9 {
+			best, least = k, miss
+		}
+	}
+	return best
+}
+
 // maxSimpleWork bounds cells times cells per sensitivity of a simple table,
-// which take about 5 ns each to certify.
-const maxSimpleWork = 1 << 26
+// which take about 5 ns each to certify, and mostStairCells the latter.
+const (
+	maxSimpleWork  = 1 << 24
+	mostStairCells = 200
+)
 
 // truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh

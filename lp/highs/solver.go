@@ -277,7 +277,7 @@ func (s *solver) runUntil(ctx context.Context) bool {
 
 func checkOptions(o lp.SolverOptions) error {
 	var errs []error
-	if o.Method < lp.MethodAuto || o.Method > lp.MethodInteriorPoint {
+	if o.Method < lp.MethodAuto || o.Method > lp.MethodInteriorOnly {
 		errs = append(errs, invalid("Method = %d, want one of lp's constants", o.Method))
 	}
 	if o.Scaling > maxScaling {
@@ -299,6 +299,7 @@ func checkOptions(o lp.SolverOptions) error {
 // from the solve before.
 func (s *solver) setOptions(o lp.SolverOptions) bool {
 	method, strategy := "choose", 0 // HiGHS chooses
+	crossover := "on"
 	switch o.Method {
 	case lp.MethodAuto:
 	case lp.MethodDualSimplex:
@@ -307,6 +308,8 @@ func (s *solver) setOptions(o lp.SolverOptions) bool {
 		method, strategy = "simplex", 4
 	case lp.MethodInteriorPoint:
 		method = s.interiorPoint
+	case lp.MethodInteriorOnly:
+		method, crossover = s.interiorPoint, "off"
 	}
 	presolve := "off"
 	if o.Presolve {
@@ -329,6 +332,7 @@ func (s *solver) setOptions(o lp.SolverOptions) bool {
 	}
 	primal, dual := s.tolerances(o)
 	return s.setString("solver", method) &&
+		s.setString("run_crossover", crossover) &&
 		s.setInt("simplex_iteration_limit", iterations) &&
 		s.setInt("simplex_strategy", strategy) &&
 		s.setString("presolve", presolve) &&
