@@ -1,34 +1,12 @@
 package noise
 
 import (
-	"errors"
 	"math"
 	"math/big"
-	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/integrate/quad"
 )
-
-func TestParseLoss(t *testing.T) {
-	names := LossNames()
-	if !slices.IsSorted(names) || !slices.Contains(names, "l1") || !slices.Contains(names, "l2") {
-		t.Errorf("LossNames() = %v, want a sorted list with l1 and l2", names)
-	}
-	for _, name := range names {
-		l, err := ParseLoss(name)
-		if err != nil || l.Name() != name {
-			t.Errorf("ParseLoss(%q) = %v, %v", name, l, err)
-		}
-	}
-	for _, name := range []string{"", "l3", "L1", " l1"} {
-		l, err := ParseLoss(name)
-		if !errors.Is(err, ErrInvalid) || l != nil || !strings.Contains(err.Error(), "l1, l2") {
-			t.Errorf("ParseLoss(%q) = %v, %v; want an error listing the names", name, l, err)
-		}
-	}
-}
 
 // TestLossAt: values, symmetry and the order that the certificates rely on.
 func TestLossAt(t *testing.T) {
