@@ -97,11 +97,6 @@ func randomPiecewise(rng *rand.Rand) (*Piecewise, plain) {
 
 var testSteps = []*big.Rat{big.NewRat(1, 1), big.NewRat(1, 4), big.NewRat(1, 3), big.NewRat(7, 5), big.NewRat(9, 1), big.NewRat(3, 64)}
 
-func multiple(j int64, step *big.Rat) *big.Rat {
-	x := new(big.Rat).SetInt64(j)
-	return x.Mul(x, step)
-}
-
 // TestPiecewiseAgainstDefinition: values, grid means and ramps of random losses,
 // exactly.
 func TestPiecewiseAgainstDefinition(t *testing.T) {
@@ -123,7 +118,7 @@ func TestPiecewiseAgainstDefinition(t *testing.T) {
 			first, count := rng.Int64N(80)-60, rng.Int64N(90)+1
 			want := new(big.Rat)
 			for n := first; n < first+count; n++ {
-				want.Add(want, oracle.at(multiple(n, step)))
+				want.Add(want, oracle.at(multipleOf(n, step)))
 			}
 			want.Quo(want, big.NewRat(count, 1))
 			if got := l.GridMeanUp(first, count, step); got.Cmp(want) != 0 {
@@ -229,12 +224,12 @@ func TestPiecewiseLowerNode(t *testing.T) {
 		const reach = 100
 		nodes, values := make(map[int64]*big.Rat), make(map[int64]*big.Rat)
 		for j := int64(-reach - 1); j <= reach+1; j++ {
-			nodes[j], values[j] = l.LowerNode(j, step), l.AtDown(multiple(j, step))
+			nodes[j], values[j] = l.LowerNode(j, step), l.AtDown(multipleOf(j, step))
 			if nodes[j].Cmp(values[j]) > 0 {
 				t.Fatalf("%v: node %d of step %s is %s, above c = %s", oracle, j, step, nodes[j], values[j])
 			}
 			if j > -reach-1 {
-				if err := oracle.below(multiple(j-1, step), multiple(j, step), nodes[j-1], nodes[j]); err != nil {
+				if err := oracle.below(multipleOf(j-1, step), multipleOf(j, step), nodes[j-1], nodes[j]); err != nil {
 					t.Fatalf("%v, step %s, nodes %d and %d: %v", oracle, step, j-1, j, err)
 				}
 			}
@@ -313,7 +308,7 @@ func TestPiecewiseTightNodes(t *testing.T) {
 				if got, want := p.GridMeanUp(j, 17, step), l.GridMeanUp(j, 17, step); got.Cmp(want) != 0 {
 					t.Errorf("%s: GridMeanUp(%d, 17, %s) = %s, want %s", l.Name(), j, step, got, want)
 				}
-				a, b := multiple(j, step), multiple(7-2*j, step)
+				a, b := multipleOf(j, step), multipleOf(7-2*j, step)
 				if got, want := p.RampMeanUp(a, b), l.RampMeanUp(a, b); got.Cmp(want) != 0 {
 					t.Errorf("%s: RampMeanUp(%s, %s) = %s, want %s", l.Name(), a, b, got, want)
 				}
@@ -344,7 +339,7 @@ func TestPiecewiseLongRuns(t *testing.T) {
 			if sum.Quo(sum, big.NewRat(count, 1)).Cmp(whole) != 0 {
 				t.Errorf("step 2^%d: the mean from %d on is %s, from its parts %s", exponent, first, whole, sum)
 			}
-			ends := []*big.Rat{l.AtDown(multiple(first, step)), l.AtDown(multiple(first+count-1, step))}
+			ends := []*big.Rat{l.AtDown(multipleOf(first, step)), l.AtDown(multipleOf(first+count-1, step))}
 			slices.SortFunc(ends, (*big.Rat).Cmp)
 			if first != -count/2 && (whole.Cmp(ends[0]) < 0 || whole.Cmp(ends[1]) > 0) {
 				t.Errorf("step 2^%d: the mean from %d on is %s, not within %s", exponent, first, whole, ends)
@@ -454,7 +449,7 @@ func TestSymmetrized(t *testing.T) {
 		step := testSteps[rng.IntN(len(testSteps))]
 		for range 10 {
 			j := rng.Int64N(80) - 40
-			x := multiple(j, step)
+			x := multipleOf(j, step)
 			f, _ := x.Float64()
 			minus := new(big.Rat).Neg(x)
 			if want := mean(l.AtDown(x), l.AtDown(minus)); s.AtDown(x).Cmp(want) != 0 {

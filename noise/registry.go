@@ -29,7 +29,7 @@ type LossKind struct {
 
 // kinds is the registry: one entry per kind of loss.
 var kinds = []LossKind{
-	l1Kind, l2Kind, pinballKind, asymmetricKind, huberKind, deadzoneKind, exceedKind, pwlKind,
+	l1Kind, l2Kind, lpKind, pinballKind, asymmetricKind, huberKind, deadzoneKind, exceedKind, pwlKind,
 }
 
 // LossUsage describes every kind of loss in display order. A weight W > 0 may
