@@ -21,13 +21,13 @@ type Mechanism interface {
 	// Atom returns the probability of the noise being exactly 0.
 	Atom() float64
 	// ExpectedLoss returns E c(X) for the loss c, in the loss's units, and a
-	// bound on the absolute error of that value. L1 and L2 have closed forms,
-	// any other loss is integrated or summed numerically.
+	// bound on the absolute error of that value. L1 and L2 have closed
+	// forms, weighted or not; any other loss is integrated or summed numerically.
 	//
 	// The bound of a closed form or a sum is a rounding bound. The bound of an
 	// integral is an estimate in the usual sense (two quadrature rules compared
 	// on every piece), reliable if a loss with kinks or jumps is Kinked. Both
-	// assume that the loss grows no faster than |x|^40, for then what is cut
+	// assume that the loss grows no faster than |x|^64, for then what is cut
 	// off the tails is below 1e-60 of the value.
 	//
 	// It returns an error wrapping ErrInvalid if loss is nil or if the value
@@ -73,7 +73,7 @@ const (
 
 	// tailCut is the number of e-folds after which an exponential tail is cut.
 	// For c(x) = |x|^p the part cut off is about 300^(p+1)·e^-300/Γ(p+2) of
-	// the value: below e^-180 for every p <= 40.
+	// the value: below e^-138, 1e-60, for every p <= 64.
 	tailCut = 300.0
 )
 
@@ -83,12 +83,12 @@ func evaluate(name string, loss Loss, first, second float64, numeric func(Loss) 
 	if err := checkLoss(loss); err != nil {
 		return 0, 0, err
 	}
-	switch loss.(type) {
+	switch plain, weight := unweighted(loss); plain.(type) {
 	case L1:
-		value = first
+		value = weight * first
 		errorBound = closedFormError * value
 	case L2:
-		value = second
+		value = weight * second
 		errorBound = closedFormError * value
 	default:
 		value, errorBound = numeric(loss)

@@ -122,16 +122,13 @@ func lossPanels(loss Loss, scale, end float64) []float64 {
 	// declared can hide.
 	const first = 0x1p-20
 	panels := geometricPanels([]float64{0}, first, end)
-	if k, ok := loss.(Kinked); ok {
-		for _, x := range k.Kinks() {
-			if y := math.Abs(x) / scale; y > 0 && y < end {
-				panels = append(panels, y)
-			}
+	for _, x := range kinksOf(loss) {
+		if y := math.Abs(x) / scale; y > 0 && y < end {
+			panels = append(panels, y)
 		}
-		slices.Sort(panels)
-		panels = slices.Compact(panels)
 	}
-	return panels
+	slices.Sort(panels)
+	return slices.Compact(panels)
 }
 
 // geometricPanels appends first, 2·first, 4·first, … and finally end.

@@ -29,6 +29,15 @@ func (l *Scaled) Name() string { return l.loss.Name() + ":" + formatNumber(l.fac
 // Unweighted returns the loss without the weight.
 func (l *Scaled) Unweighted() Loss { return l.loss }
 
+// unweighted returns the loss without the weight that it may have, and that
+// weight.
+func unweighted(l Loss) (plain Loss, weight float64) {
+	if s, ok := l.(*Scaled); ok {
+		return s.loss, s.factor
+	}
+	return l, 1
+}
+
 // At implements Loss.
 func (l *Scaled) At(x float64) float64 { return l.factor * l.loss.At(x) }
 

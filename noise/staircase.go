@@ -3,6 +3,7 @@ package noise
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Staircase is the optimal noise for δ = 0 (Geng & Viswanath, "The optimal
@@ -30,8 +31,8 @@ const (
 )
 
 // NewStaircase returns the staircase mechanism with its step tuned to the loss:
-// in closed form for L1 and L2, by search for any other loss, at the cost of some
-// 60 times an ExpectedLoss. It needs ε > 0 and makes no use of δ.
+// in closed form for L1 and L2, weighted or not, by search for any other loss, at
+// the cost of some 100 times an ExpectedLoss. It needs ε > 0 and makes no use of δ.
 //
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
@@ -47,7 +48,8 @@ func NewStaircase(p Parameters, loss Loss) (*Staircase, error) {
 		return nil, notApplicable("staircase", "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
 	}
 	m := &Staircase{epsilon: p.Epsilon, sensitivity: p.Sensitivity, tuned: loss.Name()}
-	step, ok := StaircaseStep(p.Epsilon, loss)
+	plain, _ := unweighted(loss)
+	step, ok := StaircaseStep(p.Epsilon, plain)
 	if !ok {
 		step = m.searchStep(loss)
 	}
@@ -198,10 +200,12 @@ func (m *Staircase) numericLoss(loss Loss) (value, errorBound float64) {
 	return value, closedFormError * value
 }
 
-// searchStep minimises the expected loss over the step: a scan over the logit
-// of γ, which covers the tiny steps of a large ε and the steps near 1 alike,
-// then golden-section search around the best point. Any step is private, so a
-// local minimum costs loss, never privacy.
+// searchStep minimises the expected loss over the step: a scan, then
+// golden-section search around the best point. The scan takes equal distances of
+// the logit of γ, which covers the tiny steps of a large ε and the steps near 1
+// alike, and the steps that put a drop of the density on a kink or jump of the
+// loss: with a jump the minimum may be a cusp there, narrower than any scan. Any
+// step is private, so a local minimum costs loss, never privacy.
 func (m *Staircase) searchStep(loss Loss) float64 {
 	if m.epsilon < smallStepEpsilon {
 		step, _ := StaircaseStep(m.epsilon, L1{})
@@ -213,23 +217,36 @@ func (m *Staircase) searchStep(loss Loss) float64 {
 		beyond  = 6.0                // logit 6 is γ = 0.9975
 		section = 0.6180339887498949 // (√5-1)/2
 	)
+	low := -(m.epsilon + beyond)
+	pitch := (beyond - low) / scans
+	var logits []float64
+	for i := -1; i <= scans+1; i++ {
+		logits = append(logits, low+float64(i)*pitch)
+	}
+	for _, step := range m.kinkSteps(loss) {
+		if z := math.Log(step / (1 - step)); z > low && z < beyond {
+			logits = append(logits, z)
+		}
+	}
+	slices.Sort(logits)
+	logits = slices.Compact(logits)
 	step := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	best, bestLoss := 0.0, math.Inf(1)
 	at := func(z float64) float64 {
 		trial := *m
 		trial.step = step(z)
 		v, _ := trial.numericLoss(loss)
-		return v
-	}
-	low := -(m.epsilon + beyond)
-	pitch := (beyond - low) / scans
-	best, bestLoss := low, math.Inf(1)
-	for i := 0; i <= scans; i++ {
-		z := low + float64(i)*pitch
-		if v := at(z); v < bestLoss {
+		if v < bestLoss {
 			best, bestLoss = z, v
 		}
+		return v
 	}
-	a, b := best-pitch, best+pitch
+	for _, z := range logits[1 : len(logits)-1] {
+		at(z)
+	}
+	// The neighbours of the best point of the scan, if any was finite.
+	i := min(max(slices.Index(logits, best), 1), len(logits)-2)
+	a, b := logits[i-1], logits[i+1]
 	x1, x2 := b-section*(b-a), a+section*(b-a)
 	v1, v2 := at(x1), at(x2)
 	for range rounds {
@@ -243,8 +260,24 @@ func (m *Staircase) searchStep(loss Loss) float64 {
 			v2 = at(x2)
 		}
 	}
-	if v1 <= v2 {
-		return step(x1)
+	return step(best)
+}
+
+// kinkSteps returns the steps that put a drop of the density on one of the kinks
+// of the loss next to 0, a few of them.
+func (m *Staircase) kinkSteps(loss Loss) []float64 {
+	const most = 16
+	var distances []float64
+	for _, x := range kinksOf(loss) {
+		distances = append(distances, math.Abs(x)/m.sensitivity)
 	}
-	return step(x2)
+	slices.Sort(distances)
+	distances = slices.Compact(distances)
+	var steps []float64
+	for _, d := range distances[:min(most, len(distances))] {
+		if _, fraction := math.Modf(d); fraction > 0 {
+			steps = append(steps, fraction)
+		}
+	}
+	return steps
 }
