@@ -138,14 +138,14 @@ func cutTerm(s string) (k LossKind, values []string, weight string, err error) {
 		if k.Name != parts[0] {
 			continue
 		}
+		// Several parameters are one part, separated by commas.
 		values = parts[1:]
-		if len(k.fields) > 0 && len(values) > 0 {
-			// Several parameters are one part, separated by commas.
-			if len(k.fields) > 1 {
-				values = append(strings.Split(values[0], ","), values[1:]...)
+		n := len(k.fields)
+		if n > 1 && len(values) > 0 {
+			if first := strings.Split(values[0], ","); len(first) == n {
+				values = append(first, values[1:]...)
 			}
 		}
-		n := len(k.fields)
 		if len(values) == n+1 && values[n] != "" {
 			weight = values[n]
 		} else if len(values) != n {
@@ -226,10 +226,12 @@ func decimalFloat(s string) (float64, error) {
 	return v + 0, nil // no negative zero
 }
 
-// formatNumber prints the shortest decimal that reads back as v, without a plus
-// sign in the exponent.
+// formatNumber prints the shortest decimal that reads back as v, with neither a
+// plus sign nor a leading zero in the exponent.
 func formatNumber(v float64) string {
-	return strings.Replace(strconv.FormatFloat(v, 'g', -1, 64), "e+", "e", 1)
+	s := strconv.FormatFloat(v, 'g', -1, 64)
+	s = strings.Replace(s, "e+", "e", 1)
+	return strings.Replace(s, "e-0", "e-", 1)
 }
 
 // rational is the exact value of a finite float64.
