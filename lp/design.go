@@ -114,6 +114,9 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
+	if d.gap() <= d.options.Gap {
+		return d.result(nil)
+	}
 	return d.result(d.refine(ctx))
 }
 
@@ -178,7 +181,7 @@ func (d *designer) begin() error {
 
 // scale returns the magnitude of the expected loss.
 func (d *designer) scale() float64 {
-	if d.table == nil {
+	if d.table == nil || d.loss == 0 {
 		return d.typicalLoss()
 	}
 	return d.loss
@@ -206,6 +209,9 @@ const (
 )
 
 func (d *designer) gap() float64 {
+	if d.loss == 0 {
+		return 0
+	}
 	if d.bound <= 0 {
 		return math.Inf(1)
 	}

@@ -437,11 +437,9 @@ func (f *frame) momentRow(b bound, g *grid, l *layout, m moment, margin float64)
 }
 
 // distinguish bounds the masses of the first and last K cells, which some shift
-// moves to where no mass was, by limit; and keeps every mass above 0, so that
-// there are no other such cells.
+// moves to where no mass was, by limit. The table has some mass in all others.
 func (f *frame) distinguish(l *layout, k int, limit float64) {
 	n := len(l.variable)
-	l.least = 0x1p-61
 	for side := range 2 {
 		r := momentRow{lower: math.Inf(-1), upper: 1, scale: limit, coefficient: make([]float64, len(l.cost)), atom: 1 / limit}
 		for i := range min(k, n) {

@@ -37,8 +37,6 @@ type layout struct {
 	decreasing [][2]int
 	// moments are further linear constraints.
 	moments []momentRow
-	// least is the least mass of a cell.
-	least float64
 
 	ratio float64 // e^ε
 	delta float64
@@ -116,7 +114,7 @@ func (p *program) build() error {
 	cols := Columns{}
 	for v := range n {
 		cols.Cost = append(cols.Cost, p.cost[v]*float64(p.cells[v])*p.scale[v])
-		cols.Lower = append(cols.Lower, p.least/p.scale[v])
+		cols.Lower = append(cols.Lower, 0)
 		cols.Upper = append(cols.Upper, math.Inf(1))
 		cols.Start = append(cols.Start, 0)
 	}
@@ -384,7 +382,8 @@ var ladder = []attempt{
 // resolve solves the current relaxation, going down the ladder on failures.
 func (p *program) resolve(ctx context.Context) (Status, error) {
 	stalled := false
-	for i, a := range p.attempts {
+	infeasible := 0
+	for _, a := range p.attempts {
 		if a.repair && stalled {
 			continue
 		}
@@ -407,12 +406,19 @@ func (p *program) resolve(ctx context.Context) (Status, error) {
 			return StatusLimit, nil
 		case sol.Status == StatusLimit:
 			stalled = true
-		case (sol.Status == StatusInfeasible || sol.Status == StatusUnbounded) && i+1 == len(p.attempts):
-			return sol.Status, nil
+		case sol.Status == StatusInfeasible:
+			infeasible++
 		}
+	}
+	if infeasible >= enoughInfeasible {
+		return StatusInfeasible, nil
 	}
 	return StatusFailed, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", p.rows, p.columns, len(p.attempts), errSolver)
 }
+
+// enoughInfeasible is how many attempts have to find a program infeasible, and
+// none solve it.
+const enoughInfeasible = 3
 
 func finite(v []float64) bool {
 	for _, x := range v {

@@ -141,6 +141,9 @@ func (f *frame) curvature(x float64) float64 {
 // reach weakens the bound, which stays true.
 func lowerReach(p Problem, gap float64) float64 {
 	a := p.supportBound()
+	if s := p.Constraints.Support; s != nil && p.Constraints.Monotone && (s.Lower == 0 || s.Upper == 0) {
+		return 1/p.Delta + 2
+	}
 	if p.Epsilon == 0 {
 		return 2.5*a + 1
 	}
@@ -173,6 +176,11 @@ func upperReach(p Problem) float64 {
 	a := p.supportBound()
 	if d := p.Constraints.MaxDistinguishing; d > 0 && d < p.Delta {
 		a = p.supportFor(d)
+	}
+	if s := p.Constraints.Support; s != nil && p.Constraints.Monotone && (s.Lower == 0 || s.Upper == 0) {
+		// Each sensitivity from 0 on weighs no more than the first, and that
+		// no more than δ.
+		return 1/p.Delta + 2
 	}
 	if p.Epsilon == 0 {
 		return 1.5*a + 1

@@ -1,6 +1,7 @@
 package lp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -23,13 +24,19 @@ func tightened(p Problem, g grid, margin float64) (epsilon, delta float64) {
 	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - float64(g.n)*0x1p-63
 }
 
+// leastMass is a few units of weight.
+const leastMass = 0x1p-62
+
 // makeTable rounds the masses of the cells and the atom to a table that keeps
 // the constraints, and certifies it. The error wraps tables.ErrNotPrivate or
 // tables.ErrFalseClaim if the exact test fails.
 func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table, tables.Certificate, error) {
 	var none tables.Certificate
 	first, last := 0, len(masses)-1
-	const nothing = 0x1p-65
+	nothing := 0x1p-65
+	if f.Constraints.MaxDistinguishing > 0 {
+		nothing = 0 // the ends may weigh next to nothing, and have to be there
+	}
 	for first < last && masses[first] < nothing && (!f.folded || masses[last] < nothing) {
 		first++
 		if f.folded {
@@ -42,6 +49,11 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 	lay := g.lay
 	lay.FirstCell = g.first + first
 	scaled := append([]float64(nil), masses[first:last+1]...)
+	if f.Constraints.MaxDistinguishing > 0 {
+		for i := range scaled {
+			scaled[i] = max(scaled[i], leastMass)
+		}
+	}
 	if f.Constraints.Monotone {
 		descend(lay, scaled)
 	}
@@ -164,8 +176,8 @@ func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 			masses[i] *= (1 - atom) / sum
 		}
 		t, c, err := f.makeTable(g.centred(half), masses, atom)
-		if err == nil {
-			return t, c, nil
+		if err == nil || errors.Is(err, tables.ErrFalseClaim) {
+			return t, c, err // a longer one keeps no constraint that this one does not
 		}
 	}
 	return nil, tables.Certificate{}, tooManyCells(maxCells)

@@ -37,11 +37,11 @@ type Certificate struct {
 }
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
-// the best possible, and false when the lower bound is 0. See LowerBound for
+// the best possible, and false when the lower bound is 0 and the loss is not. See LowerBound for
 // what it means on a coarse grid, where it may be negative.
 func (c Certificate) Gap() (gap float64, ok bool) {
 	if c.LowerBound.Sign() <= 0 {
-		return 0, false
+		return 0, c.ExpectedLoss.Sign() == 0
 	}
 	r := new(big.Rat).Sub(c.ExpectedLoss, c.LowerBound)
 	gap, _ = r.Quo(r, c.LowerBound).Float64()
