@@ -5,11 +5,11 @@ import "math/big"
 // Loss is the cost c(x) >= 0 of noise x, in the units the loss defines (the
 // query's for l1, squared for l2). At and CellMean steer a search and need not
 // be exact; the methods on big.Rat are what every certificate rests on. Their
-// names say which way they are rounded; they are exact where c takes rational
-// values at rational points.
+// names say which way they are rounded; they are exact for l1, l2 and every
+// [Piecewise].
 //
-// A user's own loss implements this interface; piecewise polynomial ones get
-// most of it from [Piecewise].
+// A user's own loss implements this interface; piecewise quadratic ones get all
+// of it from [NewPiecewise].
 //
 // Implementations are immutable and safe for concurrent use. The rationals they
 // return are the caller's.

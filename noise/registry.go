@@ -187,14 +187,14 @@ func positive(kind, field, s string) (float64, error) {
 
 func checkNumber(kind, field string, v float64) error {
 	if a := math.Abs(v); v != 0 && !(a >= minNumber && a <= maxNumber) {
-		return badField(kind, field, formatNumber(v), fmt.Sprintf("0 or a number of size %g to %g", minNumber, maxNumber))
+		return badField(kind, field, formatNumber(v), "0 or a number of size "+formatNumber(minNumber)+" to "+formatNumber(maxNumber))
 	}
 	return nil
 }
 
 func checkPositive(kind, field string, v float64) error {
 	if !(v >= minNumber && v <= maxNumber) {
-		return badField(kind, field, formatNumber(v), fmt.Sprintf("a number from %g to %g", minNumber, maxNumber))
+		return badField(kind, field, formatNumber(v), "a number from "+formatNumber(minNumber)+" to "+formatNumber(maxNumber))
 	}
 	return nil
 }
