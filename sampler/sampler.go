@@ -39,13 +39,13 @@ type Options struct {
 //
 // The sequence of draws is a function of the words alone. It does not depend on
 // the mode, nor on how the calls Sample, SampleInt, Fill, FillInt and AddNoise
-// are mixed.
+// are mixed; but rounding to a lattice takes words of its own.
 type Sampler struct {
 	_ noCopy
 	*law
 	table *tables.Table
-	step  float64 // g = 2^e, exact
-	back  float64 // 1/g, exact
+	step  float64 // exact
+	back  float64 // 1/step, exact unless the query is a lattice's
 	limit int64   // largest |n_x| whose sum with any noise is a float64
 	fixed bool    // ConstantTime
 
@@ -124,12 +124,12 @@ func NewDeterministic(t *tables.Table, seed [32]byte, o Options) (*Sampler, erro
 }
 
 func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sampler {
-	e := t.Grid().GranularityExponent
+	step, _ := t.Grid().Step().Float64() // exact: a unit or a power of two
 	s := &Sampler{
 		law:   l,
 		table: t,
-		step:  math.Ldexp(1, e),
-		back:  math.Ldexp(1, -e),
+		step:  step,
+		back:  1 / step,
 		limit: maxExact - t.Reach(),
 		fixed: constantTime,
 		gen:   g,
@@ -162,7 +162,9 @@ func (s *Sampler) ConstantTime() bool { return s.fixed }
 // Generator describes the source of randomness, for logs.
 func (s *Sampler) Generator() string { return s.gen.name() }
 
-// Step returns the granularity g = 2^GranularityExponent, in the query's units.
+// Step returns the distance of neighbouring grid points, in the query's units:
+// the granularity 2^GranularityExponent, 1 for an integer query, or the unit of a
+// lattice.
 func (s *Sampler) Step() float64 { return s.step }
 
 // SampleInt returns one draw as a grid point n; the noise is n·Step.
@@ -194,36 +196,86 @@ func (s *Sampler) Fill(dst []float64) error { return fill(s, dst, s.step) }
 // FillInt is Fill for grid points n; the noise is n·Step.
 func (s *Sampler) FillInt(dst []int64) error { return fill(s, dst, 1) }
 
-// AddNoise returns x, rounded to the grid, plus one draw of the noise, exactly:
-// (⌊x/g + 1/2⌋ + n)·g. Halves are rounded up.
+// AddNoise returns x, rounded to the grid, plus one draw of the noise. With g
+// the Step and n the draw it is
 //
-// Guarantee (docs/proofs/rounding.md): over all x it accepts, the result is
-// (epsilon, delta)-differentially private as the table promises, if
+//   - for a real query (⌊x/g + 1/2⌋ + n)·g, halves being rounded up, exactly;
+//   - for an integer query x + n, exactly; x has to be an integer;
+//   - for a lattice query (⌊x/g + u⌋ + n)·g with u uniform on [0, 1), exactly up
+//     to the final product, which is rounded to the nearest float64. The rounding
+//     of x is unbiased: ⌊x/g + u⌋·g is x on average. AddNoiseSteps returns the
+//     integer.
+//
+// Guarantee (docs/proofs/rounding.md, lattice.md): over all x it accepts, the
+// result is (epsilon, delta)-differentially private as the table promises, if
 // neighbouring values of x, as float64s, differ by at most its sensitivity.
 //
-// The error wraps ErrInvalid if x is NaN or so large that the sum might not be
-// a float64, which is when |⌊x/g + 1/2⌋| + Reach > 2^53. That is decided before
+// The error wraps ErrInvalid if x is NaN, or not an integer where it has to be, or
+// so large that the sum might not be a float64, which is when the magnitude of
+// the rounded x, in steps, and Reach sum to more than 2^53. That is decided before
 // anything is drawn, from x and the table alone; the caller who cannot exclude
 // it has to clamp x, because an error, although it does not quote x, says that x
 // was too large. The error wraps ErrEntropy if there is no randomness. The
 // result is then 0.
 func (s *Sampler) AddNoise(x float64) (float64, error) {
-	nx, ok := roundToGrid(x, s.back, s.limit)
+	n, err := s.AddNoiseSteps(x)
+	return float64(n) * s.step, err
+}
+
+// AddNoiseSteps is AddNoise for callers that send or store few bits: it returns
+// the integer of which AddNoise returns the multiple of Step.
+func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
+	var nx int64
+	ok := true
+	switch s.table.Query() {
+	case latticeQuery:
+		var err error
+		nx, ok, err = s.roundAtRandom(x)
+		s.wipe()
+		if err != nil {
+			return 0, err
+		}
+	case integerQuery:
+		if x != math.Trunc(x) {
+			return 0, fmt.Errorf("sampler: x is not an integer, want one for an integer query: %w", ErrInvalid)
+		}
+		fallthrough
+	default:
+		nx, ok = roundToGrid(x, s.back, s.limit)
+	}
 	if !ok {
 		return 0, s.rangeError()
 	}
+	return s.add(nx)
+}
+
+// AddNoiseInt returns x plus one draw of the noise of an integer query's table.
+// The errors are those of AddNoise; it wraps ErrInvalid too if the table is for
+// another kind of query.
+func (s *Sampler) AddNoiseInt(x int64) (int64, error) {
+	if q := s.table.Query(); q != integerQuery {
+		return 0, fmt.Errorf("sampler: table = one for a query of kind %s, want one for an integer query: %w", q, ErrInvalid)
+	}
+	if x < -s.limit || x > s.limit {
+		return 0, s.rangeError()
+	}
+	return s.add(x)
+}
+
+// add returns nx plus a draw.
+func (s *Sampler) add(nx int64) (int64, error) {
 	n, err := s.SampleInt()
 	if err != nil {
 		return 0, err
 	}
-	return float64(nx+n) * s.step, nil
+	return nx + n, nil
 }
 
 // rangeError does not say what x is: it is the private value itself, and errors
 // end up in logs.
 func (s *Sampler) rangeError() error {
-	return fmt.Errorf("sampler: x is not a number or too large, want a magnitude of at most %g (%d steps of 2^%d): %w",
-		float64(s.limit)*s.step, s.limit, s.table.Grid().GranularityExponent, ErrInvalid)
+	return fmt.Errorf("sampler: x is not a number or too large, want a magnitude of at most %g (%d steps of %g): %w",
+		float64(s.limit)*s.step, s.limit, s.step, ErrInvalid)
 }
 
 // refill makes the next chunk of ready draws. On error there are none.
