@@ -22,6 +22,10 @@ type Export struct {
 	Total string       `json:"total"`
 	Cells []ExportCell `json:"cells"`
 	Atom  ExportAtom   `json:"atom"`
+	// TailRatio, if not empty, is 2^64 times the factor between the periods of
+	// a tail. The weights of the first and last CellsPerSensitivity cells are
+	// then those of the cells with all their repetitions.
+	TailRatio string `json:"tail_ratio,omitempty"`
 	// Profile states delta for shifts of 1, 2, … cells; see tables.Table.ShiftDeltas.
 	Profile []ExportShift `json:"profile"`
 	Golden  *Golden       `json:"golden"`
@@ -87,6 +91,9 @@ func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
 		Cells:   make([]ExportCell, t.Cells()),
 		Atom:    ExportAtom{Weight: strconv.FormatUint(t.Atom(), 10), Probability: atom},
 		Golden:  golden,
+	}
+	if r := t.TailRatio(); r != 0 {
+		e.TailRatio = strconv.FormatUint(r, 10)
 	}
 	for i, p := range cells {
 		e.Cells[i] = ExportCell{

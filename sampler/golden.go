@@ -12,7 +12,9 @@ const (
 	streamRule = "words are the keystream of AES-256 in counter mode, key = seed, IV = 16 zero bytes, read as little-endian unsigned 64-bit integers"
 	drawRule   = "per draw: take a word u; the entry is the first, in the order cells ascending then atom, with u < the sum of the weights up to and including it; " +
 		"take a word v and let S = points_per_cell and h·2^64 + l = v·S; while l < 2^64 mod S take another v; " +
-		"the draw is 0 for the atom and offset + j·S - (S-1)/2 + h for cell j, offset being 0 unless stated"
+		"the draw is 0 for the atom and offset + j·S - (S-1)/2 + h for cell j, offset being 0 unless stated; " +
+		"if tail_ratio is stated and the cell is one of the first or last cells_per_sensitivity ones, take words until one is at least tail_ratio, " +
+		"and for each word below it move the draw cells_per_sensitivity·S points away from 0"
 )
 
 // GoldenDraws is the customary number of draws in a Golden.

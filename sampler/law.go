@@ -22,6 +22,8 @@ type law struct {
 	reject uint64 // 2^64 mod S; see position
 	first  uint64 // least point of entry 0, two's complement
 	cells  uint64 // number of entries that are cells
+
+	tail tail
 }
 
 const (
@@ -56,6 +58,7 @@ func newLaw(t *tables.Table) *law {
 		first:  uint64(g.FirstPoint(from)),
 		cells:  uint64(to - from),
 	}
+	l.tail = newTail(t, uint64(from), l.cells)
 	var end uint64 // words owned so far, modulo 2^64 once all are
 	for i := from; i < to; i++ {
 		end += t.Weight(i)

@@ -15,7 +15,8 @@ type Options struct {
 	// independent of the value drawn, by reading the whole table for every
 	// draw: about 0.2 ns per cell instead of about 3 ns in all. Draws are
 	// made 128 at a time, so the first of them takes 128 times as long. They
-	// are the same either way.
+	// are the same either way, unless the table has a tail. A tail takes
+	// 44/epsilon words and as many nanoseconds more for every draw.
 	ConstantTime bool
 	// Entropy, if not nil, replaces the generator: every random bit is read
 	// from it, 8192 bytes at a time, as little-endian words. It must be of
@@ -35,11 +36,13 @@ type Options struct {
 // Guarantee (docs/proofs/sampling.md): if the words of the generator are
 // independent and uniform, draws are independent and follow the integer weights
 // of the table exactly: the point n of cell j has probability
-// Weight/(2^64·PointsPerCell), the point 0 the atom's probability beside.
+// Weight/(2^64·PointsPerCell), the point 0 the atom's probability beside. A tail
+// is drawn without truncation; see tables.Spec.
 //
 // The sequence of draws is a function of the words alone. It does not depend on
 // the mode, nor on how the calls Sample, SampleInt, Fill, FillInt and AddNoise
-// are mixed; but rounding to a lattice takes words of its own.
+// are mixed; but rounding to a lattice takes words of its own, and with a tail
+// the modes take different numbers of words.
 type Sampler struct {
 	_ noCopy
 	*law
@@ -168,8 +171,17 @@ func (s *Sampler) Generator() string { return s.gen.name() }
 func (s *Sampler) Step() float64 { return s.step }
 
 // SampleInt returns one draw as a grid point n; the noise is n·Step.
-// The error wraps ErrEntropy, and the draw is then 0.
+// The error wraps ErrEntropy or, for a tail, ErrOverflow, and the draw is then 0.
 func (s *Sampler) SampleInt() (int64, error) {
+	n, err := s.sample()
+	if n > maxExact || n < -maxExact {
+		return 0, overflowError()
+	}
+	return n, err
+}
+
+// sample is SampleInt for draws of any size; see tail.
+func (s *Sampler) sample() (int64, error) {
 	if s.next >= chunk {
 		if err := s.refill(); err != nil {
 			return 0, err
@@ -183,14 +195,15 @@ func (s *Sampler) SampleInt() (int64, error) {
 }
 
 // Sample returns one draw of the noise, in the query's units, exactly.
-// The error wraps ErrEntropy, and the draw is then 0.
+// The errors are those of SampleInt.
 func (s *Sampler) Sample() (float64, error) {
 	n, err := s.SampleInt()
 	return float64(n) * s.step, err
 }
 
 // Fill fills dst with independent draws of the noise, in the query's units,
-// exactly. The error wraps ErrEntropy, and dst is then zero.
+// exactly. The error wraps ErrEntropy or, for a tail, ErrOverflow, and dst is then
+// zero.
 func (s *Sampler) Fill(dst []float64) error { return fill(s, dst, s.step) }
 
 // FillInt is Fill for grid points n; the noise is n·Step.
@@ -215,8 +228,9 @@ func (s *Sampler) FillInt(dst []int64) error { return fill(s, dst, 1) }
 // the rounded x, in steps, and Reach sum to more than 2^53. That is decided before
 // anything is drawn, from x and the table alone; the caller who cannot exclude
 // it has to clamp x, because an error, although it does not quote x, says that x
-// was too large. The error wraps ErrEntropy if there is no randomness. The
-// result is then 0.
+// was too large. The error wraps ErrEntropy if there is no randomness, and
+// ErrOverflow if the noise of a tail makes the sum too large. The result is then
+// 0.
 func (s *Sampler) AddNoise(x float64) (float64, error) {
 	n, err := s.AddNoiseSteps(x)
 	return float64(n) * s.step, err
@@ -264,11 +278,18 @@ func (s *Sampler) AddNoiseInt(x int64) (int64, error) {
 
 // add returns nx plus a draw.
 func (s *Sampler) add(nx int64) (int64, error) {
-	n, err := s.SampleInt()
+	n, err := s.sample()
 	if err != nil {
 		return 0, err
 	}
-	return nx + n, nil
+	if n += nx; n > maxExact || n < -maxExact {
+		return 0, overflowError()
+	}
+	return n, nil
+}
+
+func overflowError() error {
+	return fmt.Errorf("sampler: result = beyond 2^53 steps, want fewer: %w", ErrOverflow)
 }
 
 // rangeError does not say what x is: it is the private value itself, and errors
@@ -291,6 +312,17 @@ func (s *Sampler) refill() error {
 // fill writes draws times scale to dst: those that are ready first, so that
 // draws are returned in the order in which they are made.
 func fill[T number](s *Sampler, dst []T, scale T) error {
+	if s.tail.ratio != 0 { // every draw may overflow
+		for i := range dst {
+			n, err := s.SampleInt()
+			if err != nil {
+				clear(dst)
+				return err
+			}
+			dst[i] = T(n) * scale
+		}
+		return nil
+	}
 	todo := pop(s, dst, scale)
 	for len(todo) >= chunk {
 		if err := fillChunk(s, (*[chunk]T)(todo), scale); err != nil {
@@ -333,9 +365,12 @@ func fillChunk[T number](s *Sampler, dst *[chunk]T, scale T) error {
 	}
 	w := (*[2 * chunk]uint64)(s.words[s.pos:])
 	var n int
-	if s.fixed {
+	switch {
+	case s.tail.ratio != 0:
+		// The number of words of a draw is not known before.
+	case s.fixed:
 		n = drawFixed(s.law, dst, w, scale)
-	} else {
+	default:
 		n = draw(s.law, dst, w, scale)
 	}
 	s.pos += 2 * n
@@ -363,13 +398,16 @@ func (s *Sampler) one() (int64, error) {
 			return 0, err
 		}
 		offset, ok := s.position(v)
-		switch {
-		case !ok:
-		case s.fixed:
-			return s.point(s.scan(u, 0, 0, 0)[0], offset), nil
-		default:
-			return s.point(s.entry(u), offset), nil
+		if !ok {
+			continue
 		}
+		var k uint64
+		if s.fixed {
+			k = s.scan(u, 0, 0, 0)[0]
+		} else {
+			k = s.entry(u)
+		}
+		return s.extend(s.point(k, offset), k)
 	}
 }
 

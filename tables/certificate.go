@@ -23,8 +23,9 @@ type Certificate struct {
 	// one sensitivity long on the grid. If not, DeltaUpper is about shorter
 	// shifts than promised and proves nothing.
 	SensitivityCovered bool
-	// ExpectedLoss is the exact expected loss of the noise on the grid, in
-	// the units of the loss. Rounding the query to the grid moves it by at
+	// ExpectedLoss is the exact expected loss of the noise on the grid, its
+	// tail included, in the units of the loss (rounded up in the last of some
+	// 40 digits where a tail crosses the kinks of a loss). Rounding the query to the grid moves it by at
 	// most half a step more.
 	ExpectedLoss *big.Rat
 	// LowerBound bounds from below the expected loss of every additive noise
@@ -69,7 +70,7 @@ func DecimalUp(r *big.Rat) string { return exact.DecimalUp(r, claimDigits) }
 func (t *Table) Certify() Certificate {
 	s := &t.spec
 	var c Certificate
-	c.DeltaUpper, c.WorstShift = worstShift(s.Weights, s.Atom, s.Grid.CellsPerSensitivity, s.Privacy.Epsilon)
+	c.DeltaUpper, c.WorstShift = s.worstShift()
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
 	c.ExpectedLoss = s.expected(s.Loss)
 	c.LowerBound = s.Dual.LowerBound(s.problem())
@@ -93,8 +94,16 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 	sum := new(big.Rat)
 	term := new(big.Rat)
 	weight := new(big.Int)
+	var tail *tailLoss
+	if s.hasTail() {
+		tail = s.newTailLoss(loss.(noise.Tailed)) // validateTail made sure
+	}
 	for i, w := range s.Weights {
 		if w == 0 {
+			continue
+		}
+		if side, ok := s.isBlock(i); ok {
+			tail.add(i, side)
 			continue
 		}
 		term.SetInt(weight.SetUint64(w))
@@ -103,6 +112,9 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 	if s.Atom > 0 {
 		term.SetInt(weight.SetUint64(s.Atom))
 		sum.Add(sum, term.Mul(term, loss.GridMeanUp(0, 1, step)))
+	}
+	if tail != nil {
+		sum.Add(sum, tail.total())
 	}
 	return sum.Quo(sum, powerOfTwo(64))
 }

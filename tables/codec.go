@@ -35,6 +35,7 @@ type file struct {
 	Grid        fileGrid        `json:"grid"`
 	Weights     []string        `json:"weights"`
 	Atom        string          `json:"atom"`
+	TailRatio   string          `json:"tail_ratio,omitempty"`
 	Certificate fileCertificate `json:"certificate"`
 }
 
@@ -158,6 +159,9 @@ func (t *Table) Encode(w io.Writer) error {
 	if s.Query != noise.RealQuery {
 		f.Query = s.Query
 	}
+	if s.hasTail() {
+		f.TailRatio = strconv.FormatUint(s.TailRatio, 10)
+	}
 	f.Weights = make([]string, len(s.Weights))
 	for i, v := range s.Weights {
 		f.Weights[i] = strconv.FormatUint(v, 10)
@@ -276,8 +280,15 @@ func (p *parser) table(s *Spec) error {
 			s.Atom, err = p.weight()
 			return err
 		},
+		"tail_ratio": func() error {
+			var err error
+			if s.TailRatio, err = p.weight(); err == nil && s.TailRatio == 0 {
+				err = p.wrong("0", "a number above 0, or no such field")
+			}
+			return err
+		},
 		"certificate": func() error { return p.certificate(s) },
-	}, "query", "constraints")
+	}, "query", "constraints", "tail_ratio")
 }
 
 func (p *parser) constraints(c *noise.Constraints) error {

@@ -42,6 +42,9 @@ func (s *Spec) keeps() error {
 			x := new(big.Rat).SetInt64(point)
 			return x.Mul(x, step).Cmp(new(big.Rat).SetFloat64(end)) == sign
 		}
+		if s.hasTail() {
+			return broken("support = %g,%g is stated, but the noise has a tail", b.Lower, b.Upper)
+		}
 		lowest, highest := s.Grid.FirstPoint(first), s.Grid.FirstPoint(last+1)-1
 		if s.Atom > 0 {
 			lowest, highest = min(lowest, 0), max(highest, 0)
@@ -74,9 +77,13 @@ func (s *Spec) keeps() error {
 	return nil
 }
 
-// support returns the indices of the first and the last weight that is not 0.
+// support returns the indices of the first and the last weight that is not 0, or
+// of all weights if there is a tail.
 func (s *Spec) support() (first, last int) {
 	first, last = 0, len(s.Weights)-1
+	if s.hasTail() {
+		return first, last
+	}
 	for first < last && s.Weights[first] == 0 {
 		first++
 	}
@@ -95,6 +102,9 @@ func (s *Spec) isSymmetric(first, last int) bool {
 // rises returns the index of a weight that is less than its neighbour further
 // from 0, or -1. All cells have as many points.
 func (s *Spec) rises(first, last int) int {
+	if s.hasTail() {
+		return s.unroll().rises(s.Grid)
+	}
 	for i := first; i < last; i++ {
 		inner, outer := i, i+1
 		if s.Grid.FirstPoint(i+1) <= 0 {
@@ -107,14 +117,26 @@ func (s *Spec) rises(first, last int) int {
 	return -1
 }
 
-// twiceMean returns 2^65 times the mean of the noise, in steps.
-func (s *Spec) twiceMean() *big.Int {
-	twice := new(big.Int)
+// twiceMean returns 2^65 times the mean of the noise, in steps. A draw from a
+// block of a tail lies on average ρ/(1-ρ) periods further out.
+func (s *Spec) twiceMean() *big.Rat {
+	twice, outwards := new(big.Int), new(big.Int)
 	for i, w := range s.Weights {
+		weight := new(big.Int).SetUint64(w)
+		if side, ok := s.isBlock(i); ok {
+			outwards.Add(outwards, new(big.Int).Mul(big.NewInt(side), weight))
+		}
 		c := big.NewInt(2*s.Grid.FirstPoint(i) + s.Grid.PointsPerCell - 1)
-		twice.Add(twice, c.Mul(c, new(big.Int).SetUint64(w)))
+		twice.Add(twice, c.Mul(c, weight))
 	}
-	return twice
+	mean := new(big.Rat).SetInt(twice)
+	if outwards.Sign() != 0 {
+		r := s.ratio()
+		r.Quo(r, new(big.Rat).Sub(new(big.Rat).SetInt64(1), r))
+		r.Mul(r, new(big.Rat).SetInt64(2*s.Grid.period()))
+		mean.Add(mean, r.Mul(r, new(big.Rat).SetInt(outwards)))
+	}
+	return mean
 }
 
 // distinguishing returns a bound on the largest probability, over shifts by at
@@ -124,6 +146,16 @@ func (s *Spec) twiceMean() *big.Int {
 func (s *Spec) distinguishing() *big.Rat {
 	worst := new(big.Int)
 	n := len(s.Weights)
+	if s.hasTail() {
+		infinity := ratio{large: true, fixed: new(big.Int).Lsh(big.NewInt(1), 256)}
+		deltas, _ := s.tailDeltas(s.Grid.CellsPerSensitivity, &infinity)
+		for _, d := range deltas {
+			if d.Cmp(worst) > 0 {
+				worst = d
+			}
+		}
+		return probability(worst)
+	}
 	for k := 1; k <= s.Grid.CellsPerSensitivity; k++ {
 		for _, shift := range []int{k, -k} {
 			var sum sum128

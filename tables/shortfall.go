@@ -102,15 +102,19 @@ func hockeyStick(weights []uint64, k int, r *ratio) *big.Int {
 	return total.Sub(total, new(big.Int).Mul(price.big(), r.fixed))
 }
 
-// shiftDeltas returns, for the shifts k = 1 … maxShift, the larger hockey-stick
+// shiftDeltas returns, for the shifts k = 1 … K, the larger hockey-stick
 // divergence of the shifts by k and −k cells at e^epsilon, with the atom counted
 // in full, in units of 2^-(64+ratioBits), and whether −k attains it.
 //
 // Guarantee (docs/proofs/table-privacy.md): the noise of the table, added to
 // values that are at most K·S grid points apart, has a hockey-stick divergence
-// of at most the largest of the first K.
-func shiftDeltas(weights []uint64, atom uint64, maxShift int, epsilon float64) (deltas []*big.Int, negative []bool) {
-	r := newRatioDown(epsilon)
+// of at most the largest of them.
+func (s *Spec) shiftDeltas() (deltas []*big.Int, negative []bool) {
+	weights, atom, maxShift := s.Weights, s.Atom, s.Grid.CellsPerSensitivity
+	r := newRatioDown(s.Privacy.Epsilon)
+	if s.hasTail() {
+		return s.tailDeltas(maxShift, &r)
+	}
 	symmetric := isSymmetric(weights)
 	charge := new(big.Int).SetUint64(atom)
 	charge.Lsh(charge, ratioBits)
@@ -135,8 +139,8 @@ func shiftDeltas(weights []uint64, atom uint64, maxShift int, epsilon float64) (
 
 // worstShift returns the largest of the shiftDeltas as a probability, and the
 // shift that attains it.
-func worstShift(weights []uint64, atom uint64, maxShift int, epsilon float64) (delta *big.Rat, shift int) {
-	deltas, negative := shiftDeltas(weights, atom, maxShift, epsilon)
+func (s *Spec) worstShift() (delta *big.Rat, shift int) {
+	deltas, negative := s.shiftDeltas()
 	worst := 0
 	for i, d := range deltas {
 		if d.Cmp(deltas[worst]) > 0 {
@@ -155,13 +159,12 @@ func worstShift(weights []uint64, atom uint64, maxShift int, epsilon float64) (d
 //
 //	δ_k = (a + max(Σ_j (W_j − E·W_{j−k})₊, Σ_j (W_j − E·W_{j+k})₊)) / 2^64
 //
-// with W the weights, 0 outside the table, a the weight of the atom and E a
-// bound below e^epsilon, by less than 2^-95 of it. Each is exact as a function
-// of E, and so an upper bound of the true divergence. The largest is
-// Certificate.DeltaUpper.
+// with W the weights, 0 outside the table or continued by its tail, a the weight
+// of the atom and E a bound below e^epsilon, by less than 2^-95 of it. Each is
+// exact as a function of E (with a tail rounded up to a multiple of 2^-160), and so an
+// upper bound of the true divergence. The largest is Certificate.DeltaUpper.
 func (t *Table) ShiftDeltas() []*big.Rat {
-	s := &t.spec
-	deltas, _ := shiftDeltas(s.Weights, s.Atom, s.Grid.CellsPerSensitivity, s.Privacy.Epsilon)
+	deltas, _ := t.spec.shiftDeltas()
 	rats := make([]*big.Rat, len(deltas))
 	for i, d := range deltas {
 		rats[i] = probability(d)

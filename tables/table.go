@@ -99,8 +99,15 @@ type Spec struct {
 	Grid        Grid
 	Weights     []uint64 // one per cell, from Grid.FirstCell on
 	Atom        uint64   // weight of the single point 0, beside its cell's share
-	Dual        *Dual    // proves the lower bound; nil: none claimed beyond 0
-	Claims      Claims   // the zero value: filled in by New from the certificate
+	// TailRatio, if not 0, gives the noise a geometric tail on either side of
+	// 0. With ρ = TailRatio/2^64, the first and the last CellsPerSensitivity
+	// cells repeat outwards for ever, ρ times as likely in each period; the
+	// weight W of such a cell is that of the cell and all its repetitions:
+	// i periods out it has the probability W/2^64·(1-ρ)·ρ^i. The point 0
+	// lies in a cell between them.
+	TailRatio uint64
+	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
+	Claims    Claims // the zero value: filled in by New from the certificate
 }
 
 // Table is a checked, immutable Spec.
@@ -173,6 +180,7 @@ func (s *Spec) validate() error {
 		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > MaxReach {
 			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
 		}
+		s.validateTail(bad)
 		if m := new(big.Int).Lsh(big.NewInt(1), 64); s.total().Cmp(m) != 0 {
 			bad("weights", fmt.Sprintf("a sum of %s with the atom", s.total()), "exactly 2^64")
 		}
@@ -282,8 +290,20 @@ func (t *Table) Weight(i int) uint64 { return t.spec.Weights[i] }
 // Atom returns the weight of the single point 0 beside its cell's share.
 func (t *Table) Atom() uint64 { return t.spec.Atom }
 
+// TailRatio returns 2^64·ρ, ρ the factor between the periods of the table's
+// tail, or 0 if it has none; see Spec.
+func (t *Table) TailRatio() uint64 { return t.spec.TailRatio }
+
+// Block reports whether the weight of the i-th cell, 0 <= i < Cells, is that of a
+// tail, on the side of the sign.
+func (t *Table) Block(i int) (side int, ok bool) {
+	s, ok := t.spec.isBlock(i)
+	return int(s), ok
+}
+
 // PMF returns the cell probabilities and the atom's as float64s, for plots and
-// statistics; proofs use the weights.
+// statistics; proofs use the weights. That of a block of a tail includes all its
+// repetitions.
 func (t *Table) PMF() (cells []float64, atom float64) {
 	cells = make([]float64, len(t.spec.Weights))
 	for i, w := range t.spec.Weights {
@@ -292,7 +312,8 @@ func (t *Table) PMF() (cells []float64, atom float64) {
 	return cells, float64(t.spec.Atom) * 0x1p-64
 }
 
-// Reach returns the largest |n| over the grid points that may be drawn.
+// Reach returns the largest |n| over the grid points of the cells; with a tail
+// noise goes beyond.
 func (t *Table) Reach() int64 {
 	g := t.spec.Grid
 	n := len(t.spec.Weights)

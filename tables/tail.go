@@ -1,0 +1,333 @@
+package tables
+
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"slices"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// maxTailRatio bounds TailRatio, so that drawing from a tail ends: ρ <= 1 - 2^-20.
+const maxTailRatio = 1<<64 - 1<<44
+
+// maxTailTerms bounds the cells of a tail whose loss is summed one by one, those
+// closer to 0 than where the loss is a polynomial.
+const maxTailTerms = 1 << 16
+
+// hasTail reports whether the last K cells at either end stand for a tail:
+// with ρ = TailRatio/2^64, the cell i >= 0 periods of K cells further out than a
+// cell of weight W has the probability W/2^64·(1-ρ)·ρ^i.
+func (s *Spec) hasTail() bool { return s.TailRatio > 0 }
+
+// validateTail checks that the blocks that repeat lie on either side of 0, with a
+// cell between them, and that the loss of a tail is known.
+func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
+	if !s.hasTail() {
+		return
+	}
+	if s.TailRatio > maxTailRatio {
+		bad("tail_ratio", s.TailRatio, fmt.Sprintf("at most %d", uint64(maxTailRatio)))
+	}
+	g, n := s.Grid, len(s.Weights)
+	if k := g.CellsPerSensitivity; n < 2*k+1 || g.FirstPoint(k) > 0 || g.FirstPoint(n-k) <= 0 {
+		bad("tail_ratio", s.TailRatio, fmt.Sprintf("a table whose point 0 is in none of the first and last %d cells", k))
+		return
+	}
+	losses := []noise.Loss{s.Loss}
+	for _, q := range s.Constraints.Quantiles {
+		if loss, err := q.Loss(); err == nil { // else Validate or keeps reports it
+			losses = append(losses, loss)
+		}
+	}
+	for _, l := range losses {
+		loss, ok := l.(noise.Tailed)
+		if !ok {
+			bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
+			continue
+		}
+		from, _ := loss.PolynomialBeyond()
+		from.Quo(from, g.Step())
+		if from.Cmp(new(big.Rat).SetInt64(maxTailTerms*g.PointsPerCell)) > 0 {
+			bad("loss", l.Name(), fmt.Sprintf("one that is a polynomial from %d cells on, for a table with a tail", maxTailTerms))
+		}
+	}
+}
+
+// period returns the distance in points at which the tail repeats.
+func (g Grid) period() int64 { return int64(g.CellsPerSensitivity) * g.PointsPerCell }
+
+// isBlock reports whether weight i stands for a tail, and on which side of 0.
+func (s *Spec) isBlock(i int) (side int64, ok bool) {
+	switch k := s.Grid.CellsPerSensitivity; {
+	case !s.hasTail():
+		return 0, false
+	case i < k:
+		return -1, true
+	case i >= len(s.Weights)-k:
+		return 1, true
+	default:
+		return 0, false
+	}
+}
+
+// ratio returns ρ.
+func (s *Spec) ratio() *big.Rat {
+	r := new(big.Rat).SetInt(new(big.Int).SetUint64(s.TailRatio))
+	return r.Quo(r, powerOfTwo(64))
+}
+
+// tailLoss adds to sum the expected loss of a block cell and of what it stands
+// for, times 2^64:
+//
+//	Σ_m W·(1-ρ)ρ^m·f(m),   f(m) the mean loss of the cell m periods further out.
+//
+// Where f is a polynomial of degree d from m = M on, it is by Newton's forward
+// differences Σ_i Δ^i f(M)·C(m-M, i), and as Σ_m (1-ρ)ρ^m·C(m, i) = (ρ/(1-ρ))^i the
+// rest of the sum is W·ρ^M·Σ_i Δ^i f(M)·(ρ/(1-ρ))^i. For M = 0 all of this is exact;
+// otherwise the powers of ρ are rounded up, to a relative 2^-128 or so, and so is the result.
+type tailLoss struct {
+	s      *Spec
+	loss   noise.Tailed
+	ratio  *big.Rat // ρ
+	rest   *big.Rat // 1-ρ
+	from   *big.Rat
+	degree int
+	sum    *big.Rat
+	orders []*big.Rat // Σ W·ρ^M·Δ^i f(M), to be multiplied by (ρ/(1-ρ))^i
+}
+
+func (s *Spec) newTailLoss(loss noise.Tailed) *tailLoss {
+	t := &tailLoss{s: s, loss: loss, ratio: s.ratio(), sum: new(big.Rat)}
+	t.rest = new(big.Rat).Sub(new(big.Rat).SetInt64(1), t.ratio)
+	t.from, t.degree = loss.PolynomialBeyond()
+	for range t.degree + 1 {
+		t.orders = append(t.orders, new(big.Rat))
+	}
+	return t
+}
+
+// add adds block cell i, on the given side of 0.
+func (t *tailLoss) add(i int, side int64) {
+	g, step := t.s.Grid, t.s.Grid.Step()
+	weight := new(big.Rat).SetInt(new(big.Int).SetUint64(t.s.Weights[i]))
+	first := g.FirstPoint(i)
+	mean := func(m int64) *big.Rat {
+		return t.loss.GridMeanUp(first+side*m*g.period(), g.PointsPerCell, step)
+	}
+	inside := func(m int64) bool { // whether the cell reaches below from
+		nearest := first + side*m*g.period()
+		if side < 0 {
+			nearest += g.PointsPerCell - 1
+		}
+		x := new(big.Rat).SetInt64(abs(nearest))
+		return x.Mul(x, step).Cmp(t.from) < 0
+	}
+	power := new(big.Rat).Set(weight) // W·ρ^m
+	m := int64(0)
+	for ; inside(m); m++ {
+		term := mean(m)
+		t.sum.Add(t.sum, term.Mul(term, power).Mul(term, t.rest))
+		power.Mul(power, t.ratio)
+		roundUp(power)
+	}
+	f := make([]*big.Rat, t.degree+1)
+	for i := range f {
+		f[i] = mean(m + int64(i))
+	}
+	for i := range f {
+		t.orders[i].Add(t.orders[i], new(big.Rat).Mul(power, f[0]))
+		for j := range len(f) - i - 1 {
+			f[j].Sub(f[j+1], f[j])
+		}
+	}
+}
+
+// total returns the sum.
+func (t *tailLoss) total() *big.Rat {
+	factor := new(big.Rat).SetInt64(1)
+	odds := new(big.Rat).Quo(t.ratio, t.rest)
+	for _, o := range t.orders {
+		t.sum.Add(t.sum, o.Mul(o, factor))
+		factor.Mul(factor, odds)
+	}
+	return t.sum
+}
+
+// roundUp rounds r >= 0 up to a multiple of 2^-192, to keep its size in check.
+func roundUp(r *big.Rat) {
+	const keep = 192
+	if r.Denom().BitLen() <= keep {
+		return
+	}
+	n := new(big.Int).Lsh(r.Num(), keep)
+	n.Add(n, r.Denom()).Sub(n, big.NewInt(1)).Div(n, r.Denom())
+	r.SetFrac(n, new(big.Int).Lsh(big.NewInt(1), keep))
+}
+
+// uint128 is a probability of a cell in units of 2^-128.
+type uint128 struct{ hi, lo uint64 }
+
+// times returns w·f/2^64 in units of 2^-128 of the weights' total.
+func times(w, f uint64) uint128 {
+	hi, lo := bits.Mul64(w, f)
+	return uint128{hi, lo}
+}
+
+func (a uint128) less(b uint128) bool { return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo) }
+
+// periodic is a law with a tail, unrolled. All probabilities are in units of
+// 2^-128.
+type periodic struct {
+	k int
+	// cells are the cells of the table, those of the blocks with the
+	// probability of their own place alone.
+	cells []uint128
+	// left and right are the blocks and the next period of them, ascending,
+	// over 1-ρ.
+	left, right []uint128
+}
+
+func (s *Spec) unroll() *periodic {
+	n, k := len(s.Weights), s.Grid.CellsPerSensitivity
+	p := &periodic{k: k, cells: make([]uint128, n), left: make([]uint128, 2*k), right: make([]uint128, 2*k)}
+	for i, w := range s.Weights {
+		p.cells[i] = uint128{hi: w}
+		if _, ok := s.isBlock(i); ok {
+			p.cells[i] = times(w, -s.TailRatio)
+		}
+	}
+	for i := range k {
+		l, r := s.Weights[i], s.Weights[n-k+i]
+		p.left[i], p.left[k+i] = times(l, s.TailRatio), uint128{hi: l}
+		p.right[i], p.right[k+i] = uint128{hi: r}, times(r, s.TailRatio)
+	}
+	return p
+}
+
+// mirror turns the law around.
+func (p *periodic) mirror() {
+	slices.Reverse(p.cells)
+	slices.Reverse(p.left)
+	slices.Reverse(p.right)
+	p.left, p.right = p.right, p.left
+}
+
+// rises is Spec.rises for a law with a tail: beside the cells of the table, which lie
+// on either side of the one with the point 0, the last cell of a block is
+// compared with the first of its next period.
+func (p *periodic) rises(g Grid) int {
+	for i := range p.cells[1:] {
+		inner, outer := i, i+1
+		if g.FirstPoint(i+1) <= 0 {
+			inner, outer = outer, inner
+		}
+		if p.cells[inner].less(p.cells[outer]) {
+			return inner
+		}
+	}
+	if p.left[p.k].less(p.left[p.k-1]) {
+		return 0
+	}
+	if p.right[p.k-1].less(p.right[p.k]) {
+		return len(p.cells) - 1
+	}
+	return -1
+}
+
+// hockeyStick returns Σ_j (p_j - E·p_{j-k})₊ over all cells of the infinite law,
+// for 1 <= k <= K, in units of 2^-(128+96), exactly.
+//
+// Where j and j-k both lie in one tail, the terms of the next period are ρ times
+// these, so one period over 1-ρ is the whole sum; the other cells j number K to
+// n-K+k-1 (docs/proofs/tail.md).
+func (p *periodic) hockeyStick(k int, r *ratio) *big.Int {
+	var gain, price sum192
+	add := func(own, partner []uint128) {
+		for i, w := range own {
+			if v := partner[i]; r.exceeds128(w, v) {
+				gain.add(w)
+				price.add(v)
+			}
+		}
+	}
+	n := len(p.cells)
+	add(p.cells[p.k:n-p.k+k], p.cells[p.k-k:])
+	add(p.left[p.k:], p.left[p.k-k:])
+	add(p.right[k:k+p.k], p.right)
+	total := gain.big()
+	total.Lsh(total, ratioBits)
+	return total.Sub(total, new(big.Int).Mul(price.big(), r.fixed))
+}
+
+// tailDeltas is shiftDeltas of a law with a tail, in the same units, rounded up.
+func (s *Spec) tailDeltas(maxShift int, r *ratio) (deltas []*big.Int, negative []bool) {
+	p := s.unroll()
+	deltas, negative = make([]*big.Int, maxShift), make([]bool, maxShift)
+	for i := range deltas {
+		deltas[i] = p.hockeyStick(i+1, r)
+	}
+	if !isSymmetric(s.Weights) {
+		p.mirror()
+		for i := range deltas {
+			if h := p.hockeyStick(i+1, r); h.Cmp(deltas[i]) > 0 {
+				deltas[i], negative[i] = h, true
+			}
+		}
+	}
+	charge := new(big.Int).SetUint64(s.Atom)
+	charge.Lsh(charge, ratioBits)
+	ones := new(big.Int).SetUint64(^uint64(0))
+	for _, d := range deltas {
+		d.Add(d, ones).Rsh(d, 64).Add(d, charge)
+	}
+	return deltas, negative
+}
+
+// exceeds128 reports whether w > E·v, exactly for the bound E.
+func (r *ratio) exceeds128(w, v uint128) bool {
+	if v == (uint128{}) {
+		return w != (uint128{})
+	}
+	if r.large { // E >= 2^64
+		return v.hi == 0 && new(big.Int).Lsh(w.big(), ratioBits).Cmp(new(big.Int).Mul(v.big(), r.fixed)) > 0
+	}
+	// E·v·2^96 against w·2^96, in five limbs, the lowest first.
+	var p [5]uint64
+	for i, e := range r.limb {
+		h0, l0 := bits.Mul64(e, v.lo)
+		h1, l1 := bits.Mul64(e, v.hi)
+		var c uint64
+		l1, c = bits.Add64(l1, h0, 0)
+		h1 += c
+		p[i], c = bits.Add64(p[i], l0, 0)
+		p[i+1], c = bits.Add64(p[i+1], l1, c)
+		p[i+2] += h1 + c
+	}
+	q := [5]uint64{0, w.lo << 32, w.hi<<32 | w.lo>>32, w.hi >> 32, 0}
+	for i := 4; i >= 0; i-- {
+		if p[i] != q[i] {
+			return q[i] > p[i]
+		}
+	}
+	return false
+}
+
+func (a uint128) big() *big.Int { return sum128(a).big() }
+
+// sum192 is an unsigned sum of uint128.
+type sum192 struct{ top, hi, lo uint64 }
+
+func (s *sum192) add(v uint128) {
+	var c uint64
+	s.lo, c = bits.Add64(s.lo, v.lo, 0)
+	s.hi, c = bits.Add64(s.hi, v.hi, c)
+	s.top += c
+}
+
+func (s sum192) big() *big.Int {
+	b := new(big.Int).SetUint64(s.top)
+	b.Lsh(b, 128)
+	return b.Add(b, uint128{s.hi, s.lo}.big())
+}
