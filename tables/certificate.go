@@ -87,6 +87,11 @@ func (g Grid) covers(sensitivity float64) bool {
 	return new(big.Rat).SetFloat64(sensitivity).Cmp(reach) <= 0
 }
 
+// ExpectedLossOf returns the expectation of any loss, not only the one the table
+// was designed for, exactly as Certificate.ExpectedLoss is: an upper bound, and
+// the value itself for a loss whose averages over points of the grid are exact.
+func (t *Table) ExpectedLossOf(loss noise.Loss) *big.Rat { return t.spec.expected(loss) }
+
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
 // bound above it if the loss gives one.
 func (s *Spec) expected(loss noise.Loss) *big.Rat {

@@ -20,9 +20,12 @@ type comparison struct {
 	Mechanisms []contender `json:"mechanisms"`
 }
 
-// integersOnly is the mechanism for integer queries. The bound is about
-// real-valued ones, which are harder, so it may be below; its note says so.
-const integersOnly = "discrete-laplace"
+// suits reports whether the bound for a kind of query is about noise such as the
+// named mechanism's. Integer queries are easier than real-valued ones, and their
+// noise is on the integers.
+func suits(name string, q noise.Query) bool {
+	return (name == "discrete-laplace") == (q == noise.IntegerQuery)
+}
 
 // contender is one mechanism of a comparison.
 type contender struct {
@@ -36,22 +39,28 @@ type contender struct {
 func newCompareCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "compare --epsilon E --delta D --sensitivity S --loss l1|l2",
+		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
 each with its suboptimality: how far it is above the certified lower bound on
-every additive noise for a real-valued query, loss/bound - 1.
+every additive noise, loss/bound - 1. The bound is about noise for a real-valued
+query unless --support integer or --output-step say otherwise, and about noise
+that keeps the constraints given.
 
 The designed loss is exact, rounded up, and the bound is rounded down. Losses of
 the others are floating-point values of closed forms or quadratures; with --json
 "error_bound" bounds their absolute error. A mechanism that does not apply has a
-note that says why, and no loss. The discrete Laplace mechanism is for integer
-queries, for which the bound does not hold: it may be below.
+note that says why, and no loss. Where the bound does not hold for a mechanism,
+because it is for queries of another kind or keeps none of the constraints, the
+note says so: it may be below.
 
 Where nothing can be designed (delta = 0, or a build without the LP solver) there
 is no designed loss and no bound, "lower_bound" is null, and the rest is printed.
-If a limit stops the design, the exit code is 4.`,
+If a limit stops the design, the exit code is 4.
+
+` + lossHelp(),
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
+  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --support integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json`,
 		Args: noArguments,
 	}
@@ -60,7 +69,7 @@ If a limit stops the design, the exit code is 4.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the table")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var f fields
-		p := problemFlags.read(&f)
+		p := problemFlags.read(&f, false)
 		o := effort.read(&f)
 		if err := f.err(cmd); err != nil {
 			return err
@@ -93,6 +102,9 @@ If a limit stops the design, the exit code is 4.`,
 		c.Mechanisms = append(c.Mechanisms, designed)
 		for _, b := range noise.Baselines() {
 			c.Mechanisms = append(c.Mechanisms, newContender(b, p))
+			if b.Name == "discrete-laplace" && p.query == noise.IntegerQuery {
+				c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
+			}
 		}
 		c.judge()
 		line.clear()
@@ -112,21 +124,11 @@ If a limit stops the design, the exit code is 4.`,
 
 // newContender evaluates a baseline.
 func newContender(b noise.Baseline, p problem) contender {
-	out := contender{Name: b.Name}
 	m, err := b.New(p.Parameters, p.loss)
 	if err != nil {
-		var n *noise.NotApplicableError
-		if errors.As(err, &n) {
-			out.Note = "does not apply: " + n.Reason
-		} else {
-			out.Note = sentence(err)
-		}
-		return out
+		return contender{Name: b.Name, Note: excuse(err)}
 	}
-	out.Note = m.Note()
-	if b.Name == integersOnly {
-		out.Note += "; the bound is about real values and does not hold for it"
-	}
+	out := contender{Name: b.Name, Note: m.Note() + p.beside(b.Name)}
 	loss, errorBound, err := m.ExpectedLoss(p.loss)
 	if err != nil {
 		out.Note = sentence(err)
@@ -134,6 +136,51 @@ func newContender(b noise.Baseline, p problem) contender {
 	}
 	out.Loss, out.ErrorBound = finite(loss), finite(errorBound)
 	return out
+}
+
+// newDiscreteStaircase evaluates the best pure noise for integer queries.
+func newDiscreteStaircase(p problem) contender {
+	out := contender{Name: "discrete-staircase"}
+	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.loss)
+	if err != nil {
+		out.Note = excuse(err)
+		return out
+	}
+	const rounding = 1e-13 // relative, as DiscreteStaircase says
+	out.Loss, out.ErrorBound = finite(loss), finite(rounding*loss)
+	out.Note = fmt.Sprintf("integers only: optimal for delta = 0; step %d%s", step, p.unheld())
+	return out
+}
+
+// excuse says why a mechanism has no loss.
+func excuse(err error) string {
+	var n *noise.NotApplicableError
+	if errors.As(err, &n) {
+		return "does not apply: " + n.Reason
+	}
+	return sentence(err)
+}
+
+// beside says why the bound does not hold for a mechanism, if it does not.
+func (p problem) beside(name string) string {
+	switch {
+	case p.query == noise.LatticeQuery:
+		return "; the bound is about noise on multiples of the step and does not hold for it"
+	case suits(name, p.query):
+		return p.unheld()
+	case p.query == noise.IntegerQuery:
+		return "; the bound is about integer noise and does not hold for it"
+	default:
+		return "; the bound is about real values and does not hold for it"
+	}
+}
+
+// unheld says that the classical mechanisms are not made for the constraints.
+func (p problem) unheld() string {
+	if classical(p.constraints) {
+		return ""
+	}
+	return "; not held to the constraints, as the bound is"
 }
 
 // judge fills in the suboptimalities.
@@ -149,15 +196,34 @@ func (c *comparison) judge() {
 	}
 }
 
+// kindOfNoise names what the bound is about.
+func (p problem) kindOfNoise() string {
+	kind := "noise"
+	switch p.query {
+	case noise.IntegerQuery:
+		kind = "integer noise"
+	case noise.LatticeQuery:
+		kind = fmt.Sprintf("noise on multiples of %v", p.step)
+	case noise.RealQuery:
+	}
+	if !p.constraints.None() {
+		kind += " that keeps the constraints"
+	}
+	return kind
+}
+
 // print prints the comparison as a table.
 func (c *comparison) print(w io.Writer, p problem) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, lossUnit(p.loss.Name()))
-	if c.LowerBound != nil {
-		fmt.Fprintf(&b, "certified lower bound on every additive noise: %.7g\n", *c.LowerBound)
-	} else {
-		b.WriteString("certified lower bound on every additive noise: none\n")
+	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, lossUnit(p.loss))
+	for _, r := range queryRows(p.query, p.step, p.constraints) {
+		fmt.Fprintf(&b, "%s: %s\n", r.name, r.value)
 	}
+	bound := "none"
+	if c.LowerBound != nil {
+		bound = fmt.Sprintf("%.7g", *c.LowerBound)
+	}
+	fmt.Fprintf(&b, "certified lower bound on every additive %s: %s\n", p.kindOfNoise(), bound)
 	cells := [][3]string{{"mechanism", "loss", "above bound"}}
 	for _, m := range c.Mechanisms {
 		line := [3]string{m.Name, "-", "-"}

@@ -18,20 +18,23 @@ import (
 
 // designReport is what design --json prints.
 type designReport struct {
-	Schema              int         `json:"schema"`
-	Epsilon             float64     `json:"epsilon"`
-	Delta               float64     `json:"delta"`
-	Sensitivity         float64     `json:"sensitivity"`
-	Loss                string      `json:"loss"`
-	ExpectedLoss        json.Number `json:"expected_loss"`
-	LowerBound          json.Number `json:"lower_bound"`
-	Gap                 *float64    `json:"gap"`
-	DeltaCertified      string      `json:"delta_certified"`
-	Cells               int         `json:"cells"`
-	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
-	Rounds              int         `json:"rounds"`
-	Seconds             float64     `json:"seconds"`
-	Status              string      `json:"status"`
+	Schema              int              `json:"schema"`
+	Epsilon             float64          `json:"epsilon"`
+	Delta               float64          `json:"delta"`
+	Sensitivity         float64          `json:"sensitivity"`
+	Loss                string           `json:"loss"`
+	Query               noise.Query      `json:"query"`
+	Step                *float64         `json:"step"`
+	Constraints         constraintReport `json:"constraints"`
+	ExpectedLoss        json.Number      `json:"expected_loss"`
+	LowerBound          json.Number      `json:"lower_bound"`
+	Gap                 *float64         `json:"gap"`
+	DeltaCertified      string           `json:"delta_certified"`
+	Cells               int              `json:"cells"`
+	CellsPerSensitivity int              `json:"cells_per_sensitivity"`
+	Rounds              int              `json:"rounds"`
+	Seconds             float64          `json:"seconds"`
+	Status              string           `json:"status"`
 }
 
 func newDesignCommand(a *app) *cobra.Command {
@@ -40,7 +43,7 @@ func newDesignCommand(a *app) *cobra.Command {
 		asJSON, quiet bool
 	)
 	cmd := &cobra.Command{
-		Use:   "design --epsilon E --delta D --sensitivity S --loss l1|l2 [-o TABLE]",
+		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of least expected loss",
 		Long: `Find additive noise that makes a query (epsilon, delta)-differentially private
 with an expected loss within the requested gap of the least possible, and write
@@ -50,27 +53,49 @@ If a limit is hit first, the best proven table is written, the gap it reached is
 printed, and the exit code is 4. Every number printed was recomputed in exact
 arithmetic: the expected loss and delta are rounded up, the lower bound down.
 
+The noise may be restricted further (--symmetric, --monotone, --unbiased,
+--support, --max-variance, --quantile, --max-distinguishing); the lower bound is
+then about noise that keeps the same restrictions. --support integer is for
+queries with integer values: the noise is the best on the integers. --output-step
+publishes multiples of a number, and the noise is the best on these multiples.
+
+With --trade A,B --points N it designs for weighted sums of two losses, and prints
+the front between them: each design's weights, its exact expectation of either
+loss, rounded up, and the lower bound on its weighted sum. Designs that another
+one beats in both losses are left out. -o then writes the front as CSV and --plot
+draws it, with the bound; --loss with the weights printed,
+as in --loss l1:0.7 --loss exceed:3:0.3, designs the table of one of its points.
+
 Without -o no table is written. With --json, "gap" is null if there is no lower
-bound above 0, and "status" is "optimal" (the gap was reached) or "limit".`,
+bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
+
+` + lossHelp(),
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
-  noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json`,
+  noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
+  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --support integer --unbiased -o count.json
+  noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
 		Args: noArguments,
 	}
 	problemFlags := newProblemFlags(cmd, false)
 	effort := newEffortFlags(cmd)
-	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, - for standard output (default none)")
+	tradeFlags := newTradeFlags(cmd)
+	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, CSV file with --trade, - for standard output (default none)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
-	_ = cmd.MarkFlagFilename("output", "json")
+	_ = cmd.MarkFlagFilename("output", "json", "csv")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var f fields
-		p := problemFlags.read(&f)
+		t, trading := tradeFlags.read(&f)
+		p := problemFlags.read(&f, trading)
 		o := effort.read(&f)
 		if asJSON && out == "-" {
 			f.add("output = - and --json, want only one of them on standard output")
 		}
 		if err := f.err(cmd); err != nil {
 			return err
+		}
+		if trading {
+			return a.trade(cmd, p, t, o, out, tradeFlags.plot, asJSON, quiet)
 		}
 		var w *output
 		if out != "" { // before the work, which would be lost
@@ -113,7 +138,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".`,
 
 // design runs a design. A limit that left a proven table is not an error.
 func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, err error) {
-	r, err = lp.Design(ctx, lp.Problem{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.loss}, o)
+	r, err = lp.Design(ctx, p.forDesign(), o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
@@ -123,6 +148,8 @@ func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, 
 		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize, compare and plot work without it"}
 	case errors.Is(err, lp.ErrInvalid):
 		return nil, nil, badInput("noisewright design --help", err)
+	case errors.Is(err, lp.ErrInfeasible):
+		return nil, nil, badInput("looser constraints, or a larger --epsilon or --delta", err)
 	case errors.Is(err, lp.ErrLimit) && r != nil:
 		reached := "a gap of " + percent(r.Gap)
 		if math.IsInf(r.Gap, 0) {
@@ -146,16 +173,15 @@ func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, 
 
 func newDesignReport(r *lp.Result) designReport {
 	privacy, c := r.Table.Privacy(), r.Certificate
-	status := "optimal"
-	if !r.Optimal {
-		status = "limit"
-	}
 	return designReport{
 		Schema:              schema,
 		Epsilon:             privacy.Epsilon,
 		Delta:               privacy.Delta,
 		Sensitivity:         privacy.Sensitivity,
 		Loss:                r.Table.Loss().Name(),
+		Query:               r.Table.Query(),
+		Step:                latticeStep(r.Table),
+		Constraints:         newConstraintReport(r.Table.Constraints()),
 		ExpectedLoss:        json.Number(c.Claims().ExpectedLoss),
 		LowerBound:          json.Number(c.Claims().LowerBound),
 		Gap:                 finite(r.Gap),
@@ -164,7 +190,7 @@ func newDesignReport(r *lp.Result) designReport {
 		CellsPerSensitivity: r.Table.Grid().CellsPerSensitivity,
 		Rounds:              r.Rounds,
 		Seconds:             math.Round(r.Elapsed.Seconds()*1000) / 1000,
-		Status:              status,
+		Status:              status(r.Optimal),
 	}
 }
 
@@ -174,32 +200,43 @@ func designRows(r *lp.Result, p problem, out string) []row {
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v (certified: %s)", p.Delta, c.Claims().Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(p.loss.Name())},
+		{"loss", lossUnit(p.loss)},
+	}
+	rows = append(rows, queryRows(p.query, p.step, p.constraints)...)
+	rows = append(rows, []row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
 		{"gap", percent(r.Gap)},
 		{"cells", fmt.Sprintf("%d, %d per sensitivity", r.Table.Cells(), r.Table.Grid().CellsPerSensitivity)},
 		{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))},
-	}
+	}...)
 	designed, _ := c.ExpectedLoss.Float64()
-	for _, b := range noise.Baselines() {
-		if b.Name != "laplace" && b.Name != "truncated-laplace" {
+	for _, m := range p.references() {
+		if m.Loss == nil {
 			continue
 		}
-		m, err := b.New(p.Parameters, p.loss)
-		if err != nil {
-			continue
+		side := "above"
+		if *m.Loss < designed {
+			side = "below"
 		}
-		if loss, _, err := m.ExpectedLoss(p.loss); err == nil {
-			side := "above"
-			if loss < designed {
-				side = "below"
-			}
-			rows = append(rows, row{b.Name, fmt.Sprintf("%.6g, %s %s the table's", loss, percent(math.Abs(loss/designed-1)), side)})
-		}
+		rows = append(rows, row{m.Name, fmt.Sprintf("%.6g, %s %s the table's", *m.Loss, percent(math.Abs(*m.Loss/designed-1)), side)})
 	}
 	if out != "" {
 		rows = append(rows, row{"table", out})
 	}
 	return rows
+}
+
+// references are the classical mechanisms that a summary names.
+func (p problem) references() []contender {
+	var out []contender
+	for _, b := range noise.Baselines() {
+		if _, drawn := overlays[b.Name]; drawn && suits(b.Name, p.query) {
+			out = append(out, newContender(b, p))
+		}
+	}
+	if p.query == noise.IntegerQuery {
+		out = append(out, newDiscreteStaircase(p))
+	}
+	return out
 }

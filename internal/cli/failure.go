@@ -164,7 +164,7 @@ func sentences(err error) []string {
 			noise.ErrInvalid, noise.ErrNotApplicable,
 			tables.ErrInvalid, tables.ErrFormat, tables.ErrNotPrivate, tables.ErrFalseClaim,
 			sampler.ErrInvalid, sampler.ErrEntropy,
-			lp.ErrInvalid, lp.ErrLimit, lp.ErrTooFine, highs.ErrInvalid,
+			lp.ErrInvalid, lp.ErrInfeasible, lp.ErrLimit, lp.ErrTooFine, highs.ErrInvalid,
 		} {
 			s = strings.TrimSuffix(s, ": "+sentinel.Error())
 		}

@@ -43,10 +43,12 @@ type figure struct {
 	certificate tables.Certificate
 	log         bool
 
-	half   float64 // the x axis runs from -half to half
-	bottom float64 // of the y axis; its logarithm to base 10 if log
-	top    float64
-	curves []curve
+	step        float64 // distance of neighbouring points, query units
+	unit        float64 // what the y axis is per: 1 query unit, or a step if points are few
+	left, right float64 // ends of the x axis
+	bottom      float64 // of the y axis; its logarithm to base 10 if log
+	top         float64
+	curves      []curve
 }
 
 // curve is one line of a figure.
@@ -56,48 +58,56 @@ type curve struct {
 	style  draw.LineStyle
 }
 
+// The curves that a table is compared with.
+var overlays = map[string]struct {
+	label string
+	style draw.LineStyle
+}{
+	"laplace":           {"Laplace", draw.LineStyle{Color: colorLaplace, Width: vg.Points(1.2)}},
+	"discrete-laplace":  {"discrete Laplace", draw.LineStyle{Color: colorLaplace, Width: vg.Points(1.2)}},
+	"truncated-laplace": {"truncated Laplace", draw.LineStyle{Color: colorTruncated, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+}
+
 func newFigure(t *tables.Table, c tables.Certificate, log bool) *figure {
-	f := &figure{table: t, certificate: c, log: log}
+	f := &figure{table: t, certificate: c, log: log, unit: 1}
+	f.step, _ = t.Grid().Step().Float64()
+	if t.Query() == noise.LatticeQuery {
+		f.unit = f.step
+	}
 	p := t.Privacy()
 	parameters := noise.Parameters{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
-	overlays := []struct {
-		name, label string
-		style       draw.LineStyle
-	}{
-		{"laplace", "Laplace", draw.LineStyle{Color: colorLaplace, Width: vg.Points(1.2)}},
-		{"truncated-laplace", "truncated Laplace", draw.LineStyle{Color: colorTruncated, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-	}
-	f.half = f.tableReach()
+	f.left, f.right = f.tableReach()
 	bound := math.Inf(1)
-	if p.Delta > 0 {
+	if p.Delta > 0 && t.Query() == noise.RealQuery {
 		bound = noise.TruncatedLaplaceBound(parameters)
 	}
 	if log && !math.IsInf(bound, 0) {
-		f.half = max(f.half, 1.05*bound)
+		f.left, f.right = min(f.left, -1.05*bound), max(f.right, 1.05*bound)
 	}
 	steps := f.steps()
-	for _, s := range steps {
-		f.top = max(f.top, s.Y)
-	}
 	for _, b := range noise.Baselines() {
-		for _, o := range overlays {
-			if o.name != b.Name {
-				continue
-			}
-			m, err := b.New(parameters, t.Loss())
-			if err != nil {
-				continue // it does not apply here, e.g. to epsilon = 0
-			}
-			end := math.Inf(1)
-			if o.name == "truncated-laplace" {
-				end = bound
-			}
-			label := o.label
-			if loss, _, err := m.ExpectedLoss(t.Loss()); err == nil {
-				label += fmt.Sprintf(", %s = %.4g", lossSymbol(t.Loss()), loss)
-			}
-			f.curves = append(f.curves, curve{label, f.sample(m, end), o.style})
+		o, drawn := overlays[b.Name]
+		if !drawn || !suits(b.Name, t.Query()) {
+			continue
 		}
+		m, err := b.New(parameters, t.Loss())
+		if err != nil {
+			continue // it does not apply here, e.g. to epsilon = 0
+		}
+		label := o.label
+		if loss, _, err := m.ExpectedLoss(t.Loss()); err == nil {
+			label += fmt.Sprintf(", %s = %.4g", lossSymbol(t.Loss()), loss)
+		}
+		var points plotter.XYs
+		switch d, discrete := m.(*noise.DiscreteLaplace); {
+		case discrete:
+			points = f.integers(d.PMF)
+		case b.Name == "truncated-laplace":
+			points = f.sample(m, bound)
+		default:
+			points = f.sample(m, math.Inf(1))
+		}
+		f.curves = append(f.curves, curve{label, points, o.style})
 	}
 	loss, _ := c.ExpectedLoss.Float64()
 	f.curves = append(f.curves, curve{
@@ -116,44 +126,43 @@ func lossSymbol(l noise.Loss) string {
 	case "l2":
 		return "E x²"
 	default:
-		return "E " + l.Name()
+		return "E " + clipped(l.Name())
 	}
 }
 
-// cell returns the ends of the i-th cell in query units, and its mean density.
+// cell returns the ends of the i-th cell in query units, and the mean density
+// there. A point fills the step around it.
 func (f *figure) cell(i int) (left, right, density float64) {
 	g := f.table.Grid()
-	width := math.Ldexp(float64(g.PointsPerCell), g.GranularityExponent)
-	left = (float64(g.FirstCell+i) - 0.5) * width
-	return left, left + width, math.Ldexp(float64(f.table.Weight(i)), -64) / width
+	left = (float64(g.FirstPoint(i)) - 0.5) * f.step
+	right = (float64(g.FirstPoint(i+1)) - 0.5) * f.step
+	return left, right, math.Ldexp(float64(f.table.Weight(i)), -64) / (right - left) * f.unit
 }
 
-// tableReach returns how far from 0 the x axis has to go for the table.
-func (f *figure) tableReach() float64 {
-	n := f.table.Cells()
-	first, _, _ := f.cell(0)
-	_, last, _ := f.cell(n - 1)
+// tableReach returns the range of the table's own noise, with 0 and a margin: all
+// of it on a logarithmic figure, all but the tails on a linear one, and not less
+// than one sensitivity.
+func (f *figure) tableReach() (left, right float64) {
+	i, j := 0, f.table.Cells()-1
+	outside := func(i int) float64 { return float64(f.table.Weight(i)) * 0x1p-64 }
+	limit := hiddenMass / 2
 	if f.log {
-		return 1.05 * max(-first, last)
+		limit = 0
 	}
-	// Walk inwards from whichever end is further out.
-	reach, hidden := max(-first, last), 0.0
-	for i, j := 0, n-1; i < j; {
-		left, _, _ := f.cell(i)
-		_, right, _ := f.cell(j)
-		reach = max(-left, right)
-		if -left > right {
-			hidden += float64(f.table.Weight(i)) * 0x1p-64
-			i++
-		} else {
-			hidden += float64(f.table.Weight(j)) * 0x1p-64
-			j--
-		}
-		if hidden > hiddenMass {
-			break
-		}
+	for hidden := outside(i); i < j && hidden <= limit; hidden += outside(i) {
+		i++
 	}
-	return 1.05 * max(reach, f.table.Privacy().Sensitivity/2)
+	for hidden := outside(j); j > i && hidden <= limit; hidden += outside(j) {
+		j--
+	}
+	left, _, _ = f.cell(i)
+	_, right, _ = f.cell(j)
+	left, right = min(left, 0), max(right, 0)
+	if short := f.table.Privacy().Sensitivity - (right - left); short > 0 {
+		left, right = left-short/2, right+short/2
+	}
+	margin := 0.025 * (right - left)
+	return left - margin, right + margin
 }
 
 // steps returns the table's density as a step curve on the x axis, with steps
@@ -161,19 +170,32 @@ func (f *figure) tableReach() float64 {
 func (f *figure) steps() plotter.XYs {
 	lo, hi := f.table.Cells(), -1 // visible cells
 	for i := range f.table.Cells() {
-		if left, right, _ := f.cell(i); right > -f.half && left < f.half {
+		if left, right, _ := f.cell(i); right > f.left && left < f.right {
 			lo, hi = min(lo, i), i
 		}
 	}
+	return stairs(lo, hi, f.cell)
+}
+
+// integers returns the law pmf of the integers as a step curve.
+func (f *figure) integers(pmf func(int64) float64) plotter.XYs {
+	return stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
+		return float64(i) - 0.5, float64(i) + 0.5, pmf(int64(i))
+	})
+}
+
+// stairs returns a step curve over the cells lo … hi that falls to 0 at its
+// ends.
+func stairs(lo, hi int, cell func(int) (left, right, density float64)) plotter.XYs {
 	group := (hi-lo)/maxSteps + 1
 	var points plotter.XYs
 	add := func(x, y float64) { points = append(points, plotter.XY{X: x, Y: y}) }
 	for i := lo; i <= hi; i += group {
-		left, right, sum := f.cell(i)
+		left, right, sum := cell(i)
 		m := 1
 		for ; m < group && i+m <= hi; m++ {
 			var d float64
-			_, right, d = f.cell(i + m)
+			_, right, d = cell(i + m)
 			sum += d
 		}
 		if i == lo {
@@ -188,20 +210,27 @@ func (f *figure) steps() plotter.XYs {
 	return points
 }
 
-// sample returns a mechanism's density on the x axis; it is 0 beyond end.
+// sample returns a mechanism's density on the x axis; it is 0 further than end
+// from 0.
 func (f *figure) sample(m noise.Mechanism, end float64) plotter.XYs {
-	cut := end < f.half
-	reach := min(end, f.half)
 	var points plotter.XYs
-	for i := -curvePoints; i <= curvePoints; i++ {
-		x := reach * float64(i) / curvePoints
-		if cut { // a density at its very end may be either value
-			x *= 1 - 1e-9
-		}
-		points = append(points, plotter.XY{X: x, Y: m.Density(x)})
+	left, right := f.left, f.right
+	// A density at its very end may be either value.
+	const inside = 1 - 1e-9
+	if cut := -end; cut > left {
+		points = append(points, plotter.XY{X: cut})
+		left = cut * inside
+	}
+	cut := end < right
+	if cut {
+		right = end * inside
+	}
+	for i := range 2*curvePoints + 1 {
+		x := left + (right-left)*float64(i)/(2*curvePoints)
+		points = append(points, plotter.XY{X: x, Y: m.Density(x) * f.unit})
 	}
 	if cut {
-		points = append(plotter.XYs{{X: -end}}, append(points, plotter.XY{X: end})...)
+		points = append(points, plotter.XY{X: end})
 	}
 	return points
 }
@@ -233,35 +262,28 @@ func (f *figure) frame() {
 	}
 }
 
+// densityLabel names the y axis. Noise on few points has probabilities.
+func (f *figure) densityLabel() string {
+	switch f.table.Query() {
+	case noise.IntegerQuery:
+		return "probability (per integer)"
+	case noise.LatticeQuery:
+		return fmt.Sprintf("probability (per step of %.4g)", f.step)
+	default:
+		return "density (per query unit)"
+	}
+}
+
 // draw renders the figure as svg or png.
 func (f *figure) draw(w io.Writer, format string, width, height vg.Length) error {
-	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
-	p := plot.New()
+	p := newPlot()
 	privacy := f.table.Privacy()
 	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
-	p.Title.TextStyle.Font = font.From(sans, 12)
-	p.Title.Padding = vg.Points(6)
 	p.X.Label.Text = "noise (query units)"
-	p.Y.Label.Text = "density (per query unit)"
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font = font.From(sans, 11)
-		axis.Label.Padding = vg.Points(4)
-		axis.Tick.Label.Font = font.From(sans, 10)
-		axis.Padding = 0
-	}
-	p.Legend.Top = true
-	p.Legend.TextStyle.Font = font.From(sans, 9.5)
-	p.Legend.ThumbnailWidth = vg.Points(24)
-	p.Legend.Padding = vg.Points(2)
-	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(4)
-	p.X.Tick.Marker = plot.TickerFunc(roundTicks)
-	p.Y.Tick.Marker = plot.TickerFunc(roundTicks)
+	p.Y.Label.Text = f.densityLabel()
 	if f.log {
 		p.Y.Tick.Marker = plot.TickerFunc(decadeTicks)
 	}
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = colorGrid, colorGrid
-	p.Add(grid)
 	for _, c := range f.curves {
 		line, err := plotter.NewLine(c.points)
 		if err != nil {
@@ -280,8 +302,36 @@ func (f *figure) draw(w io.Writer, format string, width, height vg.Length) error
 			p.Legend.Add(fmt.Sprintf("exactly 0 with probability %.4g", atom), a)
 		}
 	}
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -f.half, f.half, f.bottom, f.top
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.left, f.right, f.bottom, f.top
+	return writePlot(p, w, format, width, height)
+}
 
+// newPlot returns an empty plot in the program's style, with a grid.
+func newPlot() *plot.Plot {
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	p := plot.New()
+	p.Title.TextStyle.Font = font.From(sans, 12)
+	p.Title.Padding = vg.Points(6)
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Font = font.From(sans, 11)
+		axis.Label.Padding = vg.Points(4)
+		axis.Tick.Label.Font = font.From(sans, 10)
+		axis.Tick.Marker = plot.TickerFunc(roundTicks)
+		axis.Padding = 0
+	}
+	p.Legend.Top = true
+	p.Legend.TextStyle.Font = font.From(sans, 9.5)
+	p.Legend.ThumbnailWidth = vg.Points(24)
+	p.Legend.Padding = vg.Points(2)
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(4)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = colorGrid, colorGrid
+	p.Add(grid)
+	return p
+}
+
+// writePlot renders a plot as svg or png.
+func writePlot(p *plot.Plot, w io.Writer, format string, width, height vg.Length) error {
 	if format == "png" {
 		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
 		render(p, c)

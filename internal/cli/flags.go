@@ -122,8 +122,10 @@ func (f *fields) required(name, value, want string) {
 
 // problemFlags state a design problem.
 type problemFlags struct {
-	epsilon, delta, sensitivity, loss *text
-	pure                              bool // delta may be 0
+	epsilon, delta, sensitivity *text
+	loss                        *texts
+	constraints                 *constraintFlags
+	pure                        bool // delta may be 0
 }
 
 func newProblemFlags(cmd *cobra.Command, pure bool) *problemFlags {
@@ -131,16 +133,14 @@ func newProblemFlags(cmd *cobra.Command, pure bool) *problemFlags {
 	if pure {
 		wantDelta = "0, or " + wantDelta
 	}
-	p := &problemFlags{
+	return &problemFlags{
 		pure:        pure,
 		epsilon:     newText(cmd, "epsilon", "number", "", "privacy parameter epsilon, without unit: "+wantEpsilon),
 		delta:       newText(cmd, "delta", "number", "", "privacy parameter delta, a probability: "+wantDelta),
 		sensitivity: newText(cmd, "sensitivity", "number", "", "how far neighbouring values of the query may differ, in its units: "+wantSensitivity),
-		loss:        newText(cmd, "loss", "name", "", "what to minimise: l1 (mean absolute error, query units) or l2 (mean squared error, query units squared)"),
+		loss:        newLossFlag(cmd),
+		constraints: newConstraintFlags(cmd),
 	}
-	names := noise.LossNames()
-	_ = cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
-	return p
 }
 
 // The problems `design` takes.
@@ -153,12 +153,24 @@ var (
 // problem is a design problem as its flags state it.
 type problem struct {
 	noise.Parameters
-	loss noise.Loss
+	loss        noise.Loss
+	query       noise.Query
+	step        float64 // of a lattice query
+	constraints noise.Constraints
 }
 
-// read reads the flags.
-func (p *problemFlags) read(f *fields) problem {
-	var out problem
+// forDesign returns the problem as package lp takes it.
+func (p problem) forDesign() lp.Problem {
+	return lp.Problem{
+		Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.loss,
+		Query: p.query, Step: p.step, Constraints: p.constraints,
+	}
+}
+
+// read reads the flags. With a trade-off, which names losses itself, there is no
+// loss.
+func (p *problemFlags) read(f *fields, trading bool) problem {
+	out := problem{query: noise.RealQuery}
 	out.Epsilon = f.number("epsilon", p.epsilon, wantEpsilon, func(v float64) bool {
 		return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
 	})
@@ -176,10 +188,13 @@ func (p *problemFlags) read(f *fields) problem {
 	out.Sensitivity = f.number("sensitivity", p.sensitivity, wantSensitivity+", in the query's units", func(v float64) bool {
 		return v >= lp.MinSensitivity && v <= lp.MaxSensitivity
 	})
-	var err error
-	if out.loss, err = noise.ParseLoss(p.loss.value); err != nil {
-		f.bad("loss", p.loss, strings.Join(noise.LossNames(), " or "))
+	switch {
+	case !trading:
+		out.loss = f.losses("loss", p.loss.values)
+	case len(p.loss.values) > 0:
+		f.add("loss = %s and trade, want only one of them", shown(p.loss.values[0]))
 	}
+	p.constraints.read(f, &out)
 	return out
 }
 

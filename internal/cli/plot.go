@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"path/filepath"
-	"strings"
-
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 )
@@ -17,8 +14,9 @@ func newPlotCommand(a *app) *cobra.Command {
 		Use:   "plot TABLE -o FIGURE.svg|FIGURE.png",
 		Short: "Draw the density of a table",
 		Long: `Verify a table and draw the density of its noise, with the Laplace and the
-truncated Laplace mechanism of the same privacy over it, as SVG or PNG. Each
-curve's expected loss is in the legend. Probability on the single point 0, which
+truncated Laplace mechanism of the same privacy over it, as SVG or PNG; those of
+integer noise and of noise on a lattice are steps, one per point or more, over
+discrete Laplace noise for integers. Each curve's expected loss is in the legend. Probability on the single point 0, which
 has no density, is an arrow.
 
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
@@ -35,12 +33,7 @@ the whole support.`,
 	_ = cmd.MarkFlagFilename("output", "svg", "png")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var f fields
-		format := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
-		if out == "" {
-			f.add("output is missing, want a file name ending in .svg or .png")
-		} else if format != "svg" && format != "png" {
-			f.add("output = %s, want a file name ending in .svg or .png", shown(out))
-		}
+		format := f.figureFormat("output", out)
 		w := f.number("width", width, "a number from 8 to 100, in cm", func(v float64) bool { return v >= 8 && v <= 100 })
 		h := f.number("height", height, "a number from 6 to 100, in cm", func(v float64) bool { return v >= 6 && v <= 100 })
 		if err := f.err(cmd); err != nil {

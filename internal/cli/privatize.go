@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -40,6 +41,11 @@ largest float64 that fits. Without --lower and --upper you promise that
 neighbouring values, read as float64s, differ by at most the sensitivity. Other
 columns are not protected, and every further run on the same data spends epsilon
 and delta again.
+
+With a table for integer queries the column has integers, of at most 2^53, and
+gets integers. With one for a lattice (design --output-step) values are rounded
+to a multiple of its step at random, without bias, before the noise, and results
+are multiples of the step.
 
 IN.csv is comma separated UTF-8 with a header line, or - for standard input. An
 empty or non-numeric cell is an error, and nothing is written then. Output to
@@ -81,7 +87,7 @@ standard output waits in a temporary file for the end of the input.`,
 		if bounds == nil {
 			a.warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", s.Table().Privacy().Sensitivity)
 		}
-		p := privatizer{sampler: s, column: column, clip: bounds}
+		p := privatizer{sampler: s, printer: newPrinter(s.Table()), column: column, clip: bounds}
 		if err := a.privatize(cmd.Context(), &p, args[0], out, table); err != nil {
 			return err
 		}
@@ -163,6 +169,9 @@ func (c *clip) check(s *sampler.Sampler) error {
 		name  string
 		value float64
 	}{{"lower", c.lower}, {"upper", c.upper}} {
+		if s.Table().Query() == noise.IntegerQuery && end.value != math.Trunc(end.value) {
+			return badInput("", fmt.Errorf("%s = %v, want an integer, as the table is for integer queries", end.name, end.value))
+		}
 		if _, err := s.AddNoise(end.value); errors.Is(err, sampler.ErrInvalid) {
 			return badInput("", fmt.Errorf("%s = %v, want a magnitude of at most %v, what the table's grid holds", end.name, end.value, largest(s)))
 		} else if err != nil {
@@ -188,7 +197,6 @@ func addDown(x, y float64) float64 {
 
 // largest returns the largest value that noise can be added to exactly.
 func largest(s *sampler.Sampler) float64 {
-	const exactIntegers = 1 << 53
 	return float64(exactIntegers-s.Table().Reach()) * s.Step()
 }
 
@@ -214,6 +222,7 @@ func (e *dataError) Unwrap() error { return e.err }
 // privatizer adds noise to one column.
 type privatizer struct {
 	sampler *sampler.Sampler
+	printer *printer
 	column  string
 	clip    *clip
 	// Found by run.
@@ -283,7 +292,7 @@ func (p *privatizer) wrong(in *csvReader, err error) error {
 // and whether it has quotes, depends on the number.
 func (p *privatizer) row(dst []byte, in *csvReader, at int) ([]byte, error) {
 	field, cell := in.fields[at], in.inner(at)
-	x, err := parseCell(string(in.raw[cell.start:cell.end]))
+	x, err := p.parse(string(in.raw[cell.start:cell.end]))
 	if err != nil {
 		return nil, p.wrong(in, fmt.Errorf("%s %w", shown(p.column), err))
 	}
@@ -291,15 +300,23 @@ func (p *privatizer) row(dst []byte, in *csvReader, at int) ([]byte, error) {
 	if clipped {
 		p.clipped++
 	}
-	y, err := p.sampler.AddNoise(x)
+	n, err := p.sampler.AddNoiseSteps(x)
 	if errors.Is(err, sampler.ErrInvalid) {
 		return nil, p.wrong(in, fmt.Errorf("%s is too large, want a magnitude of at most %v, what the table's grid holds", shown(p.column), largest(p.sampler)))
 	} else if err != nil {
 		return nil, err
 	}
 	dst = append(dst, in.raw[:field.start]...)
-	dst = strconv.AppendFloat(dst, y, 'g', -1, 64) // needs no quotes
+	dst = p.printer.append(dst, n) // needs no quotes
 	return append(dst, in.raw[field.end:]...), nil
+}
+
+// parse reads a cell as the table's query asks for.
+func (p *privatizer) parse(s string) (float64, error) {
+	if p.sampler.Table().Query() == noise.IntegerQuery {
+		return parseInteger(s)
+	}
+	return parseCell(s)
 }
 
 // How many column names an error lists, and how many bytes of each: a header may
@@ -390,6 +407,24 @@ func parseCell(s string) (float64, error) {
 		return 0, errNotNumber
 	}
 	return x, nil
+}
+
+// exactIntegers is 2^53: every integer up to it is a float64.
+const exactIntegers = 1 << 53
+
+// parseInteger reads a plain decimal integer. Its errors do not quote the cell.
+func parseInteger(s string) (float64, error) {
+	if s == "" {
+		return 0, errors.New("is empty, want an integer")
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if errors.Is(err, strconv.ErrRange) || n > exactIntegers || n < -exactIntegers {
+		return 0, fmt.Errorf("is too large, want an integer of at most %d in magnitude", int64(exactIntegers))
+	}
+	if err != nil {
+		return 0, errors.New("is not a plain integer, want one such as 12 or -5, as the table is for integer queries")
+	}
+	return float64(n), nil
 }
 
 var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")

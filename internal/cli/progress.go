@@ -32,6 +32,15 @@ func (p *progress) show(now lp.Progress) {
 		now.Elapsed.Round(100*time.Millisecond), now.CellsPerSensitivity, now.ExpectedLoss, percent(now.Gap))
 }
 
+// count prints how many of several designs are done.
+func (p *progress) count(done, all int) {
+	if p.w == nil {
+		return
+	}
+	p.shown = true
+	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: %d of %d", done, all)
+}
+
 // clear removes the line.
 func (p *progress) clear() {
 	if p.shown {

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -78,16 +79,7 @@ func gapOf(c tables.Certificate) float64 {
 }
 
 // lossUnit names a loss and its unit.
-func lossUnit(name string) string {
-	switch name {
-	case "l1":
-		return "l1, mean absolute error in query units"
-	case "l2":
-		return "l2, mean squared error in query units squared"
-	default:
-		return name
-	}
-}
+func lossUnit(l noise.Loss) string { return clipped(l.Name()) + ", " + noise.LossUnit(l) }
 
 // row is one line of a summary.
 type row struct{ name, value string }

@@ -25,7 +25,8 @@ func newSampleCommand(a *app) *cobra.Command {
 		Short: "Draw noise from a table",
 		Long: `Verify a table and print independent draws of its noise, in query units. The
 generator is cryptographic and seeded by the operating system; there is no seed
-to give. Decimals are the shortest that read back as the same float64.
+to give. Decimals are the shortest that read back as the same float64; those of
+noise on a lattice are exact multiples of the decimal of its step.
 
 To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
@@ -61,7 +62,7 @@ is not private if the number was not rounded to the grid first.`,
 			}
 		}
 		defer w.discard()
-		d := drawer{sampler: s, integer: integer, binary: form == "f64le"}
+		d := drawer{sampler: s, printer: newPrinter(s.Table()), integer: integer, binary: form == "f64le"}
 		if err := d.write(cmd.Context(), w, n); err != nil {
 			return err
 		}
@@ -78,13 +79,17 @@ func completeTable(cmd *cobra.Command) {
 // drawer prints draws.
 type drawer struct {
 	sampler         *sampler.Sampler
+	printer         *printer
 	integer, binary bool
 }
 
 // write prints n draws.
 func (d drawer) write(ctx context.Context, w io.Writer, n int64) error {
-	values := make([]float64, sampleBlock)
 	points := make([]int64, sampleBlock)
+	scale := d.sampler.Step()
+	if d.integer {
+		scale = 1 // exact: a table's points stay below 2^53
+	}
 	var line []byte
 	for n > 0 {
 		if err := ctx.Err(); err != nil {
@@ -92,27 +97,18 @@ func (d drawer) write(ctx context.Context, w io.Writer, n int64) error {
 		}
 		m := int(min(n, sampleBlock))
 		n -= int64(m)
-		var err error
-		if d.integer {
-			err = d.sampler.FillInt(points[:m])
-		} else {
-			err = d.sampler.Fill(values[:m])
-		}
-		if err != nil {
+		if err := d.sampler.FillInt(points[:m]); err != nil {
 			return err
 		}
 		line = line[:0]
-		for i := range m {
+		for _, point := range points[:m] {
 			switch {
-			case d.binary && d.integer:
-				// Exact: a table's points stay below 2^53.
-				line = binary.LittleEndian.AppendUint64(line, math.Float64bits(float64(points[i])))
 			case d.binary:
-				line = binary.LittleEndian.AppendUint64(line, math.Float64bits(values[i]))
+				line = binary.LittleEndian.AppendUint64(line, math.Float64bits(float64(point)*scale))
 			case d.integer:
-				line = append(strconv.AppendInt(line, points[i], 10), '\n')
+				line = append(strconv.AppendInt(line, point, 10), '\n')
 			default:
-				line = append(strconv.AppendFloat(line, values[i], 'g', -1, 64), '\n')
+				line = append(d.printer.append(line, point), '\n')
 			}
 		}
 		if _, err := w.Write(line); err != nil {

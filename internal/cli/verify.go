@@ -7,20 +7,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // verdict is what verify --json prints.
 type verdict struct {
-	Schema         int         `json:"schema"`
-	Valid          bool        `json:"valid"`
-	DeltaCertified string      `json:"delta_certified"`
-	ExpectedLoss   json.Number `json:"expected_loss"`
-	LowerBound     json.Number `json:"lower_bound"`
-	Gap            *float64    `json:"gap"`
-	Cells          int         `json:"cells"`
-	WorstShift     int         `json:"worst_shift"`
-	Error          string      `json:"error,omitempty"`
+	Schema         int              `json:"schema"`
+	Valid          bool             `json:"valid"`
+	Loss           string           `json:"loss"`
+	Query          noise.Query      `json:"query"`
+	Step           *float64         `json:"step"`
+	Constraints    constraintReport `json:"constraints"`
+	DeltaCertified string           `json:"delta_certified"`
+	ExpectedLoss   json.Number      `json:"expected_loss"`
+	LowerBound     json.Number      `json:"lower_bound"`
+	Gap            *float64         `json:"gap"`
+	Cells          int              `json:"cells"`
+	WorstShift     int              `json:"worst_shift"`
+	Error          string           `json:"error,omitempty"`
 }
 
 func newVerifyCommand(a *app) *cobra.Command {
@@ -31,13 +36,15 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Long: `Recompute, in exact arithmetic and from nothing but the weights, the grid and
 the multipliers in the file, the delta of the table (rounded up), its expected
 loss (rounded up) and the lower bound on every other noise's loss (rounded
-down), and hold every claim of the file against them.
+down), and hold every claim of the file against them, those that the noise is
+symmetric, bounded or restricted otherwise included.
 
 TABLE is a file, or - for standard input. The exit code is 0 if every claim
 holds, 3 if one is false and 2 if the file is malformed.
 
 With --json, "gap" is null where the lower bound is 0, "worst_shift" is in
-cells, and "error" is there only if a claim is false.`,
+cells, "step" is null unless values are published on the integers or a lattice,
+and "error" is there only if a claim is false.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 		Args:              oneArgument("TABLE"),
@@ -67,6 +74,10 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 	v := verdict{
 		Schema:         schema,
 		Valid:          falsehood == nil,
+		Loss:           t.Loss().Name(),
+		Query:          t.Query(),
+		Step:           latticeStep(t),
+		Constraints:    newConstraintReport(t.Constraints()),
 		DeltaCertified: c.Claims().Delta,
 		ExpectedLoss:   json.Number(c.Claims().ExpectedLoss),
 		LowerBound:     json.Number(c.Claims().LowerBound),
@@ -89,17 +100,30 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 	case falsehood != nil:
 		status = "INVALID: a claim is false"
 	}
-	return []row{
+	rows := []row{
 		{"verdict", status},
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, c.Claims().Delta, c.WorstShift)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(t.Loss().Name())},
+		{"loss", lossUnit(t.Loss())},
+	}
+	rows = append(rows, queryRows(t.Query(), t.Grid().Unit, t.Constraints())...)
+	return append(rows, []row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
 		{"gap", percent(gapOf(c))},
 		{"cells", fmt.Sprint(t.Cells())},
+	}...)
+}
+
+// latticeStep returns the step of the values published with a table, in query
+// units; nil for a real-valued query, whose grid is as fine as needed.
+func latticeStep(t *tables.Table) *float64 {
+	if t.Query() == noise.RealQuery {
+		return nil
 	}
+	step, _ := t.Grid().Step().Float64() // exact: the unit of a lattice, or 1
+	return &step
 }
 
 // completeFiles completes a first argument by files of the given extension.

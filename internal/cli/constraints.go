@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// constraintFlags say what values the query takes and restrict the noise.
+type constraintFlags struct {
+	symmetric, monotone, unbiased bool
+	support, quantiles            *texts
+	outputStep                    *text
+	maxVariance                   *text
+	maxDistinguishing             *text
+}
+
+func newConstraintFlags(cmd *cobra.Command) *constraintFlags {
+	c := &constraintFlags{
+		support:           newTexts(cmd, "support", "A,B|integer", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf; or integer, for integer noise and a query with integer values; may be given once for each"),
+		quantiles:         newTexts(cmd, "quantile", "P,T", "keep the noise within T query units of 0 with probability P at least: 0.95,10; may be repeated"),
+		outputStep:        newText(cmd, "output-step", "number", "", "publish multiples of this number, in query units; values are rounded to them at random, without bias"),
+		maxVariance:       newText(cmd, "max-variance", "number", "", "largest mean square of the noise about 0, in query units squared, which is the variance of unbiased noise"),
+		maxDistinguishing: newText(cmd, "max-distinguishing", "number", "", "largest probability of outputs that are impossible under a neighbouring value, an exact 0 included"),
+	}
+	cmd.Flags().BoolVar(&c.symmetric, "symmetric", false, "noise that is as likely to be x as -x")
+	cmd.Flags().BoolVar(&c.monotone, "monotone", false, "noise whose density does not increase away from 0")
+	cmd.Flags().BoolVar(&c.unbiased, "unbiased", false, "noise of mean 0")
+	return c
+}
+
+// The rules of the constraint flags.
+const (
+	wantSupport        = "two numbers A,B with A at most 0, B at least 0 and A below B, one of them perhaps infinite or empty, or integer"
+	wantQuantile       = "a probability above 0 and below 1 and a magnitude above 0 in query units, such as 0.95,10"
+	wantMaxVariance    = "a number above 0, in query units squared"
+	wantDistinguishing = "a probability above 0 and below 1"
+)
+
+// read reads the flags into the problem, whose sensitivity is read already.
+func (c *constraintFlags) read(f *fields, p *problem) {
+	p.constraints = noise.Constraints{Symmetric: c.symmetric, Monotone: c.monotone, Unbiased: c.unbiased}
+	for _, s := range c.support.values {
+		switch support := readSupport(s); {
+		case s == "integer" && p.query == noise.IntegerQuery, support != nil && p.constraints.Support != nil:
+			f.add("support = %s is given twice, want at most one interval and one integer", shown(s))
+		case s == "integer":
+			p.query = noise.IntegerQuery
+		case support == nil:
+			f.add("support = %s, want %s", shown(s), wantSupport)
+		default:
+			p.constraints.Support = support
+		}
+	}
+	if c.outputStep.set {
+		c.readStep(f, p)
+	}
+	if d := p.Sensitivity; p.query == noise.IntegerQuery && !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
+		f.add("sensitivity = %v, want an integer from 1 to %d with --support integer", d, lp.MaxIntegerSensitivity)
+	}
+	if c.maxVariance.set {
+		p.constraints.MaxVariance = f.number("max-variance", c.maxVariance, wantMaxVariance, func(v float64) bool { return v > 0 })
+	}
+	if c.maxDistinguishing.set {
+		p.constraints.MaxDistinguishing = f.number("max-distinguishing", c.maxDistinguishing, wantDistinguishing, func(v float64) bool { return v > 0 && v < 1 })
+	}
+	for _, s := range c.quantiles.values {
+		q, ok := readQuantile(s)
+		switch {
+		case !ok:
+			f.add("quantile = %s, want %s", shown(s), wantQuantile)
+		case len(p.constraints.Quantiles) == noise.MaxQuantiles:
+			f.add("quantile = %s is one too many, want at most %d", shown(s), noise.MaxQuantiles)
+			return
+		default:
+			p.constraints.Quantiles = append(p.constraints.Quantiles, q)
+		}
+	}
+}
+
+func (c *constraintFlags) readStep(f *fields, p *problem) {
+	if p.query == noise.IntegerQuery {
+		f.add("output-step = %s and --support integer, want only one of them: the noise of integer queries has step 1", shown(c.outputStep.value))
+		return
+	}
+	p.query = noise.LatticeQuery
+	p.step = f.number("output-step", c.outputStep, "a number above 0, in query units", func(v float64) bool { return v > 0 })
+	const largest = 1e6 // steps of this many sensitivities
+	if d := p.Sensitivity; d/p.step > lp.MaxIntegerSensitivity || p.step/d > largest {
+		f.add("output-step = %v, want a number from %v to %v, of which at most %d make the sensitivity of %v",
+			p.step, d/lp.MaxIntegerSensitivity, d*largest, lp.MaxIntegerSensitivity, d)
+	}
+}
+
+// readSupport reads A,B; nil if it is none.
+func readSupport(s string) *noise.Interval {
+	a, b, ok := strings.Cut(s, ",")
+	if !ok {
+		return nil
+	}
+	lower, okLower := readEnd(a, math.Inf(-1))
+	upper, okUpper := readEnd(b, math.Inf(1))
+	i := &noise.Interval{Lower: lower, Upper: upper}
+	if !okLower || !okUpper || (math.IsInf(lower, 0) && math.IsInf(upper, 0)) || (noise.Constraints{Support: i}).Validate() != nil {
+		return nil
+	}
+	return i
+}
+
+// readEnd reads an end of a support; missing stands for an empty one.
+func readEnd(s string, missing float64) (float64, bool) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return missing, true
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && !math.IsNaN(v)
+}
+
+// readQuantile reads P,T.
+func readQuantile(s string) (q noise.Quantile, ok bool) {
+	a, b, _ := strings.Cut(s, ",")
+	var errA, errB error
+	q.Probability, errA = strconv.ParseFloat(strings.TrimSpace(a), 64)
+	q.Magnitude, errB = strconv.ParseFloat(strings.TrimSpace(b), 64)
+	return q, errors.Join(errA, errB, noise.Constraints{Quantiles: []noise.Quantile{q}}.Validate()) == nil
+}
+
+// constraintReport is a noise.Constraints for --json: only what there is.
+type constraintReport struct {
+	Symmetric         bool             `json:"symmetric,omitempty"`
+	Monotone          bool             `json:"monotone,omitempty"`
+	Unbiased          bool             `json:"unbiased,omitempty"`
+	Lower             *float64         `json:"lower,omitempty"` // of the support
+	Upper             *float64         `json:"upper,omitempty"`
+	MaxVariance       float64          `json:"max_variance,omitempty"`
+	Quantiles         []quantileReport `json:"quantiles,omitempty"`
+	MaxDistinguishing float64          `json:"max_distinguishing,omitempty"`
+}
+
+type quantileReport struct {
+	Probability float64 `json:"probability"`
+	Magnitude   float64 `json:"magnitude"`
+}
+
+func newConstraintReport(c noise.Constraints) constraintReport {
+	r := constraintReport{
+		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
+		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
+	}
+	if c.Support != nil {
+		r.Lower, r.Upper = finite(c.Support.Lower), finite(c.Support.Upper)
+	}
+	for _, q := range c.Quantiles {
+		r.Quantiles = append(r.Quantiles, quantileReport(q))
+	}
+	return r
+}
+
+// describe says in words what the constraints demand; "" is nothing.
+func describe(c noise.Constraints) string {
+	var parts []string
+	for _, p := range []struct {
+		set  bool
+		name string
+	}{{c.Symmetric, "symmetric"}, {c.Monotone, "monotone"}, {c.Unbiased, "unbiased"}} {
+		if p.set {
+			parts = append(parts, p.name)
+		}
+	}
+	if s := c.Support; s != nil {
+		switch {
+		case math.IsInf(s.Lower, -1):
+			parts = append(parts, fmt.Sprintf("at most %v", s.Upper))
+		case math.IsInf(s.Upper, 1):
+			parts = append(parts, fmt.Sprintf("at least %v", s.Lower))
+		default:
+			parts = append(parts, fmt.Sprintf("from %v to %v", s.Lower, s.Upper))
+		}
+	}
+	if c.MaxVariance != 0 {
+		parts = append(parts, fmt.Sprintf("mean square at most %v", c.MaxVariance))
+	}
+	for _, q := range c.Quantiles {
+		parts = append(parts, fmt.Sprintf("within %v of 0 with probability %v", q.Magnitude, q.Probability))
+	}
+	if c.MaxDistinguishing != 0 {
+		parts = append(parts, fmt.Sprintf("giving away with probability %v at most", c.MaxDistinguishing))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// queryRows are the lines of a summary about the query and the constraints, none
+// for the ordinary case.
+func queryRows(q noise.Query, step float64, c noise.Constraints) []row {
+	var rows []row
+	switch q {
+	case noise.IntegerQuery:
+		rows = append(rows, row{"query", "integer, with integer noise"})
+	case noise.LatticeQuery:
+		rows = append(rows, row{"query", fmt.Sprintf("rounded at random to multiples of %v", step)})
+	case noise.RealQuery:
+	}
+	if !c.None() {
+		rows = append(rows, row{"constraints", describe(c)})
+	}
+	return rows
+}
+
+// classical reports whether noise that is symmetric and falls away from 0, as
+// all baselines are, keeps the constraints by itself.
+func classical(c noise.Constraints) bool {
+	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
+	return c.None()
+}
+
+// texts is a repeatable text.
+type texts struct {
+	values []string
+	kind   string
+}
+
+// Set implements pflag.Value.
+func (t *texts) Set(s string) error {
+	t.values = append(t.values, s)
+	return nil
+}
+
+func (t *texts) String() string { return strings.Join(t.values, " ") }
+
+// Type implements pflag.Value.
+func (t *texts) Type() string { return t.kind }
+
+// newTexts adds a repeatable flag to a command.
+func newTexts(cmd *cobra.Command, name, kind, usage string) *texts {
+	t := &texts{kind: kind}
+	cmd.Flags().Var(t, name, usage)
+	return t
+}
+
+// Append, Replace and GetSlice implement pflag.SliceValue, by which completion
+// knows that the flag may be repeated.
+func (t *texts) Append(s string) error { return t.Set(s) }
+
+// Replace implements pflag.SliceValue.
+func (t *texts) Replace(s []string) error {
+	t.values = slices.Clone(s)
+	return nil
+}
+
+// GetSlice implements pflag.SliceValue.
+func (t *texts) GetSlice() []string { return slices.Clone(t.values) }

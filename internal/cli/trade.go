@@ -1,0 +1,580 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Limits of the number of designs of a trade-off.
+const (
+	minPoints = 2
+	maxPoints = 200
+)
+
+// tradeFlags ask for a front of designs between two losses.
+type tradeFlags struct {
+	losses, points *text
+	plot           string
+}
+
+func newTradeFlags(cmd *cobra.Command) *tradeFlags {
+	t := &tradeFlags{
+		losses: newText(cmd, "trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss"),
+		points: newText(cmd, "points", "count", "", fmt.Sprintf("number of designs of --trade, from %d to %d (default 20)", minPoints, maxPoints)),
+	}
+	cmd.Flags().StringVar(&t.plot, "plot", "", "with --trade: figure of the front to write, its name ending in .svg or .png")
+	_ = cmd.MarkFlagFilename("plot", "svg", "png")
+	return t
+}
+
+// trade is what the flags ask for.
+type trade struct {
+	losses [2]noise.Loss
+	points int
+	format string // of the figure; "": none
+}
+
+// read reads the flags; ok says whether a trade-off is asked for.
+func (t *tradeFlags) read(f *fields) (out trade, ok bool) {
+	if !t.losses.set {
+		if t.points.set || t.plot != "" {
+			f.add("points and plot describe a front, want trade with them")
+		}
+		return out, false
+	}
+	if l, found := readPair(t.losses.value); found {
+		out.losses = l
+	} else {
+		f.bad("trade", t.losses, "two losses A,B without weights of their own, such as l1,exceed:3; each is "+wantLoss())
+	}
+	out.points = 20
+	if t.points.set {
+		out.points = int(f.integer("points", t.points, fmt.Sprintf("an integer from %d to %d", minPoints, maxPoints), minPoints, maxPoints))
+	}
+	if t.plot != "" {
+		out.format = f.figureFormat("plot", t.plot)
+	}
+	return out, true
+}
+
+// readPair splits A,B at the comma that has a loss on either side: parameters of
+// losses have commas too.
+func readPair(s string) (pair [2]noise.Loss, ok bool) {
+	for i := range len(s) {
+		if s[i] != ',' {
+			continue
+		}
+		a, errA := readLoss(s[:i])
+		b, errB := readLoss(s[i+1:])
+		if errA != nil || errB != nil {
+			continue
+		}
+		pair = [2]noise.Loss{a, b}
+		// A product of weights need not be a float64, so a loss that has one
+		// or is a sum cannot be given another.
+		for _, l := range pair {
+			if _, err := noise.Sum(noise.Term{Loss: l, Weight: 2}); err != nil {
+				return pair, false
+			}
+		}
+		return pair, true
+	}
+	return pair, false
+}
+
+// front is a set of designs between two losses.
+type front struct {
+	problem problem
+	losses  [2]noise.Loss
+	points  []frontPoint // none dominated, by ascending expectation of the first loss
+	bounds  []supportingLine
+	removed int // dominated designs
+	limit   int // designs short of the requested gap
+	elapsed time.Duration
+}
+
+// frontPoint is one design.
+type frontPoint struct {
+	share    float64     // of the first loss, 0 to 1, in units of the losses' own optima
+	weights  [2]float64  // of the losses in the loss designed for
+	expected [2]*big.Rat // upper bounds, exact
+	// Of the weighted sum of the losses.
+	certificate tables.Certificate
+	optimal     bool
+}
+
+// supportingLine says that Σ weights·expected >= bound for every noise.
+type supportingLine struct {
+	weights [2]float64
+	bound   *big.Rat
+}
+
+// newFront designs. The limits of o hold for all designs together.
+func newFront(ctx context.Context, p problem, t trade, o lp.Options, progress func(done int)) (*front, error) {
+	f := &front{problem: p, losses: t.losses}
+	start := time.Now()
+	limit := o.TimeLimit
+	all := make([]*frontPoint, t.points)
+	var (
+		mu   sync.Mutex // of what follows, and of progress
+		done int
+		errs []error
+	)
+	workers := min(runtime.GOMAXPROCS(0), t.points)
+	one := func(ctx context.Context, i int, share float64, weights [2]float64) {
+		mu.Lock()
+		o := o
+		left := t.points - done
+		mu.Unlock()
+		// The designs to come share the time that is left.
+		rest := (limit - time.Since(start)) * time.Duration(workers) / time.Duration(max(left, workers))
+		o.TimeLimit = max(rest, time.Millisecond)
+		point, err := f.design(ctx, share, weights, o)
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		all[i] = point
+		errs = append(errs, err)
+		progress(done)
+	}
+	each := func(from, to int, weights func(i int) (share float64, w [2]float64)) error {
+		next := make(chan int)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		var wait sync.WaitGroup
+		for range min(workers, to-from) {
+			wait.Go(func() {
+				for i := range next {
+					if ctx.Err() == nil {
+						share, w := weights(i)
+						one(ctx, i, share, w)
+					}
+				}
+			})
+		}
+		for i := from; i < to; i++ {
+			next <- i
+		}
+		close(next)
+		wait.Wait()
+		return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+	}
+
+	// The two ends, and from them the units of the losses.
+	if err := each(0, 2, func(i int) (share float64, w [2]float64) {
+		w[i] = 1
+		return w[0], w
+	}); err != nil {
+		return nil, firstOf(ctx, err)
+	}
+	unit := f.units(all[:2])
+	if err := each(2, t.points, func(i int) (share float64, w [2]float64) {
+		share = chebyshev(i-1, t.points-1)
+		return share, [2]float64{short(share / unit[0]), short((1 - share) / unit[1])}
+	}); err != nil {
+		return nil, firstOf(ctx, err)
+	}
+	f.collect(all)
+	f.elapsed = time.Since(start)
+	return f, nil
+}
+
+// firstOf returns the end of the context, if that is why the designs failed.
+func firstOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var f *failure
+	if errors.As(err, &f) {
+		return f // one of many that say the same
+	}
+	return err
+}
+
+// chebyshev returns the i-th of the points 0 … last between 0 and 1 that are
+// dense at the ends, where the front bends.
+func chebyshev(i, last int) float64 {
+	return (1 - math.Cos(math.Pi*float64(i)/float64(last))) / 2
+}
+
+// short rounds a weight to few digits, so that it is easily written.
+func short(x float64) float64 {
+	v, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 5, 64), 64)
+	return v
+}
+
+// design designs for one weighted sum.
+func (f *front) design(ctx context.Context, share float64, weights [2]float64, o lp.Options) (*frontPoint, error) {
+	var terms []noise.Term
+	for i, w := range weights {
+		if w > 0 {
+			terms = append(terms, noise.Term{Loss: f.losses[i], Weight: w})
+		}
+	}
+	p := f.problem
+	var err error
+	if p.loss, err = noise.Sum(terms...); err != nil {
+		return nil, err
+	}
+	r, _, err := design(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	point := &frontPoint{share: share, weights: weights, certificate: r.Certificate, optimal: r.Optimal}
+	for i, l := range f.losses {
+		point.expected[i] = r.Table.ExpectedLossOf(l)
+	}
+	return point, nil
+}
+
+// units returns each loss's own optimum, in which weights are measured; where
+// that is 0, what the other end pays.
+func (f *front) units(ends []*frontPoint) (unit [2]float64) {
+	for i := range unit {
+		unit[i] = 1
+		for _, e := range []*frontPoint{ends[i], ends[1-i]} {
+			if v, _ := e.expected[i].Float64(); v > 0 {
+				unit[i] = v
+				break
+			}
+		}
+	}
+	return unit
+}
+
+// collect keeps the designs that are not dominated.
+func (f *front) collect(all []*frontPoint) {
+	for i, p := range all {
+		f.bounds = append(f.bounds, supportingLine{p.weights, p.certificate.LowerBound})
+		if !p.optimal {
+			f.limit++
+		}
+		if slices.ContainsFunc(all, func(q *frontPoint) bool { return q.dominates(p) }) ||
+			slices.ContainsFunc(all[:i], func(q *frontPoint) bool { return q.compare(p) == [2]int{} }) {
+			f.removed++
+			continue
+		}
+		f.points = append(f.points, *p)
+	}
+	slices.SortFunc(f.points, func(p, q frontPoint) int { return p.compare(&q)[0] })
+}
+
+// compare compares the expectations of each loss.
+func (p *frontPoint) compare(q *frontPoint) (c [2]int) {
+	for i := range c {
+		c[i] = p.expected[i].Cmp(q.expected[i])
+	}
+	return c
+}
+
+// dominates reports whether p is no worse than q in either loss, and better in
+// one.
+func (p *frontPoint) dominates(q *frontPoint) bool {
+	c := p.compare(q)
+	return c[0] <= 0 && c[1] <= 0 && c != [2]int{}
+}
+
+// frontReport is what design --trade --json prints.
+type frontReport struct {
+	Schema      int              `json:"schema"`
+	Epsilon     float64          `json:"epsilon"`
+	Delta       float64          `json:"delta"`
+	Sensitivity float64          `json:"sensitivity"`
+	Losses      [2]string        `json:"losses"`
+	Query       noise.Query      `json:"query"`
+	Step        *float64         `json:"step"`
+	Constraints constraintReport `json:"constraints"`
+	Points      []pointReport    `json:"points"`
+	Dominated   int              `json:"dominated"`
+	Seconds     float64          `json:"seconds"`
+	Status      string           `json:"status"`
+}
+
+type pointReport struct {
+	Share        float64        `json:"share"`
+	Weights      [2]float64     `json:"weights"`
+	Expected     [2]json.Number `json:"expected"`
+	ExpectedLoss json.Number    `json:"expected_loss"`
+	LowerBound   json.Number    `json:"lower_bound"`
+	Gap          *float64       `json:"gap"`
+	Status       string         `json:"status"`
+}
+
+// status is the word for a design that reached its gap or did not.
+func status(optimal bool) string {
+	if optimal {
+		return "optimal"
+	}
+	return "limit"
+}
+
+func (p *frontPoint) report() pointReport {
+	claims := p.certificate.Claims()
+	return pointReport{
+		Share:        math.Round(p.share*1e6) / 1e6,
+		Weights:      p.weights,
+		Expected:     [2]json.Number{json.Number(tables.DecimalUp(p.expected[0])), json.Number(tables.DecimalUp(p.expected[1]))},
+		ExpectedLoss: json.Number(claims.ExpectedLoss),
+		LowerBound:   json.Number(claims.LowerBound),
+		Gap:          finite(gapOf(p.certificate)),
+		Status:       status(p.optimal),
+	}
+}
+
+func (f *front) report() frontReport {
+	p := f.problem
+	r := frontReport{
+		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity,
+		Losses: [2]string{f.losses[0].Name(), f.losses[1].Name()},
+		Query:  p.query, Constraints: newConstraintReport(p.constraints),
+		Dominated: f.removed,
+		Seconds:   math.Round(f.elapsed.Seconds()*1000) / 1000,
+		Status:    status(f.limit == 0),
+	}
+	switch p.query {
+	case noise.IntegerQuery:
+		r.Step = finite(1)
+	case noise.LatticeQuery:
+		r.Step = finite(p.step)
+	case noise.RealQuery:
+	}
+	for i := range f.points {
+		r.Points = append(r.Points, f.points[i].report())
+	}
+	return r
+}
+
+// writeCSV writes the front with one design per line.
+func (f *front) writeCSV(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("share,weight_a,weight_b,expected_a,expected_b,expected_loss,lower_bound,gap\n")
+	for i := range f.points {
+		r := f.points[i].report()
+		gap := ""
+		if r.Gap != nil {
+			gap = fmt.Sprintf("%.6g", *r.Gap)
+		}
+		fmt.Fprintf(&b, "%v,%v,%v,%s,%s,%s,%s,%s\n", r.Share, r.Weights[0], r.Weights[1], r.Expected[0], r.Expected[1], r.ExpectedLoss, r.LowerBound, gap)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// print prints the front for a reader.
+func (f *front) print(w io.Writer) error {
+	p := f.problem
+	var b strings.Builder
+	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
+	for _, r := range queryRows(p.query, p.step, p.constraints) {
+		fmt.Fprintf(&b, "%s: %s\n", r.name, r.value)
+	}
+	for i, name := range []string{"A", "B"} {
+		fmt.Fprintf(&b, "%s = %s\n", name, lossUnit(f.losses[i]))
+	}
+	fmt.Fprintf(&b, "%d designs, %d of them dominated and left out, %s\n\n", len(f.points)+f.removed, f.removed, f.elapsed.Round(time.Millisecond))
+	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
+	for i := range f.points {
+		r := f.points[i].report()
+		number := func(n json.Number) string {
+			v, _ := n.Float64()
+			return fmt.Sprintf("%.7g", v)
+		}
+		lines = append(lines, []string{
+			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
+			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), percent(gapOf(f.points[i].certificate)),
+		})
+	}
+	width := make([]int, len(lines[0]))
+	for _, line := range lines {
+		for i, s := range line {
+			width[i] = max(width[i], len(s))
+		}
+	}
+	for _, line := range lines {
+		for i, s := range line {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			fmt.Fprintf(&b, "%*s", width[i], s)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// trade designs a front and writes it where asked to.
+func (a *app) trade(cmd *cobra.Command, p problem, t trade, o lp.Options, out, plot string, asJSON, quiet bool) error {
+	var files []*output
+	create := func(path string) (*output, error) {
+		w, err := a.create(path)
+		if err == nil {
+			files = append(files, w)
+		}
+		return w, err
+	}
+	defer func() {
+		for _, w := range files {
+			w.discard()
+		}
+	}()
+	var table, figure *output
+	var err error
+	if out != "" { // before the work, which would be lost
+		if table, err = create(out); err != nil {
+			return err
+		}
+	}
+	if plot != "" {
+		if figure, err = create(plot); err != nil {
+			return err
+		}
+	}
+	line := &progress{}
+	if !quiet {
+		line = a.newProgress()
+		defer line.clear()
+	}
+	f, err := newFront(cmd.Context(), p, t, o, func(done int) { line.count(done, t.points) })
+	if err != nil {
+		return err
+	}
+	line.clear()
+	if table != nil {
+		if err := f.writeCSV(table); err != nil {
+			return err
+		}
+	}
+	if figure != nil {
+		if err := f.draw(figure, t.format, 18*vg.Centimeter, 11*vg.Centimeter); err != nil {
+			return err
+		}
+	}
+	for _, w := range files {
+		if err := w.commit(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case asJSON:
+		err = printJSON(a.stdout, f.report())
+	case !quiet && out != "-":
+		err = f.print(a.stdout)
+	}
+	if err != nil {
+		return err
+	}
+	if f.limit > 0 {
+		return &failure{
+			code: exitLimit,
+			err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.limit, t.points, percent(o.Gap)),
+			hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
+		}
+	}
+	return nil
+}
+
+// draw renders the front, between the designs and the bound on all others, as svg
+// or png.
+func (f *front) draw(w io.Writer, format string, width, height vg.Length) error {
+	var designs, bound plotter.XYs
+	for _, p := range f.points {
+		x, _ := p.expected[0].Float64()
+		y, _ := p.expected[1].Float64()
+		designs = append(designs, plotter.XY{X: x, Y: y})
+	}
+	first, last := designs[0], designs[len(designs)-1]
+	spanX, spanY := last.X-first.X, first.Y-last.Y
+	margin := func(span, size float64) float64 { return max(0.06*span, 0.01*size, 1e-300) }
+	marginX, marginY := margin(spanX, last.X), margin(spanY, first.Y)
+
+	p := newPlot()
+	privacy := f.problem
+	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	p.X.Label.Text = lossSymbol(f.losses[0])
+	p.Y.Label.Text = lossSymbol(f.losses[1])
+	p.X.Min, p.X.Max = first.X-marginX, last.X+marginX
+	p.Y.Min, p.Y.Max = last.Y-marginY, first.Y+2*marginY
+
+	const samples = 800
+	for i := range samples + 1 {
+		x := p.X.Min + (p.X.Max-p.X.Min)*float64(i)/samples
+		if y := f.least(x); y <= p.Y.Max {
+			bound = append(bound, plotter.XY{X: x, Y: max(y, p.Y.Min)})
+		}
+	}
+	if len(bound) > 0 { // it starts with the wall that the bound on the first loss is
+		bound = append(plotter.XYs{{X: bound[0].X, Y: p.Y.Max}}, bound...)
+	}
+	for _, c := range []curve{
+		{"certified bound: no noise is below", bound, draw.LineStyle{Color: colorLaplace, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+		{"designed tables, and mixtures of neighbours", designs, draw.LineStyle{Color: colorTable, Width: vg.Points(1.6)}},
+	} {
+		if len(c.points) == 0 {
+			continue
+		}
+		line, err := plotter.NewLine(c.points)
+		if err != nil {
+			return err
+		}
+		line.LineStyle = c.style
+		p.Add(line)
+		p.Legend.Add(c.name, thumbnail{c.style})
+	}
+	dots, err := plotter.NewScatter(designs)
+	if err != nil {
+		return err
+	}
+	dots.GlyphStyle = draw.GlyphStyle{Color: colorTable, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}
+	p.Add(dots)
+	return writePlot(p, w, format, width, height)
+}
+
+// least returns the least expectation of the second loss that the bounds allow
+// where the first has expectation x; +Inf if none.
+func (f *front) least(x float64) float64 {
+	y := 0.0
+	for _, b := range f.bounds {
+		bound, _ := b.bound.Float64()
+		switch rest := bound - b.weights[0]*x; {
+		case b.weights[1] > 0:
+			y = max(y, rest/b.weights[1])
+		case rest > 0:
+			return math.Inf(1)
+		}
+	}
+	return y
+}
+
+// figureFormat reads the format of a figure off its file name.
+func (f *fields) figureFormat(flag, path string) string {
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	switch {
+	case path == "":
+		f.add("%s is missing, want a file name ending in .svg or .png", flag)
+	case format != "svg" && format != "png":
+		f.add("%s = %s, want a file name ending in .svg or .png", flag, shown(path))
+	}
+	return format
+}
