@@ -4,14 +4,20 @@ package verify_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -35,14 +41,139 @@ func TestExampleTable(t *testing.T) {
 		t.Error("the example table is not written as Encode writes it")
 	}
 
+	agrees(t, text, c)
+}
+
+// agrees wants the script to find the numbers of a certificate, and no fault.
+func agrees(t *testing.T, table []byte, c tables.Certificate) {
+	t.Helper()
 	delta, _ := c.DeltaUpper.Float64()
 	loss, _ := c.ExpectedLoss.Float64()
 	bound, _ := c.LowerBound.Float64()
-	got, code := python(t, text)
+	got, code := python(t, table)
 	want := fmt.Sprintf("delta %.12g  expected loss %.12g  lower bound %.12g\n", delta, loss, bound)
 	if !strings.HasPrefix(got, want) || strings.Contains(got, "FALSE") || code != 0 {
 		t.Errorf("exit code %d, printed\n%swant\n%s", code, got, want)
 	}
+}
+
+// TestLosses holds the expected loss of noise on moved grids, for every kind of
+// loss and query, against package tables.
+func TestLosses(t *testing.T) {
+	grids := map[noise.Query]tables.Grid{
+		noise.RealQuery:    {GranularityExponent: -6, PointsPerCell: 33, Offset: -70, CellsPerSensitivity: 2, FirstCell: -2},
+		noise.IntegerQuery: {PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -2},
+		noise.LatticeQuery: {Unit: 0.7, PointsPerCell: 3, Offset: 2, CellsPerSensitivity: 1, FirstCell: -3},
+	}
+	for _, name := range []string{
+		"l1", "l2", "pinball:0.3", "asymmetric:2,0.5", "huber:0.6", "deadzone:0.4", "exceed:0.703125", "exceed:1", "l2:0.1",
+		"pwl:-inf,-1;-1,-3,2;0.5,0,-1;2,4", "l1:0.7 + exceed:1:0.3", "exceed:1 + huber:1:2 + pinball:0.9 + l2:0.25 + pwl:-inf,-1;1,1,-0.5",
+	} {
+		loss, err := noise.ParseLoss(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query, grid := range grids {
+			table, err := tables.New(tables.Spec{
+				Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss, Grid: grid,
+				Weights: []uint64{1 << 61, 1 << 62, 3 << 61, 1 << 61, 1 << 60}, Atom: 1 << 60,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			agrees(t, encode(t, table), table.Certify())
+		}
+	}
+}
+
+// TestDesigns holds designs of every kind against the script, which computes
+// their lower bounds by itself, and then falsifies what they say of their noise.
+func TestDesigns(t *testing.T) {
+	if highs.Version() == "" {
+		t.Skip("built without the LP solver")
+	}
+	for _, c := range []struct {
+		loss        string
+		query       noise.Query
+		step        float64
+		constraints noise.Constraints
+		falsify     [2]string // a text of the file and another for it
+		says        string
+	}{
+		{loss: "l1:0.7 + exceed:2:0.3"},
+		{loss: "asymmetric:1,2", constraints: noise.Constraints{Unbiased: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.unbiased"},
+		{loss: "huber:1", constraints: noise.Constraints{Symmetric: true, Monotone: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.symmetric"},
+		{loss: "l2", constraints: noise.Constraints{Support: &noise.Interval{Lower: 0, Upper: math.Inf(1)}}, falsify: [2]string{`"lower":0`, `"upper":3`}, says: "constraints.upper"},
+		{loss: "pinball:0.7", constraints: noise.Constraints{Monotone: true, Support: &noise.Interval{Lower: -3, Upper: 8}}, falsify: [2]string{`"lower":-3`, `"lower":-0.5`}, says: "constraints.lower"},
+		{loss: "l1", constraints: noise.Constraints{MaxVariance: 1.3}, falsify: [2]string{`"max_variance":1.3`, `"max_variance":1`}, says: "constraints.max_variance"},
+		{loss: "l1", constraints: noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.9, Magnitude: 2}}}, falsify: [2]string{`"magnitude":2`, `"magnitude":1`}, says: "constraints.quantiles"},
+		{loss: "l1", constraints: noise.Constraints{MaxDistinguishing: 0.02}, falsify: [2]string{`"max_distinguishing":0.02`, `"max_distinguishing":0.001`}, says: "constraints.max_distinguishing"},
+		{loss: "l1", query: noise.IntegerQuery, constraints: noise.Constraints{Monotone: true}},
+		{loss: "asymmetric:3,1", query: noise.IntegerQuery, constraints: noise.Constraints{Symmetric: true}},
+		{loss: "l2", query: noise.LatticeQuery, step: 0.3, constraints: noise.Constraints{Unbiased: true}},
+	} {
+		loss, err := noise.ParseLoss(c.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss, Query: c.query, Step: c.step, Constraints: c.constraints}
+		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New, Gap: 0.05, TimeLimit: 30 * time.Second})
+		if err != nil {
+			t.Errorf("%s, %s, %+v: %v", c.loss, c.query, c.constraints, err)
+			continue
+		}
+		text := encode(t, r.Table)
+		agrees(t, text, r.Certificate)
+		if c.says == "" {
+			continue
+		}
+		if !bytes.Contains(text, []byte(c.falsify[0])) {
+			t.Fatalf("no %s in the table of %s", c.falsify[0], c.loss)
+		}
+		falsified(t, bytes.Replace(text, []byte(c.falsify[0]), []byte(c.falsify[1]), 1), c.says)
+	}
+}
+
+// falsified wants both implementations to object to a table.
+func falsified(t *testing.T, text []byte, says string) {
+	t.Helper()
+	table, err := tables.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Verify(); err == nil {
+		t.Errorf("Verify accepts a false claim: %s", says)
+	}
+	if got, code := python(t, text); code != 3 || !strings.Contains(got, "FALSE: "+says) {
+		t.Errorf("exit code %d, printed\n%swant FALSE: %s", code, got, says)
+	}
+}
+
+// TestUnknownLoss has a loss of a kind the script does not know.
+func TestUnknownLoss(t *testing.T) {
+	text := read(t, "../../docs/example-table.json")
+	text = bytes.Replace(text, []byte(`"name":"l1"`), []byte(`"name":"l3:2"`), 1)
+	path := filepath.Join(t.TempDir(), "table.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	interpreter, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is missing")
+	}
+	out, err := exec.Command(interpreter, script, path).CombinedOutput()
+	if err == nil || string(out) != "unknown loss l3\n" {
+		t.Errorf("%v, printed %q", err, out)
+	}
+}
+
+func encode(t *testing.T, table *tables.Table) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := table.Encode(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // TestFalseClaims falsifies one number at a time; both implementations object.
@@ -60,16 +191,7 @@ func TestFalseClaims(t *testing.T) {
 			t.Fatalf("the example has no %s", c.old)
 		}
 		changed := []byte(strings.Replace(text, c.old, c.with, 1))
-		table, err := tables.Decode(bytes.NewReader(changed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := table.Verify(); err == nil {
-			t.Errorf("Verify accepts %s", c.with)
-		}
-		if got, code := python(t, changed); code != 3 || !strings.Contains(got, "FALSE: "+c.says) {
-			t.Errorf("%s: exit code %d, printed\n%swant FALSE: %s", c.with, code, got, c.says)
-		}
+		falsified(t, changed, c.says)
 	}
 }
 

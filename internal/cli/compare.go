@@ -180,7 +180,7 @@ func (p problem) unheld() string {
 	if classical(p.constraints) {
 		return ""
 	}
-	return "; not held to the constraints, as the bound is"
+	return "; not held to the constraints"
 }
 
 // judge fills in the suboptimalities.

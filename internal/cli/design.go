@@ -219,7 +219,7 @@ func designRows(r *lp.Result, p problem, out string) []row {
 		if *m.Loss < designed {
 			side = "below"
 		}
-		rows = append(rows, row{m.Name, fmt.Sprintf("%.6g, %s %s the table's", *m.Loss, percent(math.Abs(*m.Loss/designed-1)), side)})
+		rows = append(rows, row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, percent(math.Abs(*m.Loss/designed-1)), side, p.unheld())})
 	}
 	if out != "" {
 		rows = append(rows, row{"table", out})

@@ -402,8 +402,8 @@ func roundTicks(lo, hi float64) []plot.Tick {
 	}
 	var ticks []plot.Tick
 	for i := math.Ceil(lo / step); i*step <= hi; i++ {
-		// Through text, 3 times 0.1 is 0.3.
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step, 'g', 6, 64)})
+		// Through text, 3 times 0.1 is 0.3. Ceil may give -0, which + 0 mends.
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step+0, 'g', 6, 64)})
 	}
 	return ticks
 }

@@ -75,10 +75,11 @@ func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// table FILE EPSILON DELTA SENSITIVITY [LOSS] writes a sound table.
+// table FILE EPSILON DELTA SENSITIVITY [LOSS [integer|STEP]] writes a sound
+// table, for integer queries or for a lattice with the step.
 func tableCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
-		ts.Fatalf("usage: table file epsilon delta sensitivity [loss]")
+		ts.Fatalf("usage: table file epsilon delta sensitivity [loss [integer|step]]")
 	}
 	var v [3]float64
 	for i := range v {
@@ -90,7 +91,17 @@ func tableCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 4 {
 		loss = args[4]
 	}
-	t, err := geometricTable(v[0], v[1], v[2], loss)
+	query, step := noise.RealQuery, 1.0
+	if len(args) > 5 {
+		query = noise.IntegerQuery
+		if args[5] != "integer" {
+			var err error
+			step, err = strconv.ParseFloat(args[5], 64)
+			ts.Check(err)
+			query = noise.LatticeQuery
+		}
+	}
+	t, err := queryTable(v[0], v[1], v[2], loss, query, step)
 	ts.Check(err)
 	f, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -101,12 +112,28 @@ func tableCommand(ts *testscript.TestScript, neg bool, args []string) {
 // geometricTable returns a private table whose masses fall by e^-(ε/4) per cell
 // and end where little enough is left: sound, and not optimal.
 func geometricTable(epsilon, delta, sensitivity float64, loss string) (*tables.Table, error) {
-	const k = 4
+	return queryTable(epsilon, delta, sensitivity, loss, noise.RealQuery, 1)
+}
+
+// queryTable is geometricTable for any kind of query; integers and lattices have
+// one cell per step.
+func queryTable(epsilon, delta, sensitivity float64, loss string, query noise.Query, step float64) (*tables.Table, error) {
+	k := 4
+	exponent := math.Ilogb(sensitivity) - 20
+	points := (int64(math.Ceil(math.Ldexp(sensitivity, -exponent))) + 3) / 4
+	grid := tables.Grid{GranularityExponent: exponent, PointsPerCell: points + 1 - points%2}
+	if query != noise.RealQuery {
+		k = int(math.Ceil(sensitivity / step))
+		grid = tables.Grid{PointsPerCell: 1}
+		if query == noise.LatticeQuery {
+			grid.Unit = step
+		}
+	}
 	l, err := noise.ParseLoss(loss)
 	if err != nil {
 		return nil, err
 	}
-	fall := math.Exp(-epsilon * (1 - 1e-9) / k)
+	fall := math.Exp(-epsilon * (1 - 1e-9) / float64(k))
 	var pmf []float64
 	half := 0
 	for edge := 1.0; edge > 0.9*delta; {
@@ -129,12 +156,12 @@ func geometricTable(epsilon, delta, sensitivity float64, loss string) (*tables.T
 	if err != nil {
 		return nil, err
 	}
-	exponent := math.Ilogb(sensitivity) - 20
-	points := (int64(math.Ceil(math.Ldexp(sensitivity, -exponent))) + k - 1) / k
+	grid.CellsPerSensitivity, grid.FirstCell = k, -half
 	return tables.New(tables.Spec{
 		Privacy: tables.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity},
+		Query:   query,
 		Loss:    l,
-		Grid:    tables.Grid{GranularityExponent: exponent, PointsPerCell: points + 1 - points%2, CellsPerSensitivity: k, FirstCell: -half},
+		Grid:    grid,
 		Weights: weights, Atom: atom,
 	})
 }
