@@ -361,8 +361,8 @@ func (d *designer) order(b bound) float64 {
 	if b == upper && d.Epsilon >= alignFrom {
 		return 1.5
 	}
-	if b == lower && d.Constraints.Support != nil {
-		return 1 // noise may keep to a support as if it were a cell wider
+	if b == lower && (d.Constraints.Support != nil || d.jumps()) {
+		return 1 // noise may keep to a support, or inside a jump, as if it were a cell wider
 	}
 	return 2
 }

@@ -185,6 +185,10 @@ func (f *frame) extent(b bound, k int, reach float64) grid {
 		from, to = from-float64(k), to+float64(k)
 	}
 	first, last := math.Floor(from), math.Ceil(to)
+	if b == upper && f.edgeCells(k) {
+		g.lay.Offset = (g.lay.PointsPerCell + 1) / 2
+		last--
+	}
 	g.openBelow, g.openAbove = true, true
 	if s := f.Constraints.Support; s != nil {
 		lo, hi := math.Inf(-1), math.Inf(1)
@@ -255,6 +259,9 @@ func (f *frame) heldCells(g *grid, s noise.Interval) (lo, hi float64) {
 		return int64(floorFloat(r.Quo(r, step), up))
 	}
 	switch {
+	case f.folded && !math.IsInf(s.Upper, 0) && g.lay.Offset > 0: // edge cells
+		hi = float64(div(point(s.Upper, false), size)) - 1
+		return -hi - 1, hi
 	case f.folded && !math.IsInf(s.Upper, 0):
 		hi = float64(div(point(s.Upper, false)-half, size))
 		return -hi, hi

@@ -32,28 +32,68 @@ func (f *frame) aligned(b bound, want int) int {
 	if len(marks) == 0 {
 		return want
 	}
-	offset := 0.0
-	if b == upper && !f.anchored() {
-		offset = 0.5
-	}
 	best, least := want, math.Inf(1)
 	// One step of n is 1/γ cells, so a good K is never further away.
 	for k := want; k <= want+int(1/marks[0])+1; k++ {
-		var penalty float64
-		for _, gamma := range marks {
-			n := math.Round(float64(k)*gamma - offset)
-			if n < 0 || (b == lower && n < 1) {
-				penalty++
-				continue
-			}
-			// How far off, in cells and relative to the step.
-			penalty += math.Abs(float64(k)*gamma-offset-n) * (1 + 1/(float64(k)*gamma))
-		}
+		penalty := f.misses(k, f.markOffset(b, k), b)
 		if penalty += alignPatience * float64(k-want) / float64(k); penalty < least {
 			best, least = k, penalty
 		}
 	}
 	return best
+}
+
+// misses sums how far the marks are off the cells' edges or nodes at n+offset, in
+// cells and relative to the step.
+func (f *frame) misses(k int, offset float64, b bound) float64 {
+	var sum float64
+	for _, gamma := range f.marks() {
+		n := math.Round(float64(k)*gamma - offset)
+		if n < 0 || (b == lower && n < 1) {
+			sum++
+			continue
+		}
+		sum += math.Abs(float64(k)*gamma-offset-n) * (1 + 1/(float64(k)*gamma))
+	}
+	return sum
+}
+
+// markOffset returns where marks are best, in cells from a multiple of the cell
+// width: at a node or at an edge.
+func (f *frame) markOffset(b bound, k int) float64 {
+	if b == lower || f.anchored() || f.edgeCells(k) {
+		return 0
+	}
+	return 0.5
+}
+
+// edgeCells reports whether the upper program should have cells with an edge at
+// 0 instead of one around it, because a jump of the loss or a quantile then falls
+// on an edge. A table of such cells is symmetric up to half a grid point only.
+func (f *frame) edgeCells(k int) bool {
+	if f.points > 0 || f.anchored() || f.Constraints.Symmetric || f.Constraints.Unbiased || !f.jumps() {
+		return false
+	}
+	return f.misses(k, 0, upper) < f.misses(k, 0.5, upper)
+}
+
+// jumps reports whether the loss, or what a quantile bounds, jumps.
+func (f *frame) jumps() bool {
+	if len(f.Constraints.Quantiles) > 0 {
+		return true
+	}
+	kinked, ok := f.Loss.(noise.Kinked)
+	if !ok {
+		return false
+	}
+	const near = 1e-9
+	for _, x := range kinked.Kinks() {
+		below, above := f.Loss.At(x-near*math.Abs(x)), f.Loss.At(x+near*math.Abs(x))
+		if math.Abs(above-below) > 1e-6*max(above, below) {
+			return true
+		}
+	}
+	return false
 }
 
 // anchored reports whether the upper program's cells begin at an end of the
