@@ -314,7 +314,7 @@ func TestLossesUnderBaselines(t *testing.T) {
 	}
 	for name, oracle := range oracles {
 		loss := must2(ParseLoss(name))
-		for _, p := range []Parameters{{0.7, 0.05, 1}, {0.01, 1e-6, 2}, {4, 0.9, 1}, {1e-5, 0.05, 1}} {
+		for _, p := range []Parameters{{0.7, 0.05, 1}, {0.05, 1e-6, 2}, {4, 0.9, 1}, {1e-5, 0.05, 1}} {
 			for _, b := range Baselines() {
 				m, err := b.New(p, loss)
 				if errors.Is(err, ErrNotApplicable) {
