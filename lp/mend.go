@@ -11,22 +11,21 @@ import (
 // what follows moves them, by relative amounts far below the margin in epsilon,
 // so that the integer weights keep them exactly. The certificate decides.
 
-// fallRate is the relative fall per cell that descend adds, so that rounding
-// cannot turn equal masses into rising ones.
-const fallRate = 1e-13
-
-// descend makes masses decrease away from 0.
+// descend makes masses not increase away from 0, and the middle one so much
+// heavier that it stays the heaviest when Quantize takes what rounding the others
+// up costs from it: 2^14 units and one per cell.
 func descend(lay tables.Grid, masses []float64) {
 	n := len(masses)
 	middle := 0 // the first cell that is not below 0
 	for middle < n-1 && lay.FirstPoint(middle+1) <= 0 {
 		middle++
 	}
+	masses[middle] += float64(n+1<<15) * 0x1p-64
 	for i := middle + 1; i < n; i++ {
-		masses[i] = min(masses[i], masses[i-1]*(1-fallRate))
+		masses[i] = min(masses[i], masses[i-1])
 	}
 	for i := middle - 1; i >= 0; i-- {
-		masses[i] = min(masses[i], masses[i+1]*(1-fallRate))
+		masses[i] = min(masses[i], masses[i+1])
 	}
 }
 

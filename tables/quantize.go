@@ -11,8 +11,8 @@ import (
 // to about 1, into integer weights that sum to exactly 2^64.
 //
 // Every mass is rounded up after scaling, and the excess is taken from the
-// heaviest cell (or the atom, if that is heavier; or the middle cell, if that is
-// at least half as heavy). Rounding up protects the
+// heaviest cell (or the atom, if that is heavier; or the middle cell of symmetric
+// masses, if that is at least half as heavy). Rounding up protects the
 // privacy of tiny tail masses: a cell can only gain, and by one unit, so every
 // positive part W_j − e^ε·W_{j−k} grows by at most one unit through W_j and
 // shrinks through W_{j−k}; a heavy cell, which pays, is practically never the
@@ -63,9 +63,9 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 			payer = &weights[i]
 		}
 	}
-	// A middle cell about as heavy pays instead, which keeps symmetric
-	// masses symmetric.
-	if n := len(weights); n%2 == 1 && weights[n/2] >= *payer/2 {
+	// A middle cell about as heavy pays instead if the masses are symmetric,
+	// which keeps them so.
+	if n := len(weights); n%2 == 1 && weights[n/2] >= *payer/2 && isSymmetric(weights) {
 		payer = &weights[n/2]
 	}
 	// hi:lo = 2^64 + excess, with an excess of at most a few thousand units.

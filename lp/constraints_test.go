@@ -1,0 +1,341 @@
+//go:build cgo
+
+package lp_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+func loss(t *testing.T, name string) noise.Loss {
+	t.Helper()
+	l, err := noise.ParseLoss(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// bracket designs to the gap and returns the certified bounds of the optimum.
+func bracket(t *testing.T, p lp.Problem, gap float64) (upper, lower float64, table *tables.Table) {
+	t.Helper()
+	r, err := lp.Design(t.Context(), p, lp.Options{Gap: gap, TimeLimit: time.Minute, NewSolver: highs.New})
+	if err != nil {
+		t.Fatalf("%+v: %v", p, err)
+	}
+	if _, err := r.Table.Verify(); err != nil {
+		t.Errorf("%+v: %v", p, err)
+	}
+	upper, lower = losses(r)
+	if lower > upper {
+		t.Errorf("%+v: bound %g above the loss %g", p, lower, upper)
+	}
+	return upper, lower, r.Table
+}
+
+// TestIntegerOptimum: at sensitivity 1 the optimum on the integers is known for
+// every even loss that does not decrease away from 0 (Awan & Dong 2022).
+func TestIntegerOptimum(t *testing.T) {
+	for _, name := range []string{"l1", "l2", "huber:2", "deadzone:1", "exceed:2", "lp:1.5"} {
+		for _, epsilon := range []float64{0.1, 1, 5} {
+			for _, delta := range []float64{1e-6, 0.005, 0.2} {
+				l := loss(t, name)
+				tails, err := noise.AwanDongTails(epsilon, delta)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := (1 - 2*tails[0]) * l.At(0)
+				for i, beyond := range tails {
+					m := beyond
+					if i+1 < len(tails) {
+						m -= tails[i+1]
+					}
+					want += 2 * m * l.At(float64(i+1))
+				}
+				p := lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: l, Query: noise.IntegerQuery}
+				upper, lower, _ := bracket(t, p, 1e-4)
+				if lower > want*(1+1e-9) || upper < want*(1-1e-9) || upper > want*(1+1e-4)+1e-12 {
+					t.Errorf("%s ε=%g δ=%g: [%.9g, %.9g], want %.9g inside", name, epsilon, delta, lower, upper, want)
+				}
+			}
+		}
+	}
+}
+
+// TestIntegersAgreeWithTheLP: for larger sensitivities the bracket holds the
+// value of the complete program.
+func TestIntegersAgreeWithTheLP(t *testing.T) {
+	for _, sensitivity := range []int{2, 3, 7} {
+		want, err := lp.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, noise.L1{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity), Loss: noise.L1{}, Query: noise.IntegerQuery}
+		upper, lower, table := bracket(t, p, 1e-5)
+		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
+			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
+		}
+		if g := table.Grid(); g.PointsPerCell != 1 || g.GranularityExponent != 0 || g.CellsPerSensitivity != sensitivity {
+			t.Errorf("Δ=%d: grid %+v, want cells of one integer", sensitivity, g)
+		}
+	}
+}
+
+// TestManyIntegers: cells hold several integers where single ones would be too
+// many, for a prime sensitivity too.
+func TestManyIntegers(t *testing.T) {
+	for _, sensitivity := range []float64{211, 1000} {
+		p := lp.Problem{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity, Loss: noise.L1{}, Query: noise.IntegerQuery}
+		upper, lower, table := bracket(t, p, 1e-2)
+		// Between the optimum for real queries and that for integers in steps of
+		// the sensitivity.
+		if upper < 0.9*sensitivity || lower > 1*sensitivity {
+			t.Errorf("Δ=%g: [%g, %g]", sensitivity, lower, upper)
+		}
+		if s := table.Grid().PointsPerCell * int64(table.Grid().CellsPerSensitivity); s < int64(sensitivity) {
+			t.Errorf("Δ=%g: %d points covered", sensitivity, s)
+		}
+	}
+}
+
+// TestPadding: noise that may not be negative, for padding counts; the values
+// are those of the complete linear program, to the digits given.
+func TestPadding(t *testing.T) {
+	for _, c := range []struct{ delta, want, digits float64 }{{1e-6, 13.07, 0.005}, {1e-3, 6.20, 0.005}} {
+		p := lp.Problem{
+			Epsilon: 1, Delta: c.delta, Sensitivity: 1, Loss: noise.L1{}, Query: noise.IntegerQuery,
+			Constraints: noise.Constraints{Support: &noise.Interval{Lower: 0, Upper: math.Inf(1)}},
+		}
+		upper, lower, table := bracket(t, p, 1e-4)
+		if math.Abs(upper-c.want) > c.digits || math.Abs(lower-c.want) > c.digits {
+			t.Errorf("δ=%g: [%g, %g], want %g", c.delta, lower, upper, c.want)
+		}
+		if table.Grid().FirstPoint(0) < 0 {
+			t.Errorf("δ=%g: noise from %d", c.delta, table.Grid().FirstPoint(0))
+		}
+	}
+}
+
+// TestMonotoneIsStrictlyWorse: the best noise is not monotone. The certified
+// brackets of the two problems do not overlap.
+func TestMonotoneIsStrictlyWorse(t *testing.T) {
+	for _, c := range []struct{ epsilon, delta float64 }{{1, 0.4}, {1, 0.3}, {0.5, 0.4}} {
+		p := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1, Loss: noise.L1{}}
+		free, _, _ := bracket(t, p, 1e-3)
+		p.Constraints.Monotone = true
+		_, monotone, table := bracket(t, p, 1e-3)
+		if free >= monotone {
+			t.Errorf("ε=%g δ=%g: %g without the constraint, at least %g with it; want a gap between them", c.epsilon, c.delta, free, monotone)
+		}
+		n := table.Cells()
+		for i := 1; i < n; i++ {
+			if i > n/2 && table.Weight(i) > table.Weight(i-1) || i <= n/2 && table.Weight(i) < table.Weight(i-1) {
+				t.Errorf("ε=%g δ=%g: weights %d and %d rise away from 0", c.epsilon, c.delta, i-1, i)
+			}
+		}
+	}
+}
+
+// TestAdditiveOptimum: at ε = 0 the best monotone noise is known (Geng et al.
+// 2019).
+func TestAdditiveOptimum(t *testing.T) {
+	for _, delta := range []float64{0.1, 0.3, 0.75} {
+		for _, l := range []noise.Loss{noise.L1{}, noise.L2{}} {
+			want, err := noise.AdditiveOptimum(noise.Parameters{Delta: delta, Sensitivity: 1}, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			upper, lower, _ := bracket(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: l, Constraints: noise.Constraints{Monotone: true}}, 1e-3)
+			if lower > want*(1+1e-6) || upper < want*(1-1e-6) {
+				t.Errorf("%s δ=%g: [%g, %g], want %g inside", l.Name(), delta, lower, upper, want)
+			}
+		}
+	}
+}
+
+// TestPinballPutsTheQuantileAtZero: minimising the pinball loss of τ over all
+// translations puts the τ-quantile of the noise at 0.
+func TestPinballPutsTheQuantileAtZero(t *testing.T) {
+	for _, tau := range []string{"0.2", "0.5", "0.9"} {
+		_, _, table := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: loss(t, "pinball:"+tau)}, 1e-3)
+		pmf, atom := table.PMF()
+		below, at := 0.0, atom
+		for i, m := range pmf {
+			switch first, last := table.Grid().FirstPoint(i), table.Grid().FirstPoint(i+1)-1; {
+			case last < 0:
+				below += m
+			case first <= 0:
+				at += m
+			}
+		}
+		want := loss(t, "pinball:"+tau).At(1) // the slope to the right of 0 is τ
+		if below > want+1e-3 || below+at < want-1e-3 {
+			t.Errorf("τ=%s: P(X<0) = %g and P(X in the cell of 0) = %g", tau, below, at)
+		}
+	}
+}
+
+// TestMirrorImages: mirroring the loss mirrors the optimum, and a symmetric
+// constraint costs what averaging the loss with its mirror image does.
+func TestMirrorImages(t *testing.T) {
+	const gap = 2e-3
+	p := lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss(t, "asymmetric:1,3")}
+	upper, lower, _ := bracket(t, p, gap)
+	p.Loss = loss(t, "asymmetric:3,1")
+	mirrorUpper, mirrorLower, _ := bracket(t, p, gap)
+	if upper < mirrorLower || mirrorUpper < lower {
+		t.Errorf("[%g, %g] and mirrored [%g, %g]", lower, upper, mirrorLower, mirrorUpper)
+	}
+	p.Constraints.Symmetric = true
+	symmetricUpper, symmetricLower, table := bracket(t, p, gap)
+	l1Upper, l1Lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: noise.L1{}}, gap)
+	if symmetricUpper < 2*l1Lower || 2*l1Upper < symmetricLower {
+		t.Errorf("symmetric [%g, %g], twice l1 [%g, %g]", symmetricLower, symmetricUpper, 2*l1Lower, 2*l1Upper)
+	}
+	if symmetricLower <= upper {
+		t.Errorf("symmetric noise [%g, %g] is not worse than [%g, %g]", symmetricLower, symmetricUpper, lower, upper)
+	}
+	for i, n := 0, table.Cells(); i < n; i++ {
+		if table.Weight(i) != table.Weight(n-1-i) {
+			t.Errorf("weights %d and %d differ", i, n-1-i)
+		}
+	}
+}
+
+// TestBindingConstraints: a constraint that the free optimum breaks raises the
+// certified bound above what the free optimum costs, and is kept; Verify checks
+// that it is.
+func TestBindingConstraints(t *testing.T) {
+	const gap = 2e-3
+	integer := func(l string) lp.Problem {
+		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 3, Loss: loss(t, l), Query: noise.IntegerQuery}
+	}
+	real := func(l string) lp.Problem {
+		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss(t, l)}
+	}
+	for name, c := range map[string]struct {
+		p lp.Problem
+		c noise.Constraints
+	}{
+		"unbiased":          {real("pinball:0.8"), noise.Constraints{Unbiased: true}},
+		"unbiased integers": {integer("pinball:0.8"), noise.Constraints{Unbiased: true}},
+		"support":           {real("l1"), noise.Constraints{Support: &noise.Interval{Lower: -1.5, Upper: 6}}},
+		"narrow support":    {real("l2"), noise.Constraints{Support: &noise.Interval{Lower: -3.1, Upper: 3.1}, Symmetric: true}},
+		"variance":          {real("deadzone:1"), noise.Constraints{MaxVariance: 1.075}},
+		"quantile":          {integer("l1"), noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.93, Magnitude: 6}}}},
+		"monotone":          {integer("asymmetric:1,2"), noise.Constraints{Monotone: true}},
+	} {
+		_, free, _ := bracket(t, c.p, gap)
+		p := c.p
+		p.Constraints = c.c
+		r, err := lp.Design(t.Context(), p, lp.Options{Gap: gap, TimeLimit: 15 * time.Second, NewSolver: highs.New})
+		if r == nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := r.Table.Verify(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if upper, lower := losses(r); upper < free || lower > upper {
+			t.Errorf("%s: [%g, %g], at least %g without", name, lower, upper, free)
+		}
+		if r.Table.Constraints().None() {
+			t.Errorf("%s: the table does not state it", name)
+		}
+	}
+}
+
+// TestDistinguishingIsCheap: bounding the probability of telling outputs costs
+// next to nothing, since tails of next to no weight hide everything.
+func TestDistinguishingIsCheap(t *testing.T) {
+	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}}
+	_, free, _ := bracket(t, p, 1e-3)
+	p.Constraints.MaxDistinguishing = 1e-5
+	upper, _, table := bracket(t, p, 2e-3)
+	if upper > free*1.005 {
+		t.Errorf("loss %g, at least %g without", upper, free)
+	}
+	pmf, _ := table.PMF()
+	var end float64
+	for i := range table.Grid().CellsPerSensitivity {
+		end += pmf[i]
+	}
+	if end > 1e-5 {
+		t.Errorf("the first sensitivity of the noise weighs %g", end)
+	}
+}
+
+// TestLattice: noise on the multiples of a step.
+func TestLattice(t *testing.T) {
+	p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: noise.L2{}, Query: noise.LatticeQuery, Step: 0.3}
+	upper, _, table := bracket(t, p, 1e-4)
+	// ⌈1/0.3⌉ = 4 steps have to be hidden.
+	integers, lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 4, Loss: noise.L2{}, Query: noise.IntegerQuery}, 1e-4)
+	if upper < 0.09*lower*(1-1e-9) || upper > 0.09*integers*(1+2e-4) {
+		t.Errorf("loss %g, want 0.09 times one in [%g, %g]", upper, lower, integers)
+	}
+	if g := table.Grid(); g.Unit != 0.3 || g.CellsPerSensitivity != 4 || g.PointsPerCell != 1 {
+		t.Errorf("grid %+v", g)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	half := &noise.Interval{Lower: 0, Upper: math.Inf(1)}
+	for _, c := range []struct {
+		name        string
+		constraints noise.Constraints
+		says, not   []string
+	}{
+		{"short", noise.Constraints{Support: &noise.Interval{Lower: -0.2, Upper: 0.2}, MaxVariance: 9}, []string{"support = -0.2,0.2"}, []string{"max-variance"}},
+		{"one-sided and unbiased", noise.Constraints{Support: half, Unbiased: true, MaxVariance: 1e6}, []string{"support", "unbiased"}, []string{"max-variance"}},
+		{"variance", noise.Constraints{MaxVariance: 0.5, Monotone: true}, []string{"max-variance = 0.5"}, []string{"monotone"}},
+		{"quantile", noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.99, Magnitude: 0.5}, {Probability: 0.5, Magnitude: 3}}}, []string{"quantile = 0.99,0.5"}, []string{"quantile = 0.5,3"}},
+	} {
+		p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}, Constraints: c.constraints}
+		r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 20 * time.Second})
+		if r != nil || !errors.Is(err, lp.ErrInfeasible) {
+			t.Errorf("%s: result %v, error %v", c.name, r, err)
+			continue
+		}
+		for _, s := range c.says {
+			if !strings.Contains(err.Error(), s) {
+				t.Errorf("%s: %v, want %q in it", c.name, err, s)
+			}
+		}
+		for _, s := range c.not {
+			if strings.Contains(err.Error(), s) {
+				t.Errorf("%s: %v, want no %q in it", c.name, err, s)
+			}
+		}
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 2, Loss: noise.L1{}}
+	for says, change := range map[string]func(*lp.Problem){
+		"sensitivity = 1.5":   func(p *lp.Problem) { p.Query, p.Sensitivity = noise.IntegerQuery, 1.5 },
+		"sensitivity = 20000": func(p *lp.Problem) { p.Query, p.Sensitivity = noise.IntegerQuery, 20000 },
+		"output-step = 0":     func(p *lp.Problem) { p.Query = noise.LatticeQuery },
+		"output-step = NaN":   func(p *lp.Problem) { p.Query, p.Step = noise.LatticeQuery, math.NaN() },
+		"output-step = 1e-06": func(p *lp.Problem) { p.Query, p.Step = noise.LatticeQuery, 1e-6 },
+		"query = \"odd\"":     func(p *lp.Problem) { p.Query = "odd" },
+		"support = 1,2":       func(p *lp.Problem) { p.Constraints.Support = &noise.Interval{Lower: 1, Upper: 2} },
+		"max-variance = -1":   func(p *lp.Problem) { p.Constraints.MaxVariance = -1 },
+		"quantile = 1,2":      func(p *lp.Problem) { p.Constraints.Quantiles = []noise.Quantile{{Probability: 1, Magnitude: 2}} },
+	} {
+		p := good
+		change(&p)
+		r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New})
+		if r != nil || !errors.Is(err, lp.ErrInvalid) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: result %v, error %v", says, r, err)
+		}
+	}
+}
