@@ -498,3 +498,21 @@ func TestTableDoesNotAliasItsSpec(t *testing.T) {
 		t.Error("the table changed with the slices it was made from")
 	}
 }
+
+// TestExpectedLossOf has the loss of the table, and another one summed by hand.
+func TestExpectedLossOf(t *testing.T) {
+	table, err := New(Spec{
+		Privacy: Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: noise.IntegerQuery, Loss: noise.L1{},
+		Grid:    Grid{PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -1}, // points 0, 1, 2
+		Weights: []uint64{1 << 63, 1 << 62, 1 << 62},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := table.ExpectedLossOf(table.Loss()), table.Certify().ExpectedLoss; got.Cmp(want) != 0 {
+		t.Errorf("of its own loss %s, want %s", got, want)
+	}
+	if got, want := table.ExpectedLossOf(noise.L2{}), big.NewRat(5, 4); got.Cmp(want) != 0 {
+		t.Errorf("of l2 %s, want %s", got, want)
+	}
+}

@@ -120,7 +120,7 @@ def parse_loss(name):
         kind, *rest = term.split(":")
         parameters = {"l1": 0, "l2": 0}.get(kind, 1)
         if not parameters <= len(rest) <= parameters + 1:
-            raise SystemExit(f"unknown loss {term}")
+            raise SystemExit(f"unknown loss {term}, want KIND:PARAMETERS or KIND:PARAMETERS:WEIGHT")
         weight = number(rest[parameters]) if len(rest) > parameters else Fraction(1)
         terms.append((weight, parse_kind(kind, rest[0] if parameters else "")))
     if len(terms) == 1 and terms[0][0] == 1:
@@ -138,9 +138,9 @@ def parse_loss(name):
 
 def parse_kind(kind, text):
     zero, one, half = (0, 0, 0), (1, 0, 0), Fraction(1, 2)
-    if kind == "l1":
+    if kind in ("l1", "lp") and text in ("", "1"):
         return Loss([Fraction(0)], [(0, -1, 0), (0, 1, 0)])
-    if kind == "l2":
+    if kind in ("l2", "lp") and text in ("", "2"):
         return Loss([], [(0, 0, 1)])
     if kind == "pinball":
         tau = number(text)
@@ -151,7 +151,7 @@ def parse_kind(kind, text):
     if kind == "pwl":
         return piecewise_linear([list(map(str.strip, s.split(","))) for s in text.split(";")])
     if kind not in ("huber", "deadzone", "exceed"):
-        raise SystemExit(f"unknown loss {kind}")
+        raise SystemExit(f"unknown loss {kind}:{text}, want a piecewise quadratic one")
     t = number(text)
     if kind == "huber":
         return Loss([-t, t], [(-t * t / 2, -t, 0), (0, 0, half), (-t * t / 2, t, 0)])
