@@ -163,7 +163,7 @@ func sentences(err error) []string {
 		for _, sentinel := range []error{
 			noise.ErrInvalid, noise.ErrNotApplicable,
 			tables.ErrInvalid, tables.ErrFormat, tables.ErrNotPrivate, tables.ErrFalseClaim,
-			sampler.ErrInvalid, sampler.ErrEntropy,
+			sampler.ErrInvalid, sampler.ErrEntropy, sampler.ErrOverflow,
 			lp.ErrInvalid, lp.ErrInfeasible, lp.ErrLimit, lp.ErrTooFine, highs.ErrInvalid,
 		} {
 			s = strings.TrimSuffix(s, ": "+sentinel.Error())
