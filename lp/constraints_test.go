@@ -229,7 +229,7 @@ func TestBindingConstraints(t *testing.T) {
 		"unbiased integers": {integer("pinball:0.8"), noise.Constraints{Unbiased: true}},
 		"support":           {real("l1"), noise.Constraints{Support: &noise.Interval{Lower: -1.5, Upper: 6}}},
 		"narrow support":    {real("l2"), noise.Constraints{Support: &noise.Interval{Lower: -3.1, Upper: 3.1}, Symmetric: true}},
-		"variance":          {real("deadzone:1"), noise.Constraints{MaxVariance: 1.075}},
+		"variance":          {real("pinball:0.9"), noise.Constraints{MaxVariance: 1.3}},
 		"quantile":          {integer("l1"), noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.93, Magnitude: 6}}}},
 		"monotone":          {integer("asymmetric:1,2"), noise.Constraints{Monotone: true}},
 	} {
