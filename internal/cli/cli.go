@@ -91,6 +91,7 @@ Exit codes:
 		newPrivatizeCommand(a),
 		newPlotCommand(a),
 		newExportCommand(a),
+		newReproduceCommand(a),
 		newVersionCommand(a),
 	)
 	root.SetHelpCommand(newHelpCommand(root))

@@ -262,6 +262,9 @@ func (f *figure) frame() {
 	}
 }
 
+// sans is the font of all figures.
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
 // densityLabel names the y axis. Noise on few points has probabilities.
 func (f *figure) densityLabel() string {
 	switch f.table.Query() {
@@ -308,7 +311,6 @@ func (f *figure) draw(w io.Writer, format string, width, height vg.Length) error
 
 // newPlot returns an empty plot in the program's style, with a grid.
 func newPlot() *plot.Plot {
-	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
 	p.Title.TextStyle.Font = font.From(sans, 12)
 	p.Title.Padding = vg.Points(6)
@@ -338,6 +340,11 @@ func writePlot(p *plot.Plot, w io.Writer, format string, width, height vg.Length
 		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
 		return err
 	}
+	return writeSVG(w, p, width, height)
+}
+
+// writeSVG renders a plot as SVG.
+func writeSVG(w io.Writer, p *plot.Plot, width, height vg.Length) error {
 	c := vgsvg.New(width, height)
 	render(p, c)
 	var b bytes.Buffer

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/noisewright/noisewright/lp"
@@ -32,13 +33,16 @@ func (p *progress) show(now lp.Progress) {
 		now.Elapsed.Round(100*time.Millisecond), now.CellsPerSensitivity, now.ExpectedLoss, percent(now.Gap))
 }
 
-// count prints how many of several designs are done.
-func (p *progress) count(done, all int) {
+// count shows how many of total pieces of work are done.
+func (p *progress) count(done, total int, elapsed time.Duration) {
 	if p.w == nil {
 		return
 	}
 	p.shown = true
-	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: %d of %d", done, all)
+	const width = 30
+	full := width * done / total
+	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: [%s%s] %d of %d, %s",
+		strings.Repeat("#", full), strings.Repeat(".", width-full), done, total, elapsed.Round(time.Second))
 }
 
 // clear removes the line.

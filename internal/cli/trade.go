@@ -456,7 +456,8 @@ func (a *app) trade(cmd *cobra.Command, p problem, t trade, o lp.Options, out, p
 		line = a.newProgress()
 		defer line.clear()
 	}
-	f, err := newFront(cmd.Context(), p, t, o, func(done int) { line.count(done, t.points) })
+	begin := time.Now()
+	f, err := newFront(cmd.Context(), p, t, o, func(done int) { line.count(done, t.points, time.Since(begin)) })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newReproduceCommand is the parent of one command per published table or
+// figure.
+func newReproduceCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reproduce NAME",
+		Short: "Compute a published table again and compare",
+		Long: `Compute a published table again, with proofs, and compare it with what was
+published. Each NAME is a command of its own, with its own flags:
+noisewright reproduce NAME --help.`,
+		Example: `  noisewright reproduce dro-table1
+  noisewright reproduce dro-table4 --gap 1e-4 -o results`,
+		// A misspelt name is what to report, not the flags after it.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+	}
+	for _, t := range droTables {
+		cmd.AddCommand(newDROTableCommand(a, t))
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	want := "want " + strings.Join(names, ", ")
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("name = %s, %s", shown(args[0]), want)
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return badInput(cmd.CommandPath()+" --help", errors.New("name is missing, "+want))
+	}
+	return cmd
+}

@@ -1,0 +1,111 @@
+package cli_test
+
+import (
+	"encoding/csv"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPublishedNumbersAddUp wants the published totals to be the sums of their
+// published parts, each rounded to two digits.
+func TestPublishedNumbersAddUp(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("published", "dro-tables.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != 101 {
+		t.Fatalf("%d records, want a header and 100", len(records))
+	}
+	for _, r := range records[1:] {
+		var v [8]float64
+		for i := range v {
+			if v[i], err = strconv.ParseFloat(r[i], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, sum := range [][3]float64{{v[2], v[3], v[4]}, {v[5], v[6], v[7]}} {
+			if math.Abs(sum[0]-sum[1]-sum[2]) > 0.0101 {
+				t.Errorf("epsilon %s, delta %s: %v is not %v + %v", r[0], r[1], sum[0], sum[1], sum[2])
+			}
+		}
+	}
+}
+
+// TestReproduceGoesOn interrupts a table, and wants the finished designs kept
+// and the rest gone; then the same command ends the work.
+func TestReproduceGoesOn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT to send")
+	}
+	if !hasSolver() {
+		t.Skip("built without the LP solver")
+	}
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	// Two quick designs; with another gap they and a third take longer than
+	// the test.
+	args := []string{"reproduce", "dro-table1", "--epsilon", "0.5,1", "--delta", "1e-9", "--gap", "2e-3", "-o", dir}
+	slow := append(args[:len(args):len(args)], "--epsilon", "0.5,1,10", "--gap", "1e-6", "--time-limit", "10m")
+	kept := filepath.Join(dir, "tables", "l1-epsilon-1-delta-1e-09-sensitivity-1.json")
+
+	// One of them is there already.
+	if _, stderr, code := run(t, "", "reproduce", "dro-table1", "--epsilon", "1", "--delta", "1e-9", "--gap", "2e-3", "-o", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	old, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"dro-table1.csv", "dro-table1.svg"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd, _, _, stderr := start(t, slow...)
+	for wait := time.Now().Add(20 * time.Second); len(entries(t, dir)) < 3; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(wait) {
+			t.Fatal("no temporary files")
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Fatalf("%v, want exit code 130", err)
+	}
+	if got := stderr.String(); !strings.HasSuffix(got, "error: interrupted\n") || !strings.Contains(got, "goes on from there") {
+		t.Errorf("stderr %q", got)
+	}
+	if left := entries(t, dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	// Now with its own gap, at which it must not be made again.
+	if _, stderr, code := run(t, "", args...); code != 0 {
+		t.Fatal(stderr)
+	}
+	now, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(now) != string(old) {
+		t.Error("the finished design was replaced")
+	}
+	if left := entries(t, dir); len(left) != 3 {
+		t.Errorf("want tables, csv and svg, got %v", left)
+	}
+	if left := entries(t, filepath.Join(dir, "tables")); len(left) != 2 {
+		t.Errorf("want two tables, got %v", left)
+	}
+}
