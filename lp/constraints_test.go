@@ -287,6 +287,20 @@ func TestLattice(t *testing.T) {
 	}
 }
 
+// TestJumps: where the loss jumps the bounds meet too, with the jump on the grid
+// or off it.
+func TestJumps(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		epsilon float64
+	}{{"exceed:1", 1}, {"exceed:3", 1}, {"exceed:0.5", 3}} {
+		_, _, table := bracket(t, lp.Problem{Epsilon: c.epsilon, Delta: 1e-3, Sensitivity: 1, Loss: loss(t, c.name)}, 1e-3)
+		if d := table.Dual(); d == nil || !d.Edges {
+			t.Errorf("%s: the bound is not that of cells between nodes", c.name)
+		}
+	}
+}
+
 func TestConflicts(t *testing.T) {
 	half := &noise.Interval{Lower: 0, Upper: math.Inf(1)}
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -132,6 +133,7 @@ type designer struct {
 	dual         *tables.Dual
 	bound        float64 // proved by dual
 	rounds       int
+	cells        cellKind
 }
 
 // side is the progress of one of the two bounds.
@@ -167,7 +169,7 @@ func (d *designer) begin() error {
 		return err
 	}
 	d.upper.reach = upperReach(d.Problem)
-	d.lower.reach = lowerReach(d.Problem, d.options.Gap)
+	d.lower.reach = d.lowerReach(d.options.Gap)
 	d.upper.grid.k = d.startCells(upper, d.options.Gap)
 	d.lower.grid.k = d.startCells(lower, d.options.Gap)
 	if d.Loss.Symmetric() {
@@ -415,7 +417,45 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 
 // solveLower proves a bound on the grid, keeps it if it is the best, and
 // returns it.
+//
+// Where the loss or a quantile jumps there are two kinds of cells to choose from,
+// around the nodes and between them; the first grid tells which is better.
 func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
+	if !d.jumps() || d.Query == noise.IntegerQuery || d.Query == noise.LatticeQuery ||
+		!noise.Increasing(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
+		return d.prove(ctx, g)
+	}
+	if d.cells != aroundNodes {
+		if bound, err = d.prove(ctx, g.betweenNodes()); err != nil {
+			return bound, err
+		}
+	}
+	if d.cells != betweenNodes {
+		other, err := d.prove(ctx, g)
+		if err != nil {
+			return max(bound, other), err
+		}
+		if d.cells == undecided {
+			if d.cells = betweenNodes; other > bound {
+				d.cells = aroundNodes
+			}
+		}
+		bound = max(bound, other)
+	}
+	return bound, nil
+}
+
+// cellKind says where the cells of the lower programs of a loss that jumps are.
+type cellKind int
+
+const (
+	undecided cellKind = iota
+	aroundNodes
+	betweenNodes
+)
+
+// prove solves one lower program.
+func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error) {
 	unit := d.scale()
 	prog, err := newProgram(d.layout(lower, g, d.Epsilon, d.Delta, unit, 0), d.options.NewSolver)
 	if err != nil {

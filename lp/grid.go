@@ -25,6 +25,9 @@ type grid struct {
 	// FirstCell: their points and offset. For the lower program of an integer
 	// or lattice query PointsPerCell is the distance of its nodes in points.
 	lay tables.Grid
+	// edges: the cells of a lower program lie between its nodes, cell j from
+	// node j to node j+1, and do not move.
+	edges bool
 	// open: noise may reach beyond the first or the last cell.
 	openBelow, openAbove bool
 }
@@ -39,6 +42,9 @@ func (g grid) centred(half int) grid {
 // center returns the middle of the i-th cell, in cells from 0.
 func (g grid) center(i int) float64 {
 	c := float64(g.first + i)
+	if g.edges {
+		c += 0.5
+	}
 	if g.lay.Offset != 0 {
 		c += float64(g.lay.Offset) / float64(g.lay.PointsPerCell)
 	}
@@ -214,6 +220,14 @@ func (f *frame) extent(b bound, k int, reach float64) grid {
 	return g
 }
 
+// betweenNodes turns the grid of a lower program into one whose cells lie
+// between the nodes.
+func (g grid) betweenNodes() grid {
+	g.edges = true
+	g.n--
+	return g
+}
+
 // reachedNodes returns the first and the last node of the lower program that
 // noise on the support reaches: within less than a cell of it, or in it if the
 // nodes are all points there are.
@@ -308,6 +322,12 @@ func (f *frame) cost(b bound, g *grid, loss noise.Loss, i int) float64 {
 		x := new(big.Rat).SetInt64(int64(j))
 		x.Mul(x, step)
 		switch {
+		case g.edges:
+			side := 1
+			if j < 0 {
+				x, side = x.Add(x, step), -1
+			}
+			x = noise.LimitDown(loss, x, side)
 		case loss == nil:
 		case f.points > 0 && g.lay.PointsPerCell == 1:
 			x = loss.AtDown(x)
@@ -362,7 +382,7 @@ func (f *frame) layout(b bound, g grid, epsilon, delta, unit, margin float64) la
 			l.eventHi = max(n-g.k, l.eventLo)
 		}
 	}
-	l.atom = b == upper && g.lay.PointsPerCell > 1 && f.Constraints.Holds(0)
+	l.atom = g.edges || b == upper && g.lay.PointsPerCell > 1 && f.Constraints.Holds(0)
 	for i := range n {
 		if mirror := n - 1 - i; f.folded && mirror < i {
 			l.variable[i] = l.variable[mirror]

@@ -179,13 +179,19 @@ func (f *frame) curvature(x float64) float64 {
 // lower program. Constraints further out hardly move the bound: the loss there
 // is a small part of the gap if the density falls like e^(−ε|x|). Too small a
 // reach weakens the bound, which stays true.
-func lowerReach(p Problem, gap float64) float64 {
+func (f *frame) lowerReach(gap float64) float64 {
+	p := f.Problem
 	a := p.supportBound()
 	if s := p.Constraints.Support; s != nil && p.Constraints.Monotone && (s.Lower == 0 || s.Upper == 0) {
 		return 1/p.Delta + 2
 	}
 	if p.Epsilon == 0 {
 		return 2.5*a + 1
+	}
+	if f.jumps() {
+		// Far out a loss that jumps may not grow, and all mass there is as
+		// good as on cells without constraints.
+		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
 	return min(r, tailReach(p, gap/2)+1)

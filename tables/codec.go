@@ -105,6 +105,7 @@ type fileDual struct {
 	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
 	Exponent            int         `json:"exponent"`
 	Mirrored            bool        `json:"mirrored"`
+	Edges               bool        `json:"edges,omitempty"`
 	Shifts              []fileShift `json:"shifts"`
 	MonotoneRight       *fileRun    `json:"monotone_right,omitempty"`
 	MonotoneLeft        *fileRun    `json:"monotone_left,omitempty"`
@@ -171,6 +172,7 @@ func (t *Table) Encode(w io.Writer) error {
 			CellsPerSensitivity: d.CellsPerSensitivity,
 			Exponent:            d.Exponent,
 			Mirrored:            d.Mirrored,
+			Edges:               d.Edges,
 			Shifts:              make([]fileShift, len(d.Shifts)),
 			MonotoneRight:       newFileRun(d.MonotoneRight),
 			MonotoneLeft:        newFileRun(d.MonotoneLeft),
@@ -347,6 +349,7 @@ func (p *parser) dual(d *Dual) error {
 		"cells_per_sensitivity": func() error { return p.int(&d.CellsPerSensitivity) },
 		"exponent":              func() error { return p.int(&d.Exponent) },
 		"mirrored":              func() error { return p.bool(&d.Mirrored) },
+		"edges":                 func() error { return p.bool(&d.Edges) },
 		"shifts": func() error {
 			return p.array(MaxCells, func() error {
 				var s DualShift
@@ -371,7 +374,7 @@ func (p *parser) dual(d *Dual) error {
 				return err
 			})
 		},
-	}, "monotone_right", "monotone_left", "mean", "variance", "quantiles")
+	}, "edges", "monotone_right", "monotone_left", "mean", "variance", "quantiles")
 }
 
 func (p *parser) run(dst **DualRun, left *int) error {

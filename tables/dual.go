@@ -24,9 +24,14 @@ const (
 type Dual struct {
 	CellsPerSensitivity int
 	Exponent            int
-	// Mirrored: each multiplier of (k, j) also stands at (-k, -j).
+	// Mirrored: each multiplier of (k, j) also stands at (-k, -j), or at
+	// (-k, -1-j) if Edges.
 	Mirrored bool
-	Shifts   []DualShift
+	// Edges: cell j reaches from node j to node j+1 and does not move, and
+	// noise has atoms at 0 only, which is enough for a loss that does not
+	// decrease away from 0.
+	Edges  bool
+	Shifts []DualShift
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of
 	// monotone noise that cell j weighs at least as much as the next one
 	// outwards, by |j| to the right and to the left of 0, in the same unit. If
@@ -132,6 +137,9 @@ func (d *Dual) validate() error {
 				return bad("monotone.multipliers", y, "numbers from 0 to 2^61")
 			}
 		}
+	}
+	if d.Edges && (d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0) {
+		return bad("edges", true, "false with multipliers of monotony or of the mean")
 	}
 	if d.Mirrored && (d.MonotoneLeft != nil || d.Mean != 0) {
 		return bad("mirrored", true, "false with multipliers that have no mirror image")

@@ -36,6 +36,7 @@ type nodes struct {
 	problem *Problem
 	step    *big.Rat // β, the distance of neighbouring nodes
 	points  bool     // noise takes values at nodes only
+	edges   bool     // cell j lies between nodes j and j+1
 	// first and last are the nodes that noise on the support reaches; nil: all.
 	first, last *big.Int
 	mean        *big.Rat // multipliers of the dual
@@ -52,7 +53,10 @@ type moment struct {
 // newNodes lays the nodes of a dual over the problem. For an integer or lattice
 // query a shift by K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *Problem) (*nodes, error) {
-	n := &nodes{problem: p, constant: new(big.Rat)}
+	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
+	if d.Edges && (!(p.Query == "" || p.Query == noise.RealQuery) || !noise.Increasing(p.Loss) || p.Constraints.Unbiased) {
+		return nil, fmt.Errorf("tables: dual.edges = true, want false unless the query is real and the loss does not decrease away from 0: %w", ErrInvalid)
+	}
 	sensitivity := new(big.Rat).SetFloat64(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
 	if p.Query == "" || p.Query == noise.RealQuery {
@@ -93,8 +97,11 @@ func (n *nodes) limit() error {
 		}
 	}
 	if b := at(s.Upper); b != nil {
-		if n.last = ceil(b); n.points {
+		switch n.last = ceil(b); {
+		case n.points:
 			n.last = floor(b)
+		case n.edges:
+			n.last.Sub(n.last, big.NewInt(1))
 		}
 	}
 	return nil
@@ -138,6 +145,15 @@ func (n *nodes) lagrangian(d *Dual) error {
 
 // one returns l_j of a loss.
 func (n *nodes) one(loss noise.Loss, j int64) *big.Rat {
+	if n.edges {
+		// The end nearer to 0, seen from inside the cell.
+		side := 1
+		if j < 0 {
+			j, side = j+1, -1
+		}
+		x := new(big.Rat).SetInt64(j)
+		return noise.LimitDown(loss, x.Mul(x, n.step), side)
+	}
 	if n.points {
 		x := new(big.Rat).SetInt64(j)
 		return loss.AtDown(x.Mul(x, n.step))
@@ -170,6 +186,9 @@ func (n *nodes) at(j int64) *big.Rat {
 }
 
 func (n *nodes) growth(j int64) *big.Rat {
+	if n.edges {
+		return new(big.Rat) // neither the loss nor the moments decrease
+	}
 	return n.symmetrized(j, func(j int64) *big.Rat {
 		outwards := int64(1)
 		if j < 0 {
@@ -181,8 +200,12 @@ func (n *nodes) growth(j int64) *big.Rat {
 
 func (n *nodes) symmetrized(j int64, f func(int64) *big.Rat) *big.Rat {
 	v := f(j)
-	if n.problem.Constraints.Symmetric && j != 0 && !n.plain() {
-		v.Add(v, f(-j)).Mul(v, big.NewRat(1, 2))
+	mirror := -j
+	if n.edges {
+		mirror = -1 - j
+	}
+	if n.problem.Constraints.Symmetric && mirror != j && !n.plain() {
+		v.Add(v, f(mirror)).Mul(v, big.NewRat(1, 2))
 	}
 	return v
 }
@@ -208,6 +231,10 @@ type coefficient struct {
 // size is at most four times the number of multipliers.
 func (d *Dual) coefficients() []coefficient {
 	var all []coefficient
+	mirror := int64(0)
+	if d.Edges {
+		mirror = -1
+	}
 	add := func(k, j, y int64) {
 		if y != 0 {
 			all = append(all, coefficient{cell: j, own: y}, coefficient{cell: j - k, from: y})
@@ -218,7 +245,7 @@ func (d *Dual) coefficients() []coefficient {
 			j := int64(s.FirstCell) + int64(i)
 			add(int64(s.Shift), j, y)
 			if d.Mirrored {
-				add(-int64(s.Shift), -j, y)
+				add(-int64(s.Shift), mirror-j, y)
 			}
 		}
 	}
@@ -292,6 +319,8 @@ const maxWalk = 1 << 21
 // over the cells j that noise on the support reaches. l_j is the lower node of
 // c + Σ_i λ_i g_i, for constraints E g_i(X) <= b_i with multipliers λ_i, rounded
 // down; m are the multipliers of monotony; e^ε is rounded up; the rest is exact.
+// If the dual has Edges, l_j is instead the least loss inside cell j, and the
+// minimum is also over the atom at 0, whose coefficient is Σ_k max_j y_{k,j}.
 // It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
 // multipliers of constraints the problem does not have.
 func (d *Dual) LowerBound(p Problem) *big.Rat {
@@ -359,9 +388,6 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	if lowest == nil {
 		return zero
 	}
-	bound := new(big.Rat).SetInt(lowest)
-	bound.Mul(bound, powerOfTwo(d.Exponent-ratioBits))
-
 	price := new(big.Int)
 	for i := range d.Shifts {
 		price.Add(price, big.NewInt(d.Shifts[i].largest()))
@@ -369,6 +395,15 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	if d.Mirrored {
 		price.Lsh(price, 1)
 	}
+	if d.Edges {
+		// An atom at 0 counts at every shift; its loss is at least 0.
+		if atom := new(big.Int).Lsh(price, ratioBits); atom.Cmp(lowest) < 0 {
+			lowest = atom
+		}
+	}
+	bound := new(big.Rat).SetInt(lowest)
+	bound.Mul(bound, powerOfTwo(d.Exponent-ratioBits))
+
 	cost := new(big.Rat).SetInt(price)
 	cost.Mul(cost, powerOfTwo(d.Exponent))
 	cost.Mul(cost, new(big.Rat).SetFloat64(p.Privacy.Delta))

@@ -323,7 +323,11 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 // written down, the bound stays below the loss of a table known to be private.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+	exceed, err := noise.NewExceed(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, loss := range []noise.Loss{noise.L1{}, noise.L2{}, exceed, noise.L1{}, exceed} {
 		s := geometricSpec(t, 1, 0.05, 3)
 		s.Loss = loss
 		tab, err := New(s)
@@ -336,7 +340,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 		}
 		var best float64
 		for range 3000 {
-			d := Dual{CellsPerSensitivity: 1 + rng.IntN(4), Exponent: -40, Mirrored: rng.IntN(2) == 0}
+			d := Dual{CellsPerSensitivity: 1 + rng.IntN(4), Exponent: -40, Mirrored: rng.IntN(2) == 0, Edges: i >= 3}
 			for _, k := range rng.Perm(2 * d.CellsPerSensitivity)[:1+rng.IntN(d.CellsPerSensitivity)] {
 				k -= d.CellsPerSensitivity
 				if k >= 0 {

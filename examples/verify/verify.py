@@ -92,6 +92,27 @@ class Loss:
                     inside.append(x)
         return max((low + slope * (x - a) - self.continuous(x) for x in inside), default=0)
 
+    def limit(self, x, side):
+        """The limit of c at x from the right (side 1) or from the left."""
+        return value(self.pieces[(bisect_right if side > 0 else bisect_left)(self.knots, x)], x)
+
+    def increasing(self):
+        """Whether c does not decrease away from 0 on either side."""
+        ends = [-float("inf"), *self.knots, float("inf")]
+        for (_, c1, c2), a, b in zip(self.pieces, ends, ends[1:]):
+            # The slope is linear: its sign at the ends of each half decides.
+            for side, start, end in ((1, max(a, 0), b), (-1, -min(b, 0), -a)):
+                if start < end:
+                    far = start + 1 if end == float("inf") else end
+                    slopes = [side * c1 + 2 * c2 * x for x in (start, far)]
+                    if min(slopes) < 0 or (end == float("inf") and c2 < 0):
+                        return False
+        for x, at in zip(self.knots, self.at):
+            inner, outer = (self.limit(x, -1), self.limit(x, 1)) if x >= 0 else (self.limit(x, 1), self.limit(x, -1))
+            if x != 0 and not inner <= at <= outer or x == 0 and at > min(inner, outer):
+                return False
+        return True
+
     def symmetric(self):
         mirrored = [(c0, -c1, c2) for c0, c1, c2 in reversed(self.pieces)]
         knots = [-x for x in reversed(self.knots)]
@@ -267,6 +288,11 @@ class Table:
                 return 0
             step, only_points = stride * self.step, stride == 1
 
+        edges = dual.get("edges", False)
+        if edges and (self.query != "real" or not self.loss.increasing() or c.get("unbiased")):
+            return 0
+        mirror = -1 if edges else 0  # the mirror image of cell j is mirror - j
+
         # The Lagrangian: the loss, the moments and the mean.
         mean, moments, cost = number(dual.get("mean", 0)), [(1, self.loss)], Fraction(0)
         if mean and not c.get("unbiased") or dual.get("variance") and "max_variance" not in c:
@@ -282,11 +308,16 @@ class Table:
             cost += multiplier * bound
 
         def one_sided(j):
-            value_of = (lambda loss: loss(j * step)) if only_points else (lambda loss: loss.node(j, step))
+            if edges:  # at the end nearer to 0, seen from inside the cell
+                value_of = lambda loss: loss.limit((j if j >= 0 else j + 1) * step, 1 if j >= 0 else -1)
+            elif only_points:
+                value_of = lambda loss: loss(j * step)
+            else:
+                value_of = lambda loss: loss.node(j, step)
             return sum(w * value_of(loss) for w, loss in moments) + mean * j * step
 
         def lagrangian(j):
-            return (one_sided(j) + one_sided(-j)) / 2 if c.get("symmetric") else one_sided(j)
+            return (one_sided(j) + one_sided(mirror - j)) / 2 if c.get("symmetric") else one_sided(j)
 
         # The multipliers.
         unit = Fraction(2) ** dual["exponent"]
@@ -297,8 +328,8 @@ class Table:
             price += len(sides) * max(y, default=0)
             for side in sides:
                 for j, m in enumerate(y, shift["first_cell"]):
-                    own[side * j] += m
-                    other[side * (j - k)] += m
+                    own[j if side == 1 else mirror - j] += m
+                    other[j - k if side == 1 else mirror - j + k] += m
         # The first or the last cell of which monotone noise need not weigh more
         # than the next is the middle one, unless both sides of it are alike.
         alike = only_points or c.get("symmetric") or (self.loss.symmetric() and mirrored_support(c))
@@ -319,9 +350,10 @@ class Table:
             first = -(first // -1) if only_points else first // 1
         if "upper" in c:
             last = number(c["upper"]) / step
-            last = last // 1 if only_points else -(last // -1)
+            last = last // 1 if only_points else -(last // -1) - edges
 
-        least = []
+        # An atom at 0 counts at every shift.
+        least = [price * unit] if edges else []
         reach = max(map(abs, [*own, *other]), default=0) + 1
         for j in range(-reach, reach + 1):
             if first <= j <= last:

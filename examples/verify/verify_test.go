@@ -101,6 +101,7 @@ func TestDesigns(t *testing.T) {
 		says        string
 	}{
 		{loss: "l1:0.7 + exceed:2:0.3"},
+		{loss: "exceed:1"},
 		{loss: "asymmetric:1,2", constraints: noise.Constraints{Unbiased: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.unbiased"},
 		{loss: "huber:1", constraints: noise.Constraints{Symmetric: true, Monotone: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.symmetric"},
 		{loss: "l2", constraints: noise.Constraints{Support: &noise.Interval{Lower: 0, Upper: math.Inf(1)}}, falsify: [2]string{`"lower":0`, `"upper":3`}, says: "constraints.upper"},

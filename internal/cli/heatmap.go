@@ -105,4 +105,3 @@ func blend(t float64) color.Color {
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-t) + float64(b)*t)) }
 	return color.NRGBA{R: mix(from.R, colorTable.R), G: mix(from.G, colorTable.G), B: mix(from.B, colorTable.B), A: 0xff}
 }
-
