@@ -107,6 +107,9 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
 		defer cancel()
 	}
+	if p.Delta == 0 {
+		return designPure(ctx, p, o, start)
+	}
 	f, err := newFrame(p)
 	if err != nil {
 		return nil, fmt.Errorf("lp: %w", err)

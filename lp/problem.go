@@ -41,8 +41,8 @@ const (
 type Problem struct {
 	// Epsilon is 0, or from 0.001 to 20.
 	Epsilon float64
-	// Delta is from 1e-12 to 0.9. Pure differential privacy (0) needs
-	// unbounded noise and is not designed yet.
+	// Delta is from 1e-12 to 0.9, or 0 for pure differential privacy, which
+	// needs unbounded noise: see tables.Spec.TailRatio.
 	Delta float64
 	// Sensitivity is how far neighbouring values of the query may differ,
 	// in its units: from 1e-6 to 1e9.
@@ -72,9 +72,11 @@ func (p Problem) validate() error {
 		bad("epsilon", p.Epsilon, fmt.Sprintf("0, or a number from %g to %d", MinEpsilon, MaxEpsilon))
 	}
 	if p.Delta == 0 {
-		errs = append(errs, fmt.Errorf("lp: delta = 0 (pure differential privacy) is not supported yet, want a number from %g to %g: %w", MinDelta, MaxDelta, ErrInvalid))
+		if p.Epsilon == 0 {
+			errs = append(errs, fmt.Errorf("lp: epsilon = 0 and delta = 0, want one of them above 0, since no noise hides everything: %w", ErrInvalid))
+		}
 	} else if !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
-		bad("delta", p.Delta, fmt.Sprintf("a number from %g to %g", MinDelta, MaxDelta))
+		bad("delta", p.Delta, fmt.Sprintf("0, or a number from %g to %g", MinDelta, MaxDelta))
 	}
 	if !(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity) {
 		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity))

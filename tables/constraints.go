@@ -42,7 +42,7 @@ func (s *Spec) keeps() error {
 			x := new(big.Rat).SetInt64(point)
 			return x.Mul(x, step).Cmp(new(big.Rat).SetFloat64(end)) == sign
 		}
-		if s.hasTail() {
+		if s.hasTail() && !(math.IsInf(b.Lower, -1) && math.IsInf(b.Upper, 1)) {
 			return broken("support = %g,%g is stated, but the noise has a tail", b.Lower, b.Upper)
 		}
 		lowest, highest := s.Grid.FirstPoint(first), s.Grid.FirstPoint(last+1)-1
