@@ -30,11 +30,11 @@ func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Re
 		return nil, fmt.Errorf("lp: support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it: %w",
 			s.Lower, s.Upper, ErrInfeasible)
 	}
-	if !p.Loss.Symmetric() || !increasing(p.Loss) {
+	if !p.Loss.Symmetric() || !noise.Increasing(p.Loss) {
 		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want a symmetric one that does not decrease away from 0, such as l1 or l2: %w",
 			p.Loss.Name(), ErrInvalid)
 	}
-	if _, ok := p.Loss.(noise.Tailed); !ok {
+	if _, _, ok := noise.PolynomialBeyond(p.Loss); !ok {
 		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want one that is a polynomial far from 0: %w", p.Loss.Name(), ErrInvalid)
 	}
 	p.Constraints.Support = nil
@@ -47,18 +47,6 @@ func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Re
 		return nil, err
 	}
 	return d.result(d.stairsBelow(ctx))
-}
-
-// increasing reports whether the loss is known not to decrease away from 0.
-func increasing(l noise.Loss) bool {
-	switch l := l.(type) {
-	case noise.L1, noise.L2:
-		return true
-	case interface{ Increasing() bool }:
-		return l.Increasing()
-	default:
-		return false
-	}
 }
 
 // stairsAbove finds the best staircase table: of one point per cell for integer
@@ -134,28 +122,38 @@ func (d *designer) bestStep(ctx context.Context, lay tables.Grid) error {
 	return d.tryStairs(lay, low)
 }
 
-// stairsLoss returns about the expected loss of a staircase on points.
+// stairsLoss returns about the expected loss of a staircase on points. The levels
+// beyond where the loss is a polynomial are summed as a table's tail is.
 func (d *designer) stairsLoss(lay tables.Grid, r int) float64 {
 	k := lay.CellsPerSensitivity
 	unit, _ := d.unit.Float64()
 	b := math.Exp(-d.Epsilon)
-	var loss, mass float64
-	add := func(j int, w float64) {
-		if j > 0 {
-			w *= 2
+	run := func(from, to int) (sum float64) {
+		for j := from; j < to; j++ {
+			sum += d.Loss.At(float64(j)*unit) + d.Loss.At(-float64(j)*unit)
 		}
-		loss += w * d.Loss.At(float64(j)*unit)
-		mass += w
+		return sum
 	}
-	for j := range r {
-		add(j, 1)
-	}
+	loss := d.Loss.At(0) + run(1, r)
+	mass := float64(2*r-1) + 2*float64(k)*b/-math.Expm1(-d.Epsilon)
+	from, degree, _ := noise.PolynomialBeyond(d.Loss)
+	bend, _ := from.Float64()
 	level := b
-	for from := r; level > 1e-18; from += k {
-		for j := from; j < from+k; j++ {
-			add(j, level)
-		}
+	for ; float64(r)*unit <= bend; r += k {
+		loss += level * run(r, r+k)
 		level *= b
+	}
+	differences := make([]float64, degree+1)
+	for i := range differences {
+		differences[i] = run(r+i*k, r+(i+1)*k)
+	}
+	level /= -math.Expm1(-d.Epsilon)
+	for i := range differences {
+		loss += level * differences[0]
+		level *= b / -math.Expm1(-d.Epsilon)
+		for j := range len(differences) - i - 1 {
+			differences[j] = differences[j+1] - differences[j]
+		}
 	}
 	return loss / mass
 }
@@ -244,16 +242,18 @@ func (f *frame) makeStairs(lay tables.Grid, r int) (*tables.Table, tables.Certif
 
 // stairsBelow proves bounds on finer and finer nodes until the gap is reached.
 func (d *designer) stairsBelow(ctx context.Context) error {
-	k := 1
+	// What lies beyond so many periods is e^-12 of a gap.
+	least := int(math.Ceil((12-math.Log(d.options.Gap))/d.Epsilon)) + 2
+	k, most := 1, max(1, mostMultipliers/least)
 	if d.discrete() {
-		k = int(d.points)
+		k = d.stridedNodes(most)
+		most = k
 	}
 	for {
-		k = min(d.aligned(lower, k), mostStairs)
-		if d.discrete() {
-			k = min(k, int(d.points))
+		if !d.discrete() {
+			k = min(d.aligned(lower, k), most)
 		}
-		periods := min(max(mostMultipliers/k, 1), int(math.Ceil((28-math.Log(d.options.Gap))/d.Epsilon))+2)
+		periods := min(max(least, fewMultipliers/k), 2*least)
 		if dual := d.stairsDual(k, periods); dual != nil {
 			d.keepDual(dual)
 		}
@@ -269,15 +269,37 @@ func (d *designer) stairsBelow(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ErrLimit
-		case d.discrete() && k >= int(d.points), k >= mostStairs, k*int(1/d.Epsilon) > mostMultipliers/4:
+		case k >= most:
 			return fmt.Errorf("lp: %d cells per sensitivity, more than which make too large a proof: %w: %w", k, ErrTooFine, ErrLimit)
 		}
 		k += max(1, k/2)
 	}
 }
 
-// mostMultipliers bounds the multipliers of a proof.
-const mostMultipliers = 1 << 20
+// stridedNodes returns a number of nodes per sensitivity, up to most, at a distance
+// of whole points: one that leaves little of the sensitivity uncovered, whose share of
+// the bound is lost, and is large, as the bound loses some (ε/k)² of itself.
+func (f *frame) stridedNodes(most int) int {
+	points := int(f.points)
+	best, score := 1, math.Inf(-1)
+	for k := 1; k <= min(most, points); k++ {
+		s := float64(k*(points/k)) / float64(points)
+		if k < points {
+			s -= math.Pow(f.Epsilon/float64(k), 2)
+		}
+		if s >= score {
+			best, score = k, s
+		}
+	}
+	return best
+}
+
+// mostMultipliers bounds the multipliers of a proof, and fewMultipliers are too
+// few to save on.
+const (
+	mostMultipliers = 1 << 20
+	fewMultipliers  = 1 << 14
+)
 
 // stairsDual returns multipliers that prove nearly the optimum of the lower
 // program with K nodes per sensitivity and delta = 0, by events within so many periods.

@@ -101,7 +101,7 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 	weight := new(big.Int)
 	var tail *tailLoss
 	if s.hasTail() {
-		tail = s.newTailLoss(loss.(noise.Tailed)) // validateTail made sure
+		tail = s.newTailLoss(loss)
 	}
 	for i, w := range s.Weights {
 		if w == 0 {

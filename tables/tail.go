@@ -42,12 +42,11 @@ func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
 		}
 	}
 	for _, l := range losses {
-		loss, ok := l.(noise.Tailed)
+		from, _, ok := noise.PolynomialBeyond(l)
 		if !ok {
 			bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
 			continue
 		}
-		from, _ := loss.PolynomialBeyond()
 		from.Quo(from, g.Step())
 		if from.Cmp(new(big.Rat).SetInt64(maxTailTerms*g.PointsPerCell)) > 0 {
 			bad("loss", l.Name(), fmt.Sprintf("one that is a polynomial from %d cells on, for a table with a tail", maxTailTerms))
@@ -89,7 +88,7 @@ func (s *Spec) ratio() *big.Rat {
 // otherwise the powers of ρ are rounded up, to a relative 2^-128 or so, and so is the result.
 type tailLoss struct {
 	s      *Spec
-	loss   noise.Tailed
+	loss   noise.Loss
 	ratio  *big.Rat // ρ
 	rest   *big.Rat // 1-ρ
 	from   *big.Rat
@@ -98,10 +97,10 @@ type tailLoss struct {
 	orders []*big.Rat // Σ W·ρ^M·Δ^i f(M), to be multiplied by (ρ/(1-ρ))^i
 }
 
-func (s *Spec) newTailLoss(loss noise.Tailed) *tailLoss {
+func (s *Spec) newTailLoss(loss noise.Loss) *tailLoss {
 	t := &tailLoss{s: s, loss: loss, ratio: s.ratio(), sum: new(big.Rat)}
 	t.rest = new(big.Rat).Sub(new(big.Rat).SetInt64(1), t.ratio)
-	t.from, t.degree = loss.PolynomialBeyond()
+	t.from, t.degree, _ = noise.PolynomialBeyond(loss) // validateTail made sure
 	for range t.degree + 1 {
 		t.orders = append(t.orders, new(big.Rat))
 	}
@@ -116,13 +115,13 @@ func (t *tailLoss) add(i int, side int64) {
 	mean := func(m int64) *big.Rat {
 		return t.loss.GridMeanUp(first+side*m*g.period(), g.PointsPerCell, step)
 	}
-	inside := func(m int64) bool { // whether the cell reaches below from
+	inside := func(m int64) bool { // whether the cell reaches from, where c may jump
 		nearest := first + side*m*g.period()
 		if side < 0 {
 			nearest += g.PointsPerCell - 1
 		}
 		x := new(big.Rat).SetInt64(abs(nearest))
-		return x.Mul(x, step).Cmp(t.from) < 0
+		return x.Mul(x, step).Cmp(t.from) <= 0
 	}
 	power := new(big.Rat).Set(weight) // W·ρ^m
 	m := int64(0)

@@ -60,9 +60,8 @@ func randomTail(rng *rand.Rand) Spec {
 		Weights:   make([]uint64, left+1+right),
 		TailRatio: rng.Uint64(),
 	}
-	if rng.IntN(2) == 0 {
-		s.Loss = noise.L2{}
-	}
+	names := []string{"l1", "l2", "huber:3", "exceed:4", "pinball:0.3", "deadzone:2.5 + l2:2"}
+	s.Loss, _ = noise.ParseLoss(names[rng.IntN(len(names))])
 	rest := ^uint64(0)
 	for i := range s.Weights {
 		if rng.IntN(8) > 0 {
@@ -108,7 +107,7 @@ func unrolled(s Spec, reach int) map[int]*big.Rat {
 // periods: what lies beyond is bounded by the probability left.
 func TestTailAgainstUnrolled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	for range 60 {
+	for range 100 {
 		s := randomTail(rng)
 		s.TailRatio >>= 2 // at most a quarter, so that 30 periods are nearly all
 		tab := mustTable(t, s)
@@ -167,8 +166,8 @@ func TestTailAgainstUnrolled(t *testing.T) {
 // farLoss is |x| that says of itself to be a polynomial only from 12.5 on.
 type farLoss struct{ noise.L1 }
 
-func (farLoss) Name() string                      { return "far" }
-func (farLoss) PolynomialBeyond() (*big.Rat, int) { return big.NewRat(25, 2), 2 }
+func (farLoss) Name() string                            { return "far" }
+func (farLoss) PolynomialBeyond() (*big.Rat, int, bool) { return big.NewRat(25, 2), 2, true }
 
 // TestTailLossTermwise checks that summing a tail's first cells one by one
 // changes nothing but the last digits, upwards.

@@ -76,7 +76,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
 		Args: noArguments,
 	}
-	problemFlags := newProblemFlags(cmd, false)
+	problemFlags := newProblemFlags(cmd, true)
 	effort := newEffortFlags(cmd)
 	tradeFlags := newTradeFlags(cmd)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, CSV file with --trade, - for standard output (default none)")

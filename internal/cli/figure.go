@@ -21,10 +21,11 @@ import (
 )
 
 const (
-	hiddenMass  = 0.005 // of the noise, outside a linear figure
-	logDepth    = 1e-15 // lowest density of a logarithmic figure, of the peak
-	curvePoints = 1000  // of a smooth curve
-	maxSteps    = 4000  // of the table's curve; more are averaged
+	maxUnrolled = 1 << 18 // cells of a tail
+	hiddenMass  = 0.005   // of the noise, outside a linear figure
+	logDepth    = 1e-15   // lowest density of a logarithmic figure, of the peak
+	curvePoints = 1000    // of a smooth curve
+	maxSteps    = 4000    // of the table's curve; more are averaged
 	dotsPerInch = 160
 )
 
@@ -136,15 +137,46 @@ func (f *figure) cell(i int) (left, right, density float64) {
 	g := f.table.Grid()
 	left = (float64(g.FirstPoint(i)) - 0.5) * f.step
 	right = (float64(g.FirstPoint(i+1)) - 0.5) * f.step
-	return left, right, math.Ldexp(float64(f.table.Weight(i)), -64) / (right - left) * f.unit
+	return left, right, f.mass(i) / (right - left) * f.unit
+}
+
+// mass returns the probability of the i-th cell; the cells of a tail go on to
+// either side of the table's.
+func (f *figure) mass(i int) float64 {
+	k, n := f.table.Grid().CellsPerSensitivity, f.table.Cells()
+	periods := 0
+	for ; i < 0; i += k {
+		periods++
+	}
+	for ; i >= n; i -= k {
+		periods++
+	}
+	p := math.Ldexp(float64(f.table.Weight(i)), -64)
+	if _, ok := f.table.Block(i); ok {
+		rho := math.Ldexp(float64(f.table.TailRatio()), -64)
+		p *= (1 - rho) * math.Pow(rho, float64(periods))
+	}
+	return p
+}
+
+// unrolled returns how many cells of a tail a figure looks at on either side:
+// those of all but a millionth of it.
+func (f *figure) unrolled() int {
+	r := f.table.TailRatio()
+	if r == 0 {
+		return 0
+	}
+	periods := math.Ceil(math.Log(1e-6) / math.Log(math.Ldexp(float64(r), -64)))
+	k := f.table.Grid().CellsPerSensitivity
+	return k * int(min(periods, float64(maxUnrolled/k)))
 }
 
 // tableReach returns the range of the table's own noise, with 0 and a margin: all
 // of it on a logarithmic figure, all but the tails on a linear one, and not less
 // than one sensitivity.
 func (f *figure) tableReach() (left, right float64) {
-	i, j := 0, f.table.Cells()-1
-	outside := func(i int) float64 { return float64(f.table.Weight(i)) * 0x1p-64 }
+	i, j := -f.unrolled(), f.table.Cells()-1+f.unrolled()
+	outside := f.mass
 	limit := hiddenMass / 2
 	if f.log {
 		limit = 0
@@ -168,8 +200,9 @@ func (f *figure) tableReach() (left, right float64) {
 // steps returns the table's density as a step curve on the x axis, with steps
 // averaged where there are more than a figure can show.
 func (f *figure) steps() plotter.XYs {
-	lo, hi := f.table.Cells(), -1 // visible cells
-	for i := range f.table.Cells() {
+	first, end := -f.unrolled(), f.table.Cells()+f.unrolled()
+	lo, hi := end, first-1 // visible cells
+	for i := first; i < end; i++ {
 		if left, right, _ := f.cell(i); right > f.left && left < f.right {
 			lo, hi = min(lo, i), i
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type verdict struct {
 	Gap            *float64         `json:"gap"`
 	Cells          int              `json:"cells"`
 	WorstShift     int              `json:"worst_shift"`
+	TailRatio      string           `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
 	Error          string           `json:"error,omitempty"`
 }
 
@@ -85,6 +87,9 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 		Cells:          t.Cells(),
 		WorstShift:     c.WorstShift,
 	}
+	if r := t.TailRatio(); r != 0 {
+		v.TailRatio = strconv.FormatUint(r, 10)
+	}
 	if falsehood != nil {
 		v.Error = sentence(falsehood)
 	}
@@ -112,7 +117,7 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
 		{"gap", percent(gapOf(c))},
-		{"cells", fmt.Sprint(t.Cells())},
+		{"cells", cellCount(t)},
 	}...)
 }
 
@@ -124,6 +129,15 @@ func latticeStep(t *tables.Table) *float64 {
 	}
 	step, _ := t.Grid().Step().Float64() // exact: the unit of a lattice, or 1
 	return &step
+}
+
+// cellCount says how many cells a table has, and whether they have a tail.
+func cellCount(t *tables.Table) string {
+	if t.TailRatio() == 0 {
+		return fmt.Sprint(t.Cells())
+	}
+	return fmt.Sprintf("%d, the first and last %d of which repeat for ever, %.6g times as likely in each period",
+		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
 }
 
 // completeFiles completes a first argument by files of the given extension.
