@@ -211,6 +211,7 @@ class Table:
         self.points, self.cells = grid["points_per_cell"], grid["cells_per_sensitivity"]
         self.first_cell, self.offset = grid["first_cell"], grid.get("offset", 0)
         self.weights, self.atom = [int(w) for w in file["weights"]], int(file["atom"])
+        self.rho = Fraction(int(file.get("tail_ratio", 0)), 2**64)
         self.claims = file["certificate"]
         self.e_down, self.e_up = exp_bounds(self.epsilon)
 
@@ -219,20 +220,60 @@ class Table:
         first = self.offset + (self.first_cell + i) * self.points - (self.points - 1) // 2
         return first, first + self.points - 1
 
+    def side(self, i):
+        """1 or -1 if the i-th cell is a block of a tail, else 0."""
+        if not self.rho:
+            return 0
+        return -1 if i < self.cells else int(i >= len(self.weights) - self.cells)
+
     def expected(self, loss):
         total = self.atom * loss(Fraction(0))
         for i, w in enumerate(self.weights):
             if w:
-                total += w * loss.mean(*self.cell(i), self.step)
+                total += w * (self.tail_mean(loss, i) if self.side(i) else loss.mean(*self.cell(i), self.step))
         return total / 2**64
+
+    def tail_mean(self, loss, i):
+        """The average loss of a block with its repetitions."""
+        (first, last), side = self.cell(i), self.side(i)
+        move = side * self.cells * self.points
+        mean = lambda m: loss.mean(first + m * move, last + m * move, self.step)
+        bend = max((abs(x) for x in loss.knots), default=0)
+        total, power, m = Fraction(0), Fraction(1), 0
+        while min(abs(first + m * move), abs(last + m * move)) * self.step <= bend and bend:
+            total += (1 - self.rho) * power * mean(m)
+            power, m = power * self.rho, m + 1
+        # From here on the mean is a quadratic in m: Newton's differences.
+        a, b, c = mean(m), mean(m + 1), mean(m + 2)
+        odds = self.rho / (1 - self.rho)
+        return total + power * (a + (b - a) * odds + (c - 2 * b + a) * odds**2)
+
+    def unrolled(self, i):
+        """The probability of the i-th cell times 2^64, i any integer."""
+        n, periods = len(self.weights), 0
+        if self.rho and not 0 <= i < n:
+            periods = -(i // self.cells) if i < 0 else (i - n) // self.cells + 1
+            i += periods * self.cells * (1 if i < 0 else -1)
+        if not 0 <= i < n:
+            return 0
+        return self.weights[i] * ((1 - self.rho) * self.rho**periods if self.side(i) else 1)
 
     def worst(self, part):
         """The largest sum of part(weight, its partner's) over all shifts."""
         n, worst = len(self.weights), Fraction(0)
+        p = {i: self.unrolled(i) for i in range(-2 * self.cells, n + 2 * self.cells)}
         for k in range(1, self.cells + 1):
             for shift in (k, -k):
-                partner = lambda j: self.weights[j - shift] if 0 <= j - shift < n else 0
-                worst = max(worst, sum(part(w, partner(j)) for j, w in enumerate(self.weights)))
+                term = lambda j: part(p[j], p[j - shift])
+                if not self.rho:
+                    total = sum(map(term, range(n)))
+                else:
+                    # Where a cell and its partner are both in a tail, the
+                    # terms of one period stand for all of them.
+                    first, last = self.cells + min(0, shift), n - self.cells + max(0, shift)
+                    tails = [*range(first - self.cells, first), *range(last, last + self.cells)]
+                    total = sum(map(term, range(first, last))) + sum(map(term, tails)) / (1 - self.rho)
+                worst = max(worst, total)
         return (self.atom + worst) / 2**64
 
     def certified_delta(self):
@@ -240,6 +281,8 @@ class Table:
 
     def support(self):
         """The indices of the cells with weight, from the first to the last."""
+        if self.rho:
+            return range(len(self.weights))
         used = [i for i, w in enumerate(self.weights) if w]
         return range(used[0], used[-1] + 1) if used else range(0, 1)
 
@@ -251,16 +294,20 @@ class Table:
         if c.get("symmetric"):
             yield "symmetric", weights == weights[::-1] and lowest == -highest
         if c.get("monotone"):
+            if self.rho:
+                inside = range(-1, len(self.weights) + 1)
             pairs = ((i, i + 1) if self.cell(i + 1)[0] > 0 else (i + 1, i) for i in inside[:-1])
-            yield "monotone", all(self.weights[a] >= self.weights[b] for a, b in pairs)
+            yield "monotone", all(self.unrolled(a) >= self.unrolled(b) for a, b in pairs)
+            inside = self.support()
         if c.get("unbiased"):
-            yield "unbiased", sum(self.weights[i] * sum(self.cell(i)) for i in inside) == 0
+            move = 2 * self.cells * self.points * self.rho / (1 - self.rho)
+            yield "unbiased", sum(self.weights[i] * (sum(self.cell(i)) + self.side(i) * move) for i in inside) == 0
         if self.atom:
             lowest, highest = min(lowest, 0), max(highest, 0)
         if "lower" in c:
-            yield "lower", lowest * self.step >= number(c["lower"])
+            yield "lower", not self.rho and lowest * self.step >= number(c["lower"])
         if "upper" in c:
-            yield "upper", highest * self.step <= number(c["upper"])
+            yield "upper", not self.rho and highest * self.step <= number(c["upper"])
         if "max_variance" in c:
             yield "max_variance", self.expected(parse_loss("l2")) <= number(c["max_variance"])
         for loss, bound in self.quantiles():

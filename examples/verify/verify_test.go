@@ -239,3 +239,37 @@ func read(t *testing.T, path string) []byte {
 	}
 	return text
 }
+
+// TestTails holds tables with a tail, real and integer, against package tables, and
+// wants the script to find a ratio too small.
+func TestTails(t *testing.T) {
+	for _, p := range []lp.Problem{
+		{Epsilon: 1, Sensitivity: 1, Loss: noise.L1{}, Constraints: noise.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
+		{Epsilon: 0.5, Sensitivity: 3, Loss: noise.L2{}, Query: noise.IntegerQuery},
+		{Epsilon: 2, Sensitivity: 2, Loss: parse(t, "huber:3 + exceed:4"), Query: noise.IntegerQuery, Constraints: noise.Constraints{MaxDistinguishing: 0.1}},
+	} {
+		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := r.Table.Encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		agrees(t, b.Bytes(), r.Certificate)
+		ratio := r.Table.TailRatio()
+		short := strings.Replace(b.String(), fmt.Sprintf(`"tail_ratio":"%d"`, ratio), fmt.Sprintf(`"tail_ratio":"%d"`, ratio-1), 1)
+		if got, code := python(t, []byte(short)); code != 3 || !strings.Contains(got, "FALSE: certified delta <= delta") {
+			t.Errorf("ratio one less: exit code %d, printed\n%s", code, got)
+		}
+	}
+}
+
+func parse(t *testing.T, name string) noise.Loss {
+	t.Helper()
+	loss, err := noise.ParseLoss(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loss
+}

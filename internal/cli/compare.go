@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -79,25 +78,20 @@ If a limit stops the design, the exit code is 4.
 		o.Progress = line.show
 
 		c := comparison{Schema: schema}
-		var limit error
 		designed := contender{Name: "designed"}
-		if p.Delta == 0 {
-			designed.Note = "delta = 0 (pure differential privacy) is not supported yet"
-		} else {
-			var r *lp.Result
-			var err error
-			r, limit, err = design(cmd.Context(), p, o)
-			switch {
-			case errors.Is(err, highs.ErrUnavailable):
-				designed.Note = sentence(err)
-			case err != nil:
-				return err
-			default:
-				c.LowerBound = floatDown(r.Certificate.LowerBound)
-				designed.Loss = floatUp(r.Certificate.ExpectedLoss)
-				designed.ErrorBound = new(float64)
-				designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Cells())
-			}
+		r, limit, err := design(cmd.Context(), p, o)
+		switch {
+		case errors.Is(err, highs.ErrUnavailable):
+			designed.Note = sentence(err)
+		case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
+			designed.Note = sentence(err)
+		case err != nil:
+			return err
+		default:
+			c.LowerBound = floatDown(r.Certificate.LowerBound)
+			designed.Loss = floatUp(r.Certificate.ExpectedLoss)
+			designed.ErrorBound = new(float64)
+			designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Cells())
 		}
 		c.Mechanisms = append(c.Mechanisms, designed)
 		for _, b := range noise.Baselines() {
@@ -108,7 +102,6 @@ If a limit stops the design, the exit code is 4.
 		}
 		c.judge()
 		line.clear()
-		var err error
 		if asJSON {
 			err = printJSON(a.stdout, c)
 		} else {
