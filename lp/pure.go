@@ -244,7 +244,7 @@ func (f *frame) makeStairs(lay tables.Grid, r int) (*tables.Table, tables.Certif
 func (d *designer) stairsBelow(ctx context.Context) error {
 	// What lies beyond so many periods is e^-12 of a gap.
 	least := int(math.Ceil((12-math.Log(d.options.Gap))/d.Epsilon)) + 2
-	k, most := 1, max(1, mostMultipliers/least)
+	k, most := 1, max(1, d.options.MaxCells/least)
 	if d.discrete() {
 		k = d.stridedNodes(most)
 		most = k
@@ -270,7 +270,7 @@ func (d *designer) stairsBelow(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ErrLimit
 		case k >= most:
-			return fmt.Errorf("lp: %d cells per sensitivity, more than which make too large a proof: %w: %w", k, ErrTooFine, ErrLimit)
+			return fmt.Errorf("lp: more than %d cells per sensitivity are needed, max-cells = %d: %w", k, d.options.MaxCells, ErrLimit)
 		}
 		k += max(1, k/2)
 	}
@@ -294,12 +294,8 @@ func (f *frame) stridedNodes(most int) int {
 	return best
 }
 
-// mostMultipliers bounds the multipliers of a proof, and fewMultipliers are too
-// few to save on.
-const (
-	mostMultipliers = 1 << 20
-	fewMultipliers  = 1 << 14
-)
+// fewMultipliers of a proof are too few to save on.
+const fewMultipliers = 1 << 14
 
 // stairsDual returns multipliers that prove nearly the optimum of the lower
 // program with K nodes per sensitivity and delta = 0, by events within so many periods.

@@ -201,8 +201,6 @@ class Table:
         self.epsilon, self.delta, self.sensitivity = (
             number(file["privacy"][name]) for name in ("epsilon", "delta", "sensitivity")
         )
-        if "tail_ratio" in file:
-            raise SystemExit("tail_ratio: noise with geometric tails is not checked here")
         self.query = file.get("query", "real")
         self.loss = parse_loss(file["loss"]["name"])
         self.constraints = file.get("constraints", {})
