@@ -147,6 +147,7 @@ type side struct {
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
 	rounds int     // programs of this side
+	took   time.Duration
 }
 
 // maxSame bounds how often a side of a problem on points widens the support of
@@ -300,6 +301,7 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		if goal > 0 {
 			growth = min(max(math.Pow(missed/goal, 1/d.order(b)), minGrowth), growth)
 		}
+		growth = min(growth, d.affordable(s))
 		before := s.grid.k
 		s.grid.k = d.aligned(b, int(math.Ceil(float64(s.grid.k)*growth)))
 		finest = finest && s.grid.k == before
@@ -316,6 +318,16 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		d.upper.reach *= 1.2
 	}
 	return doUpper, doLower
+}
+
+// affordable returns how much finer the next program of a side may be so that it
+// can be expected to end in time: solving takes time like K^4.
+func (d *designer) affordable(s *side) float64 {
+	if d.options.TimeLimit == 0 || s.took < time.Second {
+		return math.Inf(1)
+	}
+	left := d.options.TimeLimit - time.Since(d.start)
+	return max(minGrowth, math.Pow(float64(left)/float64(s.took)/2, 0.25))
 }
 
 // advance solves one program of a side and keeps its result if it is better.
@@ -336,6 +348,7 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 		previous = s.hint.grid
 	}
 	s.rounds++
+	start := time.Now()
 	before := s.value
 	var err error
 	if b == upper {
@@ -343,6 +356,7 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 	} else {
 		s.value, err = d.solveLower(ctx, g)
 	}
+	s.took = time.Since(start)
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,12 @@ func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 	if f.Epsilon == 0 || !ok {
 		return t, c, err
 	}
-	affordable := int(math.Sqrt(maxSimpleWork / (2 * (f.supportBound() + 2))))
-	k := f.stairCells(gamma, max(1, min(affordable, mostStairCells)))
+	work, most := maxSimpleWork, mostStairCells
+	if f.points > 0 { // worth more: it is the optimum for δ = 0
+		work, most = 4*work, MaxIntegerSensitivity
+	}
+	affordable := int(math.Sqrt(float64(work) / (2 * (f.supportBound() + 2))))
+	k := f.stairCells(gamma, max(1, min(affordable, most)))
 	g := f.cells(upper, k)
 	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
 	// comes with every whole sensitivity from its edge on.
@@ -112,7 +116,7 @@ func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 		return f.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
 	}
 	for _, atom := range []float64{0, 0.9 * f.Delta, 0.999 * f.Delta} {
-		if stairs, cs, serr := f.truncatedStaircase(g, min(maxCells, maxSimpleWork/k), atom, steps); serr == nil {
+		if stairs, cs, serr := f.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
 			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
 				t, c, err = stairs, cs, nil
 			}
