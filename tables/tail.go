@@ -244,8 +244,15 @@ func (p *periodic) rises(g Grid) int {
 func (p *periodic) hockeyStick(k int, r *ratio) *big.Int {
 	var gain, price sum192
 	add := func(own, partner []uint128) {
-		for i, w := range own {
-			if v := partner[i]; r.exceeds128(w, v) {
+		// Staircases repeat the same pair in long runs.
+		var w, v uint128
+		exceeds := false
+		for i := range own {
+			if own[i] != w || partner[i] != v {
+				w, v = own[i], partner[i]
+				exceeds = r.exceeds128(w, v)
+			}
+			if exceeds {
 				gain.add(w)
 				price.add(v)
 			}
