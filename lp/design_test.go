@@ -390,7 +390,7 @@ func TestBadProblems(t *testing.T) {
 		"epsilon = -1":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = -1 },
 		"epsilon = 21":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = 21 },
 		"epsilon = 0.0001":   func(p *lp.Problem, _ *lp.Options) { p.Epsilon = 0.0001 },
-		"delta = 0":          func(p *lp.Problem, _ *lp.Options) { p.Delta = 0 },
+		"delta = 0":          func(p *lp.Problem, _ *lp.Options) { p.Epsilon, p.Delta = 0, 0 },
 		"delta = 1":          func(p *lp.Problem, _ *lp.Options) { p.Delta = 1 },
 		"delta = 1e-13":      func(p *lp.Problem, _ *lp.Options) { p.Delta = 1e-13 },
 		"delta = NaN":        func(p *lp.Problem, _ *lp.Options) { p.Delta = math.NaN() },
