@@ -103,8 +103,11 @@ func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 		return t, c, err
 	}
 	work, most := maxSimpleWork, mostStairCells
-	if f.points > 0 { // worth more: it is the optimum for δ = 0
+	switch {
+	case f.points > 0: // worth more: it is the optimum for δ = 0
 		work, most = 4*work, MaxIntegerSensitivity
+	case 0.6/gamma > mostStairCells: // a cell is at most about a step
+		work, most = 4*work, int(0.6/gamma)
 	}
 	affordable := int(math.Sqrt(float64(work) / (2 * (f.supportBound() + 2))))
 	k := f.stairCells(gamma, max(1, min(affordable, most)))
