@@ -84,6 +84,17 @@ func (o Options) validate() error {
 	return errors.Join(errs...)
 }
 
+// filled returns the options with defaults in place of zeros.
+func (o Options) filled() Options {
+	if o.Gap == 0 {
+		o.Gap = DefaultGap
+	}
+	if o.MaxCells == 0 {
+		o.MaxCells = DefaultMaxCells
+	}
+	return o
+}
+
 // Design finds noise whose expected loss is within the requested gap of the
 // best possible. If a limit stops it first, or the context ends, the best
 // proven result is returned beside an error that wraps ErrLimit; other errors
@@ -95,12 +106,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := errors.Join(p.validate(), o.validate()); err != nil {
 		return nil, err
 	}
-	if o.Gap == 0 {
-		o.Gap = DefaultGap
-	}
-	if o.MaxCells == 0 {
-		o.MaxCells = DefaultMaxCells
-	}
+	o = o.filled()
 	start := time.Now()
 	if o.TimeLimit > 0 {
 		var cancel context.CancelFunc
@@ -360,13 +366,20 @@ func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 	if err != nil {
 		return err
 	}
+	d.learn(b, s, before, previous.k)
+	return nil
+}
+
+// learn estimates what a side still misses from what its last two programs
+// achieved; s.grid is the last one's grid, k the cells per sensitivity of the
+// one before.
+func (d *designer) learn(b bound, s *side, before float64, k int) {
 	s.missed = math.Inf(1)
-	if before > 0 && s.value > 0 && g.k > previous.k {
+	if before > 0 && s.value > 0 && s.grid.k > k {
 		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
-		ratio := float64(g.k) / float64(previous.k)
+		ratio := float64(s.grid.k) / float64(k)
 		s.missed = math.Abs(s.value-before) / (math.Pow(ratio, d.order(b)) - 1)
 	}
-	return nil
 }
 
 // maxProgramWork bounds cells times cells per sensitivity of a program, the

@@ -40,6 +40,9 @@ type layout struct {
 
 	ratio float64 // e^ε
 	delta float64
+	// budget makes δ a variable, at most what tighten says; delta is then
+	// only its scale.
+	budget bool
 }
 
 // momentRow demands lower ≤ Σ_j coefficient_j p_j + atom·a ≤ upper; coefficients
@@ -75,6 +78,7 @@ type program struct {
 	columns  int
 	rows     int
 	atomCol  int
+	limit    float64   // δ
 	mass     []float64 // current solution per variable
 	atomMass float64
 	duals    []float64
@@ -90,7 +94,7 @@ func newProgram(l layout, newSolver NewSolverFunc) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{layout: l, solver: s, attempts: ladder, rowOf: make(map[pair]int)}
+	p := &program{layout: l, solver: s, attempts: ladder, rowOf: make(map[pair]int), limit: l.delta}
 	if err := p.build(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -121,6 +125,12 @@ func (p *program) build() error {
 	p.atomCol = -1
 	if p.atom {
 		p.atomCol = n
+		cols.Cost = append(cols.Cost, 0)
+		cols.Lower = append(cols.Lower, 0)
+		cols.Upper = append(cols.Upper, math.Inf(1))
+		cols.Start = append(cols.Start, 0)
+	}
+	if p.budget {
 		cols.Cost = append(cols.Cost, 0)
 		cols.Lower = append(cols.Lower, 0)
 		cols.Upper = append(cols.Upper, math.Inf(1))
@@ -175,6 +185,11 @@ func (p *program) lift(i int, cells []int) error {
 		if p.atom {
 			row.Index = append(row.Index, p.atomCol)
 			row.Value = append(row.Value, 1)
+		}
+		if p.budget {
+			row.Upper[0] = 0
+			row.Index = append(row.Index, p.budgetCol())
+			row.Value = append(row.Value, -1)
 		}
 		lone := make(map[int]float64)
 		for j := p.eventLo; j < p.eventHi; j++ {
@@ -308,7 +323,7 @@ func (p *program) separate(tolerance float64) (bool, error) {
 	}
 	var bad []violation
 	for i, k := range p.shifts {
-		if e := p.excess(k); e > p.delta*(1+tolerance) {
+		if e := p.excess(k); e > p.limit*(1+tolerance) {
 			bad = append(bad, violation{i, e})
 		}
 	}
@@ -322,7 +337,7 @@ func (p *program) separate(tolerance float64) (bool, error) {
 	var taken []int
 	worst := 0.0 // of what was lifted
 	for _, b := range bad {
-		if b.excess-p.delta < batchLeast*worst {
+		if b.excess-p.limit < batchLeast*worst {
 			break
 		}
 		k := p.shifts[b.index]
@@ -342,7 +357,7 @@ func (p *program) separate(tolerance float64) (bool, error) {
 			// solver's residual, and no further row can remove it.
 			continue
 		}
-		worst = max(worst, b.excess-p.delta)
+		worst = max(worst, b.excess-p.limit)
 		if taken = append(taken, k); len(taken) >= limit {
 			break
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,21 +74,61 @@ func (s *designStore) save(p problem, t *tables.Table) error {
 	return w.commit()
 }
 
-// obtain returns the design of a problem: the stored one if it is good enough,
-// or else the better of it and a new one.
-func (s *designStore) obtain(ctx context.Context, p problem, o lp.Options) (*storedDesign, error) {
-	old := s.load(p)
-	if old != nil && old.gap() <= o.Gap {
-		return old, nil
+// obtain gets the designs of problems that differ in delta only: the stored ones
+// where they are good enough, or else the better of these and new ones. It calls
+// done with the index of each.
+func (s *designStore) obtain(ctx context.Context, problems []problem, o lp.Options, done func(i int, d *storedDesign)) error {
+	var missing []int
+	old := make([]*storedDesign, len(problems))
+	for i, p := range problems {
+		if old[i] = s.load(p); old[i] != nil && old[i].gap() <= o.Gap {
+			done(i, old[i])
+		} else {
+			missing = append(missing, i)
+		}
 	}
-	r, _, err := design(ctx, p, o)
-	if err != nil {
-		return nil, err
+	handed := 0
+	keep := func(i int, r *lp.Result) error {
+		handed++
+		d := &storedDesign{problems[i], r.Certificate}
+		if old[i] != nil && old[i].gap() <= r.Gap {
+			d = old[i]
+		} else if err := s.save(problems[i], r.Table); err != nil {
+			return err
+		}
+		done(i, d)
+		return nil
 	}
-	if old != nil && old.gap() <= r.Gap {
-		return old, nil
+	if len(missing) < 2 {
+		for _, i := range missing {
+			r, _, err := design(ctx, problems[i], o)
+			if err != nil {
+				return err
+			}
+			if err := keep(i, r); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return &storedDesign{p, r.Certificate}, s.save(p, r.Table)
+	var deltas []float64
+	for _, i := range missing {
+		deltas = append(deltas, problems[i].Delta)
+	}
+	p := problems[0]
+	err := lp.DesignRow(ctx, lp.Problem{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity, Loss: p.loss}, deltas, o, func(i int, r *lp.Result) error {
+		if err := ctx.Err(); err != nil && !r.Optimal {
+			return err
+		}
+		return keep(missing[i], r)
+	})
+	switch {
+	case !errors.Is(err, lp.ErrLimit) || ctx.Err() != nil:
+		return err
+	case handed < len(missing):
+		return &failure{code: exitBadInput, err: err, hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
+	}
+	return nil // the designs are there; their gaps say it
 }
 
 // designAll obtains the designs of all problems, in their order, on all cores.
@@ -104,23 +145,31 @@ func (a *app) designAll(ctx context.Context, problems []problem, o lp.Options, s
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	todo := make(chan int)
+	todo := make(chan []int)
 	done := make(chan finished)
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(problems)) {
 		workers.Go(func() {
-			for i := range todo {
-				d, err := store.obtain(inner, problems[i], o)
-				done <- finished{i, d, err}
+			for group := range todo {
+				var list []problem
+				for _, i := range group {
+					list = append(list, problems[i])
+				}
+				err := store.obtain(inner, list, o, func(i int, d *storedDesign) {
+					done <- finished{index: group[i], design: d}
+				})
+				if err != nil {
+					done <- finished{err: err}
+				}
 			}
 		})
 	}
 	go func() {
-		for _, i := range slowFirst(problems) {
+		for _, group := range together(problems) {
 			if inner.Err() != nil {
 				break
 			}
-			todo <- i
+			todo <- group
 		}
 		close(todo)
 		workers.Wait()
@@ -157,10 +206,14 @@ func (a *app) designAll(ctx context.Context, problems []problem, o lp.Options, s
 	return designs, first
 }
 
-// slowFirst returns the order in which to solve the problems, so that no core
-// is left with a slow one at the end: designs take longest for large epsilon
-// and, there, for large delta.
-func slowFirst(problems []problem) []int {
+// rowFrom is the epsilon from which designs for several deltas are made
+// together: there they are slow, and alike.
+const rowFrom = 2
+
+// together returns the groups of problems to solve together, those that take
+// longest first, so that no core is left with a slow one at the end: designs
+// take longest for large epsilon and, there, for large delta.
+func together(problems []problem) [][]int {
 	order := make([]int, len(problems))
 	for i := range order {
 		order[i] = i
@@ -169,5 +222,14 @@ func slowFirst(problems []problem) []int {
 		a, b := problems[i], problems[j]
 		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))
 	})
-	return order
+	var groups [][]int
+	for _, i := range order {
+		e := problems[i].Epsilon
+		if n := len(groups) - 1; e >= rowFrom && n >= 0 && problems[groups[n][0]].Epsilon == e {
+			groups[n] = append(groups[n], i)
+		} else {
+			groups = append(groups, []int{i})
+		}
+	}
+	return groups
 }
