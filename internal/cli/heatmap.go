@@ -38,7 +38,7 @@ func (h *heatMap) plot() *plot.Plot {
 		axis.Label.TextStyle.Font = font.From(sans, 12)
 		axis.Tick.Label.Font = font.From(sans, 10)
 		axis.Tick.Length = 0
-		axis.LineStyle.Width = 0
+		axis.Width = 0
 		axis.Padding = 0
 	}
 	p.X.Tick.Marker, p.Y.Tick.Marker = nominalTicks(h.x, false), nominalTicks(h.y, true)
@@ -86,8 +86,10 @@ func (h *heatMap) Plot(c draw.Canvas, p *plot.Plot) {
 		left, right, bottom, upper := toX(x-0.5), toX(x+0.5), toY(y-0.5), toY(y+0.5)
 		const line = 0.5 // points of white between cells
 		c.FillPolygon(blend(shade), []vg.Point{
-			{X: left + line, Y: bottom + line}, {X: right - line, Y: bottom + line},
-			{X: right - line, Y: upper - line}, {X: left + line, Y: upper - line},
+			{X: left + line, Y: bottom + line},
+			{X: right - line, Y: bottom + line},
+			{X: right - line, Y: upper - line},
+			{X: left + line, Y: upper - line},
 		})
 		middle := vg.Point{X: toX(x), Y: toY(y)}
 		if cell.small == "" {
