@@ -141,6 +141,9 @@ func parseSegment(where string, values []string) (Segment, error) {
 		return Segment{}, err
 	}
 	if len(values) == 3 {
+		if values[2] == "" {
+			return s, nil // no jump, as in a CSV file whose other rows have one
+		}
 		s.Jump, err = number(where, "jump", values[2])
 	}
 	return s, err
