@@ -218,18 +218,18 @@ func TestBindingConstraints(t *testing.T) {
 	integer := func(l string) lp.Problem {
 		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 3, Loss: loss(t, l), Query: noise.IntegerQuery}
 	}
-	real := func(l string) lp.Problem {
+	realQuery := func(l string) lp.Problem {
 		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss(t, l)}
 	}
 	for name, c := range map[string]struct {
 		p lp.Problem
 		c noise.Constraints
 	}{
-		"unbiased":          {real("pinball:0.8"), noise.Constraints{Unbiased: true}},
+		"unbiased":          {realQuery("pinball:0.8"), noise.Constraints{Unbiased: true}},
 		"unbiased integers": {integer("pinball:0.8"), noise.Constraints{Unbiased: true}},
-		"support":           {real("l1"), noise.Constraints{Support: &noise.Interval{Lower: -1.5, Upper: 6}}},
-		"narrow support":    {real("l2"), noise.Constraints{Support: &noise.Interval{Lower: -3.1, Upper: 3.1}, Symmetric: true}},
-		"variance":          {real("pinball:0.9"), noise.Constraints{MaxVariance: 1.3}},
+		"support":           {realQuery("l1"), noise.Constraints{Support: &noise.Interval{Lower: -1.5, Upper: 6}}},
+		"narrow support":    {realQuery("l2"), noise.Constraints{Support: &noise.Interval{Lower: -3.1, Upper: 3.1}, Symmetric: true}},
+		"variance":          {realQuery("pinball:0.9"), noise.Constraints{MaxVariance: 1.3}},
 		"quantile":          {integer("l1"), noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.93, Magnitude: 6}}}},
 		"monotone":          {integer("asymmetric:1,2"), noise.Constraints{Monotone: true}},
 	} {

@@ -197,7 +197,7 @@ func (f *frame) extent(b bound, k int, reach float64) grid {
 	}
 	g.openBelow, g.openAbove = true, true
 	if s := f.Constraints.Support; s != nil {
-		lo, hi := math.Inf(-1), math.Inf(1)
+		var lo, hi float64
 		if b == lower {
 			lo, hi = f.reachedNodes(&g, *s)
 			if f.peak > 0 && !math.IsInf(lo, 0) {

@@ -94,10 +94,10 @@ func (p *program) momentDuals(d *tables.Dual, unit float64, mirrored bool) {
 	}
 	for i, m := range p.moments {
 		price := -p.momentPrice(i) * unit
-		switch {
-		case m.kind == meanMoment:
+		switch m.kind {
+		case meanMoment:
 			d.Mean = price
-		case m.kind == varianceMoment:
+		case varianceMoment:
 			d.Variance = price
 		default:
 			d.Quantiles = append(d.Quantiles, price)

@@ -326,7 +326,9 @@ func (d *designer) stairsDual(k, periods int) *tables.Dual {
 		for j := n - 1; j >= 0; j-- {
 			carry[j] = b * (nodes[j] - level + carry[j+k])
 		}
-		for r = 1; r <= k && r < n && carry[r] < 0; r++ {
+		r = 1
+		for r <= k && r < n && carry[r] < 0 {
+			r++
 		}
 		if r > k || r+k > n {
 			return r, false

@@ -169,10 +169,10 @@ func (f *frame) firstCells(gap float64) int {
 // it is smoother.
 func (f *frame) curvature(x float64) float64 {
 	const k = 8
-	real := &frame{Problem: f.Problem}
-	g := real.cells(upper, k)
+	plain := &frame{Problem: f.Problem}
+	g := plain.cells(upper, k)
 	g.first = int(math.Round(x * k))
-	return max(0, real.cost(upper, &g, f.Loss, 0)-real.cost(lower, &g, f.Loss, 0)) * k * k
+	return max(0, plain.cost(upper, &g, f.Loss, 0)-plain.cost(lower, &g, f.Loss, 0)) * k * k
 }
 
 // lowerReach returns the half-width, in sensitivities, of the events of the

@@ -54,7 +54,7 @@ func NewPiecewise(name string, knots []float64, pieces []Quadratic) (*Piecewise,
 		return nil, fmt.Errorf("noise: %s: pieces = %d, want one more than the %d knots: %w", name, len(pieces), len(knots), ErrInvalid)
 	}
 	for i, x := range knots {
-		if math.IsNaN(x) || math.IsInf(x, 0) || i > 0 && !(x > knots[i-1]) {
+		if math.IsNaN(x) || math.IsInf(x, 0) || i > 0 && !(x > knots[i-1]) { //nolint:gosec // i is an index of knots
 			return nil, fmt.Errorf("noise: %s: knot %d = %g, want finite knots in ascending order: %w", name, i, x, ErrInvalid)
 		}
 	}
@@ -72,7 +72,7 @@ func newPiecewise(name string, x []float64, pieces []Quadratic, at []*big.Rat) *
 	for i, v := range x {
 		v += 0 // no negative zero
 		knot := new(big.Rat).SetFloat64(v)
-		left, right := l.pieces[len(l.pieces)-1].Quadratic, pieces[i+1].filled()
+		left, right := l.pieces[len(l.pieces)-1].Quadratic, pieces[i+1].filled() //nolint:gosec // one more than the knots
 		value := lower(left.value(knot), right.value(knot))
 		dip := false
 		if at != nil {
