@@ -105,6 +105,7 @@ type fileDual struct {
 	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
 	Exponent            int         `json:"exponent"`
 	Mirrored            bool        `json:"mirrored"`
+	Atom                bool        `json:"atom,omitempty"`
 	Edges               bool        `json:"edges,omitempty"`
 	Shifts              []fileShift `json:"shifts"`
 	MonotoneRight       *fileRun    `json:"monotone_right,omitempty"`
@@ -172,6 +173,7 @@ func (t *Table) Encode(w io.Writer) error {
 			CellsPerSensitivity: d.CellsPerSensitivity,
 			Exponent:            d.Exponent,
 			Mirrored:            d.Mirrored,
+			Atom:                d.Atom,
 			Edges:               d.Edges,
 			Shifts:              make([]fileShift, len(d.Shifts)),
 			MonotoneRight:       newFileRun(d.MonotoneRight),
@@ -349,6 +351,7 @@ func (p *parser) dual(d *Dual) error {
 		"cells_per_sensitivity": func() error { return p.int(&d.CellsPerSensitivity) },
 		"exponent":              func() error { return p.int(&d.Exponent) },
 		"mirrored":              func() error { return p.bool(&d.Mirrored) },
+		"atom":                  func() error { return p.bool(&d.Atom) },
 		"edges":                 func() error { return p.bool(&d.Edges) },
 		"shifts": func() error {
 			return p.array(MaxCells, func() error {
@@ -374,7 +377,7 @@ func (p *parser) dual(d *Dual) error {
 				return err
 			})
 		},
-	}, "edges", "monotone_right", "monotone_left", "mean", "variance", "quantiles")
+	}, "atom", "edges", "monotone_right", "monotone_left", "mean", "variance", "quantiles")
 }
 
 func (p *parser) run(dst **DualRun, left *int) error {
