@@ -160,18 +160,26 @@ func (t *Table) judge(c Certificate) error {
 		{"certificate.expected_loss", claims.ExpectedLoss, c.ExpectedLoss, true},
 		{"certificate.lower_bound", claims.LowerBound, c.LowerBound, false},
 	} {
-		stated, err := exact.ParseDecimal(claim.text)
-		if err != nil {
-			return fmt.Errorf("tables: %s = %q: %w", claim.field, claim.text, ErrInvalid)
+		if err := checkClaim(claim.field, claim.text, claim.proved, claim.up); err != nil {
+			return err
 		}
-		if claim.up && stated.Cmp(claim.proved) < 0 {
-			return fmt.Errorf("tables: %s = %s is stated but %s is the truth (short by %s): %w",
-				claim.field, claim.text, exact.DecimalUp(claim.proved, claimDigits), excess(claim.proved, stated), ErrFalseClaim)
-		}
-		if !claim.up && stated.Cmp(claim.proved) > 0 {
-			return fmt.Errorf("tables: %s = %s is stated but only %s is proved (excess %s): %w",
-				claim.field, claim.text, exact.DecimalDown(claim.proved, claimDigits), excess(stated, claim.proved), ErrFalseClaim)
-		}
+	}
+	return nil
+}
+
+// checkClaim holds a stated number against the proved one, an upper bound if up.
+func checkClaim(field, text string, proved *big.Rat, up bool) error {
+	stated, err := exact.ParseDecimal(text)
+	if err != nil {
+		return fmt.Errorf("tables: %s = %q: %w", field, text, ErrInvalid)
+	}
+	if up && stated.Cmp(proved) < 0 {
+		return fmt.Errorf("tables: %s = %s is stated but %s is the truth (short by %s): %w",
+			field, text, exact.DecimalUp(proved, claimDigits), excess(proved, stated), ErrFalseClaim)
+	}
+	if !up && stated.Cmp(proved) > 0 {
+		return fmt.Errorf("tables: %s = %s is stated but only %s is proved (excess %s): %w",
+			field, text, exact.DecimalDown(proved, claimDigits), excess(stated, proved), ErrFalseClaim)
 	}
 	return nil
 }

@@ -204,21 +204,29 @@ func (t *Table) Encode(w io.Writer) error {
 // Errors wrap ErrFormat, or ErrInvalid for values outside their range, or are
 // those of r.
 func Decode(r io.Reader) (*Table, error) {
+	var s Spec
+	if err := decode(r, func(p *parser) error { return p.table(&s) }); err != nil {
+		return nil, err
+	}
+	return New(s)
+}
+
+// decode reads one object with the given method of a parser, and nothing after.
+func decode(r io.Reader, read func(*parser) error) error {
 	limited := &io.LimitedReader{R: r, N: maxFileSize + 1}
 	p := &parser{dec: json.NewDecoder(limited)}
 	p.dec.UseNumber()
-	var s Spec
-	err := p.table(&s)
+	err := read(p)
 	if err == nil {
 		err = p.end()
 	}
 	if err != nil {
 		if limited.N == 0 {
-			return nil, fmt.Errorf("tables: file is larger than %d bytes: %w", maxFileSize, ErrFormat)
+			return fmt.Errorf("tables: file is larger than %d bytes: %w", maxFileSize, ErrFormat)
 		}
-		return nil, fmt.Errorf("tables: %w", err)
+		return fmt.Errorf("tables: %w", err)
 	}
-	return New(s)
+	return nil
 }
 
 // parser reads a table token by token.
@@ -232,30 +240,9 @@ func (p *parser) table(s *Spec) error {
 		"format": func() error {
 			return p.text(formatName)
 		},
-		"version": func() error {
-			v, err := p.integer(math.MinInt32, math.MaxInt32)
-			if err == nil && v != formatVersion {
-				err = p.wrong(v, fmt.Sprintf("version %d, the one this program reads", formatVersion))
-			}
-			return err
-		},
-		"privacy": func() error {
-			return p.object(map[string]func() error{
-				"epsilon":     func() error { return p.float(&s.Privacy.Epsilon) },
-				"delta":       func() error { return p.float(&s.Privacy.Delta) },
-				"sensitivity": func() error { return p.float(&s.Privacy.Sensitivity) },
-			})
-		},
-		"loss": func() error {
-			return p.object(map[string]func() error{"name": func() error {
-				name, err := p.string()
-				if err != nil {
-					return err
-				}
-				s.Loss, err = noise.ParseLoss(name)
-				return err
-			}})
-		},
+		"version": func() error { return p.version(formatVersion) },
+		"privacy": func() error { return p.privacy(&s.Privacy) },
+		"loss":    func() error { return p.loss(&s.Loss) },
 		"query": func() error {
 			name, err := p.string()
 			s.Query = noise.Query(name)
@@ -323,21 +310,47 @@ func (p *parser) constraints(c *noise.Constraints) error {
 	return err
 }
 
-func (p *parser) certificate(s *Spec) error {
-	claim := func(dst *string) func() error {
-		return func() error {
-			var err error
-			*dst, err = p.string()
-			if err == nil && *dst == "" {
-				err = p.wrong("", "a plain decimal number")
-			}
+func (p *parser) version(want int64) error {
+	v, err := p.integer(math.MinInt32, math.MaxInt32)
+	if err == nil && v != want {
+		err = p.wrong(v, fmt.Sprintf("version %d, the one this program reads", want))
+	}
+	return err
+}
+
+func (p *parser) privacy(dst *Privacy) error {
+	return p.object(map[string]func() error{
+		"epsilon":     func() error { return p.float(&dst.Epsilon) },
+		"delta":       func() error { return p.float(&dst.Delta) },
+		"sensitivity": func() error { return p.float(&dst.Sensitivity) },
+	})
+}
+
+func (p *parser) loss(dst *noise.Loss) error {
+	return p.object(map[string]func() error{"name": func() error {
+		name, err := p.string()
+		if err != nil {
 			return err
 		}
+		*dst, err = noise.ParseLoss(name)
+		return err
+	}})
+}
+
+// claim reads the text of a claim.
+func (p *parser) claim(dst *string) (err error) {
+	*dst, err = p.string()
+	if err == nil && *dst == "" {
+		err = p.wrong("", "a plain decimal number")
 	}
+	return err
+}
+
+func (p *parser) certificate(s *Spec) error {
 	return p.object(map[string]func() error{
-		"delta":         claim(&s.Claims.Delta),
-		"expected_loss": claim(&s.Claims.ExpectedLoss),
-		"lower_bound":   claim(&s.Claims.LowerBound),
+		"delta":         func() error { return p.claim(&s.Claims.Delta) },
+		"expected_loss": func() error { return p.claim(&s.Claims.ExpectedLoss) },
+		"lower_bound":   func() error { return p.claim(&s.Claims.LowerBound) },
 		"dual": func() error {
 			s.Dual = &Dual{}
 			return p.dual(s.Dual)

@@ -78,21 +78,34 @@ func (s sum128) big() *big.Int {
 // hockeyStick returns Σ_j (W_j - E·W_{j-k})₊ over all cells, times 2^96,
 // exactly: weights of value 0 outside the table, E the bound in r.
 //
-// The sum of positive parts is the sum over the cells where W_j > E·W_{j-k},
-// so the comparison is made per cell in fixed width and the product once.
+// Cells whose shifted partner lies outside the table count in full.
 func hockeyStick(weights []uint64, k int, r *ratio) *big.Int {
-	var gain, price sum128
+	var lone sum128
 	n := len(weights)
-	// Cells whose shifted partner lies outside the table count in full.
-	lo, hi := max(k, 0), min(n+k, n)
-	for j := 0; j < min(lo, n); j++ {
-		gain.add(weights[j])
+	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
+	for j := 0; j < lo; j++ {
+		lone.add(weights[j])
 	}
-	for j := max(hi, 0); j < n; j++ {
-		gain.add(weights[j])
+	for j := hi; j < n; j++ {
+		lone.add(weights[j])
 	}
-	for j := lo; j < hi; j++ {
-		if w, v := weights[j], weights[j-k]; r.exceeds(w, v) {
+	total := lone.big()
+	total.Lsh(total, ratioBits)
+	if lo >= hi {
+		return total
+	}
+	return total.Add(total, divergence(weights[lo:hi], weights[lo-k:hi-k], r))
+}
+
+// divergence returns Σ_j (p_j - E·q_j)₊ of two laws of the same length, times
+// 2^96, exactly, E the bound in r.
+//
+// The sum of positive parts is the sum over the j where p_j > E·q_j, so the
+// comparison is made per j in fixed width and the product once.
+func divergence(p, q []uint64, r *ratio) *big.Int {
+	var gain, price sum128
+	for j, w := range p {
+		if v := q[j]; r.exceeds(w, v) {
 			gain.add(w)
 			price.add(v)
 		}

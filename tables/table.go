@@ -44,6 +44,24 @@ type Privacy struct {
 	Sensitivity float64
 }
 
+// validate reports all bad fields together.
+func (p Privacy) validate() error {
+	var errs []error
+	bad := func(field string, value any, rule string) {
+		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+	}
+	if !(p.Epsilon >= 0 && p.Epsilon <= MaxEpsilon) {
+		bad("epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon))
+	}
+	if !(p.Delta >= 0 && p.Delta < 1) {
+		bad("delta", p.Delta, "a number at least 0 and below 1")
+	}
+	if !(p.Sensitivity > 0 && p.Sensitivity <= math.MaxFloat64) {
+		bad("sensitivity", p.Sensitivity, "a finite number above 0")
+	}
+	return errors.Join(errs...)
+}
+
 // Grid lays cells over the integers: cell j holds the odd number
 // S = PointsPerCell of points Offset+jS-(S-1)/2 … Offset+jS+(S-1)/2, and the
 // point n stands for the noise n·Unit·2^GranularityExponent in the query's
@@ -138,19 +156,13 @@ func New(s Spec) (*Table, error) {
 }
 
 func (s *Spec) validate() error {
+	g := s.Grid
 	var errs []error
+	if err := s.Privacy.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	bad := func(field string, value any, rule string) {
 		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
-	}
-	p, g := s.Privacy, s.Grid
-	if !(p.Epsilon >= 0 && p.Epsilon <= MaxEpsilon) {
-		bad("epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon))
-	}
-	if !(p.Delta >= 0 && p.Delta < 1) {
-		bad("delta", p.Delta, "a number at least 0 and below 1")
-	}
-	if !(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 0) {
-		bad("sensitivity", p.Sensitivity, "a finite number above 0")
 	}
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
