@@ -93,16 +93,19 @@ func NewVerified(t *tables.Table, o Options) (*Sampler, error) {
 	if t == nil {
 		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
 	}
-	var g generator
-	if o.Entropy != nil {
-		g = &readerGenerator{r: o.Entropy}
-	} else {
-		var err error
-		if g, err = newGenerator(); err != nil {
-			return nil, err
-		}
+	g, err := o.generator()
+	if err != nil {
+		return nil, err
 	}
 	return newSampler(t, newLaw(t), g, o.ConstantTime), nil
+}
+
+// generator returns the source of randomness the options ask for.
+func (o Options) generator() (generator, error) {
+	if o.Entropy != nil {
+		return &readerGenerator{r: o.Entropy}, nil
+	}
+	return newGenerator()
 }
 
 // NewDeterministic returns a Sampler whose draws are a function of the seed.
