@@ -396,29 +396,40 @@ var ladder = []attempt{
 
 // resolve solves the current relaxation, going down the ladder on failures.
 func (p *program) resolve(ctx context.Context) (Status, error) {
+	sol, err := climb(ctx, p.solver, p.attempts, p.rows, p.columns)
+	p.iterations += sol.Iterations
+	if err == nil && sol.Status == StatusOptimal {
+		p.read(sol)
+	}
+	return sol.Status, err
+}
+
+// climb solves a program with one attempt after another until one succeeds. The
+// Iterations are those of all.
+func climb(ctx context.Context, s Solver, attempts []attempt, rows, columns int) (Solution, error) {
 	stalled := false
-	infeasible := 0
-	for _, a := range p.attempts {
+	infeasible, iterations := 0, 0
+	for _, a := range attempts {
 		if a.repair && stalled {
 			continue
 		}
 		if a.fresh {
-			if err := p.solver.Reset(); err != nil {
-				return StatusFailed, err
+			if err := s.Reset(); err != nil {
+				return Solution{}, err
 			}
 		}
-		a.IterationLimit = a.effort * (p.rows + p.columns + 500)
-		sol, err := p.solver.Solve(ctx, a.SolverOptions)
+		a.IterationLimit = a.effort * (rows + columns + 500)
+		sol, err := s.Solve(ctx, a.SolverOptions)
 		if err != nil {
-			return StatusFailed, err
+			return Solution{}, err
 		}
-		p.iterations += sol.Iterations
+		iterations += sol.Iterations
+		sol.Iterations = iterations
 		switch {
 		case sol.Status == StatusOptimal && finite(sol.Primal) && finite(sol.RowDual):
-			p.read(sol)
-			return StatusOptimal, nil
+			return sol, nil
 		case ctx.Err() != nil:
-			return StatusLimit, nil
+			return Solution{Status: StatusLimit, Iterations: iterations}, nil
 		case sol.Status == StatusLimit:
 			stalled = true
 		case sol.Status == StatusInfeasible:
@@ -426,9 +437,9 @@ func (p *program) resolve(ctx context.Context) (Status, error) {
 		}
 	}
 	if infeasible >= enoughInfeasible {
-		return StatusInfeasible, nil
+		return Solution{Status: StatusInfeasible, Iterations: iterations}, nil
 	}
-	return StatusFailed, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", p.rows, p.columns, len(p.attempts), errSolver)
+	return Solution{Iterations: iterations}, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", rows, columns, len(attempts), errSolver)
 }
 
 // enoughInfeasible is how many attempts have to find a program infeasible, and

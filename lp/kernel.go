@@ -1,0 +1,242 @@
+package lp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// KernelProblem asks for noise that depends on the query value: the kernel with
+// the smallest expected loss, averaged over a law of the query values, that makes
+// a query with values in a known range (Epsilon, Delta)-differentially private
+// (Selvi, Liu & Wiesemann 2025, section 3).
+type KernelProblem struct {
+	// Epsilon, Delta, Sensitivity and Loss are as in Problem, but Delta is not 0.
+	Epsilon, Delta, Sensitivity float64
+	Loss                        noise.Loss
+	// Queries is the range of the query's values, and their weight.
+	Queries tables.Queries
+	// Nodes fixes the answers of the kernel, ascending inside the range. Each
+	// has a cell of the query values nearest to it. nil: the centres of cells
+	// that are equal but for the two at the ends, as many as the gap needs.
+	Nodes []float64
+	// Cells, if Nodes is nil and it is not 0, fixes the number of cells, of the
+	// kernel and of the lower bound.
+	Cells int
+	// InstanceCap, if not 0, bounds the expected loss of every query value.
+	InstanceCap float64
+}
+
+func (p KernelProblem) additive() Problem {
+	return Problem{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.Loss}
+}
+
+func (p KernelProblem) validate() error {
+	errs := []error{p.additive().validate()}
+	if err := p.Queries.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("lp: %w", err))
+	}
+	bad := func(field string, value any, rule string) {
+		errs = append(errs, fmt.Errorf("lp: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+	}
+	if p.Delta == 0 {
+		bad("delta", "0 (pure differential privacy)", fmt.Sprintf("a number from %g to %g for a kernel", MinDelta, MaxDelta))
+	}
+	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
+		bad("instance-cap", c, "0 for none, or a finite number above 0")
+	}
+	if p.Cells != 0 && (p.Cells < 1 || p.Cells > tables.MaxKernelCells) {
+		bad("cells", p.Cells, fmt.Sprintf("1 to %d", tables.MaxKernelCells))
+	}
+	if n := len(p.Nodes); n > tables.MaxKernelCells {
+		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", tables.MaxKernelCells))
+	}
+	for i, x := range p.Nodes {
+		if !(x >= p.Queries.Lower && x <= p.Queries.Upper) || i > 0 && !(x > p.Nodes[i-1]) {
+			bad(fmt.Sprintf("nodes[%d]", i), x, "numbers of the range in ascending order")
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p KernelProblem) privacy() tables.Privacy {
+	return tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+}
+
+// partition is a split of the range into cells, each with an answer.
+type partition struct{ edges, nodes []float64 }
+
+// nearest returns the cells of the values nearest to each node.
+func nearest(q tables.Queries, nodes []float64) partition {
+	edges := []float64{q.Lower}
+	for i := 1; i < len(nodes); i++ {
+		edges = append(edges, nodes[i-1]+(nodes[i]-nodes[i-1])/2)
+	}
+	return partition{edges: append(edges, q.Upper), nodes: nodes}
+}
+
+// evenly splits the range into the given number of cells, of which the inner ones
+// have a width of 1/K of the sensitivity for some whole K, rounded up to a float64
+// such that inner edges K apart are one sensitivity apart exactly or a hair more.
+// Then values within the sensitivity are in cells at most K apart. The two outer
+// cells take what is left; a value in them is near few others.
+func evenly(p KernelProblem, cells int) partition {
+	q := p.Queries
+	width := q.Upper - q.Lower
+	per := float64(cells) * p.Sensitivity / width
+	step := width / float64(cells)
+	if k := math.Round(per); per < float64(cells) && cells > 2 {
+		// The outer cells want to be about as wide as the others.
+		if k < 1 || width-float64(cells-2)*p.Sensitivity/k < step {
+			k = math.Floor(per) + 1
+		}
+		step = p.Sensitivity / k
+		grain := max(math.Ldexp(step, -30), math.Ldexp(max(math.Abs(q.Lower), math.Abs(q.Upper)), -51))
+		_, exp := math.Frexp(grain)
+		grain = math.Ldexp(1, exp)
+		step = math.Ceil(step/grain) * grain
+		middle := math.Round((q.Lower+width/2)/grain) * grain
+		edges := []float64{q.Lower}
+		for i := 1; i < cells; i++ {
+			edges = append(edges, middle+float64(2*i-cells)*(step/2))
+		}
+		if edges[1] > q.Lower && edges[cells-1] < q.Upper {
+			return centres(append(edges, q.Upper))
+		}
+		step = width / float64(cells)
+	}
+	edges := []float64{q.Lower}
+	for i := 1; i < cells; i++ {
+		edges = append(edges, q.Lower+float64(i)*step)
+	}
+	return centres(append(edges, q.Upper))
+}
+
+// centres answers each cell by its centre.
+func centres(edges []float64) partition {
+	c := partition{edges: edges}
+	for i := 1; i < len(edges); i++ {
+		c.nodes = append(c.nodes, edges[i-1]+(edges[i]-edges[i-1])/2)
+	}
+	return c
+}
+
+// upperKernel lays out the program whose solutions are kernels on the cells. Costs
+// are divided by unit.
+func upperKernel(p KernelProblem, c partition, epsilon, delta, unit float64) kernelLayout {
+	n := len(c.nodes)
+	l := kernelLayout{ratio: math.Exp(epsilon), delta: delta, cost: make([][]float64, n)}
+	for k, costs := range p.Queries.AnswerCosts(c.edges, c.nodes, p.Loss) {
+		l.cost[k] = make([]float64, n)
+		for j, x := range costs {
+			f, _ := x.Float64()
+			l.cost[k][j] = f / unit
+		}
+	}
+	l.mirrored = p.Queries.Symmetric() && p.Loss.Symmetric() && mirrored(c.nodes) && mirrored(c.edges)
+	l.protect(tables.ProtectedPairs(c.edges, p.Sensitivity))
+	return l
+}
+
+// mirrored reports whether ascending numbers are their own mirror image, up to
+// rounding.
+func mirrored(x []float64) bool {
+	n := len(x)
+	width := x[n-1] - x[0]
+	for i := range x {
+		if math.Abs((x[i]-x[0])-(x[n-1]-x[n-1-i])) > 1e-9*width {
+			return false
+		}
+	}
+	return true
+}
+
+// lowerKernel lays out the program of which every private mechanism is a
+// solution, on equal cells of the range.
+func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, caps [][]capTerm, ok bool) {
+	w, costs, ok := p.Queries.CellCosts(cells, p.Loss)
+	if !ok {
+		return l, nil, false
+	}
+	l = kernelLayout{
+		ratio: math.Exp(p.Epsilon), delta: p.Delta, cost: make([][]float64, cells),
+		mirrored: p.Queries.Symmetric() && p.Loss.Symmetric(),
+	}
+	for k := range cells {
+		weight, _ := w[k].Float64()
+		l.cost[k] = make([]float64, cells)
+		terms := make([]capTerm, cells)
+		for j, c := range costs[k] {
+			f, _ := c.Float64()
+			l.cost[k][j] = weight * f / unit
+			terms[j] = capTerm{k, j, f / p.InstanceCap}
+		}
+		if p.InstanceCap > 0 && !(l.mirrored && k > cells-1-k) {
+			caps = append(caps, terms)
+		}
+	}
+	reach := p.Queries.Reach(cells, p.Sensitivity)
+	var pairs [][2]int
+	for k := range cells {
+		for m := k + 1; m < min(k+reach+1, cells); m++ {
+			pairs = append(pairs, [2]int{k, m})
+		}
+	}
+	l.protect(pairs)
+	return l, caps, true
+}
+
+// peaks returns, for the sums with which tables.Kernel.Certify bounds the loss of
+// every query value, the worst cap of each cell that its law breaks: Σ ≤ limit.
+func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]capTerm {
+	parts := tables.PeakParts(len(c.nodes))
+	// costs[k][part][j] bounds what node j costs on a part of cell k.
+	costs := make([][][]float64, len(c.nodes))
+	for k := range costs {
+		width := (c.edges[k+1] - c.edges[k]) / float64(parts)
+		costs[k] = make([][]float64, parts)
+		for part := range costs[k] {
+			a := c.edges[k] + float64(part)*width
+			costs[k][part] = make([]float64, len(c.nodes))
+			for j, y := range c.nodes {
+				most, ok := noise.CeilingUp(p.Loss, new(big.Rat).SetFloat64(y-a-width), new(big.Rat).SetFloat64(y-a))
+				if !ok {
+					most = new(big.Rat) // the certificate refuses such a loss
+				}
+				costs[k][part][j], _ = most.Float64()
+			}
+		}
+	}
+	return func(laws [][]float64) [][]capTerm {
+		var broken [][]capTerm
+		for k, law := range laws {
+			worst, most := -1, limit*(1+capTolerance)
+			for part, cost := range costs[k] {
+				var sum float64
+				for j, m := range law {
+					sum += m * cost[j]
+				}
+				if sum > most {
+					most, worst = sum, part
+				}
+			}
+			if worst < 0 {
+				continue
+			}
+			terms := make([]capTerm, len(law))
+			for j, cost := range costs[k][worst] {
+				terms[j] = capTerm{k, j, cost / limit}
+			}
+			broken = append(broken, terms)
+		}
+		return broken
+	}
+}
+
+// capTolerance is the relative excess over a cap that is left to the margin.
+const capTolerance = 1e-8

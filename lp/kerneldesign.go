@@ -1,0 +1,383 @@
+package lp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// DefaultKernelGap is the relative gap of a kernel design if Options.Gap is 0:
+// kernels take far longer than tables.
+const DefaultKernelGap = 0.01
+
+// DefaultKernelCells bounds the cells of a kernel if Options.MaxCells is 0.
+const DefaultKernelCells = 512
+
+// KernelResult is a designed and certified kernel.
+type KernelResult struct {
+	Kernel *tables.Kernel
+	// Certificate was recomputed from the kernel in exact arithmetic.
+	Certificate tables.KernelCertificate
+	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
+	Gap float64
+	// Rounds counts the linear programs solved.
+	Rounds int
+	// Elapsed is the wall time taken.
+	Elapsed time.Duration
+	// Optimal says that the requested gap was reached.
+	Optimal bool
+}
+
+// DesignKernel finds a kernel whose expected loss is within the requested gap of
+// the best possible for any mechanism that may look at the query value. If a
+// limit stops it first, or the context ends, the best proven result is returned
+// beside an error that wraps ErrLimit. Other errors come without a result; one
+// wraps ErrInfeasible if no kernel that keeps the instance cap was found.
+//
+// Both bounds are solved side by side, on two processors if there are.
+// Options.MaxCells bounds the cells of the range, of the kernel and of the lower
+// bound. Progress reports them in place of cells per sensitivity.
+//
+// Guarantee: the kernel's privacy, losses and bound are those of its exact
+// certificate, whatever the solver did.
+func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResult, error) {
+	if err := errors.Join(p.validate(), o.validate()); err != nil {
+		return nil, err
+	}
+	if o.Gap == 0 {
+		o.Gap = DefaultKernelGap
+	}
+	if o.MaxCells == 0 {
+		o.MaxCells = DefaultKernelCells
+	}
+	o.MaxCells = min(o.MaxCells, tables.MaxKernelCells)
+	start := time.Now()
+	if o.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
+		defer cancel()
+	}
+	d := &kernelDesigner{problem: p, options: o, start: start, loss: math.Inf(1)}
+	return d.result(d.refine(ctx))
+}
+
+// kernelDesigner is the state of one DesignKernel. The two sides work at the same
+// time and touch only their own fields.
+type kernelDesigner struct {
+	problem KernelProblem
+	options Options
+	start   time.Time
+	unit    float64 // of the costs passed to the solver
+
+	// The upper side.
+	kernel      *tables.Kernel
+	loss        float64 // of kernel; +Inf: none yet
+	upperLaws   [][]float64
+	upperRounds int
+	// The lower side.
+	dual        *tables.KernelDual
+	bound       float64 // proved by dual
+	infeasible  bool    // the lower program has no solution
+	lowerLaws   [][]float64
+	lowerRounds int
+}
+
+// refine solves both programs on finer and finer grids until they meet.
+func (d *kernelDesigner) refine(ctx context.Context) error {
+	fixed := d.problem.Nodes != nil || d.problem.Cells > 0
+	cells := d.first()
+	if err := d.begin(cells); err != nil {
+		return err
+	}
+	for {
+		split := d.split(cells)
+		var upperErr, lowerErr error
+		var both sync.WaitGroup
+		both.Go(func() { upperErr = d.upper(ctx, split) })
+		both.Go(func() { lowerErr = d.lower(ctx, cells) })
+		both.Wait()
+		if d.options.Progress != nil {
+			d.options.Progress(Progress{
+				CellsPerSensitivity: cells, ExpectedLoss: d.loss, LowerBound: d.bound,
+				Gap: d.gap(), Elapsed: time.Since(d.start),
+			})
+		}
+		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, ErrLimit) {
+			return err
+		}
+		switch {
+		case d.infeasible:
+			return fmt.Errorf("lp: instance-cap = %g is out of reach of every private mechanism: %w", d.problem.InstanceCap, ErrInfeasible)
+		case d.gap() <= d.options.Gap:
+			return nil
+		case ctx.Err() != nil, fixed:
+			return ErrLimit
+		}
+		cells = d.next(cells)
+		if cells > d.options.MaxCells {
+			return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", cells, d.options.MaxCells, ErrLimit)
+		}
+	}
+}
+
+func (d *kernelDesigner) gap() float64 {
+	if d.bound <= 0 || d.kernel == nil {
+		return math.Inf(1)
+	}
+	return (d.loss - d.bound) / d.bound
+}
+
+// split returns the cells of the kernel.
+func (d *kernelDesigner) split(cells int) partition {
+	if d.problem.Nodes != nil {
+		return nearest(d.problem.Queries, d.problem.Nodes)
+	}
+	return evenly(d.problem, cells)
+}
+
+// first returns the number of cells to begin with.
+func (d *kernelDesigner) first() int {
+	p := d.problem
+	switch {
+	case p.Nodes != nil:
+		return len(p.Nodes)
+	case p.Cells > 0:
+		return p.Cells
+	}
+	return d.whole(max(8, int(math.Ceil((p.Queries.Upper-p.Queries.Lower)/p.Sensitivity))))
+}
+
+// next returns the number of cells expected to close the gap, if it falls
+// with their square, and not too many more than before.
+func (d *kernelDesigner) next(cells int) int {
+	growth := min(max(math.Sqrt(d.gap()/(0.9*d.options.Gap)), 1.12), 1.5)
+	return d.whole(int(math.Ceil(float64(cells) * growth)))
+}
+
+// whole returns a number of cells, at least want and not much more, of which the
+// sensitivity is nearly a whole number. The lower bound, whose cells are equal,
+// loses what is beyond a whole number.
+func (d *kernelDesigner) whole(want int) int {
+	per := d.problem.Sensitivity / (d.problem.Queries.Upper - d.problem.Queries.Lower)
+	if per >= 1 {
+		return want
+	}
+	best, least := want, math.Inf(1)
+	for n := want; n <= want+max(1, want/4); n++ {
+		k := per * float64(n)
+		if miss := (k-math.Floor(k+1e-9))/k + 1e-3*float64(n-want); miss < least {
+			best, least = n, miss
+		}
+	}
+	return best
+}
+
+// begin finds the kernel to start from: one answer for all, which is private and,
+// without a cap, always there. Its loss is the unit of costs.
+func (d *kernelDesigner) begin(cells int) error {
+	split := d.split(cells)
+	best, least := 0, math.Inf(1)
+	costs := d.problem.Queries.AnswerCosts(split.edges, split.nodes, d.problem.Loss)
+	for j := range split.nodes {
+		var sum float64
+		for k := range costs {
+			c, _ := costs[k][j].Float64()
+			sum += c
+		}
+		if sum < least {
+			best, least = j, sum
+		}
+	}
+	d.unit = max(least, 1e-300)
+	if d.problem.InstanceCap > 0 {
+		return nil
+	}
+	laws := make([][]float64, len(costs))
+	for k := range laws {
+		laws[k] = make([]float64, len(costs))
+		laws[k][best] = 1
+	}
+	return d.keep(split, laws)
+}
+
+// keep certifies the kernel with the given laws and keeps it if it is the best.
+// The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the exact test
+// of privacy or of the cap fails.
+func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
+	rows := make([][]uint64, len(laws))
+	for k, law := range laws {
+		var sum float64
+		for _, m := range law {
+			sum += m
+		}
+		// A share of the same uniform law in every row makes no divergence
+		// larger, and keeps a certain output from needing a weight of 2^64.
+		mixed := make([]float64, len(law))
+		for j, m := range law {
+			mixed[j] = (1-uniformShare)*m/sum + uniformShare/float64(len(law))
+		}
+		var err error
+		if rows[k], _, err = tables.Quantize(mixed, 0); err != nil {
+			return fmt.Errorf("lp: %w", err)
+		}
+	}
+	k, err := tables.NewKernel(tables.KernelSpec{
+		Privacy: d.problem.privacy(), Queries: d.problem.Queries, Loss: d.problem.Loss,
+		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
+	})
+	if err != nil {
+		return fmt.Errorf("lp: %w", err)
+	}
+	c, err := k.Verify()
+	if err != nil {
+		return fmt.Errorf("lp: %w", err)
+	}
+	if loss, _ := c.ExpectedLoss.Float64(); loss < d.loss {
+		d.kernel, d.loss = k, loss
+	}
+	return nil
+}
+
+const uniformShare = 0x1p-40
+
+// largestMargin is the gap that margins and stalls are a share of where a larger
+// one is asked for, as it is with fixed nodes.
+const largestMargin = 1e-3
+
+// upper designs a kernel on the cells and keeps it if it is the best.
+func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
+	for _, share := range marginShares {
+		err := d.tryUpper(ctx, split, share*min(d.options.Gap, largestMargin))
+		switch {
+		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
+			continue // the margin was too small
+		case errors.Is(err, errSolver):
+			return nil
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin float64) (err error) {
+	p := d.problem
+	epsilon := p.Epsilon - margin*min(p.Epsilon, 1)
+	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
+	l := upperKernel(p, split, epsilon, delta, d.unit)
+	if p.InstanceCap > 0 {
+		l.violated = peaks(p, split, p.InstanceCap*(1-margin))
+	}
+	prog, err := newKernelProgram(l, d.options.NewSolver)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prog.close()) }()
+	if err := prog.start(d.upperLaws); err != nil {
+		return err
+	}
+	status, err := prog.solve(ctx, residualShare*margin, 0)
+	d.upperRounds += prog.rounds
+	switch {
+	case err != nil:
+		return err
+	case status == StatusLimit:
+		return ErrLimit
+	case status != StatusOptimal:
+		return nil // the cap is out of reach on these cells
+	}
+	d.upperLaws = prog.laws()
+	return d.keep(split, d.upperLaws)
+}
+
+// lower proves a bound on equal cells and keeps it if it is the best.
+func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
+	p := d.problem
+	l, caps, ok := lowerKernel(p, cells, d.unit)
+	if !ok {
+		return nil
+	}
+	prog, err := newKernelProgram(l, d.options.NewSolver)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prog.close()) }()
+	for _, terms := range caps {
+		if err := prog.cap(terms); err != nil {
+			return err
+		}
+	}
+	if err := prog.start(d.lowerLaws); err != nil {
+		return err
+	}
+	status, err := prog.solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
+	d.lowerRounds += prog.rounds
+	d.infeasible = d.infeasible || err == nil && status == StatusInfeasible
+	if prog.rounds > 0 {
+		dual := prog.dual(d.unit, p.InstanceCap)
+		bound, _ := dual.LowerBound(p.privacy(), p.Queries, p.Loss, p.InstanceCap).Float64()
+		if bound > d.bound {
+			d.dual, d.bound = dual, bound
+		}
+		d.lowerLaws = prog.laws()
+	}
+	switch {
+	case errors.Is(err, errSolver):
+		return nil
+	case err == nil && status == StatusLimit:
+		return ErrLimit
+	default:
+		return err
+	}
+}
+
+// result puts the best kernel and the best bound together and certifies both.
+func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
+	if stopped != nil && !errors.Is(stopped, ErrLimit) {
+		return nil, stopped
+	}
+	if d.kernel == nil {
+		return nil, fmt.Errorf("lp: instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed: %w", d.problem.InstanceCap, ErrInfeasible)
+	}
+	n := d.kernel.Cells()
+	edges, nodes, rows := make([]float64, n+1), make([]float64, n), make([][]uint64, n)
+	edges[n] = d.kernel.Edge(n)
+	for i := range n {
+		edges[i], nodes[i] = d.kernel.Edge(i), d.kernel.Node(i)
+		rows[i] = make([]uint64, n)
+		for j := range n {
+			rows[i][j] = d.kernel.Weight(i, j)
+		}
+	}
+	k, err := tables.NewKernel(tables.KernelSpec{
+		Privacy: d.kernel.Privacy(), Queries: d.kernel.Queries(), Loss: d.kernel.Loss(),
+		Edges: edges, Nodes: nodes, Rows: rows, InstanceCap: d.kernel.InstanceCap(), Dual: d.dual,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lp: %w", err)
+	}
+	c, err := k.Verify()
+	if err != nil {
+		return nil, fmt.Errorf("lp: %w", err)
+	}
+	r := &KernelResult{
+		Kernel: k, Certificate: c, Gap: math.Inf(1),
+		Rounds: d.upperRounds + d.lowerRounds, Elapsed: time.Since(d.start),
+	}
+	if gap, ok := c.Gap(); ok {
+		r.Gap = gap
+	}
+	r.Optimal = r.Gap <= d.options.Gap
+	if r.Optimal {
+		return r, nil
+	}
+	if stopped == nil {
+		stopped = ErrLimit
+	}
+	return r, stopped
+}
