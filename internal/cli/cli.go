@@ -85,6 +85,7 @@ Exit codes:
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
 		newDesignCommand(a),
+		newDesignKernelCommand(a),
 		newVerifyCommand(a),
 		newCompareCommand(a),
 		newSampleCommand(a),

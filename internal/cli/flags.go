@@ -133,13 +133,18 @@ func newProblemFlags(cmd *cobra.Command, pure bool) *problemFlags {
 	if pure {
 		wantDelta = "0, or " + wantDelta
 	}
+	p := newKernelProblemFlags(cmd, wantDelta)
+	p.pure, p.constraints = pure, newConstraintFlags(cmd)
+	return p
+}
+
+// newKernelProblemFlags are those of a problem without constraints.
+func newKernelProblemFlags(cmd *cobra.Command, wantDelta string) *problemFlags {
 	return &problemFlags{
-		pure:        pure,
 		epsilon:     newText(cmd, "epsilon", "number", "", "privacy parameter epsilon, without unit: "+wantEpsilon),
 		delta:       newText(cmd, "delta", "number", "", "privacy parameter delta, a probability: "+wantDelta),
 		sensitivity: newText(cmd, "sensitivity", "number", "", "how far neighbouring values of the query may differ, in its units: "+wantSensitivity),
 		loss:        newLossFlag(cmd),
-		constraints: newConstraintFlags(cmd),
 	}
 }
 
@@ -194,7 +199,9 @@ func (p *problemFlags) read(f *fields, trading bool) problem {
 	case len(p.loss.values) > 0:
 		f.add("loss = %s and trade, want only one of them", shown(p.loss.values[0]))
 	}
-	p.constraints.read(f, &out)
+	if p.constraints != nil {
+		p.constraints.read(f, &out)
+	}
 	return out
 }
 

@@ -20,8 +20,8 @@ import (
 
 func newPrivatizeCommand(a *app) *cobra.Command {
 	var (
-		table, column, out string
-		report, constant   bool
+		table, kernel, column, out string
+		report, constant           bool
 	)
 	cmd := &cobra.Command{
 		Use:   "privatize --table TABLE --column NAME IN.csv",
@@ -47,6 +47,9 @@ gets integers. With one for a lattice (design --output-step) values are rounded
 to a multiple of its step at random, without bias, before the noise, and results
 are multiples of the step.
 
+With --kernel in place of --table each value is clipped to the kernel's range and
+replaced by an answer of the kernel, noise that depends on the value.
+
 IN.csv is comma separated UTF-8 with a header line, or - for standard input. An
 empty or non-numeric cell is an error, and nothing is written then. Output to
 standard output waits in a temporary file for the end of the input.`,
@@ -56,6 +59,7 @@ standard output waits in a temporary file for the end of the input.`,
 		ValidArgsFunction: completeFiles("csv"),
 	}
 	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
+	cmd.Flags().StringVar(&kernel, "kernel", "", "kernel file to answer with, in place of a table; values are clipped to its range")
 	cmd.Flags().StringVar(&column, "column", "", "name of the column, as in the header")
 	lower := newText(cmd, "lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it")
 	upper := newText(cmd, "upper", "number", "", "largest value, in the column's units; larger ones are lowered to it")
@@ -65,30 +69,50 @@ standard output waits in a temporary file for the end of the input.`,
 	completeTable(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var f fields
-		f.required("table", table, "a table file")
+		source := table
+		switch {
+		case table != "" && kernel != "":
+			f.add("table = %s and kernel = %s, want only one of them", shown(table), shown(kernel))
+		case kernel != "":
+			source = kernel
+			if lower.set || upper.set || constant {
+				f.add("lower, upper and constant-time are for tables, want none of them with kernel")
+			}
+		default:
+			f.required("table", table, "a table file")
+		}
 		f.required("column", column, "a name from the header")
 		bounds := readClip(&f, lower, upper)
-		if table == "-" && args[0] == "-" {
+		if source == "-" && args[0] == "-" {
 			f.add("table = - and IN.csv = -, want only one of them from standard input")
 		}
-		if report && bounds == nil {
+		if report && bounds == nil && kernel == "" {
 			f.add("report counts clipped values, want lower and upper with it")
 		}
 		if err := f.err(cmd); err != nil {
 			return err
 		}
-		s, err := a.newSampler(table, sampler.Options{ConstantTime: constant})
-		if err != nil {
-			return err
+		p := privatizer{column: column, clip: bounds}
+		if kernel != "" {
+			s, err := a.newKernelSampler(kernel)
+			if err != nil {
+				return err
+			}
+			p.answerer, p.clip = kernelAnswerer{s}, kernelClip(s)
+		} else {
+			s, err := a.newSampler(table, sampler.Options{ConstantTime: constant})
+			if err != nil {
+				return err
+			}
+			if err := bounds.check(s); err != nil {
+				return err
+			}
+			if bounds == nil {
+				a.warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", s.Table().Privacy().Sensitivity)
+			}
+			p.answerer = tableAnswerer{s, newPrinter(s.Table())}
 		}
-		if err := bounds.check(s); err != nil {
-			return err
-		}
-		if bounds == nil {
-			a.warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", s.Table().Privacy().Sensitivity)
-		}
-		p := privatizer{sampler: s, printer: newPrinter(s.Table()), column: column, clip: bounds}
-		if err := a.privatize(cmd.Context(), &p, args[0], out, table); err != nil {
+		if err := a.privatize(cmd.Context(), &p, args[0], out, source); err != nil {
 			return err
 		}
 		if report {
@@ -221,12 +245,56 @@ func (e *dataError) Unwrap() error { return e.err }
 
 // privatizer adds noise to one column.
 type privatizer struct {
-	sampler *sampler.Sampler
-	printer *printer
-	column  string
-	clip    *clip
+	answerer
+	column string
+	clip   *clip
 	// Found by run.
 	rows, clipped int64
+}
+
+// answerer makes private numbers of numbers.
+type answerer interface {
+	// parse reads a cell.
+	parse(cell string) (float64, error)
+	// answer appends a private answer to x, which is clipped, to dst. A
+	// dataError is about x and does not quote it.
+	answer(dst []byte, x float64) ([]byte, error)
+}
+
+// tableAnswerer adds a table's noise.
+type tableAnswerer struct {
+	sampler *sampler.Sampler
+	printer *printer
+}
+
+func (t tableAnswerer) parse(cell string) (float64, error) {
+	if t.sampler.Table().Query() == noise.IntegerQuery {
+		return parseInteger(cell)
+	}
+	return parseCell(cell)
+}
+
+func (t tableAnswerer) answer(dst []byte, x float64) ([]byte, error) {
+	n, err := t.sampler.AddNoiseSteps(x)
+	if errors.Is(err, sampler.ErrInvalid) {
+		return nil, &dataError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(t.sampler))}
+	} else if err != nil {
+		return nil, err
+	}
+	return t.printer.append(dst, n), nil
+}
+
+// kernelAnswerer answers through a kernel.
+type kernelAnswerer struct{ sampler *sampler.KernelSampler }
+
+func (kernelAnswerer) parse(cell string) (float64, error) { return parseCell(cell) }
+
+func (k kernelAnswerer) answer(dst []byte, x float64) ([]byte, error) {
+	y, err := k.sampler.Release(x)
+	if err != nil {
+		return nil, err
+	}
+	return strconv.AppendFloat(dst, y, 'g', -1, 64), nil
 }
 
 // run copies the CSV file r to w with noise on the column.
@@ -300,23 +368,15 @@ func (p *privatizer) row(dst []byte, in *csvReader, at int) ([]byte, error) {
 	if clipped {
 		p.clipped++
 	}
-	n, err := p.sampler.AddNoiseSteps(x)
-	if errors.Is(err, sampler.ErrInvalid) {
-		return nil, p.wrong(in, fmt.Errorf("%s is too large, want a magnitude of at most %v, what the table's grid holds", shown(p.column), largest(p.sampler)))
+	dst = append(dst, in.raw[:field.start]...)
+	dst, err = p.answer(dst, x) // needs no quotes
+	var data *dataError
+	if errors.As(err, &data) {
+		return nil, p.wrong(in, fmt.Errorf("%s %w", shown(p.column), data.err))
 	} else if err != nil {
 		return nil, err
 	}
-	dst = append(dst, in.raw[:field.start]...)
-	dst = p.printer.append(dst, n) // needs no quotes
 	return append(dst, in.raw[field.end:]...), nil
-}
-
-// parse reads a cell as the table's query asks for.
-func (p *privatizer) parse(s string) (float64, error) {
-	if p.sampler.Table().Query() == noise.IntegerQuery {
-		return parseInteger(s)
-	}
-	return parseCell(s)
 }
 
 // How many column names an error lists, and how many bytes of each: a header may

@@ -33,6 +33,16 @@ func (p *progress) show(now lp.Progress) {
 		now.Elapsed.Round(100*time.Millisecond), now.CellsPerSensitivity, now.ExpectedLoss, percent(now.Gap))
 }
 
+// showKernel prints how far the design of a kernel has come.
+func (p *progress) showKernel(now lp.Progress) {
+	if p.w == nil {
+		return
+	}
+	p.shown = true
+	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: %s, %d cells, expected loss %.6g, gap %s",
+		now.Elapsed.Round(100*time.Millisecond), now.CellsPerSensitivity, now.ExpectedLoss, percent(now.Gap))
+}
+
 // count shows how many of total pieces of work are done.
 func (p *progress) count(done, total int, elapsed time.Duration) {
 	if p.w == nil {

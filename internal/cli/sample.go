@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -17,7 +19,7 @@ const sampleBlock = 4096
 
 func newSampleCommand(a *app) *cobra.Command {
 	var (
-		table, out        string
+		table, out, value string
 		integer, constant bool
 	)
 	cmd := &cobra.Command{
@@ -28,6 +30,8 @@ generator is cryptographic and seeded by the operating system; there is no seed
 to give. Decimals are the shortest that read back as the same float64; those of
 noise on a lattice are exact multiples of the decimal of its step.
 
+For a kernel file, print independent answers to the query value given by --value.
+
 To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample --table table.json -n 1000
@@ -35,6 +39,7 @@ is not private if the number was not rounded to the grid first.`,
 		Args: noArguments,
 	}
 	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
+	cmd.Flags().StringVar(&value, "value", "", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
 	count := &text{kind: "count"}
 	cmd.Flags().VarP(count, "count", "n", "number of draws")
 	format := newText(cmd, "format", "name", "text", "text (one decimal per line) or f64le (8 bytes each, little endian)")
@@ -51,7 +56,24 @@ is not private if the number was not rounded to the grid first.`,
 		if err := f.err(cmd); err != nil {
 			return err
 		}
-		s, err := a.newSampler(table, sampler.Options{ConstantTime: constant})
+		t, k, err := a.readEither(table)
+		if err != nil {
+			return err
+		}
+		var x float64
+		switch {
+		case k != nil && (integer || constant || form != "text"):
+			return badInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
+		case k != nil:
+			if x, err = readQuery(k, "value", value); err != nil {
+				return err
+			}
+			_, err = soundKernel(table, k)
+		case value != "":
+			return badInput("", fmt.Errorf("value = %s is for kernels, want none with a table", shown(value)))
+		default:
+			_, err = soundTable(table, t)
+		}
 		if err != nil {
 			return err
 		}
@@ -62,6 +84,13 @@ is not private if the number was not rounded to the grid first.`,
 			}
 		}
 		defer w.discard()
+		if k != nil {
+			return a.sampleKernel(cmd.Context(), w, k, x, n)
+		}
+		s, err := sampler.NewVerified(t, sampler.Options{ConstantTime: constant})
+		if err != nil {
+			return err
+		}
 		d := drawer{sampler: s, printer: newPrinter(s.Table()), integer: integer, binary: form == "f64le"}
 		if err := d.write(cmd.Context(), w, n); err != nil {
 			return err

@@ -14,20 +14,23 @@ import (
 // readTable reads a table file, "-" for standard input. Every error is one of
 // bad input, and names the file.
 func (a *app) readTable(path string) (*tables.Table, error) {
-	r := a.stdin
-	if path != "-" {
-		f, err := openInput(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		r = f
+	t, k, err := a.readEither(path)
+	if err == nil && k != nil {
+		err = badInput("", fmt.Errorf("%s is a kernel, want a table made by design", inputName(path)))
 	}
-	t, err := tables.Decode(bufio.NewReaderSize(r, bufferSize))
+	return t, err
+}
+
+// open opens a file to read, "-" for standard input. The caller calls done.
+func (a *app) open(path string) (r *bufio.Reader, done func(), err error) {
+	if path == "-" {
+		return bufio.NewReaderSize(a.stdin, bufferSize), func() {}, nil
+	}
+	f, err := openInput(path)
 	if err != nil {
-		return nil, badInput("", fmt.Errorf("%s: %w", inputName(path), inputCause(err)))
+		return nil, nil, err
 	}
-	return t, nil
+	return bufio.NewReaderSize(f, bufferSize), func() { _ = f.Close() }, nil
 }
 
 // readSound reads a table file and verifies it. A table that does not keep its
@@ -37,11 +40,20 @@ func (a *app) readSound(path string) (*tables.Table, tables.Certificate, error) 
 	if err != nil {
 		return nil, tables.Certificate{}, err
 	}
-	c, err := t.Verify()
+	c, err := soundTable(path, t)
 	if err != nil {
-		return nil, c, negative("noisewright verify "+path, fmt.Errorf("%s: %w", inputName(path), err))
+		return nil, c, err
 	}
 	return t, c, nil
+}
+
+// soundTable verifies a table.
+func soundTable(path string, t *tables.Table) (tables.Certificate, error) {
+	c, err := t.Verify()
+	if err != nil {
+		return c, negative("noisewright verify "+path, fmt.Errorf("%s: %w", inputName(path), err))
+	}
+	return c, nil
 }
 
 // newSampler returns a sampler of the table file, verified.

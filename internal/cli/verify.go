@@ -41,7 +41,10 @@ loss (rounded up) and the lower bound on every other noise's loss (rounded
 down), and hold every claim of the file against them, those that the noise is
 symmetric, bounded or restricted otherwise included.
 
-TABLE is a file, or - for standard input. The exit code is 0 if every claim
+For a kernel it also recomputes the largest loss of a query value, and the delta
+and the bound are about its range of query values.
+
+TABLE is a table or kernel file, or - for standard input. The exit code is 0 if every claim
 holds, 3 if one is false and 2 if the file is malformed.
 
 With --json, "gap" is null where the lower bound is 0, "worst_shift" is in
@@ -52,9 +55,12 @@ and "error" is there only if a claim is false.`,
 		Args:              oneArgument("TABLE"),
 		ValidArgsFunction: completeFiles("json"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := a.readTable(args[0])
+			t, k, err := a.readEither(args[0])
 			if err != nil {
 				return err
+			}
+			if k != nil {
+				return a.verifyKernel(args[0], k, asJSON)
 			}
 			c, falsehood := t.Verify()
 			if asJSON {
@@ -98,15 +104,8 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 
 func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 	p := t.Privacy()
-	status := "valid: every claim holds"
-	switch {
-	case errors.Is(falsehood, tables.ErrNotPrivate):
-		status = "INVALID: not private as claimed"
-	case falsehood != nil:
-		status = "INVALID: a claim is false"
-	}
 	rows := []row{
-		{"verdict", status},
+		{"verdict", judgement(falsehood)},
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, c.Claims().Delta, c.WorstShift)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
@@ -138,6 +137,18 @@ func cellCount(t *tables.Table) string {
 	}
 	return fmt.Sprintf("%d, the first and last %d of which repeat for ever, %.6g times as likely in each period",
 		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
+}
+
+// judgement is the verdict in words.
+func judgement(falsehood error) string {
+	switch {
+	case errors.Is(falsehood, tables.ErrNotPrivate):
+		return "INVALID: not private as claimed"
+	case falsehood != nil:
+		return "INVALID: a claim is false"
+	default:
+		return "valid: every claim holds"
+	}
 }
 
 // completeFiles completes a first argument by files of the given extension.
