@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Query says what values the query takes and what noise is compared with in a
@@ -53,7 +52,7 @@ type Quantile struct{ Probability, Magnitude float64 }
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
 func (q Quantile) Loss() (Loss, error) {
-	return ParseLoss("exceed:" + strconv.FormatFloat(q.Magnitude, 'g', -1, 64))
+	return wrap(NewExceed(q.Magnitude))
 }
 
 // MaxQuantiles bounds the number of quantiles of a Constraints.

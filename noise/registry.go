@@ -230,6 +230,7 @@ func decimalFloat(s string) (float64, error) {
 // plus sign nor a leading zero in the exponent.
 func formatNumber(v float64) string {
 	s := strconv.FormatFloat(v, 'g', -1, 64)
+	s = strings.Replace(s, "e+0", "e", 1)
 	s = strings.Replace(s, "e+", "e", 1)
 	return strings.Replace(s, "e-0", "e-", 1)
 }

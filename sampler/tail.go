@@ -32,12 +32,13 @@ func newTail(t *tables.Table, from, cells uint64) tail {
 	}
 	g := t.Grid()
 	k := uint64(g.CellsPerSensitivity) //nolint:gosec // positive
-	right := uint64(t.Cells()) - k - from
+	// Of the entries, all may be blocks of one side.
+	right := uint64(t.Cells()) - k
 	return tail{
 		ratio:  ratio,
 		period: k * uint64(g.PointsPerCell),
-		left:   k - min(k, from),
-		right:  min(right, cells),
+		left:   min(k-min(k, from), cells),
+		right:  min(right-min(right, from), cells),
 		// ρ^batch <= 2^-64, with some room for rounding.
 		batch: int(math.Ceil(64.01*math.Ln2/-math.Log1p(-float64(-ratio)*0x1p-64))) + 1,
 	}

@@ -89,6 +89,49 @@ func TestTailFollowsModel(t *testing.T) {
 	}
 }
 
+// TestTailOnOneSide: all cells that have weight may be blocks of the same side,
+// and the first or the last of these may have none.
+func TestTailOnOneSide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 44))
+	const h = 1 << 63
+	for _, c := range []struct {
+		weights []uint64
+		atom    uint64
+	}{
+		{[]uint64{0, 0, 0, 0, 0, h, h}, 0},
+		{[]uint64{0, 0, 0, 0, 0, 0, h}, h},
+		{[]uint64{h, h, 0, 0, 0, 0, 0}, 0},
+		{[]uint64{h, 0, 0, 0, 0, 0, 0}, h},
+		{[]uint64{0, h, 0, 0, 0, 0, 0}, h},
+		{[]uint64{0, 0, h / 2, 0, h / 2, 0, 0}, h},
+	} {
+		tab, err := tables.New(tables.Spec{
+			Privacy: tables.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: noise.L1{},
+			Grid:    tables.Grid{PointsPerCell: 5, CellsPerSensitivity: 3, FirstCell: -3},
+			Weights: c.weights, Atom: c.atom, TailRatio: h,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := make([]uint64, 8*blockWords)
+		for i := range words {
+			words[i] = rng.Uint64()
+		}
+		s, err := NewVerified(tab, Options{Entropy: newScript(words)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newModel(tab)
+		for i := 0; len(words) > blockWords+500; i++ {
+			var want int64
+			want, words = drawWithTail(m, words, 0)
+			if n, err := s.SampleInt(); err != nil || n != want {
+				t.Fatalf("%v, atom %d: draw %d = %d, %v, want %d", c.weights, c.atom, i, n, err, want)
+			}
+		}
+	}
+}
+
 // TestTailChiSquare compares the counts of all points, up to where fewer than 50
 // are expected, with their probabilities. With so many draws it sees probabilities
 // that are off by 1 % (root mean square, relative).

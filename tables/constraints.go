@@ -24,6 +24,9 @@ func (s *Spec) keeps() error {
 		return broken("symmetric is stated, but the weights are not those of their mirror image")
 	}
 	if c.Monotone {
+		if s.Grid.FirstPoint(first) > 0 || s.Grid.FirstPoint(last+1) <= 0 {
+			return broken("monotone is stated, but the cells with weight lie on one side of 0 and do not hold it")
+		}
 		if i := s.rises(first, last); i >= 0 {
 			return broken("monotone is stated, but weight %d is less than the next one outwards", i)
 		}
@@ -100,7 +103,7 @@ func (s *Spec) isSymmetric(first, last int) bool {
 }
 
 // rises returns the index of a weight that is less than its neighbour further
-// from 0, or -1. All cells have as many points.
+// from 0, or -1. All cells have as many points, and one of them holds 0.
 func (s *Spec) rises(first, last int) int {
 	if s.hasTail() {
 		return s.unroll().rises(s.Grid)

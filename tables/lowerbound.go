@@ -372,15 +372,20 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	// Cells without multipliers have l_j alone. On either side, the first one
 	// from which it only grows stands for all those further out.
 	for _, side := range []int64{1, -1} {
+		walked := 0
 		for j := side; n.reached(j); j += side {
 			if touched(j) {
 				continue
 			}
 			consider(j, coefficient{})
-			if n.growth(j).Sign() >= 0 {
+			// A loss of many knots takes long to find its growth, and it does
+			// no harm to look at more cells: ask after 1, 2, 4, … of them.
+			walked++
+			last := j*side > maxWalk
+			if (last || walked&(walked-1) == 0) && n.growth(j).Sign() >= 0 {
 				break
 			}
-			if j*side > maxWalk {
+			if last {
 				return zero
 			}
 		}

@@ -295,7 +295,8 @@ class Table:
             if self.rho:
                 inside = range(-1, len(self.weights) + 1)
             pairs = ((i, i + 1) if self.cell(i + 1)[0] > 0 else (i + 1, i) for i in inside[:-1])
-            yield "monotone", all(self.unrolled(a) >= self.unrolled(b) for a, b in pairs)
+            falls = all(self.unrolled(a) >= self.unrolled(b) for a, b in pairs)
+            yield "monotone", falls and lowest <= 0 <= highest
             inside = self.support()
         if c.get("unbiased"):
             move = 2 * self.cells * self.points * self.rho / (1 - self.rho)
