@@ -65,6 +65,9 @@ type frame struct {
 	// peak is about where the best density is largest, in sensitivities.
 	peak    float64
 	moments []moment
+	// steps are where the best staircase first falls, in sensitivities from 0,
+	// if it is known.
+	steps []float64
 }
 
 // momentKind tells the multipliers of moments apart in a dual.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
+	"sort"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/exact"
@@ -13,14 +15,14 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// With delta = 0 noise has no bounded support, and for a symmetric loss that does
-// not decrease away from 0 the best is a staircase (Geng & Viswanath 2016): a
-// density that falls by e^ε at the distances γ, 1+γ, 2+γ, … sensitivities. Both
-// bounds are then known without a linear program:
+// With delta = 0 noise has no bounded support, and for a loss that has one valley, so
+// that it does not decrease away from some point, the best is a staircase (Geng &
+// Viswanath 2016 for symmetric losses): a density that falls by e^ε at both ends of a
+// core, and at every whole sensitivity from there. Both bounds are then known
+// without a linear program:
 //
-//   - a staircase whose steps lie on cell edges is a table of 2r-1 equal cells
-//     around 0 and one period of K equal cells on either side, which repeat as a
-//     tail (makeStairs);
+//   - a staircase whose core is made of cells is a table of these cells and one
+//     period of K equal cells on either side, which repeat as a tail (makeStairs);
 //   - the lower program's optimum is a staircase on its nodes, and the multipliers that
 //     prove it follow one another from cell to cell outwards (stairsDual).
 
@@ -30,12 +32,8 @@ func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Re
 		return nil, fmt.Errorf("lp: support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it: %w",
 			s.Lower, s.Upper, ErrInfeasible)
 	}
-	if !p.Loss.Symmetric() || !noise.Increasing(p.Loss) {
-		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want a symmetric one that does not decrease away from 0, such as l1 or l2: %w",
-			p.Loss.Name(), ErrInvalid)
-	}
-	if _, _, ok := noise.PolynomialBeyond(p.Loss); !ok {
-		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want one that is a polynomial far from 0: %w", p.Loss.Name(), ErrInvalid)
+	if noise.TailParts(p.Loss) == nil {
+		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want one whose growth far from 0 is known: %w", p.Loss.Name(), ErrInvalid)
 	}
 	p.Constraints.Support = nil
 	f, err := newFrame(p)
@@ -43,53 +41,108 @@ func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Re
 		return nil, fmt.Errorf("lp: %w", err)
 	}
 	d := &designer{frame: f, options: o, start: start}
-	if err := d.stairsAbove(ctx); err != nil {
+	loss, s, e, ok := f.searchStairs()
+	if !ok && f.folded && !p.Constraints.Symmetric {
+		// The valleys of the loss lie off 0: the best noise, too, may be as good
+		// as its mirror image and not symmetric.
+		f.folded = false
+		loss, s, e, ok = f.searchStairs()
+	}
+	if !ok {
+		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9: %w", p.Loss.Name(), ErrInvalid)
+	}
+	c := newCore(s, e)
+	f.steps = []float64{math.Abs(c.from), math.Abs(c.from + c.width)}
+	if err := d.stairsAbove(ctx, c); err != nil {
 		return nil, err
 	}
-	return d.result(d.stairsBelow(ctx))
+	return d.result(d.stairsBelow(ctx, c, loss))
+}
+
+// searchStairs finds the best staircase for the loss, or for the loss made symmetric, if
+// folded.
+func (f *frame) searchStairs() (loss noise.Loss, s *stairs, e ends, ok bool) {
+	loss = f.Loss
+	if f.folded {
+		loss = noise.Symmetrized(loss)
+	}
+	s = f.newStairs(loss)
+	start := int64(0)
+	if !f.folded {
+		start = s.lowest()
+	}
+	e, ok = s.best(start)
+	return loss, s, e, ok
+}
+
+// core is the core of a staircase, in sensitivities; on points that of their cells.
+type core struct{ from, width float64 }
+
+func newCore(s *stairs, e ends) core {
+	from := -float64(e.left)
+	if s.points {
+		from += 0.5
+	}
+	return core{from / float64(s.period), float64(s.width(e)) / float64(s.period)}
 }
 
 // stairsAbove finds the best staircase table: of one point per cell for integer
-// and lattice queries, and otherwise on grids with an edge ever closer to the
-// best step, until that gains nothing more.
-func (d *designer) stairsAbove(ctx context.Context) error {
+// and lattice queries, and otherwise on grids with whole cells ever closer to the
+// best core, until that gains nothing more.
+func (d *designer) stairsAbove(ctx context.Context, c core) error {
 	if d.discrete() {
-		k := int(d.points)
-		lay := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: k}
+		lay := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: int(d.points)}
 		if d.Query == noise.LatticeQuery {
 			lay.Unit = d.Step
 		}
-		return d.bestStep(ctx, lay)
+		points := float64(d.points)
+		return d.tryStairs(lay, int(math.Round(c.from*points+0.5)), int(math.Round(c.width*points)))
 	}
-	m, err := noise.NewStaircase(noise.Parameters{Epsilon: d.Epsilon, Sensitivity: d.Sensitivity}, d.Loss)
-	if err != nil {
-		return fmt.Errorf("lp: %w", err)
-	}
-	gamma := m.Step()
 	best := math.Inf(1)
 	k := 1
-	if gamma < 0.05 { // fewer cells have no edge near the step
-		k = int(math.Round(0.5 / gamma))
+	if c.width < 0.1 { // fewer cells have no edges near the core's
+		k = int(math.Round(1 / c.width))
 	}
 	for ; best*best > stepMatch*d.options.Gap && k <= mostStairs; k++ {
-		r := max(1, int(math.Round(gamma*float64(k)+0.5)))
-		off := math.Abs((float64(r)-0.5)/float64(k)/gamma - 1)
-		if off > improvement*best || r > k {
+		// The core is never wider than two sensitivities: a higher level inside
+		// would gain.
+		cells := min(max(1, int(math.Round(c.width*float64(k)))), 2*k)
+		if d.folded { // 0 is in the middle of a cell
+			cells = 2*min(max(0, int(math.Round((c.width*float64(k)-1)/2))), k-1) + 1
+		}
+		off := math.Abs(float64(cells)/float64(k)/c.width - 1)
+		if off > improvement*best {
 			continue
 		}
 		best = off
-		if err := d.tryStairs(layGrid(d.Sensitivity, k), r); err != nil {
+		lay, first := layGrid(d.Sensitivity, k), -(cells-1)/2
+		if !d.folded {
+			lay, first = startAt(lay, (c.from+c.width/2)*float64(k)-float64(cells)/2)
+		}
+		if err := d.tryStairs(lay, first, cells); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
+	if d.table == nil {
+		return tooManyCells(d.options.MaxCells)
+	}
 	return nil
 }
 
+// startAt moves the cells of a grid so that one of them begins next to x, in cells
+// from 0, and returns that one.
+func startAt(lay tables.Grid, x float64) (tables.Grid, int) {
+	whole := math.Floor(x)
+	// Cell j begins half a cell before its middle, Offset + jS.
+	lay.Offset = int64(math.Round((x - whole + 0.5) * float64(lay.PointsPerCell)))
+	return lay, int(whole)
+}
+
 const (
-	// stepMatch is how close to the best step is close enough: the square of
+	// stepMatch is how close to the best core is close enough: the square of
 	// the relative distance, in gaps, as the relative excess of the loss is at
 	// most about that square.
 	stepMatch = 0.1
@@ -99,75 +152,17 @@ const (
 	mostStairs = 1 << 17
 )
 
-// bestStep finds the best staircase on points, whose loss falls with the step r and
-// then rises, by bisection: the sum of an increasing loss over its level sets is
-// convex in r, over a positive linear function.
-func (d *designer) bestStep(ctx context.Context, lay tables.Grid) error {
-	k := lay.CellsPerSensitivity
-	low, high := 1, k
-	losses := make(map[int]float64)
-	at := func(r int) float64 {
-		if _, ok := losses[r]; !ok {
-			losses[r] = d.stairsLoss(lay, r)
-		}
-		return losses[r]
-	}
-	for low < high && ctx.Err() == nil {
-		if m := low + (high-low)/2; at(m) <= at(m+1) {
-			high = m
-		} else {
-			low = m + 1
-		}
-	}
-	return d.tryStairs(lay, low)
-}
-
-// stairsLoss returns about the expected loss of a staircase on points. The levels
-// beyond where the loss is a polynomial are summed as a table's tail is.
-func (d *designer) stairsLoss(lay tables.Grid, r int) float64 {
-	k := lay.CellsPerSensitivity
-	unit, _ := d.unit.Float64()
-	b := math.Exp(-d.Epsilon)
-	run := func(from, to int) (sum float64) {
-		for j := from; j < to; j++ {
-			sum += d.Loss.At(float64(j)*unit) + d.Loss.At(-float64(j)*unit)
-		}
-		return sum
-	}
-	loss := d.Loss.At(0) + run(1, r)
-	mass := float64(2*r-1) + 2*float64(k)*b/-math.Expm1(-d.Epsilon)
-	from, degree, _ := noise.PolynomialBeyond(d.Loss)
-	bend, _ := from.Float64()
-	level := b
-	for ; float64(r)*unit <= bend; r += k {
-		loss += level * run(r, r+k)
-		level *= b
-	}
-	differences := make([]float64, degree+1)
-	for i := range differences {
-		differences[i] = run(r+i*k, r+(i+1)*k)
-	}
-	level /= -math.Expm1(-d.Epsilon)
-	for i := range differences {
-		loss += level * differences[0]
-		level *= b / -math.Expm1(-d.Epsilon)
-		for j := range len(differences) - i - 1 {
-			differences[j] = differences[j+1] - differences[j]
-		}
-	}
-	return loss / mass
-}
-
-// tryStairs makes a staircase table and keeps it if it is the best.
-func (d *designer) tryStairs(lay tables.Grid, r int) error {
-	n := 2*lay.CellsPerSensitivity + 2*r - 1
-	if n > d.options.MaxCells {
+// tryStairs makes the staircase table with the core of n cells from the first one
+// on, and keeps it if it is the best.
+func (d *designer) tryStairs(lay tables.Grid, first, n int) error {
+	left, right := extraPeriods(lay, first, n)
+	if total := n + lay.CellsPerSensitivity*(2+left+right); total > d.options.MaxCells {
 		if d.table != nil {
 			return nil
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
-	t, c, err := d.makeStairs(lay, r)
+	t, c, err := d.makeStairs(lay, first, n)
 	if err != nil {
 		return err
 	}
@@ -178,54 +173,47 @@ func (d *designer) tryStairs(lay tables.Grid, r int) error {
 	return nil
 }
 
-// makeStairs makes the staircase table with 2r-1 cells of weight A around 0 and K
-// cells of weight W on either side, which stand for themselves and, with the ratio
-// ρ, for all their repetitions. It is private if, with E <= e^ε the bound of the
-// certificate,
-//
-//	ρ·E >= 1   and   A <= E·(1-ρ)·W,
-//
-// as the tail falls by no more than E in every period, and the middle by no more
-// than E to the first; everything else in reach of a shift differs by less.
-func (f *frame) makeStairs(lay tables.Grid, r int) (*tables.Table, tables.Certificate, error) {
+// extraPeriods returns how many periods the table has on either side between the core
+// and the block, so that the point 0 is in no block; one of them is 0.
+func extraPeriods(lay tables.Grid, first, n int) (left, right int) {
+	lay.FirstCell = first
+	k := lay.CellsPerSensitivity
+	for lay.FirstPoint(-left*k) > 0 {
+		left++
+	}
+	for lay.FirstPoint(n+right*k) <= 0 {
+		right++
+	}
+	return left, right
+}
+
+// makeStairs makes the staircase table with the core of n cells from the first one
+// on. Its weights are the levels, the core's first, of a tower.
+func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables.Certificate, error) {
 	var none tables.Certificate
-	const bits = 96 // those of a table's certificate
-	k, mid := int64(lay.CellsPerSensitivity), int64(2*r-1)
-	e := exact.ExpDown(f.Epsilon, bits)
-	one := new(big.Int).Lsh(big.NewInt(1), 64)
-	// The least ratio: ⌈2^64/E⌉.
-	ratio := new(big.Int).Lsh(big.NewInt(1), 64+bits)
-	ratio.Add(ratio, e).Sub(ratio, big.NewInt(1)).Div(ratio, e)
-	// fall = E·(1-ρ)·2^(64+96).
-	fall := new(big.Int).Sub(one, ratio)
-	fall.Mul(fall, e)
-	// The least W for which the rest, over the cells of the middle, is at most fall·W
-	// with mid to spare: W·(2K + mid·fall) >= 2^64 + mid·mid.
-	num := new(big.Int).Add(one, big.NewInt(mid*mid))
-	num.Lsh(num, 64+bits)
-	den := new(big.Int).Mul(fall, big.NewInt(mid))
-	den.Add(den, new(big.Int).Lsh(big.NewInt(2*k), 64+bits))
-	w := num.Div(num, den)
-	w.Add(w, big.NewInt(1))
-	rest := new(big.Int).Sub(one, new(big.Int).Mul(w, big.NewInt(2*k)))
-	a, left := rest.DivMod(rest, big.NewInt(mid), new(big.Int))
-	if a.Sign() <= 0 {
+	k := lay.CellsPerSensitivity
+	left, right := extraPeriods(lay, first, n)
+	w := newTower(f.Epsilon, k, n, max(left, right))
+	if w == nil {
 		return nil, none, fmt.Errorf("lp: %d cells per sensitivity at epsilon = %g are more than integer weights can tell apart: %w", k, f.Epsilon, ErrLimit)
 	}
-
-	weights := make([]uint64, 2*k+mid)
-	for i := range weights {
-		if int64(i) < k || int64(i) >= k+mid {
-			weights[i] = w.Uint64()
-		} else {
-			weights[i] = a.Uint64()
+	var outwards [2][]uint64 // the cells on either side, from the core on
+	for side, extra := range []int{left, right} {
+		levels := []uint64{w.near}
+		if extra > 0 {
+			levels = append(slices.Clone(w.between), w.far)
+		}
+		for _, v := range levels {
+			outwards[side] = append(outwards[side], slices.Repeat([]uint64{v}, k)...)
 		}
 	}
-	weights[len(weights)/2] += left.Uint64()
-	lay.FirstCell = -(r - 1) - int(k)
+	middle := slices.Repeat([]uint64{w.core}, n)
+	middle[n/2] += w.left
+	slices.Reverse(outwards[0])
+	lay.FirstCell = first - len(outwards[0])
 	t, err := tables.New(tables.Spec{
 		Privacy: f.privacy(), Query: f.Query, Loss: f.Loss, Constraints: f.Constraints,
-		Grid: lay, Weights: weights, TailRatio: ratio.Uint64(),
+		Grid: lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
 	})
 	if err != nil {
 		return nil, none, fmt.Errorf("lp: %w", err)
@@ -240,24 +228,105 @@ func (f *frame) makeStairs(lay tables.Grid, r int) (*tables.Table, tables.Certif
 	return t, c, nil
 }
 
-// stairsBelow proves bounds on finer and finer nodes until the gap is reached.
-func (d *designer) stairsBelow(ctx context.Context) error {
-	// What lies beyond so many periods is e^-12 of a gap.
-	least := int(math.Ceil((12-math.Log(d.options.Gap))/d.Epsilon)) + 2
-	k, most := 1, max(1, d.options.MaxCells/least)
-	if d.discrete() {
-		k = d.stridedNodes(most)
-		most = k
+// tower holds the integer weights of the cells of a staircase, by level: each level
+// is private to the next one out. Next to the core lie a block on one side and, on the
+// other, the levels between and then the block far; or blocks like near on both.
+type tower struct {
+	core, left uint64 // left is what the division by the core's cells leaves
+	between    []uint64
+	near, far  uint64
+	ratio      uint64
+}
+
+// newTower returns the tower of a core of n cells and periods of k cells, some of
+// them between the core and one of the blocks, or nil if the weights are too small.
+//
+// With E <= e^ε the bound of the certificate, the ratio is the least ρ with ρ·E >= 1.
+// The first period of a block of weight W weighs (1-ρ)·W per cell, so the next level
+// in weighs ⌊E·(1-ρ)·W⌋ at most, and each further one ⌊E·V⌋, V being the one before.
+// The block on the other side of the core has the least weight whose first period is
+// not below the innermost V. W is the least one such that the core takes what is left.
+func newTower(epsilon float64, k, n, between int) *tower {
+	const bits = 96 // those of a table's certificate
+	e := exact.ExpDown(epsilon, bits)
+	one := new(big.Int).Lsh(big.NewInt(1), 64)
+	ratio := new(big.Int).Lsh(big.NewInt(1), 64+bits) // ⌈2^64/E⌉
+	ratio.Add(ratio, e).Sub(ratio, big.NewInt(1)).Div(ratio, e)
+	first := new(big.Int).Sub(one, ratio) // (1-ρ)·2^64
+	inwards := func(v *big.Int, shift uint) *big.Int {
+		v = new(big.Int).Mul(v, e)
+		return v.Rsh(v, bits+shift)
 	}
-	for {
-		if !d.discrete() {
-			k = min(d.aligned(lower, k), most)
+	// levels returns the weights for a W: those between, the innermost first, the
+	// other block's, the most that the core's cells may weigh and what is left to them.
+	levels := func(w *big.Int) (inner []*big.Int, near, most, left *big.Int) {
+		near = w
+		most = inwards(new(big.Int).Mul(w, first), 64)
+		cells := new(big.Int).Add(w, w)
+		for range between {
+			inner = append(inner, most)
+			most = inwards(most, 0)
 		}
-		periods := min(max(least, fewMultipliers/k), 2*least)
-		if dual := d.stairsDual(k, periods); dual != nil {
+		if between > 0 {
+			slices.Reverse(inner)
+			near = new(big.Int).Lsh(inner[0], 64)
+			near.Add(near, first).Sub(near, big.NewInt(1)).Div(near, first)
+			cells.Add(w, near)
+			for _, v := range inner {
+				cells.Add(cells, v)
+			}
+		}
+		left = cells.Mul(cells, big.NewInt(int64(k)))
+		return inner, near, most, left.Sub(one, left)
+	}
+	share := func(left *big.Int) (a, over *big.Int) {
+		return new(big.Int).DivMod(left, big.NewInt(int64(n)), new(big.Int))
+	}
+	const large = math.MaxInt // two blocks of that weigh all there is
+	least := sort.Search(large, func(w int) bool {
+		_, _, most, left := levels(big.NewInt(int64(w)))
+		a, over := share(left)
+		return a.Add(a, over).Cmp(most) <= 0
+	})
+	far := big.NewInt(int64(least))
+	inner, near, _, left := levels(far)
+	a, over := share(left)
+	if least == large || a.Sign() <= 0 || !a.IsUint64() || !near.IsUint64() {
+		return nil
+	}
+	t := &tower{core: a.Uint64(), left: over.Uint64(), near: near.Uint64(), far: far.Uint64(), ratio: ratio.Uint64()}
+	for _, v := range inner {
+		t.between = append(t.between, v.Uint64())
+	}
+	return t
+}
+
+// stairsBelow proves bounds on finer and finer nodes until the gap is reached. The
+// loss is that of the problem, made symmetric if folded.
+func (d *designer) stairsBelow(ctx context.Context, c core, loss noise.Loss) error {
+	least, most := d.periodsBelow(c, loss)
+	sides := 2
+	if d.folded {
+		sides = 1
+	}
+	k, finest := 1, max(1, d.options.MaxCells/(least*sides))
+	if d.discrete() {
+		k = d.stridedNodes(finest)
+		finest = k
+	}
+	for idle := 0; ; {
+		before := d.bound
+		if !d.discrete() {
+			k = min(d.aligned(lower, k), finest)
+		}
+		periods := min(max(least, fewMultipliers/k), most)
+		if dual := d.stairsDual(c, loss, k, k*periods); dual != nil {
 			d.keepDual(dual)
 		}
 		d.rounds++
+		if idle++; d.bound > before*(1+d.options.Gap/100) {
+			idle = 0
+		}
 		gap := d.gap()
 		if d.options.Progress != nil {
 			d.options.Progress(Progress{
@@ -269,11 +338,43 @@ func (d *designer) stairsBelow(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ErrLimit
-		case k >= most:
+		case k >= finest:
 			return fmt.Errorf("lp: more than %d cells per sensitivity are needed, max-cells = %d: %w", k, d.options.MaxCells, ErrLimit)
+		case idle >= mostIdle && d.bound > 0, idle >= 3*mostIdle:
+			return fmt.Errorf("lp: finer grids no longer raise the lower bound, at %d cells per sensitivity: %w: %w", k, ErrTooFine, ErrLimit)
 		}
 		k += max(1, k/2)
 	}
+}
+
+// mostIdle is after how many grids without a better bound the next are not tried; three
+// times that without any.
+const mostIdle = 4
+
+// periodsBelow returns the least and the most periods on either side of the core that
+// the proofs on nodes take. Beyond the least lies e^-12 of a gap; more of them gain a
+// little where nodes are few. But for a loss that grows steeply fewer are better: the
+// multipliers grow with it, and all are multiples of some 2^-60 of the largest, which
+// the bound misses e^ε times.
+func (d *designer) periodsBelow(c core, loss noise.Loss) (least, most int) {
+	p := d.Problem
+	p.Loss = loss
+	middle := c.from + c.width/2
+	coarse := func(periods int) float64 { // what the bound misses, relative
+		far := float64(periods) * d.Sensitivity
+		top := max(loss.At(middle*d.Sensitivity-far), loss.At(middle*d.Sensitivity+far))
+		return math.Ldexp(math.Exp(d.Epsilon)*top/d.loss, 3-dualBits)
+	}
+	share := math.Exp(-12) * d.options.Gap
+	for ; share < 1; share *= 2 {
+		least = int(math.Ceil(tailReach(p, share)+math.Abs(d.peak))) + 3
+		if coarse(least) <= share {
+			break
+		}
+	}
+	for most = 2 * least; most > least && coarse(most) > share/8; most-- {
+	}
+	return least, most
 }
 
 // stridedNodes returns a number of nodes per sensitivity, up to most, at a distance
@@ -298,105 +399,180 @@ func (f *frame) stridedNodes(most int) int {
 const fewMultipliers = 1 << 14
 
 // stairsDual returns multipliers that prove nearly the optimum of the lower
-// program with K nodes per sensitivity and delta = 0, by events within so many periods.
+// program with K nodes per sensitivity and delta = 0, by events within n nodes of
+// the middle of the core.
 //
-// Write y(j,i) for the multiplier of q_j <= e^ε·q_i, |j-i| <= K, and mirror all of
-// them. The coefficients are c_j = l_j + Σ_i y(j,i) - e^ε·Σ_i y(i,j), and all c_j >= λ
-// prove λ. A cell j needs s_j = λ - l_j from the cells it compares itself with. A
-// cell i further out that is itself helped by cell i+K can carry at most
-//
-//	A_i = e^-ε·(l_i - λ + A_{i+K}),
-//
-// with A = 0 beyond the last period. The cells with A_i < 0, |i| < r, have to be
-// helped, by the K cells on either side from r on; λ is the largest for which
-// those can carry what is needed. Cell 0 is helped from both sides alike, and the
-// others from their own. The furthest helper i reaches the fewest cells, j >= i-K, so
-// helpers are used up from the furthest on.
-func (d *designer) stairsDual(k, periods int) *tables.Dual {
-	n := k * periods
-	nodes := make([]float64, n)
-	target := d.target()
-	for j := range nodes {
-		nodes[j] = d.stairsNode(target.Step, k, j)
+// Write y(j,i) for the multiplier of q_j <= e^ε·q_i, |j-i| <= K. The coefficients
+// are c_j = l_j + Σ_i y(j,i) - e^ε·Σ_i y(i,j), and all c_j >= λ prove λ. The cells j
+// of a core need s_j = λ - l_j from the cells they compare themselves with, the K
+// on either side of it; a cell i there can carry A_i, see stairsSide. λ is the largest
+// for which those can carry what is needed. The cells on the right serve the right end
+// of the core, as far as they suffice, and those on the left the rest.
+func (d *designer) stairsDual(c core, loss noise.Loss, k, n int) *tables.Dual {
+	scale := float64(k)
+	if d.discrete() {
+		scale = float64(d.points) / float64(d.points/int64(k))
 	}
-	b := math.Exp(-d.Epsilon)
-	carry := make([]float64, n+k)
-	// fill computes A for λ, and returns r and whether it is enough.
-	fill := func(level float64) (r int, enough bool) {
-		for j := n - 1; j >= 0; j-- {
-			carry[j] = b * (nodes[j] - level + carry[j+k])
-		}
-		r = 1
-		for r <= k && r < n && carry[r] < 0 {
-			r++
-		}
-		if r > k || r+k > n {
-			return r, false
-		}
-		var need, can float64
-		for j := range r {
-			if need += level - nodes[j]; j > 0 {
-				need += level - nodes[j]
+	middle := 0
+	if !d.folded {
+		middle = int(math.Round((c.from + c.width/2) * scale))
+	}
+	sides := [2]*stairsSide{d.newSide(loss, k, middle, 1, n)}
+	if sides[1] = sides[0]; !d.folded {
+		sides[1] = d.newSide(loss, k, middle, -1, n)
+	}
+	enough := func(level float64) bool {
+		need, can := level-sides[0].nodes[0], 0.0
+		for _, s := range sides {
+			if !s.fill(level, math.Exp(-d.Epsilon)) {
+				return false
+			}
+			for j := 1; j < s.r; j++ {
+				need += level - s.nodes[j]
+			}
+			for i := s.r; i < s.r+k; i++ {
+				can += s.carry[i]
 			}
 		}
-		for i := r; i < r+k; i++ {
-			can += 2 * carry[i]
-		}
-		return r, can >= need
+		return can >= need
 	}
-	lo, hi := nodes[0], d.loss*(1+1e-9)
-	if _, ok := fill(lo); !ok {
-		return nil
+	hi := d.loss * (1 + 1e-9)
+	lo := hi
+	for share := 1e-4; !enough(lo); share *= 2 {
+		if share >= 1 {
+			return nil
+		}
+		lo = d.loss * (1 - share)
 	}
 	for range 80 {
 		if m := lo + (hi-lo)/2; m > lo && m < hi {
-			if _, ok := fill(m); ok {
+			if enough(m) {
 				lo = m
 			} else {
 				hi = m
 			}
 		}
 	}
-	r, _ := fill(lo)
+	enough(lo)
 
-	edges := make(map[int]map[int]float64) // by shift -(i-j) and j
+	edges := make(map[int]map[int]float64) // by shift j-i and j
 	add := func(j, i int, y float64) {
 		if edges[j-i] == nil {
 			edges[j-i] = make(map[int]float64)
 		}
 		edges[j-i][j] += y
 	}
-	var needy []int // cells that can use helper i, the last first
-	need := make([]float64, r)
-	for j := range need {
-		need[j] = lo - nodes[j]
+	right, left := sides[0], sides[1]
+	if d.folded { // cell 0 is helped from both sides alike
+		need := right.needs(lo, 0)
+		need[0] /= 2
+		right.serve(0, need, add)
+	} else {
+		right.other, left.other = left, right
+		from, need, share := right.split(lo)
+		right.serve(from, need, add)
+		need = left.needs(lo, -from)
+		need[0] = share
+		left.serve(-from, need, add)
 	}
-	need[0] /= 2
-	next := r - 1
-	for i := r + k - 1; i >= r; i-- {
-		for ; next >= max(i-k, 0); next-- {
+	return edgesDual(k, edges, d.folded)
+}
+
+// stairsSide is one side of the nodes of stairsDual, counted outwards from the middle.
+type stairsSide struct {
+	middle, side, k int
+	nodes, carry    []float64
+	other           *stairsSide
+	r               int // the first cell beyond the core
+}
+
+func (d *designer) newSide(loss noise.Loss, k, middle, side, n int) *stairsSide {
+	s := &stairsSide{middle: middle, side: side, k: k, nodes: make([]float64, n), carry: make([]float64, n+k)}
+	step := d.target().Step
+	for j := range s.nodes {
+		s.nodes[j] = d.stairsNode(loss, step, k, middle+side*j)
+	}
+	return s
+}
+
+// fill computes A and r for λ, and reports whether the cells reach far enough. A cell
+// i that is itself helped by cell i+K can carry at most
+//
+//	A_i = e^-ε·(l_i - λ + A_{i+K}),
+//
+// with A = 0 beyond the last cell. The cells with A_i < 0 have to be helped.
+func (s *stairsSide) fill(level, ratio float64) bool {
+	n := len(s.nodes)
+	for j := n - 1; j >= 0; j-- {
+		s.carry[j] = ratio * (s.nodes[j] - level + s.carry[j+s.k])
+	}
+	for s.r = 1; s.r <= s.k && s.r < n && s.carry[s.r] < 0; s.r++ {
+	}
+	return s.r <= s.k && s.r+s.k <= n
+}
+
+// needs returns what the cells of the core need, from one on.
+func (s *stairsSide) needs(level float64, from int) []float64 {
+	need := make([]float64, 0, s.r-from)
+	for j := from; j < s.r; j++ {
+		if j < 0 {
+			need = append(need, level-s.other.nodes[-j])
+		} else {
+			need = append(need, level-s.nodes[j])
+		}
+	}
+	return need
+}
+
+// split returns the part of the core's needs that this side can serve, from its outer
+// end inwards: the last cell, whose need may be shared, the needs from there on, and
+// the other side's share.
+func (s *stairsSide) split(level float64) (from int, need []float64, share float64) {
+	var can float64
+	for i := s.r; i < s.r+s.k; i++ {
+		can += s.carry[i]
+	}
+	all := s.needs(level, 1-s.other.r)
+	at := len(all) - 1
+	for ; at > 0 && can > all[at]; at-- {
+		can -= all[at]
+	}
+	need = slices.Clone(all[at:])
+	need[0] = min(can, all[at])
+	return at + 1 - s.other.r, need, all[at] - need[0]
+}
+
+// serve calls add with the multipliers y(j,i) by which the cells r to r+K-1 serve the
+// needs of the cells j from one on, and pass on what they then need from further out.
+// The furthest helper i reaches the fewest cells, j >= i-K, so helpers are used up
+// from the furthest on.
+func (s *stairsSide) serve(from int, need []float64, add func(j, i int, y float64)) {
+	edge := func(j, i int, y float64) { add(s.middle+s.side*j, s.middle+s.side*i, y) }
+	var needy []int // cells that can use helper i, the last first
+	next := s.r - 1
+	for i := s.r + s.k - 1; i >= s.r; i-- {
+		for ; next >= max(i-s.k, from); next-- {
 			needy = append(needy, next)
 		}
-		for left := carry[i]; left > 0 && len(needy) > 0; {
+		for left := s.carry[i]; left > 0 && len(needy) > 0; {
 			j := needy[len(needy)-1]
-			y := min(left, need[j])
-			add(j, i, y)
+			y := min(left, need[j-from])
+			edge(j, i, y)
 			left -= y
-			if need[j] -= y; need[j] <= 0 {
+			if need[j-from] -= y; need[j-from] <= 0 {
 				needy = needy[:len(needy)-1]
 			}
 		}
 	}
-	for i := r; i+k < n; i++ {
-		if carry[i+k] > 0 {
-			add(i, i+k, carry[i+k])
+	for i := s.r; i+s.k < len(s.nodes); i++ {
+		if s.carry[i+s.k] > 0 {
+			edge(i, i+s.k, s.carry[i+s.k])
 		}
 	}
-	return edgesDual(k, edges)
 }
 
 // stairsNode returns l_j of the dual's grid, as the certificate does.
-func (f *frame) stairsNode(unit *big.Rat, k, j int) float64 {
+func (f *frame) stairsNode(loss noise.Loss, unit *big.Rat, k, j int) float64 {
 	step := new(big.Rat)
 	points := false
 	if f.discrete() {
@@ -409,16 +585,17 @@ func (f *frame) stairsNode(unit *big.Rat, k, j int) float64 {
 	}
 	l := new(big.Rat)
 	if points {
-		l = f.Loss.AtDown(l.Mul(step, l.SetInt64(int64(j))))
+		l = loss.AtDown(l.Mul(step, l.SetInt64(int64(j))))
 	} else {
-		l = f.Loss.LowerNode(int64(j), step)
+		l = loss.LowerNode(int64(j), step)
 	}
 	c, _ := l.Float64()
 	return c
 }
 
-// edgesDual rounds multipliers, by shift and cell, to a mirrored dual.
-func edgesDual(k int, edges map[int]map[int]float64) *tables.Dual {
+// edgesDual rounds multipliers, by shift and cell, to a dual, which doubles them if
+// mirrored.
+func edgesDual(k int, edges map[int]map[int]float64, mirrored bool) *tables.Dual {
 	var total float64
 	for _, cells := range edges {
 		var top float64
@@ -431,8 +608,8 @@ func edgesDual(k int, edges map[int]map[int]float64) *tables.Dual {
 		return nil
 	}
 	_, exp := math.Frexp(2 * total)
-	d := &tables.Dual{CellsPerSensitivity: k, Exponent: exp - dualBits, Mirrored: true}
-	for shift := -1; shift >= -k; shift-- {
+	d := &tables.Dual{CellsPerSensitivity: k, Exponent: exp - dualBits, Mirrored: mirrored}
+	for shift := -k; shift <= k; shift++ {
 		cells := edges[shift]
 		if len(cells) == 0 {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // noSolver: for delta = 0 none is needed.
@@ -127,7 +128,7 @@ func TestPureLosses(t *testing.T) {
 			}
 			r, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss}, lp.Options{NewSolver: noSolver, Gap: 0.02})
 			if err != nil {
-				t.Errorf("%s, epsilon = %g: %v (gap %g)", name, epsilon, err, r.Gap)
+				t.Errorf("%s, epsilon = %g: %v", name, epsilon, err)
 			}
 		}
 	}
@@ -143,11 +144,14 @@ func TestPureConstraints(t *testing.T) {
 		change func(*lp.Problem)
 		want   error
 	}{
-		"support":    {func(p *lp.Problem) { p.Constraints.Support = &noise.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
-		"variance":   {func(p *lp.Problem) { p.Constraints.MaxVariance = 1.5 }, lp.ErrInvalid},
-		"asymmetric": {func(p *lp.Problem) { p.Loss, _ = noise.ParseLoss("pinball:0.3") }, lp.ErrInvalid},
-		"power":      {func(p *lp.Problem) { p.Loss, _ = noise.ParseLoss("lp:1.5") }, lp.ErrInvalid},
-		"epsilon":    {func(p *lp.Problem) { p.Epsilon = 0 }, lp.ErrInvalid},
+		"support":  {func(p *lp.Problem) { p.Constraints.Support = &noise.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
+		"variance": {func(p *lp.Problem) { p.Constraints.MaxVariance = 1.5 }, lp.ErrInvalid},
+		"asymmetric": {func(p *lp.Problem) {
+			p.Loss, _ = noise.ParseLoss("pinball:0.3")
+			p.Constraints.Symmetric = false
+		}, lp.ErrInvalid},
+		"unknown tail": {func(p *lp.Problem) { p.Loss = struct{ noise.Loss }{noise.L1{}} }, lp.ErrInvalid},
+		"epsilon":      {func(p *lp.Problem) { p.Epsilon = 0 }, lp.ErrInvalid},
 	} {
 		bad := p
 		c.change(&bad)
@@ -157,5 +161,174 @@ func TestPureConstraints(t *testing.T) {
 	}
 	if _, err := lp.Design(context.Background(), p, lp.Options{NewSolver: noSolver, MaxCells: 5}); !errors.Is(err, lp.ErrLimit) {
 		t.Errorf("five cells: %v, want ErrLimit", err)
+	}
+}
+
+func parseLoss(t *testing.T, name string) noise.Loss {
+	t.Helper()
+	l, err := noise.ParseLoss(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// bounds returns the certified numbers as float64s.
+func bounds(r *lp.Result) (loss, bound float64) {
+	loss, _ = r.Certificate.ExpectedLoss.Float64()
+	bound, _ = r.Certificate.LowerBound.Float64()
+	return loss, bound
+}
+
+// bestLevels returns the least expected loss of integer noise with a core a … b and e^ε
+// less in each sensitivity further out, over all cores within reach, summed term by
+// term.
+func bestLevels(loss noise.Loss, epsilon float64, k, reach int) float64 {
+	best := math.Inf(1)
+	for a := -reach; a <= reach; a++ {
+		for b := a; b <= min(reach, a+2*k); b++ {
+			var sum, mass float64
+			for x := a - 60*k; x <= b+60*k; x++ {
+				out := max(a-x, x-b, 0)
+				w := math.Exp(-epsilon * float64((out+k-1)/k))
+				sum += w * loss.At(float64(x))
+				mass += w
+			}
+			best = min(best, sum/mass)
+		}
+	}
+	return best
+}
+
+// TestPureAsymmetric: losses that are not symmetric, with the valley at 0 or elsewhere;
+// on integers both bounds are the least over all staircases.
+func TestPureAsymmetric(t *testing.T) {
+	for _, name := range []string{"pinball:0.9", "pinball:0.99", "asymmetric:1,5", "pwl:-inf,-1;2,3", "pwl:-inf,-1;2,3 + l2", "l2 + pinball:0.7:2", "pwl:-inf,-1;-2,1;0,-1;1,3"} {
+		loss := parseLoss(t, name)
+		for _, epsilon := range []float64{0.5, 1, 3, 5} {
+			for _, k := range []int{1, 3} {
+				what := fmt.Sprintf("%s, epsilon = %g, K = %d", name, epsilon, k)
+				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: noise.IntegerQuery})
+				enclose(t, what, r, bestLevels(loss, epsilon, k, 12*k), 1e-9)
+				if r.Gap > 1e-9 {
+					t.Errorf("%s: gap = %g, want next to none", what, r.Gap)
+				}
+			}
+			r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss})
+			if !r.Optimal || r.Gap > 1e-3 {
+				t.Errorf("%s, epsilon = %g: gap = %g, want at most 0.001", name, epsilon, r.Gap)
+			}
+		}
+	}
+}
+
+// TestPureAway: the peak may be many sensitivities from 0, with levels between it and
+// the tail; and the loss scales with the sensitivity.
+func TestPureAway(t *testing.T) {
+	r := designPure(t, lp.Problem{Epsilon: 0.05, Sensitivity: 1, Loss: parseLoss(t, "pinball:0.99")})
+	g := r.Table.Grid()
+	if n := r.Table.Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
+		t.Errorf("gap = %g, %d cells of %d per sensitivity, want a wide table", r.Gap, n, g.CellsPerSensitivity)
+	}
+	far := designPure(t, lp.Problem{Epsilon: 0.05, Sensitivity: 1000, Loss: parseLoss(t, "pinball:0.99")})
+	loss, _ := bounds(r)
+	if other, bound := bounds(far); !(other <= 1000*loss*1.001 && bound <= 1000*loss) {
+		t.Errorf("sensitivity = 1000: [%g, %g], want 1000 times %g", bound, other, loss)
+	}
+}
+
+// TestPureMirror: mirrored losses have the same optimum, and pinball:0.5 is half of l1.
+func TestPureMirror(t *testing.T) {
+	for _, pair := range [][2]string{{"pinball:0.8", "pinball:0.2"}, {"asymmetric:2,3", "asymmetric:3,2"}, {"pinball:0.5", "l1:0.5"}, {"pwl:-inf,-1;2,3", "pwl:-inf,-3;-2,1"}} {
+		for _, epsilon := range []float64{0.5, 2} {
+			for _, query := range []noise.Query{noise.RealQuery, noise.IntegerQuery} {
+				p := lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: parseLoss(t, pair[0]), Query: query}
+				a, aBelow := bounds(designPure(t, p))
+				p.Loss = parseLoss(t, pair[1])
+				b, bBelow := bounds(designPure(t, p))
+				if !(aBelow <= b && bBelow <= a && math.Abs(a/b-1) < 1e-3) || query == noise.IntegerQuery && math.Abs(a/b-1) > 1e-12 {
+					t.Errorf("%s, epsilon = %g, %s: [%.12g, %.12g] and mirrored [%.12g, %.12g]", pair[0], epsilon, query, aBelow, a, bBelow, b)
+				}
+			}
+		}
+	}
+	// Symmetric noise pays both sides alike.
+	p := lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: parseLoss(t, "pinball:0.9"), Constraints: noise.Constraints{Symmetric: true}}
+	enclose(t, "symmetric", designPure(t, p), 0.959517375667/2, 5e-4)
+}
+
+// TestPurePowers: powers, whose tails are bounded and not summed, against a search over
+// the staircase mechanism, and in sums.
+func TestPurePowers(t *testing.T) {
+	for _, name := range []string{"lp:1.1", "lp:1.5", "lp:3", "lp:10", "lp:2.5:0.3"} {
+		loss := parseLoss(t, name)
+		for _, epsilon := range []float64{0.5, 1, 3} {
+			m, err := noise.NewStaircase(noise.Parameters{Epsilon: epsilon, Sensitivity: 1}, loss)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _, err := m.ExpectedLoss(loss)
+			if err != nil {
+				t.Fatal(err)
+			}
+			enclose(t, fmt.Sprintf("%s, epsilon = %g", name, epsilon), designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss}), want, 1e-3)
+		}
+	}
+	loss := parseLoss(t, "lp:1.5 + pinball:0.9:3")
+	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: loss, Query: noise.IntegerQuery})
+	enclose(t, loss.Name(), r, bestLevels(loss, 1, 3, 20), 1e-6)
+}
+
+// TestPureTampered: a tail that falls too fast, or a core too high, is not private.
+func TestPureTampered(t *testing.T) {
+	for _, name := range []string{"pinball:0.99", "lp:1.5"} {
+		r := designPure(t, lp.Problem{Epsilon: 0.5, Sensitivity: 3, Loss: parseLoss(t, name), Query: noise.IntegerQuery})
+		spec := func() tables.Spec {
+			s := tables.Spec{
+				Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss(), Grid: r.Table.Grid(),
+				TailRatio: r.Table.TailRatio(), Claims: r.Table.Claims(),
+			}
+			for i := range r.Table.Cells() {
+				s.Weights = append(s.Weights, r.Table.Weight(i))
+			}
+			return s
+		}
+		verify := func(s tables.Spec) error {
+			s.Claims.LowerBound = "0"
+			tab, err := tables.New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tab.Verify()
+			return err
+		}
+		if err := verify(spec()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		s := spec()
+		s.TailRatio--
+		if err := verify(s); !errors.Is(err, tables.ErrNotPrivate) {
+			t.Errorf("%s, steeper tail: %v, want ErrNotPrivate", name, err)
+		}
+		s = spec()
+		top := len(s.Weights) - 1
+		for i := range s.Weights {
+			if _, block := r.Table.Block(i); block {
+				continue
+			}
+			if _, block := r.Table.Block(top); block || s.Weights[i] > s.Weights[top] {
+				top = i
+			}
+		}
+		s.Weights[top] += 1 << 20
+		s.Weights[0] -= 1 << 20
+		if err := verify(s); !errors.Is(err, tables.ErrNotPrivate) {
+			t.Errorf("%s, higher core: %v, want ErrNotPrivate", name, err)
+		}
+		s = spec()
+		s.TailRatio += 1 << 56
+		if err := verify(s); err == nil {
+			t.Errorf("%s: a longer tail keeps its claims", name)
+		}
 	}
 }

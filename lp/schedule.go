@@ -110,13 +110,16 @@ const maxMarks = 4
 // first.
 func (f *frame) marks() []float64 {
 	var marks []float64
-	if gamma, ok := stairStep(f.Problem); ok {
-		marks = append(marks, gamma)
-	}
 	add := func(x float64) {
 		if x = math.Abs(x) / f.Sensitivity; x > 1e-3 && x < 1e3 && len(marks) < maxMarks {
 			marks = append(marks, x)
 		}
+	}
+	for _, x := range f.steps {
+		add(x * f.Sensitivity)
+	}
+	if gamma, ok := stairStep(f.Problem); ok && len(marks) == 0 {
+		marks = append(marks, gamma)
 	}
 	if kinked, ok := f.Loss.(noise.Kinked); ok {
 		for _, x := range kinked.Kinks() {
@@ -200,7 +203,7 @@ func (f *frame) lowerReach(gap float64) float64 {
 // tailReach returns the least x, in sensitivities, beyond which the two-sided
 // exponential law e^(−ε|x|) has no more than the given share of its loss.
 func tailReach(p Problem, share float64) float64 {
-	const step, most = 0.05, 60 // in units of 1/ε
+	const step, most = 0.05, 200 // in units of 1/ε
 	var tail []float64
 	for u := step / 2; u < most; u += step {
 		x := u / p.Epsilon * p.Sensitivity

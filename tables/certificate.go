@@ -25,8 +25,9 @@ type Certificate struct {
 	SensitivityCovered bool
 	// ExpectedLoss is the exact expected loss of the noise on the grid, its
 	// tail included, in the units of the loss (rounded up in the last of some
-	// 40 digits where a tail crosses the kinks of a loss). Rounding the query to the grid moves it by at
-	// most half a step more.
+	// 40 digits where a tail crosses the kinks of a loss, and for lp:P as
+	// GridMeanUp and the tail are). Rounding the query to the grid moves it by
+	// at most half a step more.
 	ExpectedLoss *big.Rat
 	// LowerBound bounds from below the expected loss of every additive noise
 	// that keeps the promise at every real shift up to the sensitivity. A
@@ -99,16 +100,18 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 	sum := new(big.Rat)
 	term := new(big.Rat)
 	weight := new(big.Int)
-	var tail *tailLoss
+	var tails []tailSum
 	if s.hasTail() {
-		tail = s.newTailLoss(loss)
+		tails = s.newTailSums(loss)
 	}
 	for i, w := range s.Weights {
 		if w == 0 {
 			continue
 		}
 		if side, ok := s.isBlock(i); ok {
-			tail.add(i, side)
+			for _, t := range tails {
+				t.add(i, side)
+			}
 			continue
 		}
 		term.SetInt(weight.SetUint64(w))
@@ -118,8 +121,8 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 		term.SetInt(weight.SetUint64(s.Atom))
 		sum.Add(sum, term.Mul(term, loss.GridMeanUp(0, 1, step)))
 	}
-	if tail != nil {
-		sum.Add(sum, tail.total())
+	for _, t := range tails {
+		sum.Add(sum, t.total())
 	}
 	return sum.Quo(sum, powerOfTwo(64))
 }

@@ -42,14 +42,23 @@ func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
 		}
 	}
 	for _, l := range losses {
-		from, _, ok := noise.PolynomialBeyond(l)
-		if !ok {
+		parts := noise.TailParts(l)
+		if parts == nil {
 			bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
-			continue
 		}
-		from.Quo(from, g.Step())
-		if from.Cmp(new(big.Rat).SetInt64(maxTailTerms*g.PointsPerCell)) > 0 {
-			bad("loss", l.Name(), fmt.Sprintf("one that is a polynomial from %d cells on, for a table with a tail", maxTailTerms))
+		for _, part := range parts {
+			from, _, ok := noise.PolynomialBeyond(part)
+			if !ok {
+				// Summed up to less than 1000/(1-ρ) periods, see powerTail.
+				if g.period() > int64(0x1p61/1000*(float64(-s.TailRatio)*0x1p-64)) {
+					bad("points_per_cell", g.PointsPerCell, "fewer points for a tail with the loss "+part.Name())
+				}
+				continue
+			}
+			from.Quo(from, g.Step())
+			if from.Cmp(new(big.Rat).SetInt64(maxTailTerms*g.PointsPerCell)) > 0 {
+				bad("loss", part.Name(), fmt.Sprintf("one that is a polynomial from %d cells on, for a table with a tail", maxTailTerms))
+			}
 		}
 	}
 }
@@ -77,6 +86,28 @@ func (s *Spec) ratio() *big.Rat {
 	return r.Quo(r, powerOfTwo(64))
 }
 
+// tailSum is the expected loss of the blocks and all that they stand for, times
+// 2^64.
+type tailSum interface {
+	// add adds block cell i, on the given side of 0, in ascending order.
+	add(i int, side int64)
+	total() *big.Rat
+}
+
+// newTailSums returns a sum for each part of the loss.
+func (s *Spec) newTailSums(loss noise.Loss) []tailSum {
+	var sums []tailSum
+	for _, part := range noise.TailParts(loss) { // validateTail made sure there are some
+		if _, _, ok := noise.PolynomialBeyond(part); ok {
+			sums = append(sums, s.newTailLoss(part))
+		} else {
+			power, _ := noise.PowerBound(part)
+			sums = append(sums, &powerTail{s: s, loss: part, power: power})
+		}
+	}
+	return sums
+}
+
 // tailLoss adds to sum the expected loss of a block cell and of what it stands
 // for, times 2^64:
 //
@@ -100,14 +131,14 @@ type tailLoss struct {
 func (s *Spec) newTailLoss(loss noise.Loss) *tailLoss {
 	t := &tailLoss{s: s, loss: loss, ratio: s.ratio(), sum: new(big.Rat)}
 	t.rest = new(big.Rat).Sub(new(big.Rat).SetInt64(1), t.ratio)
-	t.from, t.degree, _ = noise.PolynomialBeyond(loss) // validateTail made sure
+	t.from, t.degree, _ = noise.PolynomialBeyond(loss)
 	for range t.degree + 1 {
 		t.orders = append(t.orders, new(big.Rat))
 	}
 	return t
 }
 
-// add adds block cell i, on the given side of 0.
+// add implements tailSum.
 func (t *tailLoss) add(i int, side int64) {
 	g, step := t.s.Grid, t.s.Grid.Step()
 	weight := new(big.Rat).SetInt(new(big.Int).SetUint64(t.s.Weights[i]))
@@ -143,7 +174,7 @@ func (t *tailLoss) add(i int, side int64) {
 	}
 }
 
-// total returns the sum.
+// total implements tailSum.
 func (t *tailLoss) total() *big.Rat {
 	factor := new(big.Rat).SetInt64(1)
 	odds := new(big.Rat).Quo(t.ratio, t.rest)

@@ -1,0 +1,211 @@
+package lp
+
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// stairs is the search for the best staircase, docs/proofs/tail.md: the density that
+// falls by e^ε wherever x leaves [a-nT, b+nT], n = 0, 1, 2, …, T the sensitivity.
+//
+// Positions are integers in units of a step: the points of an integer or lattice
+// query, and otherwise a fine division of the sensitivity.
+type stairs struct {
+	loss   noise.Loss
+	step   float64 // the unit
+	period int64   // T
+	ratio  float64 // e^-ε
+	levels int     // periods that matter
+	points bool    // noise is on the points
+	exact  bool    // sums over points one by one
+}
+
+// ends of the core of a staircase: the first positions beyond it to the right and, as
+// distances to the left of 0, to the left. On points the core is -left+1 … right-1,
+// and otherwise the interval from -left to right.
+type ends struct{ left, right int64 }
+
+const (
+	// divisions of a sensitivity in the search for real queries.
+	divisions = 1 << 32
+	// negligible is the share of the loss beyond the levels, about.
+	negligible = 1e-16
+	// equal is the share of the loss within which widths are equally good.
+	equal = 1e-12
+	// mostTerms bounds the points that are summed one by one; where there are more
+	// the sum over K of them differs from the integral by some 1/K².
+	mostTerms = 1 << 24
+)
+
+// newStairs prepares the search for the loss, which is symmetric if f.folded.
+func (f *frame) newStairs(loss noise.Loss) *stairs {
+	s := &stairs{loss: loss, ratio: math.Exp(-f.Epsilon), period: divisions, points: f.discrete()}
+	s.step = f.Sensitivity / divisions
+	if s.points {
+		s.period = f.points
+		s.step, _ = f.unit.Float64()
+	}
+	p := f.Problem
+	p.Loss = loss
+	s.levels = int(math.Ceil(tailReach(p, negligible)+math.Abs(f.peak))) + 3
+	s.exact = float64(s.levels)*float64(s.period) <= mostTerms
+	return s
+}
+
+// best returns the ends of the best staircase, or ok = false if it found none: for a
+// loss with several valleys.
+//
+// The loss is a quotient N/D of sums over the core and the rings around it. For
+// a level λ, N - λD has a part for either end, each with a minimum of its own; the
+// quotient there is the next λ (Dinkelbach 1967), which falls to the least one.
+func (s *stairs) best(start int64) (best ends, ok bool) {
+	half := max(1, s.period/2)
+	best = ends{half - start, start + half}
+	loss := s.value(best)
+	for range 60 {
+		right, okRight := s.end(1, start, loss)
+		left, okLeft := s.end(-1, start, loss)
+		next := ends{left, right}
+		if !okRight || !okLeft || s.width(next) < 1 {
+			break
+		}
+		value := s.value(next)
+		if value < loss || !ok {
+			best, ok = next, true
+		}
+		if !(value < loss*(1-1e-15)) {
+			break
+		}
+		loss = value
+	}
+	return best, ok
+}
+
+// width is that of the core.
+func (s *stairs) width(e ends) int64 {
+	if s.points {
+		return e.left + e.right - 1
+	}
+	return e.left + e.right
+}
+
+// at returns the loss at a position on the side of the sign.
+func (s *stairs) at(side, x int64) float64 { return s.loss.At(float64(side*x) * s.step) }
+
+// run returns the sum of the loss over n positions from the first one outwards.
+func (s *stairs) run(side, first, n int64) float64 {
+	center := float64(first) + float64(n)/2
+	if s.points {
+		if s.exact {
+			var sum float64
+			for x := first; x < first+n; x++ {
+				sum += s.at(side, x)
+			}
+			return sum
+		}
+		center -= 0.5
+	}
+	return float64(n) * s.loss.CellMean(float64(side)*center*s.step, float64(n)*s.step)
+}
+
+// value returns the expected loss of a staircase.
+func (s *stairs) value(e ends) float64 {
+	core, n := -e.left, s.width(e)
+	if s.points {
+		core++
+	}
+	sum, mass := s.run(1, core, n), float64(n)
+	level := 1.0
+	for i := range int64(s.levels) {
+		level *= s.ratio
+		sum += level * (s.run(1, e.right+i*s.period, s.period) + s.run(-1, e.left+i*s.period, s.period))
+		mass += 2 * level * float64(s.period)
+	}
+	return sum / mass
+}
+
+// end returns the first position on the side of the sign at which it costs to widen the
+// core: where h(x) = Σ_n ρ^n·(c(x+nT) - λ) > 0, that is. A loss with jumps can have
+// cores of many widths that are equally good, and tables are small for the widest.
+func (s *stairs) end(side, start int64, lambda float64) (x int64, ok bool) {
+	start *= side
+	h := func(x int64) float64 {
+		sum, level := -equal*lambda, 1.0
+		for n := range int64(s.levels) {
+			sum += level * (s.at(side, x+n*s.period) - lambda)
+			level *= s.ratio
+		}
+		return sum
+	}
+	// beyond walks to where the loss exceeds λ for good.
+	beyond := func(direction int64) (int64, bool) {
+		for d := int64(1); d < mostDistant; d *= 2 {
+			if s.at(side, start+direction*d) > lambda {
+				return start + direction*d, true
+			}
+		}
+		return 0, false
+	}
+	inside, outside := start, start
+	if h(start) < 0 {
+		if outside, ok = beyond(1); !ok {
+			return 0, false
+		}
+	} else {
+		// The core lies further on the other side. For convex c so is h, and
+		// its minimum is inside.
+		low, ok := beyond(-1)
+		if !ok {
+			return 0, false
+		}
+		high := start
+		for low < high {
+			if m := low + (high-low)/2; h(m) < h(m+1) {
+				high = m
+			} else {
+				low = m + 1
+			}
+		}
+		if inside = low; h(inside) >= 0 {
+			return 0, false
+		}
+	}
+	for outside-inside > 1 {
+		if m := inside + (outside-inside)/2; h(m) < 0 {
+			inside = m
+		} else {
+			outside = m
+		}
+	}
+	return outside, true
+}
+
+// lowest returns about where the loss is least, from which the search starts: the best
+// of 0 and the kinks, and from there downhill.
+func (s *stairs) lowest() int64 {
+	best := int64(0)
+	try := func(x int64) bool {
+		if x > -mostDistant && x < mostDistant && s.at(1, x) < s.at(1, best) {
+			best = x
+			return true
+		}
+		return false
+	}
+	if kinked, ok := s.loss.(noise.Kinked); ok {
+		for _, k := range kinked.Kinks() {
+			if x := k / s.step; math.Abs(x) < mostDistant {
+				try(int64(math.Floor(x)))
+				try(int64(math.Ceil(x)))
+			}
+		}
+	}
+	for d := s.period; d > 0; d /= 2 {
+		for try(best+d) || try(best-d) {
+		}
+	}
+	return best
+}
+
+// mostDistant bounds the positions of the search.
+const mostDistant = 1 << 51
