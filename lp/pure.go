@@ -341,7 +341,7 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss noise.Loss) err
 		case k >= finest:
 			return fmt.Errorf("lp: more than %d cells per sensitivity are needed, max-cells = %d: %w", k, d.options.MaxCells, ErrLimit)
 		case idle >= mostIdle && d.bound > 0, idle >= 3*mostIdle:
-			return fmt.Errorf("lp: finer grids no longer raise the lower bound, at %d cells per sensitivity: %w: %w", k, ErrTooFine, ErrLimit)
+			return fmt.Errorf("lp: finer grids no longer raise the lower bound, at %d cells per sensitivity: %w", k, ErrLimit)
 		}
 		k += max(1, k/2)
 	}
@@ -372,7 +372,9 @@ func (d *designer) periodsBelow(c core, loss noise.Loss) (least, most int) {
 			break
 		}
 	}
-	for most = 2 * least; most > least && coarse(most) > share/8; most-- {
+	most = 2 * least
+	for most > least && coarse(most) > share/8 {
+		most--
 	}
 	return least, most
 }
@@ -506,7 +508,9 @@ func (s *stairsSide) fill(level, ratio float64) bool {
 	for j := n - 1; j >= 0; j-- {
 		s.carry[j] = ratio * (s.nodes[j] - level + s.carry[j+s.k])
 	}
-	for s.r = 1; s.r <= s.k && s.r < n && s.carry[s.r] < 0; s.r++ {
+	s.r = 1
+	for s.r <= s.k && s.r < n && s.carry[s.r] < 0 {
+		s.r++
 	}
 	return s.r <= s.k && s.r+s.k <= n
 }

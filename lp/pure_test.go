@@ -117,16 +117,13 @@ func TestPureLattice(t *testing.T) {
 // best staircase found by search.
 func TestPureLosses(t *testing.T) {
 	for _, name := range []string{"huber:0.5", "huber:3", "deadzone:0.4", "exceed:1", "l1:2 + l2:0.5", "l1:3"} {
-		loss, err := noise.ParseLoss(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.3, 1, 4} {
 			r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: noise.IntegerQuery})
 			if !(r.Gap <= 1e-6) {
 				t.Errorf("%s, epsilon = %g, integers: gap = %g, want next to none", name, epsilon, r.Gap)
 			}
-			r, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss}, lp.Options{NewSolver: noSolver, Gap: 0.02})
+			_, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss}, lp.Options{NewSolver: noSolver, Gap: 0.02})
 			if err != nil {
 				t.Errorf("%s, epsilon = %g: %v", name, epsilon, err)
 			}

@@ -200,8 +200,9 @@ func (s *stairs) lowest() int64 {
 			}
 		}
 	}
-	for d := s.period; d > 0; d /= 2 {
-		for try(best+d) || try(best-d) {
+	for d := s.period; d > 0; {
+		if !try(best+d) && !try(best-d) {
+			d /= 2
 		}
 	}
 	return best
