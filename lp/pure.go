@@ -67,11 +67,16 @@ func (f *frame) searchStairs() (loss noise.Loss, s *stairs, e ends, ok bool) {
 		loss = noise.Symmetrized(loss)
 	}
 	s = f.newStairs(loss)
-	start := int64(0)
+	starts := []int64{0}
 	if !f.folded {
-		start = s.lowest()
+		starts = s.valleys()
 	}
-	e, ok = s.best(start)
+	least := math.Inf(1)
+	for _, x := range starts {
+		if found, value, good := s.best(x); good && value < least {
+			e, least, ok = found, value, true
+		}
+	}
 	return loss, s, e, ok
 }
 
@@ -338,10 +343,12 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss noise.Loss) err
 			return nil
 		case ctx.Err() != nil:
 			return ErrLimit
+		case d.discrete() && int64(k) == d.points:
+			return fmt.Errorf("lp: nodes on all points do not prove the gap, which happens for losses with several valleys and for high powers: %w", ErrLimit)
 		case k >= finest:
 			return fmt.Errorf("lp: more than %d cells per sensitivity are needed, max-cells = %d: %w", k, d.options.MaxCells, ErrLimit)
 		case idle >= mostIdle && d.bound > 0, idle >= 3*mostIdle:
-			return fmt.Errorf("lp: finer grids no longer raise the lower bound, at %d cells per sensitivity: %w", k, ErrLimit)
+			return fmt.Errorf("lp: finer grids no longer raise the lower bound, at %d cells per sensitivity, which happens for losses with several valleys and for high powers: %w", k, ErrLimit)
 		}
 		k += max(1, k/2)
 	}

@@ -219,6 +219,28 @@ func TestPureAsymmetric(t *testing.T) {
 	}
 }
 
+// TestPureValleys: where the loss has several valleys the best one is found, which need not
+// be the lowest, and the gap tells what a single core may miss.
+func TestPureValleys(t *testing.T) {
+	for _, name := range []string{"pwl:-inf,-2;-4,2;0,-2;4,2", "pwl:-inf,-1;-6,1;-5,0;0,4;0.25,-8;0.5,4", "pwl:-inf,-1;-1,1;0,-1;1,1", "pwl:-inf,-1;-3,1;-2,0;1,-2;2,3"} {
+		loss := parseLoss(t, name)
+		for _, epsilon := range []float64{0.5, 2, 4} {
+			what := fmt.Sprintf("%s, epsilon = %g", name, epsilon)
+			r, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: noise.IntegerQuery}, lp.Options{NewSolver: noSolver})
+			if r == nil {
+				t.Errorf("%s: %v", what, err)
+				continue
+			}
+			got, bound := bounds(r)
+			want := bestLevels(loss, epsilon, 2, 16)
+			if !(math.Abs(got/want-1) < 1e-9 && bound <= want*(1+1e-9)) {
+				t.Errorf("%s: [%.12g, %.12g] around %.12g", what, bound, got, want)
+			}
+			t.Logf("%s: %.6g, gap %.2g, %v", what, got, r.Gap, err)
+		}
+	}
+}
+
 // TestPureAway: the peak may be many sensitivities from 0, with levels between it and
 // the tail; and the loss scales with the sensitivity.
 func TestPureAway(t *testing.T) {

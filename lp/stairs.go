@@ -1,7 +1,9 @@
 package lp
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/noise"
 )
@@ -53,16 +55,16 @@ func (f *frame) newStairs(loss noise.Loss) *stairs {
 	return s
 }
 
-// best returns the ends of the best staircase, or ok = false if it found none: for a
-// loss with several valleys.
+// best returns the ends and the loss of the best staircase around a valley, or ok =
+// false if it found none.
 //
 // The loss is a quotient N/D of sums over the core and the rings around it. For
 // a level λ, N - λD has a part for either end, each with a minimum of its own; the
 // quotient there is the next λ (Dinkelbach 1967), which falls to the least one.
-func (s *stairs) best(start int64) (best ends, ok bool) {
+func (s *stairs) best(start int64) (best ends, loss float64, ok bool) {
 	half := max(1, s.period/2)
 	best = ends{half - start, start + half}
-	loss := s.value(best)
+	loss = s.value(best)
 	for range 60 {
 		right, okRight := s.end(1, start, loss)
 		left, okLeft := s.end(-1, start, loss)
@@ -79,7 +81,7 @@ func (s *stairs) best(start int64) (best ends, ok bool) {
 		}
 		loss = value
 	}
-	return best, ok
+	return best, loss, ok
 }
 
 // width is that of the core.
@@ -181,32 +183,49 @@ func (s *stairs) end(side, start int64, lambda float64) (x int64, ok bool) {
 	return outside, true
 }
 
-// lowest returns about where the loss is least, from which the search starts: the best
-// of 0 and the kinks, and from there downhill.
-func (s *stairs) lowest() int64 {
-	best := int64(0)
-	try := func(x int64) bool {
-		if x > -mostDistant && x < mostDistant && s.at(1, x) < s.at(1, best) {
-			best = x
-			return true
-		}
-		return false
-	}
-	if kinked, ok := s.loss.(noise.Kinked); ok {
+// valleys returns about where the loss has its least values, the lowest first: 0 for a loss
+// that does not decrease away from it, and otherwise what lies downhill from 0 and the
+// kinks.
+func (s *stairs) valleys() []int64 {
+	starts := []int64{0}
+	if kinked, ok := s.loss.(noise.Kinked); ok && !noise.Increasing(s.loss) {
 		for _, k := range kinked.Kinks() {
-			if x := k / s.step; math.Abs(x) < mostDistant {
-				try(int64(math.Floor(x)))
-				try(int64(math.Ceil(x)))
+			if x := math.Round(k / s.step); math.Abs(x) < mostDistant {
+				starts = append(starts, int64(x))
 			}
 		}
 	}
-	for d := s.period; d > 0; {
-		if !try(best+d) && !try(best-d) {
-			d /= 2
+	byLoss := func(a, b int64) int { return cmp.Or(cmp.Compare(s.at(1, a), s.at(1, b)), cmp.Compare(a, b)) }
+	slices.SortFunc(starts, byLoss)
+	starts = starts[:min(len(starts), mostStarts)]
+	if !noise.Increasing(s.loss) {
+		for i := range starts {
+			starts[i] = s.downhill(starts[i])
 		}
 	}
-	return best
+	slices.SortFunc(starts, byLoss)
+	return slices.Compact(starts)
 }
+
+// downhill walks from x to where the loss grows on either side.
+func (s *stairs) downhill(x int64) int64 {
+	for d := s.period; d > 0; {
+		best := x
+		for _, y := range []int64{x - d, x + d} {
+			if y > -mostDistant && y < mostDistant && s.at(1, y) < s.at(1, best) {
+				best = y
+			}
+		}
+		if best == x {
+			d /= 2
+		}
+		x = best
+	}
+	return x
+}
+
+// mostStarts bounds the valleys from which the search starts.
+const mostStarts = 16
 
 // mostDistant bounds the positions of the search.
 const mostDistant = 1 << 51

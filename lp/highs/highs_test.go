@@ -763,7 +763,7 @@ func testInvalid(t *testing.T, newSolver lp.NewSolverFunc) {
 func testInvalidOptions(t *testing.T, newSolver lp.NewSolverFunc) {
 	s := open(t, newSolver)
 	for name, o := range map[string]lp.SolverOptions{
-		"method":              {Method: lp.MethodInteriorPoint + 1},
+		"method":              {Method: lp.MethodInteriorOnly + 1},
 		"negative method":     {Method: -1},
 		"scaling":             {Scaling: 5},
 		"tolerance 1e-11":     {Tolerance: 1e-11},
