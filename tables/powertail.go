@@ -46,17 +46,28 @@ const (
 	leastPeriods = 8
 )
 
-// add implements tailSum.
-func (t *powerTail) add(i int, side int64) {
-	if n := len(t.runs); n > 0 {
-		r := &t.runs[n-1]
-		if r.side == side && r.first+r.cells == i && t.s.Weights[r.first] == t.s.Weights[i] {
-			r.cells++
-			return
+// blockRuns lists the runs of block cells with a weight.
+func (s *Spec) blockRuns() []blockRun {
+	var runs []blockRun
+	for i, w := range s.Weights {
+		side, ok := s.isBlock(i)
+		if !ok || w == 0 {
+			continue
 		}
+		if n := len(runs); n > 0 {
+			r := &runs[n-1]
+			if r.side == side && r.first+r.cells == i && s.Weights[r.first] == w {
+				r.cells++
+				continue
+			}
+		}
+		runs = append(runs, blockRun{i, 1, side})
 	}
-	t.runs = append(t.runs, blockRun{i, 1, side})
+	return runs
 }
+
+// add implements tailSum: the runs have all cells.
+func (*powerTail) add(int, int64) {}
 
 // total implements tailSum.
 func (t *powerTail) total() *big.Rat {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/exact"
@@ -113,14 +115,26 @@ func TestChord(t *testing.T) {
 // TestPowerTailRuns: equal weights are summed together, and only those that are.
 func TestPowerTailRuns(t *testing.T) {
 	s := Spec{Weights: []uint64{5, 5, 6, 1, 7, 7, 7}, Grid: Grid{PointsPerCell: 1, CellsPerSensitivity: 3, FirstCell: -3}, TailRatio: 1 << 63}
-	p := &powerTail{s: &s}
-	for i := range s.Weights {
-		if side, ok := s.isBlock(i); ok {
-			p.add(i, side)
-		}
+	if got, want := s.blockRuns(), []blockRun{{0, 2, -1}, {2, 1, -1}, {4, 3, 1}}; !slices.Equal(got, want) {
+		t.Errorf("runs = %v, want %v", got, want)
 	}
-	if want := []blockRun{{0, 2, -1}, {2, 1, -1}, {4, 3, 1}}; len(p.runs) != 3 || p.runs[0] != want[0] || p.runs[1] != want[1] || p.runs[2] != want[2] {
-		t.Errorf("runs = %v, want %v", p.runs, want)
+	// Too many of them are refused.
+	const k = maxTailRuns
+	many := Spec{
+		Privacy: Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3"),
+		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: k, FirstCell: -k},
+		Weights: make([]uint64, 2*k+1), TailRatio: 1 << 63,
+	}
+	many.Weights[k] = 1 << 63
+	for i := range k {
+		many.Weights[i], many.Weights[k+1+i] = 1<<52+uint64(i), 1<<52-uint64(i)
+	}
+	if _, err := New(many); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "runs") {
+		t.Errorf("2048 runs: %v, want ErrInvalid", err)
+	}
+	many.Loss = noise.L1{}
+	if _, err := New(many); err != nil {
+		t.Error(err)
 	}
 }
 

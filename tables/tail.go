@@ -16,6 +16,10 @@ const maxTailRatio = 1<<64 - 1<<44
 // closer to 0 than where the loss is a polynomial.
 const maxTailTerms = 1 << 16
 
+// maxTailRuns bounds the runs of equal weights in the blocks if the loss is bounded by
+// a power, which takes up to a hundred means of the loss for each.
+const maxTailRuns = 1 << 10
+
 // hasTail reports whether the last K cells at either end stand for a tail:
 // with ρ = TailRatio/2^64, the cell i >= 0 periods of K cells further out than a
 // cell of weight W has the probability W/2^64·(1-ρ)·ρ^i.
@@ -53,6 +57,9 @@ func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
 				if g.period() > int64(0x1p61/1000*(float64(-s.TailRatio)*0x1p-64)) {
 					bad("points_per_cell", g.PointsPerCell, "fewer points for a tail with the loss "+part.Name())
 				}
+				if runs := len(s.blockRuns()); runs > maxTailRuns {
+					bad("weights", fmt.Sprintf("%d runs of equal weights in a tail", runs), fmt.Sprintf("at most %d with the loss %s", maxTailRuns, part.Name()))
+				}
 				continue
 			}
 			from.Quo(from, g.Step())
@@ -89,7 +96,7 @@ func (s *Spec) ratio() *big.Rat {
 // tailSum is the expected loss of the blocks and all that they stand for, times
 // 2^64.
 type tailSum interface {
-	// add adds block cell i, on the given side of 0, in ascending order.
+	// add adds block cell i, on the given side of 0; every one has its turn.
 	add(i int, side int64)
 	total() *big.Rat
 }
@@ -102,7 +109,7 @@ func (s *Spec) newTailSums(loss noise.Loss) []tailSum {
 			sums = append(sums, s.newTailLoss(part))
 		} else {
 			power, _ := noise.PowerBound(part)
-			sums = append(sums, &powerTail{s: s, loss: part, power: power})
+			sums = append(sums, &powerTail{s: s, loss: part, power: power, runs: s.blockRuns()})
 		}
 	}
 	return sums
