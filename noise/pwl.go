@@ -116,7 +116,7 @@ func parsePWL(s string) (Loss, error) {
 	parts := strings.SplitN(s, ";", maxKnots+1)
 	segments := make([]Segment, 0, len(parts))
 	for i, part := range parts {
-		segment, err := parseSegment(fmt.Sprintf("pwl: segment %d", i+1), strings.Split(part, ","))
+		segment, err := parseSegment(fmt.Sprintf("pwl: segment %d", i+1), strings.SplitN(part, ",", 4))
 		if err != nil {
 			return nil, err
 		}

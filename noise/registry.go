@@ -88,10 +88,11 @@ const (
 // nearest to them. ParseLoss(l.Name()) gives a loss back that equals l. Errors
 // wrap [ErrInvalid].
 func ParseLoss(name string) (Loss, error) {
-	parts := strings.Split(name, termSeparator)
-	if len(parts) > maxTerms {
-		return nil, fmt.Errorf("noise: loss = a sum of %d terms, want at most %d: %w", len(parts), maxTerms, ErrInvalid)
+	// A name comes from a file: no part of it is split further than it may go.
+	if n := strings.Count(name, termSeparator) + 1; n > maxTerms {
+		return nil, fmt.Errorf("noise: loss = a sum of %d terms, want at most %d: %w", n, maxTerms, ErrInvalid)
 	}
+	parts := strings.Split(name, termSeparator)
 	terms := make([]Term, 0, len(parts))
 	var errs []error
 	for _, part := range parts {
@@ -133,16 +134,18 @@ func parseTerm(s string) (Term, error) {
 
 // cutTerm splits "kind:value:…:weight"; weight is empty if there is none.
 func cutTerm(s string) (k LossKind, values []string, weight string, err error) {
-	parts := strings.Split(s, ":")
+	name, rest, _ := strings.Cut(s, ":")
 	for _, k := range kinds {
-		if k.Name != parts[0] {
+		if k.Name != name {
 			continue
 		}
 		// Several parameters are one part, separated by commas.
-		values = parts[1:]
 		n := len(k.fields)
+		if len(s) > len(name) {
+			values = strings.SplitN(rest, ":", n+2)
+		}
 		if n > 1 && len(values) > 0 {
-			if first := strings.Split(values[0], ","); len(first) == n {
+			if first := strings.SplitN(values[0], ",", n+1); len(first) == n {
 				values = append(first, values[1:]...)
 			}
 		}

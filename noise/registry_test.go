@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -397,4 +398,24 @@ func FuzzParseLoss(f *testing.F) {
 			t.Fatalf("%q: node 2 of step 3/7 is above the loss", s)
 		}
 	})
+}
+
+// TestParseLossMemory: a name that is nothing but separators is refused without
+// a slice of its parts.
+func TestParseLossMemory(t *testing.T) {
+	const size = 1 << 20
+	for _, name := range []string{
+		"l1" + strings.Repeat(":", size), "asymmetric:" + strings.Repeat(",", size), "pwl:" + strings.Repeat(",", size),
+		"pwl:" + strings.Repeat(";", size), strings.Repeat(termSeparator, size/len(termSeparator)),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := ParseLoss(name); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%.20q…: %v, want an error", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4*size {
+			t.Errorf("%.20q…: %d bytes allocated for a name of %d", name, bytes, len(name))
+		}
+	}
 }

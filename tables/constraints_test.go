@@ -67,4 +67,15 @@ func TestLowerBoundAsksForGrowthSeldom(t *testing.T) {
 	if calls > 20 {
 		t.Errorf("%d calls of Growth, want at most 20", calls)
 	}
+
+	// A multiplier of the mean that outweighs the loss: no walk, and no bound.
+	calls = 0
+	d.Mean = -10
+	p := Problem{
+		Privacy: Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls},
+		Constraints: noise.Constraints{Unbiased: true},
+	}
+	if bound := d.LowerBound(p); bound.Sign() != 0 || calls > 1 {
+		t.Errorf("bound = %s after %d calls, want 0 after 1", bound, calls)
+	}
 }

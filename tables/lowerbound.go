@@ -372,6 +372,11 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	// Cells without multipliers have l_j alone. On either side, the first one
 	// from which it only grows stands for all those further out.
 	for _, side := range []int64{1, -1} {
+		// Growth does not decrease outwards: if there is none at the limit, there
+		// is none before, and no use in walking there.
+		if far := side * (maxWalk + 1); n.reached(far) && n.growth(far).Sign() < 0 {
+			return zero
+		}
 		walked := 0
 		for j := side; n.reached(j); j += side {
 			if touched(j) {
