@@ -503,7 +503,7 @@ func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error)
 		return bound, nil
 	case err == nil && status == StatusLimit:
 		return bound, ErrLimit
-	case err == nil && status == StatusInfeasible:
+	case err == nil && status == StatusInfeasible && !d.Constraints.None():
 		return 0, d.conflict(ctx, g.k)
 	default:
 		return bound, err

@@ -400,6 +400,11 @@ func (p *program) resolve(ctx context.Context) (Status, error) {
 	p.iterations += sol.Iterations
 	if err == nil && sol.Status == StatusOptimal {
 		p.read(sol)
+		if !p.whole() {
+			// HiGHS sometimes calls an infeasible program optimal after a change
+			// of scaling.
+			return StatusInfeasible, nil
+		}
 	}
 	return sol.Status, err
 }
@@ -442,9 +447,19 @@ func climb(ctx context.Context, s Solver, attempts []attempt, rows, columns int)
 	return Solution{Iterations: iterations}, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", rows, columns, len(attempts), errSolver)
 }
 
+// whole reports whether the masses sum to about 1.
+func (p *program) whole() bool {
+	const tolerance = 1e-3 // the ties that settle may have raised
+	total := p.atomMass
+	for v, m := range p.mass {
+		total += m * float64(p.cells[v])
+	}
+	return math.Abs(total-1) < tolerance
+}
+
 // enoughInfeasible is how many attempts have to find a program infeasible, and
 // none solve it.
-const enoughInfeasible = 3
+const enoughInfeasible = 2
 
 func finite(v []float64) bool {
 	for _, x := range v {
