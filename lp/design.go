@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -450,7 +451,8 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 // Where the loss or a quantile jumps there are two kinds of cells to choose from,
 // around the nodes and between them; the first grid tells which is better.
 func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
-	if !d.jumps() || !d.atomsAtZero() || d.Constraints.Monotone {
+	if !d.jumps() || d.Query == noise.IntegerQuery || d.Query == noise.LatticeQuery ||
+		!noise.Increasing(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
 		return d.prove(ctx, g)
 	}
 	if d.cells != aroundNodes {

@@ -385,7 +385,7 @@ func (f *frame) layout(b bound, g grid, epsilon, delta, unit, margin float64) la
 			l.eventHi = max(n-g.k, l.eventLo)
 		}
 	}
-	l.atom = b == lower && f.atomsAtZero() || b == upper && g.lay.PointsPerCell > 1 && f.Constraints.Holds(0)
+	l.atom = g.edges || b == upper && g.lay.PointsPerCell > 1 && f.Constraints.Holds(0)
 	for i := range n {
 		if mirror := n - 1 - i; f.folded && mirror < i {
 			l.variable[i] = l.variable[mirror]
@@ -413,13 +413,6 @@ func (f *frame) layout(b bound, g grid, epsilon, delta, unit, margin float64) la
 		f.distinguish(&l, g.k, p*(1-margin)-float64(n)*0x1p-63)
 	}
 	return l
-}
-
-// atomsAtZero reports whether noise may be taken to have atoms at 0 only: moved
-// there they hide as much and cost no more. The lower program then has an atom
-// of its own.
-func (f *frame) atomsAtZero() bool {
-	return f.points == 0 && noise.Increasing(f.Loss) && !f.Constraints.Unbiased
 }
 
 // folding returns cost, averaged with that of the mirror image if folded.

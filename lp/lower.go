@@ -22,7 +22,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 	for i := range p.shifts {
 		total += p.price(i) * unit
 	}
-	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored, Atom: p.atom, Edges: g.edges}
+	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored, Edges: g.edges}
 	descents := p.descents()
 	for _, run := range descents {
 		for _, y := range run {

@@ -105,7 +105,6 @@ type fileDual struct {
 	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
 	Exponent            int         `json:"exponent"`
 	Mirrored            bool        `json:"mirrored"`
-	Atom                bool        `json:"atom,omitempty"`
 	Edges               bool        `json:"edges,omitempty"`
 	Shifts              []fileShift `json:"shifts"`
 	MonotoneRight       *fileRun    `json:"monotone_right,omitempty"`
@@ -173,7 +172,6 @@ func (t *Table) Encode(w io.Writer) error {
 			CellsPerSensitivity: d.CellsPerSensitivity,
 			Exponent:            d.Exponent,
 			Mirrored:            d.Mirrored,
-			Atom:                d.Atom,
 			Edges:               d.Edges,
 			Shifts:              make([]fileShift, len(d.Shifts)),
 			MonotoneRight:       newFileRun(d.MonotoneRight),
@@ -364,7 +362,6 @@ func (p *parser) dual(d *Dual) error {
 		"cells_per_sensitivity": func() error { return p.int(&d.CellsPerSensitivity) },
 		"exponent":              func() error { return p.int(&d.Exponent) },
 		"mirrored":              func() error { return p.bool(&d.Mirrored) },
-		"atom":                  func() error { return p.bool(&d.Atom) },
 		"edges":                 func() error { return p.bool(&d.Edges) },
 		"shifts": func() error {
 			return p.array(MaxCells, func() error {
@@ -390,7 +387,7 @@ func (p *parser) dual(d *Dual) error {
 				return err
 			})
 		},
-	}, "atom", "edges", "monotone_right", "monotone_left", "mean", "variance", "quantiles")
+	}, "edges", "monotone_right", "monotone_left", "mean", "variance", "quantiles")
 }
 
 func (p *parser) run(dst **DualRun, left *int) error {

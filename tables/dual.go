@@ -27,12 +27,9 @@ type Dual struct {
 	// Mirrored: each multiplier of (k, j) also stands at (-k, -j), or at
 	// (-k, -1-j) if Edges.
 	Mirrored bool
-	// Atom: the bound is proved for noise with atoms at 0 only, which is
-	// enough for a loss that does not decrease away from 0, and the atom is
-	// kept apart from the cells.
-	Atom bool
-	// Edges: with Atom, cell j reaches from node j to node j+1 and does not
-	// move.
+	// Edges: cell j reaches from node j to node j+1 and does not move, and
+	// noise has atoms at 0 only, which is enough for a loss that does not
+	// decrease away from 0.
 	Edges  bool
 	Shifts []DualShift
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of
@@ -140,9 +137,6 @@ func (d *Dual) validate() error {
 				return bad("monotone.multipliers", y, "numbers from 0 to 2^61")
 			}
 		}
-	}
-	if d.Edges && !d.Atom {
-		return bad("edges", true, "false without atom")
 	}
 	if d.Edges && (d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0) {
 		return bad("edges", true, "false with multipliers of monotony or of the mean")

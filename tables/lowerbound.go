@@ -54,8 +54,8 @@ type moment struct {
 // query a shift by K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *Problem) (*nodes, error) {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	if d.Atom && (!(p.Query == "" || p.Query == noise.RealQuery) || !noise.Increasing(p.Loss) || p.Constraints.Unbiased) || d.Edges && !d.Atom {
-		return nil, fmt.Errorf("tables: dual.atom = true, want false unless the query is real and the loss does not decrease away from 0: %w", ErrInvalid)
+	if d.Edges && (!(p.Query == "" || p.Query == noise.RealQuery) || !noise.Increasing(p.Loss) || p.Constraints.Unbiased) {
+		return nil, fmt.Errorf("tables: dual.edges = true, want false unless the query is real and the loss does not decrease away from 0: %w", ErrInvalid)
 	}
 	sensitivity := new(big.Rat).SetFloat64(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
@@ -319,8 +319,8 @@ const maxWalk = 1 << 21
 // over the cells j that noise on the support reaches. l_j is the lower node of
 // c + Σ_i λ_i g_i, for constraints E g_i(X) <= b_i with multipliers λ_i, rounded
 // down; m are the multipliers of monotony; e^ε is rounded up; the rest is exact.
-// If the dual has an Atom, the minimum is also over it; its coefficient is Σ_k
-// max_j y_{k,j}. If it has Edges, l_j is instead the least loss inside cell j.
+// If the dual has Edges, l_j is instead the least loss inside cell j, and the
+// minimum is also over the atom at 0, whose coefficient is Σ_k max_j y_{k,j}.
 // It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
 // multipliers of constraints the problem does not have.
 func (d *Dual) LowerBound(p Problem) *big.Rat {
@@ -405,7 +405,7 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	if d.Mirrored {
 		price.Lsh(price, 1)
 	}
-	if d.Atom {
+	if d.Edges {
 		// An atom at 0 counts at every shift; its loss is at least 0.
 		if atom := new(big.Int).Lsh(price, ratioBits); atom.Cmp(lowest) < 0 {
 			lowest = atom

@@ -340,7 +340,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 		}
 		var best float64
 		for range 3000 {
-			d := Dual{CellsPerSensitivity: 1 + rng.IntN(4), Exponent: -40, Mirrored: rng.IntN(2) == 0, Atom: i >= 3, Edges: i >= 3 && rng.IntN(2) == 0}
+			d := Dual{CellsPerSensitivity: 1 + rng.IntN(4), Exponent: -40, Mirrored: rng.IntN(2) == 0, Edges: i >= 3}
 			for _, k := range rng.Perm(2 * d.CellsPerSensitivity)[:1+rng.IntN(d.CellsPerSensitivity)] {
 				k -= d.CellsPerSensitivity
 				if k >= 0 {
