@@ -13,9 +13,9 @@ import (
 func newReproduceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce NAME",
-		Short: "Compute a published table again and compare",
-		Long: `Compute a published table again, with proofs, and compare it with what was
-published. Each NAME is a command of its own, with its own flags:
+		Short: "Compute a published table or figure again",
+		Long: `Compute a published table or figure again, with proofs, and compare it with what
+was published. Each NAME is a command of its own, with its own flags:
 noisewright reproduce NAME --help.`,
 		Example: `  noisewright reproduce dro-table1
   noisewright reproduce dro-table4 --gap 1e-4 -o results`,
@@ -24,6 +24,9 @@ noisewright reproduce NAME --help.`,
 	}
 	for _, t := range droTables {
 		cmd.AddCommand(newDROTableCommand(a, t))
+	}
+	for _, t := range droFigures {
+		cmd.AddCommand(newDROFigureCommand(a, t))
 	}
 	var names []string
 	for _, c := range cmd.Commands() {
