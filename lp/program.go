@@ -71,6 +71,7 @@ type program struct {
 	layout
 	solver   Solver
 	attempts []attempt
+	interior bool // large relaxations need no corner of the optimal face
 
 	cells    []int // number of cells of each variable
 	sumRow   []int // row of a shift's sum, by shift index; -1: not lifted
@@ -394,9 +395,21 @@ var ladder = []attempt{
 	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
 }
 
+// From interiorEpsilon on, with many rows, simplex takes tens of thousands of
+// degenerate steps, and interior point without crossover a few dozen. It ends off
+// the corners, which is enough for the lower program, whose duals are repaired.
+const (
+	interiorEpsilon = 8 // epsilon
+	interiorRows = 4000
+)
+
 // resolve solves the current relaxation, going down the ladder on failures.
 func (p *program) resolve(ctx context.Context) (Status, error) {
-	sol, err := climb(ctx, p.solver, p.attempts, p.rows, p.columns)
+	attempts := p.attempts
+	if p.interior && p.rows > interiorRows {
+		attempts = append([]attempt{{SolverOptions: SolverOptions{Method: MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}}, ladder...)
+	}
+	sol, err := climb(ctx, p.solver, attempts, p.rows, p.columns)
 	p.iterations += sol.Iterations
 	if err == nil && sol.Status == StatusOptimal {
 		p.read(sol)
