@@ -400,7 +400,7 @@ var ladder = []attempt{
 // the corners, which is enough for the lower program, whose duals are repaired.
 const (
 	interiorEpsilon = 8 // epsilon
-	interiorRows = 4000
+	interiorRows    = 4000
 )
 
 // resolve solves the current relaxation, going down the ladder on failures.
