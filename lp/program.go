@@ -395,12 +395,15 @@ var ladder = []attempt{
 	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
 }
 
-// From interiorEpsilon on, with many rows, simplex takes tens of thousands of
-// degenerate steps, and interior point without crossover a few dozen. It ends off
-// the corners, which is enough for the lower program, whose duals are repaired.
+// For large epsilon, and sooner for small delta, simplex takes tens of thousands of
+// degenerate steps in large relaxations, and interior point without crossover a few
+// dozen. It ends off the corners, which is enough for the lower program, whose duals
+// are repaired.
 const (
-	interiorEpsilon = 8 // epsilon
-	interiorRows    = 4000
+	alwaysInterior = 8 // epsilon
+	oftenInterior  = 4 // epsilon, if delta is at most
+	interiorDelta  = 0.01
+	interiorRows   = 4000
 )
 
 // resolve solves the current relaxation, going down the ladder on failures.

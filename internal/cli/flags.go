@@ -183,8 +183,6 @@ func (p *problemFlags) read(f *fields, trading bool) problem {
 	switch v, err := strconv.ParseFloat(p.delta.value, 64); {
 	case err == nil && v == 0 && p.pure:
 		out.Delta = 0
-	case err == nil && v == 0:
-		f.add("delta = 0 (pure differential privacy) is not supported yet, want %s", wantDelta)
 	case p.pure:
 		out.Delta = f.number("delta", p.delta, "0, or "+wantDelta, delta)
 	default:
