@@ -492,7 +492,7 @@ func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error)
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
-	prog.interior = d.Epsilon >= alwaysInterior || d.Epsilon >= oftenInterior && d.Delta <= interiorDelta
+	prog.interior = d.Epsilon >= interiorEpsilon && d.Delta <= interiorDelta
 	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance, stallShare*d.options.Gap)
 	d.rounds += prog.rounds
 	if prog.rounds > 0 {

@@ -395,15 +395,14 @@ var ladder = []attempt{
 	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
 }
 
-// For large epsilon, and sooner for small delta, simplex takes tens of thousands of
-// degenerate steps in large relaxations, and interior point without crossover a few
-// dozen. It ends off the corners, which is enough for the lower program, whose duals
-// are repaired.
+// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
+// steps in a large relaxation, and interior point without crossover a few dozen. It
+// ends off the corners, which is enough for the lower program, whose duals are
+// repaired.
 const (
-	alwaysInterior = 8 // epsilon
-	oftenInterior  = 4 // epsilon, if delta is at most
-	interiorDelta  = 0.01
-	interiorRows   = 4000
+	interiorEpsilon = 4    // from here on
+	interiorDelta   = 1e-5 // up to here
+	interiorRows    = 4000
 )
 
 // resolve solves the current relaxation, going down the ladder on failures.
