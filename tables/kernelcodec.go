@@ -1,10 +1,8 @@
 package tables
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 )
@@ -104,14 +102,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 			f.Certificate.Dual.Pairs[i] = fileKernelPair{Gain: p.Gain, Lose: p.Lose, First: p.First, Multipliers: decimals(p.Multipliers)}
 		}
 	}
-	b := bufio.NewWriter(w)
-	if err := json.NewEncoder(b).Encode(f); err != nil {
-		return fmt.Errorf("tables: encode: %w", err)
-	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("tables: encode: %w", err)
-	}
-	return nil
+	return encode(w, f)
 }
 
 // DecodeKernel reads one kernel file. It checks the structure completely (see
