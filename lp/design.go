@@ -393,7 +393,7 @@ func (d *designer) order(b bound) float64 {
 	if b == upper && d.Epsilon >= alignFrom {
 		return 1.5
 	}
-	if b == lower && (d.Constraints.Support != nil || d.jumps()) {
+	if b == lower && (d.Constraints.Support != nil || d.jumping) {
 		return 1 // noise may keep to a support, or inside a jump, as if it were a cell wider
 	}
 	return 2
@@ -451,7 +451,7 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 // Where the loss or a quantile jumps there are two kinds of cells to choose from,
 // around the nodes and between them; the first grid tells which is better.
 func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
-	if !d.jumps() || d.Query == noise.IntegerQuery || d.Query == noise.LatticeQuery ||
+	if !d.jumping || d.Query == noise.IntegerQuery || d.Query == noise.LatticeQuery ||
 		!noise.Increasing(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
 		return d.prove(ctx, g)
 	}

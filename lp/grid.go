@@ -64,6 +64,7 @@ type frame struct {
 	unit   *big.Rat // the distance of these points
 	// peak is about where the best density is largest, in sensitivities.
 	peak    float64
+	jumping bool // the loss, or what a quantile bounds, jumps
 	moments []moment
 	// steps are where the best staircase first falls, in sensitivities from 0,
 	// if it is known.
@@ -109,7 +110,7 @@ func newFrame(p Problem) (*frame, error) {
 		}
 		f.moments = append(f.moments, moment{quantileMoment, loss, 1 - q.Probability})
 	}
-	f.peak = f.findPeak()
+	f.peak, f.jumping = f.findPeak(), f.jumps()
 	return f, nil
 }
 
@@ -194,7 +195,7 @@ func (f *frame) extent(b bound, k int, reach float64) grid {
 		from, to = from-float64(k), to+float64(k)
 	}
 	first, last := math.Floor(from), math.Ceil(to)
-	if b == upper && f.edgeCells(k) {
+	if b == upper && f.edgeCells(f.marks(), k) {
 		g.lay.Offset = (g.lay.PointsPerCell + 1) / 2
 		last--
 	}

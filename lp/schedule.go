@@ -35,7 +35,7 @@ func (f *frame) aligned(b bound, want int) int {
 	best, least := want, math.Inf(1)
 	// One step of n is 1/γ cells, so a good K is never further away.
 	for k := want; k <= want+int(1/marks[0])+1; k++ {
-		penalty := f.misses(k, f.markOffset(b, k), b)
+		penalty := f.misses(marks, k, f.markOffset(marks, b, k), b)
 		if penalty += alignPatience * float64(k-want) / float64(k); penalty < least {
 			best, least = k, penalty
 		}
@@ -45,9 +45,9 @@ func (f *frame) aligned(b bound, want int) int {
 
 // misses sums how far the marks are off the cells' edges or nodes at n+offset, in
 // cells and relative to the step.
-func (f *frame) misses(k int, offset float64, b bound) float64 {
+func (f *frame) misses(marks []float64, k int, offset float64, b bound) float64 {
 	var sum float64
-	for _, gamma := range f.marks() {
+	for _, gamma := range marks {
 		n := math.Round(float64(k)*gamma - offset)
 		if n < 0 || (b == lower && n < 1) {
 			sum++
@@ -60,8 +60,8 @@ func (f *frame) misses(k int, offset float64, b bound) float64 {
 
 // markOffset returns where marks are best, in cells from a multiple of the cell
 // width: at a node or at an edge.
-func (f *frame) markOffset(b bound, k int) float64 {
-	if b == lower || f.anchored() || f.edgeCells(k) {
+func (f *frame) markOffset(marks []float64, b bound, k int) float64 {
+	if b == lower || f.anchored() || f.edgeCells(marks, k) {
 		return 0
 	}
 	return 0.5
@@ -70,11 +70,11 @@ func (f *frame) markOffset(b bound, k int) float64 {
 // edgeCells reports whether the upper program should have cells with an edge at
 // 0 instead of one around it, because a jump of the loss or a quantile then falls
 // on an edge. A table of such cells is symmetric up to half a grid point only.
-func (f *frame) edgeCells(k int) bool {
-	if f.points > 0 || f.anchored() || f.Constraints.Symmetric || f.Constraints.Unbiased || !f.jumps() {
+func (f *frame) edgeCells(marks []float64, k int) bool {
+	if f.points > 0 || f.anchored() || f.Constraints.Symmetric || f.Constraints.Unbiased || !f.jumping {
 		return false
 	}
-	return f.misses(k, 0, upper) < f.misses(k, 0.5, upper)
+	return f.misses(marks, k, 0, upper) < f.misses(marks, k, 0.5, upper)
 }
 
 // jumps reports whether the loss, or what a quantile bounds, jumps.
@@ -191,7 +191,7 @@ func (f *frame) lowerReach(gap float64) float64 {
 	if p.Epsilon == 0 {
 		return 2.5*a + 1
 	}
-	if f.jumps() {
+	if f.jumping {
 		// Far out a loss that jumps may not grow, and all mass there is as
 		// good as on cells without constraints.
 		return tailReach(p, gap/4) + 1
