@@ -1,6 +1,7 @@
 package noise
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -85,6 +86,40 @@ func (c Constraints) Validate() error {
 		bad("max-distinguishing", p, "a probability above 0 and below 1")
 	}
 	return errors.Join(errs...)
+}
+
+// MarshalJSON writes the constraints there are, and no others, as in table files
+// (docs/table-format.md).
+func (c Constraints) MarshalJSON() ([]byte, error) {
+	type quantile struct {
+		Probability float64 `json:"probability"`
+		Magnitude   float64 `json:"magnitude"`
+	}
+	out := struct {
+		Symmetric         bool       `json:"symmetric,omitempty"`
+		Monotone          bool       `json:"monotone,omitempty"`
+		Unbiased          bool       `json:"unbiased,omitempty"`
+		Lower             *float64   `json:"lower,omitempty"` // of the support
+		Upper             *float64   `json:"upper,omitempty"`
+		MaxVariance       float64    `json:"max_variance,omitempty"`
+		Quantiles         []quantile `json:"quantiles,omitempty"`
+		MaxDistinguishing float64    `json:"max_distinguishing,omitempty"`
+	}{
+		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
+		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
+	}
+	if s := c.Support; s != nil {
+		if !math.IsInf(s.Lower, 0) {
+			out.Lower = &s.Lower
+		}
+		if !math.IsInf(s.Upper, 0) {
+			out.Upper = &s.Upper
+		}
+	}
+	for _, q := range c.Quantiles {
+		out.Quantiles = append(out.Quantiles, quantile(q))
+	}
+	return json.Marshal(out)
 }
 
 // None reports whether nothing is restricted.

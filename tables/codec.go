@@ -23,17 +23,17 @@ const (
 // file mirrors the format for writing. Reading goes through Decode, which is
 // stricter than encoding/json's mapping to structs.
 type file struct {
-	Format      string          `json:"format"`
-	Version     int             `json:"version"`
-	Privacy     filePrivacy     `json:"privacy"`
-	Query       noise.Query     `json:"query,omitempty"` // absent: real
-	Loss        fileLoss        `json:"loss"`
-	Constraints fileConstraints `json:"constraints,omitzero"`
-	Grid        fileGrid        `json:"grid"`
-	Weights     []string        `json:"weights"`
-	Atom        string          `json:"atom"`
-	TailRatio   string          `json:"tail_ratio,omitempty"`
-	Certificate fileCertificate `json:"certificate"`
+	Format      string            `json:"format"`
+	Version     int               `json:"version"`
+	Privacy     filePrivacy       `json:"privacy"`
+	Query       noise.Query       `json:"query,omitempty"` // absent: real
+	Loss        fileLoss          `json:"loss"`
+	Constraints noise.Constraints `json:"constraints,omitzero"`
+	Grid        fileGrid          `json:"grid"`
+	Weights     []string          `json:"weights"`
+	Atom        string            `json:"atom"`
+	TailRatio   string            `json:"tail_ratio,omitempty"`
+	Certificate fileCertificate   `json:"certificate"`
 }
 
 type filePrivacy struct {
@@ -44,42 +44,6 @@ type filePrivacy struct {
 
 type fileLoss struct {
 	Name string `json:"name"`
-}
-
-// fileConstraints has only the constraints there are.
-type fileConstraints struct {
-	Symmetric         bool           `json:"symmetric,omitempty"`
-	Monotone          bool           `json:"monotone,omitempty"`
-	Unbiased          bool           `json:"unbiased,omitempty"`
-	Lower             *float64       `json:"lower,omitempty"` // of the support
-	Upper             *float64       `json:"upper,omitempty"`
-	MaxVariance       float64        `json:"max_variance,omitempty"`
-	Quantiles         []fileQuantile `json:"quantiles,omitempty"`
-	MaxDistinguishing float64        `json:"max_distinguishing,omitempty"`
-}
-
-type fileQuantile struct {
-	Probability float64 `json:"probability"`
-	Magnitude   float64 `json:"magnitude"`
-}
-
-func newFileConstraints(c noise.Constraints) fileConstraints {
-	f := fileConstraints{
-		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
-		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
-	}
-	if s := c.Support; s != nil {
-		if !math.IsInf(s.Lower, 0) {
-			f.Lower = &s.Lower
-		}
-		if !math.IsInf(s.Upper, 0) {
-			f.Upper = &s.Upper
-		}
-	}
-	for _, q := range c.Quantiles {
-		f.Quantiles = append(f.Quantiles, fileQuantile(q))
-	}
-	return f
 }
 
 type fileGrid struct {
@@ -145,7 +109,7 @@ func (t *Table) Encode(w io.Writer) error {
 		Version:     formatVersion,
 		Privacy:     filePrivacy(s.Privacy),
 		Loss:        fileLoss{Name: s.Loss.Name()},
-		Constraints: newFileConstraints(s.Constraints),
+		Constraints: s.Constraints,
 		Grid:        fileGrid(s.Grid),
 		Atom:        strconv.FormatUint(s.Atom, 10),
 		Certificate: fileCertificate{

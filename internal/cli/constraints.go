@@ -134,37 +134,6 @@ func readQuantile(s string) (q noise.Quantile, ok bool) {
 	return q, errors.Join(errA, errB, noise.Constraints{Quantiles: []noise.Quantile{q}}.Validate()) == nil
 }
 
-// constraintReport is a noise.Constraints for --json: only what there is.
-type constraintReport struct {
-	Symmetric         bool             `json:"symmetric,omitempty"`
-	Monotone          bool             `json:"monotone,omitempty"`
-	Unbiased          bool             `json:"unbiased,omitempty"`
-	Lower             *float64         `json:"lower,omitempty"` // of the support
-	Upper             *float64         `json:"upper,omitempty"`
-	MaxVariance       float64          `json:"max_variance,omitempty"`
-	Quantiles         []quantileReport `json:"quantiles,omitempty"`
-	MaxDistinguishing float64          `json:"max_distinguishing,omitempty"`
-}
-
-type quantileReport struct {
-	Probability float64 `json:"probability"`
-	Magnitude   float64 `json:"magnitude"`
-}
-
-func newConstraintReport(c noise.Constraints) constraintReport {
-	r := constraintReport{
-		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
-		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
-	}
-	if c.Support != nil {
-		r.Lower, r.Upper = finite(c.Support.Lower), finite(c.Support.Upper)
-	}
-	for _, q := range c.Quantiles {
-		r.Quantiles = append(r.Quantiles, quantileReport(q))
-	}
-	return r
-}
-
 // describe says in words what the constraints demand; "" is nothing.
 func describe(c noise.Constraints) string {
 	var parts []string

@@ -18,23 +18,23 @@ import (
 
 // designReport is what design --json prints.
 type designReport struct {
-	Schema              int              `json:"schema"`
-	Epsilon             float64          `json:"epsilon"`
-	Delta               float64          `json:"delta"`
-	Sensitivity         float64          `json:"sensitivity"`
-	Loss                string           `json:"loss"`
-	Query               noise.Query      `json:"query"`
-	Step                *float64         `json:"step"`
-	Constraints         constraintReport `json:"constraints"`
-	ExpectedLoss        json.Number      `json:"expected_loss"`
-	LowerBound          json.Number      `json:"lower_bound"`
-	Gap                 *float64         `json:"gap"`
-	DeltaCertified      string           `json:"delta_certified"`
-	Cells               int              `json:"cells"`
-	CellsPerSensitivity int              `json:"cells_per_sensitivity"`
-	Rounds              int              `json:"rounds"`
-	Seconds             float64          `json:"seconds"`
-	Status              string           `json:"status"`
+	Schema              int               `json:"schema"`
+	Epsilon             float64           `json:"epsilon"`
+	Delta               float64           `json:"delta"`
+	Sensitivity         float64           `json:"sensitivity"`
+	Loss                string            `json:"loss"`
+	Query               noise.Query       `json:"query"`
+	Step                *float64          `json:"step"`
+	Constraints         noise.Constraints `json:"constraints"`
+	ExpectedLoss        json.Number       `json:"expected_loss"`
+	LowerBound          json.Number       `json:"lower_bound"`
+	Gap                 *float64          `json:"gap"`
+	DeltaCertified      string            `json:"delta_certified"`
+	Cells               int               `json:"cells"`
+	CellsPerSensitivity int               `json:"cells_per_sensitivity"`
+	Rounds              int               `json:"rounds"`
+	Seconds             float64           `json:"seconds"`
+	Status              string            `json:"status"`
 }
 
 func newDesignCommand(a *app) *cobra.Command {
@@ -181,7 +181,7 @@ func newDesignReport(r *lp.Result) designReport {
 		Loss:                r.Table.Loss().Name(),
 		Query:               r.Table.Query(),
 		Step:                latticeStep(r.Table),
-		Constraints:         newConstraintReport(r.Table.Constraints()),
+		Constraints:         r.Table.Constraints(),
 		ExpectedLoss:        json.Number(c.Claims().ExpectedLoss),
 		LowerBound:          json.Number(c.Claims().LowerBound),
 		Gap:                 finite(r.Gap),

@@ -297,18 +297,18 @@ func (p *frontPoint) dominates(q *frontPoint) bool {
 
 // frontReport is what design --trade --json prints.
 type frontReport struct {
-	Schema      int              `json:"schema"`
-	Epsilon     float64          `json:"epsilon"`
-	Delta       float64          `json:"delta"`
-	Sensitivity float64          `json:"sensitivity"`
-	Losses      [2]string        `json:"losses"`
-	Query       noise.Query      `json:"query"`
-	Step        *float64         `json:"step"`
-	Constraints constraintReport `json:"constraints"`
-	Points      []pointReport    `json:"points"`
-	Dominated   int              `json:"dominated"`
-	Seconds     float64          `json:"seconds"`
-	Status      string           `json:"status"`
+	Schema      int               `json:"schema"`
+	Epsilon     float64           `json:"epsilon"`
+	Delta       float64           `json:"delta"`
+	Sensitivity float64           `json:"sensitivity"`
+	Losses      [2]string         `json:"losses"`
+	Query       noise.Query       `json:"query"`
+	Step        *float64          `json:"step"`
+	Constraints noise.Constraints `json:"constraints"`
+	Points      []pointReport     `json:"points"`
+	Dominated   int               `json:"dominated"`
+	Seconds     float64           `json:"seconds"`
+	Status      string            `json:"status"`
 }
 
 type pointReport struct {
@@ -347,7 +347,7 @@ func (f *front) report() frontReport {
 	r := frontReport{
 		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity,
 		Losses: [2]string{f.losses[0].Name(), f.losses[1].Name()},
-		Query:  p.query, Constraints: newConstraintReport(p.constraints),
+		Query:  p.query, Constraints: p.constraints,
 		Dominated: f.removed,
 		Seconds:   math.Round(f.elapsed.Seconds()*1000) / 1000,
 		Status:    status(f.limit == 0),

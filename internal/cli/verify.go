@@ -14,20 +14,20 @@ import (
 
 // verdict is what verify --json prints.
 type verdict struct {
-	Schema         int              `json:"schema"`
-	Valid          bool             `json:"valid"`
-	Loss           string           `json:"loss"`
-	Query          noise.Query      `json:"query"`
-	Step           *float64         `json:"step"`
-	Constraints    constraintReport `json:"constraints"`
-	DeltaCertified string           `json:"delta_certified"`
-	ExpectedLoss   json.Number      `json:"expected_loss"`
-	LowerBound     json.Number      `json:"lower_bound"`
-	Gap            *float64         `json:"gap"`
-	Cells          int              `json:"cells"`
-	WorstShift     int              `json:"worst_shift"`
-	TailRatio      string           `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
-	Error          string           `json:"error,omitempty"`
+	Schema         int               `json:"schema"`
+	Valid          bool              `json:"valid"`
+	Loss           string            `json:"loss"`
+	Query          noise.Query       `json:"query"`
+	Step           *float64          `json:"step"`
+	Constraints    noise.Constraints `json:"constraints"`
+	DeltaCertified string            `json:"delta_certified"`
+	ExpectedLoss   json.Number       `json:"expected_loss"`
+	LowerBound     json.Number       `json:"lower_bound"`
+	Gap            *float64          `json:"gap"`
+	Cells          int               `json:"cells"`
+	WorstShift     int               `json:"worst_shift"`
+	TailRatio      string            `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
+	Error          string            `json:"error,omitempty"`
 }
 
 func newVerifyCommand(a *app) *cobra.Command {
@@ -85,7 +85,7 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 		Loss:           t.Loss().Name(),
 		Query:          t.Query(),
 		Step:           latticeStep(t),
-		Constraints:    newConstraintReport(t.Constraints()),
+		Constraints:    t.Constraints(),
 		DeltaCertified: c.Claims().Delta,
 		ExpectedLoss:   json.Number(c.Claims().ExpectedLoss),
 		LowerBound:     json.Number(c.Claims().LowerBound),
