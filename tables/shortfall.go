@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"fmt"
 	"math/big"
 	"math/bits"
 
@@ -183,6 +184,20 @@ func (t *Table) ShiftDeltas() []*big.Rat {
 		rats[i] = probability(d)
 	}
 	return rats
+}
+
+// DeltaUpperAt returns a bound from above on the delta of the table's noise at
+// another epsilon, 0 <= epsilon <= MaxEpsilon, exactly as Certificate.DeltaUpper
+// is found at its own: the privacy profile of the table at one point. It takes
+// as long as that part of Certify, and panics if epsilon is out of range.
+func (t *Table) DeltaUpperAt(epsilon float64) *big.Rat {
+	if !(epsilon >= 0 && epsilon <= MaxEpsilon) {
+		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, MaxEpsilon))
+	}
+	spec := t.spec
+	spec.Privacy.Epsilon = epsilon
+	delta, _ := spec.worstShift()
+	return delta
 }
 
 // probability converts from units of 2^-(64+ratioBits).

@@ -1,0 +1,333 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Release is a mechanism and how often it is used, each time with fresh noise,
+// by choice even depending on the answers so far.
+type Release struct {
+	Mechanism *Mechanism
+	Times     int // from 1 to MaxReleases
+}
+
+// MaxReleases bounds the number of releases of one composition.
+const MaxReleases = 1 << 24
+
+// Bounds brackets a number: Upper is a proven upper bound, a claim that holds,
+// and Lower a proven lower bound, how much of it the mechanisms really cost.
+type Bounds struct{ Lower, Upper float64 }
+
+// Composition is a sequence of releases about the same people. It is immutable
+// and safe for concurrent use.
+type Composition struct {
+	releases []Release
+	count    int
+	width    float64
+}
+
+// DefaultWidth is the relative width of the bounds on epsilon aimed at.
+const DefaultWidth = 0.01
+
+// Options tune a composition; the zero value is useful.
+type Options struct {
+	// Width is the relative width aimed at in the bounds on epsilon, from
+	// 1e-6 to 0.5; 0 means DefaultWidth. Small ones take time and memory.
+	Width float64
+}
+
+// Compose puts releases together. The errors wrap ErrInvalid.
+func Compose(releases []Release, o Options) (*Composition, error) {
+	c := &Composition{width: o.Width}
+	if o.Width == 0 {
+		c.width = DefaultWidth
+	}
+	if !(c.width >= 1e-6 && c.width <= 0.5) {
+		return nil, fmt.Errorf("account: width = %g, want from 1e-6 to 0.5: %w", o.Width, ErrInvalid)
+	}
+	if len(releases) == 0 {
+		return nil, fmt.Errorf("account: releases = none, want at least one: %w", ErrInvalid)
+	}
+	at := map[*Mechanism]int{}
+	for i, r := range releases {
+		if r.Mechanism == nil {
+			return nil, fmt.Errorf("account: mechanism of release %d = <nil>, want a mechanism: %w", i+1, ErrInvalid)
+		}
+		if r.Times < 1 || r.Times > MaxReleases || c.count+r.Times > MaxReleases {
+			return nil, fmt.Errorf("account: times of release %d = %d, want 1 to %d, and no more in all: %w", i+1, r.Times, MaxReleases, ErrInvalid)
+		}
+		c.count += r.Times
+		if j, ok := at[r.Mechanism]; ok {
+			c.releases[j].Times += r.Times
+			continue
+		}
+		at[r.Mechanism] = len(c.releases)
+		c.releases = append(c.releases, r)
+	}
+	return c, nil
+}
+
+// Count returns the number of releases.
+func (c *Composition) Count() int { return c.count }
+
+const (
+	// maxLength bounds the Fourier transforms.
+	maxLength = 1 << 21
+	// maxGrid bounds the grid of a single release.
+	maxGrid = 1 << 18
+	// coarseGrid is the size of the grid of a first look.
+	coarseGrid = 1 << 11
+)
+
+// measures discretises every release: upper bounds, or the pair of neighbours
+// number choice for lower bounds. A loss beyond the extent of a law, about which
+// there is at most tail to gain, counts as infinite, or is rounded up.
+func (c *Composition) measures(step, tail float64) (parts, []grid) {
+	ps := make(parts, len(c.releases))
+	grids := make([]grid, len(c.releases))
+	for i, r := range c.releases {
+		least, most := r.Mechanism.law.extent(tail)
+		g := grid{step: step, first: int(math.Max(math.Floor(least/step), -maxGrid/2)), last: int(math.Min(math.Ceil(most/step), maxGrid/2))}
+		g.last = max(g.last, g.first+1)
+		grids[i] = g
+		ps[i] = part{connectDots(g, r.Mechanism.law.upper(g)), r.Times}
+	}
+	return ps, grids
+}
+
+// lowerMeasures returns up to two choices of pairs of neighbours.
+func (c *Composition) lowerMeasures(grids []grid, theta float64) []parts {
+	choices := [2]parts{make(parts, len(c.releases)), make(parts, len(c.releases))}
+	n := 1
+	for i, r := range c.releases {
+		ds := r.Mechanism.law.lower(grids[i], theta)
+		n = max(n, len(ds))
+		for j := range choices {
+			choices[j][i] = part{ds[min(j, len(ds)-1)], r.Times}
+		}
+	}
+	return choices[:n]
+}
+
+// span returns the length of the widest law's extent.
+func (c *Composition) span(tail float64) (span float64) {
+	for _, r := range c.releases {
+		least, most := r.Mechanism.law.extent(tail)
+		span = math.Max(span, most-least)
+	}
+	return span
+}
+
+// step chooses the grid step: a share of the loss asked for, divided over the
+// releases, each of which is rounded by up to one step for the lower bound; not
+// finer than the limits allow, and a divisor of the unit of the commonest law.
+func (c *Composition) step(loss, window, span float64) float64 {
+	step := 0.8 * c.width * loss / float64(c.count)
+	step = math.Max(step, 1.5*window/maxLength)
+	step = math.Max(step, span/maxGrid)
+	step = math.Min(step, span/64)
+	unit, times := 0.0, 0
+	for _, r := range c.releases {
+		if u := r.Mechanism.law.unit(); u > 0 && r.Times > times {
+			unit, times = u, r.Times
+		}
+	}
+	if unit > step {
+		step = unit / math.Ceil(unit/step)
+	}
+	return step
+}
+
+// search composes for a question: tilt finds θ for the parts, and the loss that
+// the answer is about.
+func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64)) (upper *composed, lower []*composed, err error) {
+	span := c.span(tail)
+	ps, _ := c.measures(span/coarseGrid, tail)
+	theta, loss := tilt(ps)
+	if theta == 0 {
+		return nil, nil, nil
+	}
+	from, to := ps.window(theta)
+	step := c.step(math.Max(loss, 0x1p-20*span), (to-from)*ps[0].measure.step, span)
+	for range 8 {
+		var grids []grid
+		ps, grids = c.measures(step, tail)
+		theta, _ = tilt(ps)
+		if theta == 0 {
+			return nil, nil, nil
+		}
+		if upper, err = ps.compose(theta, maxLength); err != nil {
+			step *= 2
+			continue
+		}
+		for _, choice := range c.lowerMeasures(grids, theta) {
+			l, err := choice.compose(theta, maxLength)
+			if err == nil {
+				lower = append(lower, l)
+			}
+		}
+		return upper, lower, nil
+	}
+	return nil, nil, fmt.Errorf("account: releases = %d, want fewer: their losses do not fit %d points: %w", c.count, maxLength, ErrInvalid)
+}
+
+// tailShare is the share of δ that losses beyond the grids may take.
+const tailShare = 1e-4
+
+// Delta returns bounds on the δ of the composition at ε = epsilon, 0 <= epsilon.
+//
+// Guarantee (docs/proofs/composition.md): the composition is (epsilon,
+// Upper)-differentially private.
+func (c *Composition) Delta(epsilon float64) (Bounds, error) {
+	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
+		return Bounds{}, fmt.Errorf("account: epsilon = %g, want a finite number >= 0: %w", epsilon, ErrInvalid)
+	}
+	if c.count == 1 {
+		l := c.releases[0].Mechanism.law
+		return Bounds{l.deltaLower(epsilon), l.deltaUpper(epsilon)}, nil
+	}
+	// A first bound says which tails matter.
+	guess := 1e-15
+	tilt := func(ps parts) (theta, loss float64) {
+		theta = ps.tiltTo(epsilon)
+		value, _ := ps.hockeyMoment(theta)
+		infinite, _ := ps.infinite()
+		guess = math.Max(guess, math.Min(1, math.Exp(value-theta*epsilon)+infinite))
+		return theta, epsilon
+	}
+	n := float64(c.count)
+	coarse, _ := c.measures(c.span(guess/n)/coarseGrid, guess/n)
+	tilt(coarse)
+	upper, lower, err := c.search(tailShare*guess/n, tilt)
+	if err != nil {
+		return Bounds{}, err
+	}
+	b := Bounds{Upper: upper.deltaUpper(epsilon)}
+	for _, l := range lower {
+		b.Lower = math.Max(b.Lower, l.deltaLower(epsilon))
+	}
+	return b, nil
+}
+
+// ErrDeltaTooSmall marks a delta that the composition does not reach at any
+// epsilon: outputs that only one of two neighbours has are more probable.
+var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
+
+// Epsilon returns bounds on the smallest ε at which the composition is (ε,
+// delta)-private, 0 < delta < 1, or 0 <= delta < 1 for a single release.
+//
+// Guarantee: the composition is (Upper, delta)-differentially private. An error
+// that wraps ErrDeltaTooSmall says that no epsilon is enough, and what delta
+// at least is needed.
+func (c *Composition) Epsilon(delta float64) (Bounds, error) {
+	if !(delta >= 0 && delta < 1) {
+		return Bounds{}, fmt.Errorf("account: delta = %g, want 0 <= delta < 1: %w", delta, ErrInvalid)
+	}
+	if c.count == 1 {
+		return c.single(delta)
+	}
+	if delta == 0 {
+		return c.pure()
+	}
+	n := float64(c.count)
+	needed, found := 0.0, true
+	tilt := func(ps parts) (theta, loss float64) {
+		infinite, _ := ps.infinite()
+		if infinite >= delta*(1-0x1p-30) {
+			needed, found = infinite, false
+			return 0, 0
+		}
+		found = true
+		bits := -math.Log(delta - infinite)
+		least, most := ps.thetaRange()
+		theta = minimise(ps.hockeyMoment, bits, least, most)
+		value, _ := ps.hockeyMoment(theta)
+		return theta, (value + bits) / theta
+	}
+	upper, lower, err := c.search(tailShare*delta/n, tilt)
+	if err != nil {
+		return Bounds{}, err
+	}
+	if !found {
+		return Bounds{}, fmt.Errorf("account: delta = %g, want more than %.6g, the probability of outputs that only one of two neighbours has in %d releases: %w", delta, needed, c.count, ErrDeltaTooSmall)
+	}
+	b := Bounds{}
+	if b.Upper, err = solve(upper.deltaUpper, delta); err != nil {
+		return Bounds{}, err
+	}
+	for _, l := range lower {
+		b.Lower = math.Max(b.Lower, solveBelow(l.deltaLower, delta, b.Upper))
+	}
+	return b, nil
+}
+
+// single answers for one release from its profile.
+func (c *Composition) single(delta float64) (b Bounds, err error) {
+	l := c.releases[0].Mechanism.law
+	if b.Upper, err = solve(l.deltaUpper, delta); err != nil {
+		return Bounds{}, err
+	}
+	b.Lower = solveBelow(l.deltaLower, delta, b.Upper)
+	return b, nil
+}
+
+// pure answers for delta = 0: the losses add up.
+func (c *Composition) pure() (Bounds, error) {
+	var sum Bounds
+	for _, r := range c.releases {
+		b, err := (&Composition{releases: []Release{{r.Mechanism, 1}}, count: 1}).single(0)
+		if err != nil {
+			return Bounds{}, err
+		}
+		n := float64(r.Times)
+		sum.Upper += n * b.Upper * (1 + 4*roundoff)
+		sum.Lower += n * b.Lower * (1 - 4*roundoff)
+	}
+	return sum, nil
+}
+
+// solve returns an ε >= 0 with bound(ε) <= delta, close to the smallest.
+func solve(bound func(float64) float64, delta float64) (float64, error) {
+	if bound(0) <= delta {
+		return 0, nil
+	}
+	hi := 0x1p-20
+	for ; !(bound(hi) <= delta); hi *= 2 {
+		if hi > 1e9 {
+			return 0, fmt.Errorf("account: delta = %g is not reached: %w", delta, ErrDeltaTooSmall)
+		}
+	}
+	return bisect(0, hi, func(e float64) bool { return bound(e) <= delta }, true), nil
+}
+
+// solveBelow returns an ε >= 0 with bound(ε) > delta, close to the largest below
+// most, or 0. The bound may be poor far below most.
+func solveBelow(bound func(float64) float64, delta, most float64) float64 {
+	lo := most
+	for share := 0x1p-12; !(bound(lo) > delta); share *= 2 {
+		if lo <= 0 {
+			return 0
+		}
+		lo = math.Max(0, most*(1-share))
+	}
+	return bisect(lo, most, func(e float64) bool { return !(bound(e) > delta) }, false)
+}
+
+// bisect returns a number where holds, which is false at lo and true at hi,
+// changes: one where it is true if above, else one where it is not.
+func bisect(lo, hi float64, holds func(float64) bool, above bool) float64 {
+	for hi-lo > 1e-12*hi {
+		middle := lo + (hi-lo)/2
+		if holds(middle) {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	if above {
+		return hi
+	}
+	return lo
+}

@@ -1,0 +1,272 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// atoms is a law whose worst pair of neighbours has finitely many privacy
+// losses: loss[i], descending, of probability mass[i], beside infinite at +∞.
+// Losses and masses are right to a relative atomError.
+type atoms struct {
+	loss, mass   []float64
+	gain, price  []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive
+	infinite     float64   // from above
+	infiniteDown float64   // from below
+	natural      float64
+}
+
+// atomError bounds the relative error of losses, masses and their compensated
+// sums. Each comes from a handful of elementary functions, good to an ulp or
+// two, of arguments below 100: 2^-43 is 1000 units.
+const atomError = 0x1p-43
+
+// newAtoms sorts and sums. natural is the unit of the law.
+func newAtoms(loss, mass []float64, infinite, natural float64) *atoms {
+	order := make([]int, len(loss))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(loss[j], loss[i]) })
+	a := &atoms{infinite: infinite, infiniteDown: infinite, natural: natural}
+	var gain, price accumulator
+	for _, i := range order {
+		gain.add(mass[i])
+		price.add(mass[i] * math.Exp(-loss[i]))
+		a.loss = append(a.loss, loss[i])
+		a.mass = append(a.mass, mass[i])
+		a.gain = append(a.gain, gain.sum())
+		a.price = append(a.price, price.sum())
+	}
+	return a
+}
+
+// accumulator is a compensated sum (Neumaier 1974) of non-negative terms: its
+// relative error does not grow with their number.
+type accumulator struct{ value, rest float64 }
+
+func (s *accumulator) add(x float64) {
+	t := s.value + x
+	if s.value >= x {
+		s.rest += (s.value - t) + x
+	} else {
+		s.rest += (x - t) + s.value
+	}
+	s.value = t
+}
+
+func (s *accumulator) sum() float64 { return s.value + s.rest }
+
+func (a *atoms) deltaUpper(epsilon float64) float64 {
+	sum, margin := a.positive(epsilon)
+	return math.Min(1, (math.Max(0, sum)+margin+a.infinite)*(1+4*roundoff))
+}
+
+func (a *atoms) deltaLower(epsilon float64) float64 {
+	sum, margin := a.positive(epsilon)
+	return (math.Max(0, sum-margin) + a.infiniteDown) * (1 - 4*roundoff)
+}
+
+// positive returns Σ mass·(1 − e^(ε−loss)) over the losses above ε, and a bound
+// on its error: that of the sums, and that of taking a loss that nearly is ε for
+// one above it or below. The largest loss is exact.
+func (a *atoms) positive(epsilon float64) (sum, margin float64) {
+	above := func(l float64) int {
+		return sort.Search(len(a.loss), func(i int) bool { return a.loss[i] <= l })
+	}
+	n := above(epsilon)
+	if n == 0 {
+		return 0, 0
+	}
+	const near = 64 * atomError
+	margin = near * a.gain[above(epsilon-near*(1+math.Abs(epsilon)))-1]
+	return a.gain[n-1] - math.Exp(epsilon)*a.price[n-1], margin
+}
+
+func (a *atoms) extent(float64) (least, most float64) {
+	return a.loss[len(a.loss)-1], a.loss[0]
+}
+
+func (a *atoms) unit() float64 { return a.natural }
+
+func (a *atoms) upper(g grid) []float64 {
+	return heights(g, a.deltaUpper)
+}
+
+// heights evaluates a bound on the grid.
+func heights(g grid, bound func(float64) float64) []float64 {
+	h := make([]float64, g.len())
+	for i := range h {
+		h[i] = bound(g.at(g.first + i))
+	}
+	return h
+}
+
+// slackShare is the share of a grid step that is added to every loss of a lower
+// bound before it is rounded down to the grid, and taken off the result: losses
+// that lie on the grid but for a rounding, or a solver's tolerance, stay there.
+const slackShare = 0x1p-8
+
+func (a *atoms) lower(g grid, _ float64) []*discrete {
+	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len()), infinite: a.infiniteDown}
+	for i, m := range a.mass {
+		d.addDown(a.loss[i], m*(1-2*atomError))
+	}
+	return []*discrete{d}
+}
+
+// addDown adds mass at the loss, rounded down to the grid but for the slack; what
+// lies below the grid is dropped.
+func (d *discrete) addDown(loss, mass float64) {
+	i := math.Floor(loss/d.step+slackShare*(1-0x1p-10)) - float64(d.first)
+	if i < 0 {
+		return
+	}
+	d.mass[int(math.Min(i, float64(len(d.mass)-1)))] += mass
+}
+
+// RandomizedResponse is the report of one of so many categories: the true one
+// with probability e^ε/(e^ε+k−1), else one of the others at random (Warner 1965).
+func RandomizedResponse(epsilon float64, categories int) (*Mechanism, error) {
+	if err := checkEpsilon(epsilon); err != nil {
+		return nil, err
+	}
+	if categories < 2 || categories > 1<<30 {
+		return nil, fmt.Errorf("account: categories = %d, want 2 to 2^30: %w", categories, ErrInvalid)
+	}
+	others := float64(categories - 1)
+	z := 1 + others*math.Exp(-epsilon)
+	p, q := 1/z, math.Exp(-epsilon)/z
+	loss, mass := []float64{epsilon, -epsilon}, []float64{p, q}
+	if categories > 2 {
+		loss, mass = append(loss, 0), append(mass, (others-1)*q)
+	}
+	name := fmt.Sprintf("randomized-response:epsilon=%g,categories=%d", epsilon, categories)
+	return &Mechanism{name, newAtoms(loss, mass, 0, epsilon)}, nil
+}
+
+// Approximate is any mechanism of which only its (epsilon, delta) is known. Its
+// worst case is randomized response that fails with probability delta (Kairouz,
+// Oh & Viswanath 2017, Theorem 3.1). delta may be 0; epsilon may be 0 if delta
+// is not.
+func Approximate(epsilon, delta float64) (*Mechanism, error) {
+	if !(delta >= 0 && delta < 1) {
+		return nil, fmt.Errorf("account: delta = %g, want 0 <= delta < 1: %w", delta, ErrInvalid)
+	}
+	if !(epsilon >= 0 && epsilon <= maxEpsilon) || epsilon == 0 && delta == 0 {
+		return nil, fmt.Errorf("account: epsilon = %g, want 0 <= epsilon <= %d, and > 0 if delta = 0: %w", epsilon, maxEpsilon, ErrInvalid)
+	}
+	name := fmt.Sprintf("dp:epsilon=%g,delta=%g", epsilon, delta)
+	if epsilon == 0 {
+		return &Mechanism{name, newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
+	}
+	p := (1 - delta) / (1 + math.Exp(-epsilon))
+	q := p * math.Exp(-epsilon)
+	return &Mechanism{name, newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
+}
+
+// DiscreteLaplace is noise on the integers with probabilities proportional to
+// e^(−ε|n|/Δ), for an integer sensitivity Δ (Ghosh, Roughgarden & Sundararajan
+// 2012). Its probabilities are log-concave, so the full shift is the worst one.
+func DiscreteLaplace(epsilon float64, sensitivity int) (*Mechanism, error) {
+	if err := checkEpsilon(epsilon); err != nil {
+		return nil, err
+	}
+	if err := checkSteps(sensitivity); err != nil {
+		return nil, err
+	}
+	t := epsilon / float64(sensitivity)
+	z := 1 + math.Exp(-t)
+	loss := []float64{epsilon, -epsilon}
+	mass := []float64{1 / z, math.Exp(-epsilon) / z}
+	for j := 1; j < sensitivity; j++ {
+		loss = append(loss, t*float64(sensitivity-2*j))
+		mass = append(mass, -math.Expm1(-t)/z*math.Exp(-t*float64(j)))
+	}
+	name := fmt.Sprintf("discrete-laplace:epsilon=%g,sensitivity=%d", epsilon, sensitivity)
+	return &Mechanism{name, newAtoms(loss, mass, 0, epsilon)}, nil
+}
+
+// maxSteps bounds integer sensitivities.
+const maxSteps = 1 << 20
+
+func checkSteps(sensitivity int) error {
+	if sensitivity >= 1 && sensitivity <= maxSteps {
+		return nil
+	}
+	return fmt.Errorf("account: sensitivity = %d, want an integer from 1 to %d: %w", sensitivity, maxSteps, ErrInvalid)
+}
+
+// Staircase is the staircase mechanism tuned to the loss (Geng & Viswanath
+// 2016), of any sensitivity Δ.
+//
+// Its density is e^(−ε) times smaller from each level to the next, level n >= 1
+// being Δ wide on either side and level 0 reaching to γΔ. After a shift by t <= Δ
+// a point and its partner are on the same or on neighbouring levels, so the
+// privacy loss is ε, 0 or −ε. It is ε on the outer t of every level on one side,
+// min(t, 2γΔ) for level 0, which grows in t: the full shift is the worst one,
+// with probability 1/2 + C·Δ·min(γ, 1−γ), C the density at 0.
+func Staircase(epsilon float64, loss noise.Loss) (*Mechanism, error) {
+	if err := checkEpsilon(epsilon); err != nil {
+		return nil, err
+	}
+	m, err := noise.NewStaircase(noise.Parameters{Epsilon: epsilon, Sensitivity: 1}, loss)
+	if err != nil {
+		return nil, err
+	}
+	gamma := m.Step()
+	// C·Δ = (1−b)/(2(γ+b(1−γ))), b = e^(−ε).
+	b := math.Exp(-epsilon)
+	p := 0.5 - math.Expm1(-epsilon)/(2*(gamma+b*(1-gamma)))*math.Min(gamma, 1-gamma)
+	name := fmt.Sprintf("staircase:epsilon=%g,loss=%s", epsilon, loss.Name())
+	loss3 := []float64{epsilon, 0, -epsilon}
+	mass3 := []float64{p, math.Max(0, 1-p*(1+b)), p * b}
+	return &Mechanism{name, newAtoms(loss3, mass3, 0, epsilon)}, nil
+}
+
+// maxGaussianSteps bounds sigma of the discrete Gaussian, in steps.
+const maxGaussianSteps = 1e5
+
+// DiscreteGaussian is noise on the integers with probabilities proportional to
+// e^(−n²/(2σ²)), for an integer sensitivity, sigma in the same steps (Canonne,
+// Kamath & Steinke 2020). Its probabilities are log-concave, so the full shift is
+// the worst one.
+func DiscreteGaussian(sigma float64, sensitivity int) (*Mechanism, error) {
+	if err := checkSteps(sensitivity); err != nil {
+		return nil, err
+	}
+	if !(sigma > 0 && sigma <= maxGaussianSteps) {
+		return nil, fmt.Errorf("account: sigma = %g, want 0 < sigma <= %g steps; beyond, discrete and continuous noise agree: %w", sigma, maxGaussianSteps, ErrInvalid)
+	}
+	if err := checkMultiplier(sigma / float64(sensitivity)); err != nil {
+		return nil, err
+	}
+	// Beyond 16σ there is less than e^-127 to either side; it is counted as
+	// lost. The normaliser is summed from the outside inwards.
+	reach := int(math.Ceil(16*sigma)) + 1
+	weight := func(n int) float64 {
+		x := float64(n) / sigma
+		return math.Exp(-x * x / 2)
+	}
+	var z accumulator
+	for n := reach; n >= 1; n-- {
+		z.add(2 * weight(n))
+	}
+	z.add(1)
+	delta := float64(sensitivity)
+	loss := make([]float64, 0, 2*reach+1)
+	mass := make([]float64, 0, 2*reach+1)
+	for n := -reach; n <= reach; n++ {
+		loss = append(loss, delta*(delta-2*float64(n))/(2*sigma*sigma))
+		mass = append(mass, weight(n)/z.sum())
+	}
+	a := newAtoms(loss, mass, 1e-50, 0)
+	a.infiniteDown = 0
+	name := fmt.Sprintf("discrete-gaussian:sigma=%g,sensitivity=%d", sigma, sensitivity)
+	return &Mechanism{name, a}, nil
+}

@@ -1,0 +1,331 @@
+package account
+
+import (
+	"errors"
+	"math"
+	"math/cmplx"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// part is a measure of losses and how often it is drawn.
+type part struct {
+	measure *discrete
+	times   int
+}
+
+// parts is a composition: the sum of independent losses of all parts.
+type parts []part
+
+// logMoment returns K(θ) = log E e^(θ·loss) of the sum over the finite losses,
+// and its derivative.
+func (ps parts) logMoment(theta float64) (value, mean float64) {
+	for _, p := range ps {
+		v, m := p.measure.logMoment(theta)
+		value += float64(p.times) * v
+		mean += float64(p.times) * m
+	}
+	return value, mean
+}
+
+// count returns the number of releases.
+func (ps parts) count() (n float64) {
+	for _, p := range ps {
+		n += float64(p.times)
+	}
+	return n
+}
+
+// infinite returns the total mass of the sum at infinite loss, with an error
+// that the caller's relative slack covers, and the mass of everything.
+func (ps parts) infinite() (mass, total float64) {
+	logTotal, logFinite := 0.0, 0.0
+	for _, p := range ps {
+		a := p.measure.total()
+		logTotal += float64(p.times) * math.Log(a)
+		logFinite += float64(p.times) * math.Log1p(-p.measure.infinite/a)
+	}
+	total = math.Exp(logTotal)
+	return -total * math.Expm1(logFinite), total
+}
+
+// minimise finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best
+// Chernoff bound on what is exceeded with probability e^(−bits), and the tilt
+// that makes the sum likely to be there.
+func minimise(moment func(theta float64) (value, mean float64), bits, least, most float64) float64 {
+	// The derivative of the quotient has the sign of θ·K' − K − bits, which
+	// grows with θ, for K is convex.
+	return rising(least, most, func(theta float64) float64 {
+		value, mean := moment(theta)
+		return theta*mean - value - bits
+	})
+}
+
+// rising returns about where f, which rises, becomes positive, least <= θ <= most.
+func rising(least, most float64, f func(theta float64) float64) float64 {
+	lo, hi := math.Log(least), math.Log(most)
+	for range 36 {
+		if middle := (lo + hi) / 2; f(math.Exp(middle)) > 0 {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	return math.Exp((lo + hi) / 2)
+}
+
+// hockeyMoment returns K(θ) + log max_x e^(−θx)(1−e^(−x)), whose Chernoff bound
+// is that of δ,
+//
+//	E (1 − e^(ε−loss))₊ <= e^(hockeyMoment(θ) − θε),
+//
+// and its derivative (Canonne, Kamath & Steinke 2020, Proposition 12). It is convex.
+func (ps parts) hockeyMoment(theta float64) (value, mean float64) {
+	value, mean = ps.logMoment(theta)
+	return value + logPeak(theta), mean - math.Log1p(1/theta)
+}
+
+// logPeak returns the logarithm of the largest e^(−θx)(1−e^(−x)).
+func logPeak(theta float64) float64 {
+	return -theta*math.Log1p(1/theta) - math.Log1p(theta)
+}
+
+// tiltTo returns the tilt that bounds δ(ε) best.
+func (ps parts) tiltTo(epsilon float64) float64 {
+	least, most := ps.thetaRange()
+	return rising(least, most, func(theta float64) float64 {
+		_, mean := ps.hockeyMoment(theta)
+		return mean - epsilon
+	})
+}
+
+// thetaRange returns sensible bounds for tilts.
+func (ps parts) thetaRange() (least, most float64) {
+	spread := 0.0
+	step := ps[0].measure.step
+	for _, p := range ps {
+		spread += float64(p.times) * step * float64(len(p.measure.mass))
+	}
+	return 1e-3 / spread, 20 / step
+}
+
+// tail bits: what may wrap around is below e^(−wrapBits) of the tilted sum.
+const wrapBits = 46
+
+// composed is the law of the sum of losses, tilted: the loss step·(first+i) has
+// the probability e^(logScale − θ·loss)·mass[i], up to errors whose Euclidean
+// norm is at most noise, what wrapped around, and a relative slack.
+type composed struct {
+	step, theta float64
+	first       int
+	mass        []float64
+	logScale    float64
+	noise       float64
+	slack       float64
+	infinite    float64 // mass at infinite loss
+	total       float64 // of all masses
+	releases    float64
+	exponents   float64 // bounds every |logScale|, θ·loss that is added up
+}
+
+// errTooLong: the window does not fit.
+var errTooLong = errors.New("account: window too long")
+
+// window returns an interval of losses, in steps of the grid, that the sum,
+// tilted by theta, leaves with a probability below e^(−wrapBits) on either side:
+// the best Chernoff bounds, or where the sum ends.
+func (ps parts) window(theta float64) (from, to float64) {
+	step := ps[0].measure.step
+	scale, _ := ps.logMoment(theta)
+	least, most := ps.thetaRange()
+	side := func(sign float64) float64 {
+		moment := func(t float64) (value, mean float64) {
+			value, mean = ps.logMoment(theta + sign*t)
+			return value - scale, sign * mean
+		}
+		t := minimise(moment, wrapBits, least, most)
+		value, _ := moment(t)
+		return sign * (value + wrapBits) / t / step
+	}
+	floor, ceiling := 0.0, 0.0
+	for _, p := range ps {
+		floor += float64(p.times) * float64(p.measure.first)
+		ceiling += float64(p.times) * float64(p.measure.first+len(p.measure.mass)-1)
+	}
+	return math.Max(floor, math.Floor(side(-1))-1), math.Min(ceiling, math.Ceil(side(1))+1)
+}
+
+// compose convolves the parts, tilted by theta. limit bounds the length.
+//
+// Masses a_i = mass_i·e^(θ·loss_i)/M, with M about their sum, are convolved by a
+// Fourier transform of a length that holds the window; the rest wraps around.
+// Everything is relative to the tilted law, whose bulk lies at the loss that is
+// asked for: rounding errors are relative to e^(K(θ)−θε), close to the answer,
+// however small that is.
+func (ps parts) compose(theta float64, limit int) (*composed, error) {
+	step := ps[0].measure.step
+	from, to := ps.window(theta)
+	if to-from+1 > float64(limit) || math.Abs(from) > 1<<52 || math.Abs(to) > 1<<52 {
+		return nil, errTooLong
+	}
+	n := 16
+	for float64(n) < to-from+1 {
+		n *= 2
+	}
+	c := &composed{step: step, theta: theta, first: int(from), releases: ps.count()}
+	c.infinite, c.total = ps.infinite()
+
+	fft := fourier.NewCmplxFFT(n)
+	rho := transformError(n)
+	product := make([]complex128, n)
+	bound := make([]float64, n) // of the modulus of the exact product
+	for i := range product {
+		product[i], bound[i] = 1, 1
+	}
+	sequence := make([]complex128, n)
+	spectrum := make([]complex128, n)
+	for _, p := range ps {
+		logM, _ := p.measure.logMoment(theta)
+		c.logScale += float64(p.times) * logM
+		clear(sequence)
+		extreme := 0.0
+		for i, m := range p.measure.mass {
+			if m == 0 {
+				continue
+			}
+			x := theta * step * float64(p.measure.first+i)
+			extreme = math.Max(extreme, math.Abs(x)+math.Abs(logM))
+			at := (p.measure.first + i) % n
+			if at < 0 {
+				at += n
+			}
+			sequence[at] += complex(m*math.Exp(x-logM), 0)
+		}
+		c.slack += float64(p.times) * (8 + 4*extreme) * roundoff
+		c.exponents += float64(p.times) * math.Abs(logM)
+		norm := 0.0
+		for _, a := range sequence {
+			norm += real(a) * real(a)
+		}
+		// The norm of the error of the whole spectrum bounds that of each value.
+		e := rho * math.Sqrt(norm*float64(n)) * (1 + 0x1p-20)
+		fft.Coefficients(spectrum, sequence)
+		for i, s := range spectrum {
+			product[i] *= power(s, p.times)
+			bound[i] *= math.Pow(cmplx.Abs(s)+e, float64(p.times))
+		}
+	}
+	// (|s|+e)^k − |s|^k bounds the error a power inherits; products and powers
+	// add 4 roundoffs for each factor.
+	multiply := 8 * roundoff * (c.releases + 4)
+	errorNorm, productNorm := 0.0, 0.0
+	for i, s := range product {
+		a := cmplx.Abs(s)
+		d := math.Max(0, bound[i]-a) + 2*multiply*bound[i]
+		errorNorm += d * d
+		productNorm += a * a
+	}
+	fft.Sequence(sequence, product)
+	c.noise = (math.Sqrt(errorNorm) + rho*math.Sqrt(productNorm)) / math.Sqrt(float64(n)) * (1 + 0x1p-20)
+	c.mass = make([]float64, n)
+	for i := range c.mass {
+		at := (c.first + i) % n
+		if at < 0 {
+			at += n
+		}
+		c.mass[i] = real(sequence[at]) / float64(n)
+	}
+	return c, nil
+}
+
+// transformError bounds the relative error, in the Euclidean norm, of a Fourier
+// transform of n = 2^k points.
+//
+// gonum's transform (FFTPACK) makes passes of radix 4, and one of radix 2 if k
+// is odd. A pass adds complex numbers in two layers, a roundoff u each, and
+// multiplies by a root of unity: √5·u, and the root's own error. That is the
+// cosine of i·(l·(2π/n)), an argument below 2π with four roundings, hence wrong by at
+// most 8π·u, and a rounding of its own. In all less than 34·u for a pass, which
+// else multiplies norms by the root of its radix (Higham 2002, section 24.1).
+func transformError(n int) float64 {
+	passes := math.Ceil(math.Log2(float64(n)) / 2)
+	return 64 * roundoff * (passes + 1)
+}
+
+// power returns s^k, k >= 1.
+func power(s complex128, k int) complex128 {
+	result := complex(1, 0)
+	for {
+		if k&1 == 1 {
+			result *= s
+		}
+		if k >>= 1; k == 0 {
+			return result
+		}
+		s *= s
+	}
+}
+
+// hockey returns E (1 − e^(ε−loss))₊ over the finite losses of the sum, and a
+// bound on the error.
+func (c *composed) hockey(epsilon float64) (value, margin float64) {
+	// Σ over loss = ε+x, x > 0, of mass·e^(−θx)·(1−e^(−x)), times
+	// e^(logScale−θε).
+	start := int(math.Floor(epsilon/c.step)) + 1
+	i := max(start-c.first, 0)
+	x := float64(c.first+i)*c.step - epsilon
+	weight, ratio := math.Exp(-c.theta*x), math.Exp(-c.theta*c.step)
+	decay, fade := math.Exp(-x), math.Exp(-c.step)
+	sum, size := 0.0, 0.0
+	for ; i < len(c.mass) && weight > 1e-40; i++ {
+		term := c.mass[i] * weight * (1 - decay)
+		sum += term
+		size += math.Abs(term)
+		weight *= ratio
+		decay *= fade
+	}
+	rest := 0.0
+	if i < len(c.mass) {
+		rest = weight * 2 // masses sum to about 1
+	}
+	factor := math.Exp(c.logScale - c.theta*epsilon)
+	// The largest value of f(x) = e^(−θx)(1−e^(−x)), and Σ f(x)² over the grid:
+	// f rises to it and falls, so at most its square and the integral.
+	t := c.theta
+	peak := math.Exp(logPeak(t))
+	squares := peak*peak + 2/(2*t*(2*t+1)*(2*t+2))/c.step
+	n := float64(len(c.mass))
+	margin = c.noise*math.Sqrt(squares)*(1+0x1p-20) + // transform
+		size*(4*n+16+8/c.step)*roundoff + rest + // this sum: the recurrences above
+		2*peak*math.Exp(-wrapBits+1) // wrapped around, on either side
+	return factor * sum, factor * margin
+}
+
+// relative bounds the relative error of masses, normalisers and e^(logScale−θε).
+func (c *composed) relative(epsilon float64) float64 {
+	return c.slack + roundoff*(64+8*c.exponents+8*c.theta*math.Abs(epsilon)+8*c.releases)
+}
+
+// deltaUpper returns a bound above the δ of the composition at ε >= 0.
+func (c *composed) deltaUpper(epsilon float64) float64 {
+	value, margin := c.hockey(epsilon)
+	// Losses above the window may have wrapped to where they do not count;
+	// they are in the margin, for their weight is at most the peak.
+	d := (math.Max(0, value) + margin + c.infinite) * (1 + c.relative(epsilon))
+	d *= 1 + 2*math.Max(0, c.total-1)
+	if !(d < 1) { // NaN if a factor overflows, far below the window
+		return 1
+	}
+	return d
+}
+
+// deltaLower returns a bound below it, if the measures were bounds from below.
+func (c *composed) deltaLower(epsilon float64) float64 {
+	epsilon += c.releases * c.step * slackShare
+	value, margin := c.hockey(epsilon)
+	d := (math.Max(0, value-margin) + c.infinite) * (1 - c.relative(epsilon))
+	if !(d > 0) { // as above
+		return 0
+	}
+	return d
+}

@@ -1,0 +1,184 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// continuous is a law with closed forms: bounds of the profile h(ε), any ε, and
+// of P(loss >= l).
+type continuous struct {
+	least, most float64
+	natural     float64
+	profile     func(epsilon float64) (low, high float64)
+	survival    func(loss float64) (low float64)
+}
+
+func (c *continuous) deltaUpper(epsilon float64) float64 {
+	_, high := c.profile(epsilon)
+	return math.Min(1, math.Max(0, high))
+}
+
+func (c *continuous) deltaLower(epsilon float64) float64 {
+	low, _ := c.profile(epsilon)
+	return math.Max(0, low)
+}
+
+func (c *continuous) extent(tail float64) (least, most float64) {
+	// The profile falls; find where it is below the tail.
+	lo, hi := 0.0, c.most
+	for range 40 {
+		middle := (lo + hi) / 2
+		if c.deltaUpper(middle) > tail {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	least = c.least
+	for range 40 {
+		if middle := least / 2; c.survival(middle) > 1-tail/2 && least < 0 {
+			least = middle
+		} else {
+			break
+		}
+	}
+	return least, hi
+}
+
+func (c *continuous) unit() float64 { return c.natural }
+
+func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }
+
+// lower: the largest loss on the grid that is at most the true one, plus
+// slackShare of a step, is stochastically smaller than that.
+func (c *continuous) lower(g grid, _ float64) []*discrete {
+	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len())}
+	beyond := 0.0
+	for i := g.len() - 1; i >= 0; i-- {
+		if s := c.survival(g.at(g.first+i) - g.step*slackShare); s > beyond {
+			d.mass[i] = (s - beyond) * (1 - roundoff)
+			beyond = s
+		}
+	}
+	return []*discrete{d}
+}
+
+// Laplace is Laplace noise of scale sensitivity/epsilon.
+//
+// Its privacy loss is between −ε₀ and ε₀, with h(ε) = 1 − e^((ε−ε₀)/2) there and
+// P(loss >= l) = 1 − e^((l−ε₀)/2)/2. The density is log-concave, so the full
+// shift is the worst one.
+func Laplace(epsilon float64) (*Mechanism, error) {
+	if err := checkEpsilon(epsilon); err != nil {
+		return nil, err
+	}
+	const up, down = 1 + 0x1p-45, 1 - 0x1p-45 // a few units of arguments below 100
+	c := &continuous{
+		least: -epsilon, most: epsilon * up, natural: epsilon,
+		profile: func(e float64) (low, high float64) {
+			switch {
+			case e >= epsilon:
+				return 0, 0
+			case e <= -epsilon:
+				h := -math.Expm1(e)
+				return h * down, h * up
+			}
+			h := -math.Expm1((e - epsilon) / 2)
+			return h * down, h * up
+		},
+		survival: func(l float64) float64 {
+			switch {
+			case l > epsilon:
+				return 0
+			case l <= -epsilon:
+				return 1
+			}
+			return (1 - math.Exp((l-epsilon)/2)/2) * down
+		},
+	}
+	return &Mechanism{fmt.Sprintf("laplace:epsilon=%g", epsilon), c}, nil
+}
+
+// The range of noise multipliers: e^ε·Φ(…) must stay inside float64.
+const (
+	minMultiplier = 0.05
+	maxMultiplier = 1e6
+)
+
+func checkMultiplier(m float64) error {
+	if m >= minMultiplier && m <= maxMultiplier {
+		return nil
+	}
+	return fmt.Errorf("account: sigma/sensitivity = %g, want from %g to %g: %w", m, minMultiplier, maxMultiplier, ErrInvalid)
+}
+
+// Gaussian is normal noise; multiplier is its standard deviation divided by the
+// (l2) sensitivity.
+//
+// With μ = 1/multiplier the privacy loss is normal of mean μ²/2 and variance μ²,
+// and h(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) (Balle & Wang 2018, Theorem 5). The
+// density is log-concave, so the full shift is the worst one.
+func Gaussian(multiplier float64) (*Mechanism, error) {
+	if err := checkMultiplier(multiplier); err != nil {
+		return nil, err
+	}
+	mu := 1 / multiplier
+	c := &continuous{
+		least: mu*mu/2 - 12*mu, most: mu*mu/2 + 12*mu,
+		profile: func(e float64) (low, high float64) {
+			gainLow, gainHigh := normalTail(e*multiplier - mu/2)
+			priceLow, priceHigh := normalTail(e*multiplier + mu/2)
+			// The exponential of ε: its error, and underflow of the tails,
+			// which the smallest normal number makes up for.
+			x := math.Exp(e)
+			slack := (math.Abs(e) + 4) * roundoff
+			low = gainLow - x*(1+slack)*priceHigh
+			high = gainHigh - x*(1-slack)*priceLow
+			return low - 0x1p-1000, high + 0x1p-1000
+		},
+		survival: func(l float64) float64 {
+			low, _ := normalTail(l*multiplier - mu/2)
+			return low
+		},
+	}
+	return &Mechanism{fmt.Sprintf("gaussian:sigma=%g", multiplier), c}, nil
+}
+
+// normalTail brackets 1 − Φ(x).
+//
+// math.Erfc is right to an ulp or so; four are assumed. An argument with a
+// relative error of 8 units moves the tail by a relative 8u·x·φ(x)/(1−Φ(x)),
+// and x·φ(x)/(1−Φ(x)) <= x²+1 for x > 0 (less for x < 0, where |x|·φ(x)/(1−Φ(x))
+// is below 1).
+func normalTail(x float64) (low, high float64) {
+	t := math.Erfc(x/math.Sqrt2) / 2
+	slack := (4 + 8*(x*x+1)) * roundoff
+	if x < 0 {
+		slack = 16 * roundoff
+	}
+	return t * (1 - slack) * (1 - roundoff), math.Min(1, t*(1+slack)*(1+roundoff))
+}
+
+// AnalyticGaussian is the Gaussian that is (epsilon, delta)-private by itself
+// (Balle & Wang 2018), with the smallest multiplier that is, rounded up.
+func AnalyticGaussian(epsilon, delta float64) (*Mechanism, error) {
+	m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
+	if err != nil {
+		return nil, err
+	}
+	sigma := m.Sigma()
+	for range 60 {
+		g, err := Gaussian(sigma)
+		if err != nil {
+			return nil, err
+		}
+		if g.law.deltaUpper(epsilon) <= delta {
+			return g, nil
+		}
+		sigma *= 1 + 0x1p-40
+	}
+	return nil, fmt.Errorf("account: delta = %g at epsilon = %g is below what float64 can prove of a Gaussian: %w", delta, epsilon, ErrInvalid)
+}

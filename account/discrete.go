@@ -1,0 +1,89 @@
+package account
+
+import "math"
+
+// discrete is a measure of privacy losses on a grid: mass[i] at the loss
+// (first+i)·step, and infinite at +∞. Its total need not be 1.
+type discrete struct {
+	step     float64
+	first    int
+	mass     []float64
+	infinite float64
+}
+
+// connectDots returns a measure whose profile
+//
+//	H(ε) = infinite + Σ_i mass_i·(1 − e^(ε−ε_i))₊
+//
+// is at least h everywhere, given bounds heights_i >= h(ε_i) on the grid.
+//
+// As a function of α = e^ε, h is convex, so below its chords, and h(0) = 1. H is
+// linear between neighbours of the grid, so H(ε_i) >= heights_i, the largest
+// loss included, and a total mass of at least 1 are all there is to show. From
+// the largest loss down, q_i, the mass of Q, is what the chord to the next
+// height needs beyond that of the chord before; it is never negative, even where
+// rounding has left the heights a little concave. All roundings are outwards:
+// the height reached is kept as a lower bound, the masses as upper bounds.
+// (Doroshenko et al. 2022, Algorithm 1, from heights.)
+func connectDots(g grid, heights []float64) *discrete {
+	n := g.len()
+	d := &discrete{step: g.step, first: g.first, mass: make([]float64, n), infinite: heights[n-1]}
+	// The computed α and widths are right to (|ε_i|+4)·roundoff, |ε_i| < 200.
+	const up, down = 1 + 0x1p-44, 1 - 0x1p-44
+	reached := heights[n-1] // <= H at the current point
+	slope := 0.0            // Σ q beyond it
+	total := d.infinite
+	ratio := -math.Expm1(-g.step) // 1 − α_{i−1}/α_i
+	for i := n - 1; i > 0; i-- {
+		alpha := math.Exp(g.at(g.first + i))
+		width := alpha * ratio // α_i − α_{i−1}
+		if need := (heights[i-1] - reached) / width * up; need > slope {
+			d.mass[i] = (need - slope) * alpha * up
+			slope = need
+			total += d.mass[i]
+		}
+		reached = (reached + slope*width*down) * (1 - 2*roundoff)
+	}
+	// The rest of the mass of P; below the grid H is a chord to H(α=0) = total.
+	d.mass[0] = math.Max(0, 1-total*down)
+	return d
+}
+
+// total returns the mass of d, rounded up.
+func (d *discrete) total() float64 {
+	s := d.infinite
+	for _, m := range d.mass {
+		s += m
+	}
+	return s * (1 + float64(len(d.mass)+2)*roundoff)
+}
+
+// logMoment returns log Σ_i mass_i·e^(θ·ε_i) over the finite losses, and its
+// derivative in θ. The error is that of a float64 sum: these steer the
+// composition, which is exact for whatever they are.
+func (d *discrete) logMoment(theta float64) (value, mean float64) {
+	// Start from the end that dominates, so that nothing overflows.
+	from, to, by := len(d.mass)-1, -1, -1
+	if theta < 0 {
+		from, to, by = 0, len(d.mass), 1
+	}
+	for from != to && d.mass[from] == 0 {
+		from += by
+	}
+	if from == to {
+		return math.Inf(-1), 0
+	}
+	factor := math.Exp(-math.Abs(theta) * d.step)
+	sum, moment, weight := 0.0, 0.0, 1.0
+	for i := from; i != to; i += by {
+		m := d.mass[i] * weight
+		sum += m
+		moment += m * float64(i-from)
+		weight *= factor
+		if weight < 1e-290 {
+			break
+		}
+	}
+	top := float64(d.first+from) * d.step
+	return theta*top + math.Log(sum), top + moment/sum*d.step
+}

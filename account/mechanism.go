@@ -1,0 +1,72 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrInvalid marks a parameter outside its stated range.
+var ErrInvalid = errors.New("invalid input")
+
+// Mechanism is one kind of release, known by its privacy profile. It is
+// immutable and safe for concurrent use.
+type Mechanism struct {
+	name string
+	law  law
+}
+
+// Name says what the mechanism is, with its parameters.
+func (m *Mechanism) Name() string { return m.name }
+
+// law bounds the privacy profile h of a mechanism, and the pair of laws P, Q of
+// its outputs for the two neighbours that attain it. The privacy loss is
+// log P(x)/Q(x), drawn from P.
+type law interface {
+	// deltaUpper and deltaLower bound h(ε), ε >= 0.
+	deltaUpper(epsilon float64) float64
+	deltaLower(epsilon float64) float64
+	// extent returns an interval of finite losses outside which there is at
+	// most about tail to gain: a hint, which nothing rests on.
+	extent(tail float64) (least, most float64)
+	// upper returns bounds above h at the losses of the grid.
+	upper(g grid) []float64
+	// lower returns one or two sub-laws of losses on the grid such that that
+	// of one pair of neighbours, plus slackShare of a step, is stochastically larger.
+	// Of the pairs there are it prefers those that matter when losses are
+	// weighted with e^(theta·loss).
+	lower(g grid, theta float64) []*discrete
+	// unit is a loss that grid steps should divide, or 0.
+	unit() float64
+}
+
+// unit roundoff of float64.
+const roundoff = 0x1p-53
+
+// grid is the losses step·i, first <= i <= last.
+type grid struct {
+	step        float64
+	first, last int
+}
+
+func (g grid) len() int         { return g.last - g.first + 1 }
+func (g grid) at(i int) float64 { return float64(i) * g.step }
+
+// checkPositive refuses a parameter that is not a positive finite number.
+func checkPositive(name string, value float64) error {
+	if value > 0 && !math.IsInf(value, 1) {
+		return nil
+	}
+	return fmt.Errorf("account: %s = %g, want a finite number > 0: %w", name, value, ErrInvalid)
+}
+
+// maxEpsilon bounds the epsilon of a single release; e^epsilon and its inverse
+// square must stay far inside float64.
+const maxEpsilon = 100
+
+func checkEpsilon(epsilon float64) error {
+	if epsilon > 0 && epsilon <= maxEpsilon {
+		return nil
+	}
+	return fmt.Errorf("account: epsilon = %g, want 0 < epsilon <= %d: %w", epsilon, maxEpsilon, ErrInvalid)
+}

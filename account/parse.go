@@ -1,0 +1,189 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// Usage says how a classical mechanism is written for [Parse].
+type Usage struct{ Form, Note string }
+
+// kind is a mechanism that has a name.
+type kind struct {
+	name, form, note string
+	keys             []string
+	make             func(arguments) (*Mechanism, error)
+}
+
+// arguments are the values of key=value pairs.
+type arguments map[string]string
+
+func (a arguments) float(key string) (float64, error) {
+	text, ok := a[key]
+	if !ok {
+		return 0, fmt.Errorf("account: %s = missing, want %s=NUMBER: %w", key, key, ErrInvalid)
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("account: %s = %q, want a number: %w", key, text, ErrInvalid)
+	}
+	return x, nil
+}
+
+func (a arguments) int(key string, missing int) (int, error) {
+	text, ok := a[key]
+	if !ok {
+		return missing, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("account: %s = %q, want an integer: %w", key, text, ErrInvalid)
+	}
+	return n, nil
+}
+
+// oneFloat makes a mechanism of one number.
+func oneFloat(key string, make func(float64) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
+	return func(a arguments) (*Mechanism, error) {
+		x, err := a.float(key)
+		if err != nil {
+			return nil, err
+		}
+		return make(x)
+	}
+}
+
+// floatAndSteps makes a mechanism of a number and an integer.
+func floatAndSteps(key, steps string, missing int, make func(float64, int) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
+	return func(a arguments) (*Mechanism, error) {
+		x, err := a.float(key)
+		if err != nil {
+			return nil, err
+		}
+		n, err := a.int(steps, missing)
+		if err != nil {
+			return nil, err
+		}
+		return make(x, n)
+	}
+}
+
+// epsilonAndDelta makes a mechanism of its own promise.
+func epsilonAndDelta(a arguments, make func(epsilon, delta float64) (*Mechanism, error)) (*Mechanism, error) {
+	epsilon, err := a.float("epsilon")
+	if err != nil {
+		return nil, err
+	}
+	delta, err := a.float("delta")
+	if err != nil {
+		return nil, err
+	}
+	return make(epsilon, delta)
+}
+
+func kinds() []kind {
+	return []kind{
+		{
+			"laplace", "laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
+			[]string{"epsilon"}, oneFloat("epsilon", Laplace),
+		},
+		{
+			"discrete-laplace", "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
+			[]string{"epsilon", "sensitivity"}, floatAndSteps("epsilon", "sensitivity", 1, DiscreteLaplace),
+		},
+		{
+			"staircase", "staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
+			[]string{"epsilon", "loss"}, parseStaircase,
+		},
+		{
+			"gaussian", "gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
+			[]string{"sigma", "epsilon", "delta"}, parseGaussian,
+		},
+		{
+			"discrete-gaussian", "discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
+			[]string{"sigma", "sensitivity"}, floatAndSteps("sigma", "sensitivity", 1, DiscreteGaussian),
+		},
+		{
+			"randomized-response", "randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)",
+			[]string{"epsilon", "categories"}, floatAndSteps("epsilon", "categories", 2, RandomizedResponse),
+		},
+		{
+			"dp", "dp:epsilon=E,delta=D", "any mechanism of which only this is known",
+			[]string{"epsilon", "delta"}, func(a arguments) (*Mechanism, error) { return epsilonAndDelta(a, Approximate) },
+		},
+	}
+}
+
+// Usages lists what Parse understands.
+func Usages() []Usage {
+	var out []Usage
+	for _, k := range kinds() {
+		out = append(out, Usage{k.form, k.note})
+	}
+	return out
+}
+
+// IsMechanism reports whether Parse takes the text for a mechanism: whether it
+// starts with the name of one and a colon.
+func IsMechanism(text string) bool {
+	name, _, ok := strings.Cut(text, ":")
+	return ok && slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name })
+}
+
+// Parse reads a mechanism written as NAME:KEY=VALUE,…; see Usages. The errors wrap
+// ErrInvalid.
+func Parse(text string) (*Mechanism, error) {
+	name, rest, _ := strings.Cut(text, ":")
+	i := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
+	if i < 0 {
+		var forms []string
+		for _, k := range kinds() {
+			forms = append(forms, k.name)
+		}
+		return nil, fmt.Errorf("account: mechanism = %q, want NAME:KEY=VALUE,… with a name of %s: %w", text, strings.Join(forms, ", "), ErrInvalid)
+	}
+	k := kinds()[i]
+	a := arguments{}
+	for pair := range strings.SplitSeq(rest, ",") {
+		key, value, ok := strings.Cut(pair, "=")
+		if _, twice := a[key]; !ok || twice || !slices.Contains(k.keys, key) {
+			return nil, fmt.Errorf("account: mechanism = %q, want %s: %w", text, k.form, ErrInvalid)
+		}
+		a[key] = value
+	}
+	m, err := k.make(a)
+	if err != nil {
+		return nil, fmt.Errorf("mechanism %q: %w", text, err)
+	}
+	return m, nil
+}
+
+func parseStaircase(a arguments) (*Mechanism, error) {
+	epsilon, err := a.float("epsilon")
+	if err != nil {
+		return nil, err
+	}
+	name, ok := a["loss"]
+	if !ok {
+		name = "l1"
+	}
+	loss, err := noise.ParseLoss(name)
+	if err != nil {
+		return nil, fmt.Errorf("account: %w: %w", err, ErrInvalid)
+	}
+	return Staircase(epsilon, loss)
+}
+
+func parseGaussian(a arguments) (*Mechanism, error) {
+	if _, ok := a["sigma"]; !ok {
+		return epsilonAndDelta(a, AnalyticGaussian)
+	}
+	if len(a) > 1 {
+		return nil, fmt.Errorf("account: sigma and epsilon or delta, want sigma alone or both others: %w", ErrInvalid)
+	}
+	return oneFloat("sigma", Gaussian)(a)
+}
