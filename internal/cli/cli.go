@@ -88,6 +88,8 @@ Exit codes:
 		newDesignKernelCommand(a),
 		newVerifyCommand(a),
 		newCompareCommand(a),
+		newAccountCommand(a),
+		newCalibrateCommand(a),
 		newSampleCommand(a),
 		newPrivatizeCommand(a),
 		newPlotCommand(a),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -151,7 +152,7 @@ func printable(s string) string {
 }
 
 // packageName is the prefix a library error starts with.
-var packageName = regexp.MustCompile(`(^|: )(noise|tables|sampler|lp|highs): `)
+var packageName = regexp.MustCompile(`(^|: )(noise|tables|sampler|lp|highs|account|latent|bundle): `)
 
 // sentences returns the text of an error for a reader of the program, one
 // sentence per joined error: without the names of packages and of sentinels,
@@ -165,6 +166,7 @@ func sentences(err error) []string {
 			tables.ErrInvalid, tables.ErrFormat, tables.ErrNotPrivate, tables.ErrFalseClaim,
 			sampler.ErrInvalid, sampler.ErrEntropy, sampler.ErrOverflow,
 			lp.ErrInvalid, lp.ErrInfeasible, lp.ErrLimit, lp.ErrTooFine, highs.ErrInvalid,
+			account.ErrInvalid, account.ErrDeltaTooSmall,
 		} {
 			s = strings.TrimSuffix(s, ": "+sentinel.Error())
 		}

@@ -1,0 +1,201 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Designer makes the mechanism of a single release that is (epsilon,
+// delta)-private, and says what it costs: its loss, in any unit.
+type Designer func(ctx context.Context, epsilon, delta float64) (m *Mechanism, loss float64, err error)
+
+// Target is what a number of equal releases are to cost together at most.
+type Target struct {
+	Releases       int     // from 1 to MaxReleases
+	Epsilon, Delta float64 // Epsilon > 0, 0 <= Delta < 1
+}
+
+// Calibration is a mechanism whose releases keep a Target.
+type Calibration struct {
+	// Epsilon and Delta are of a single release.
+	Epsilon, Delta float64
+	Mechanism      *Mechanism
+	Loss           float64
+	// Composed are bounds on the epsilon of all releases at the target's delta.
+	Composed Bounds
+}
+
+// CalibrateOptions tune Calibrate; the zero value is useful.
+type CalibrateOptions struct {
+	// Shares are the parts of the total delta that the releases may spend
+	// themselves, each between 0 and 1, to choose from; the rest is left for
+	// the composition. nil means 0.5, and what is near it and better.
+	Shares []float64
+	// Start, if not nil, is a calibration that should be close: only its own
+	// share is tried, and the search starts from its epsilon.
+	Start *Calibration
+}
+
+// calibrationTolerance is how close to the target the composed epsilon has to
+// come from below.
+const calibrationTolerance = 0.002
+
+// Calibrate finds the single release of least loss such that so many of them
+// keep the target. It calls design some ten to thirty times, with epsilons of at
+// least target.Epsilon/Releases.
+//
+// Guarantee: so many releases of the Mechanism are (target.Epsilon,
+// target.Delta)-private, as Composition.Epsilon proves. The errors wrap
+// ErrInvalid, or are those of design.
+func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateOptions) (*Calibration, error) {
+	if err := target.validate(); err != nil {
+		return nil, err
+	}
+	c := &calibrator{target: target, design: design}
+	if target.Releases == 1 || target.Delta == 0 {
+		// Nothing to choose.
+		x := target.Epsilon / float64(target.Releases)
+		if target.Releases > 1 {
+			x *= 1 - 8*roundoff
+		}
+		return c.at(ctx, x, target.Delta/float64(target.Releases))
+	}
+	start := target.Epsilon / float64(target.Releases)
+	if o.Start != nil {
+		share := o.Start.Delta * float64(target.Releases) / target.Delta
+		return c.find(ctx, share, o.Start.Epsilon)
+	}
+	if o.Shares != nil {
+		var best *Calibration
+		for _, s := range o.Shares {
+			found, err := c.find(ctx, s, start)
+			if err != nil {
+				return nil, err
+			}
+			best = better(best, found)
+		}
+		return best, nil
+	}
+	return c.climb(ctx, start)
+}
+
+func (t Target) validate() error {
+	if t.Releases < 1 || t.Releases > MaxReleases {
+		return fmt.Errorf("account: releases = %d, want 1 to %d: %w", t.Releases, MaxReleases, ErrInvalid)
+	}
+	if !(t.Epsilon > 0) || math.IsInf(t.Epsilon, 1) {
+		return fmt.Errorf("account: epsilon = %g, want a finite number > 0: %w", t.Epsilon, ErrInvalid)
+	}
+	if !(t.Delta >= 0 && t.Delta < 1) {
+		return fmt.Errorf("account: delta = %g, want 0 <= delta < 1: %w", t.Delta, ErrInvalid)
+	}
+	return nil
+}
+
+func better(a, b *Calibration) *Calibration {
+	if a == nil || b.Loss < a.Loss {
+		return b
+	}
+	return a
+}
+
+type calibrator struct {
+	target Target
+	design Designer
+}
+
+// climb tries shares from 0.5 on in the direction in which the loss falls.
+func (c *calibrator) climb(ctx context.Context, start float64) (*Calibration, error) {
+	shares := []float64{0.05, 0.2, 0.5, 0.75, 0.9}
+	best, err := c.find(ctx, shares[2], start)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range [][]float64{{shares[3], shares[4]}, {shares[1], shares[0]}} {
+		moved := false
+		for _, s := range path {
+			found, err := c.find(ctx, s, best.Epsilon)
+			if err != nil {
+				return nil, err
+			}
+			if found.Loss >= best.Loss {
+				break
+			}
+			best, moved = found, true
+		}
+		if moved {
+			break
+		}
+	}
+	return best, nil
+}
+
+// at makes the single release and composes it.
+func (c *calibrator) at(ctx context.Context, epsilon, delta float64) (*Calibration, error) {
+	m, loss, err := c.design(ctx, epsilon, delta)
+	if err != nil {
+		return nil, err
+	}
+	composition, err := Compose([]Release{{m, c.target.Releases}}, Options{})
+	if err != nil {
+		return nil, err
+	}
+	b, err := composition.Epsilon(c.target.Delta)
+	if errors.Is(err, ErrDeltaTooSmall) {
+		b, err = Bounds{math.Inf(1), math.Inf(1)}, nil
+	}
+	return &Calibration{epsilon, delta, m, loss, b}, err
+}
+
+// find returns the release with the largest epsilon that keeps the target, when
+// each has its part of the share of the total delta.
+func (c *calibrator) find(ctx context.Context, share, start float64) (*Calibration, error) {
+	delta := c.target.Delta * share / float64(c.target.Releases)
+	var best *Calibration
+	lo, hi := 0.0, math.Inf(1)
+	x, power := start, 1.0 // the composed epsilon grows about as x^power
+	var previous *Calibration
+	for range 16 {
+		now, err := c.at(ctx, x, delta)
+		if err != nil {
+			return nil, err
+		}
+		if previous != nil && !math.IsInf(now.Composed.Upper, 1) && !math.IsInf(previous.Composed.Upper, 1) {
+			p := math.Log(now.Composed.Upper/previous.Composed.Upper) / math.Log(now.Epsilon/previous.Epsilon)
+			if p > 0.5 && p < 3 {
+				power = p
+			}
+		}
+		previous = now
+		ratio := c.target.Epsilon / now.Composed.Upper
+		if ratio >= 1 {
+			if lo = x; best == nil || x > best.Epsilon {
+				best = now
+			}
+			if ratio <= 1+calibrationTolerance {
+				return best, nil
+			}
+		} else {
+			hi = x
+		}
+		if hi <= lo*(1+calibrationTolerance/2) {
+			break
+		}
+		x *= math.Pow(ratio*(1-calibrationTolerance/2), 1/power)
+		// Basic composition allows this much in any case, if delta does.
+		x = math.Max(x, c.target.Epsilon/float64(c.target.Releases))
+		if x >= hi || x <= lo {
+			x = lo + (hi-lo)/2
+		}
+		if x <= lo || math.IsInf(x, 1) {
+			break
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("account: releases = %d, want fewer, or a larger epsilon or delta: no single release was found that keeps epsilon = %g, delta = %g together: %w",
+			c.target.Releases, c.target.Epsilon, c.target.Delta, ErrInvalid)
+	}
+	return best, nil
+}
