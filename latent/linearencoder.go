@@ -1,0 +1,263 @@
+package latent
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A LinearEncoder maps n features to Z unit coordinates,
+//
+//	u = W(x − μ) + offset,
+//
+// and clips them to a body. Its fields are checked by the methods that use them;
+// it must not be modified while one runs.
+type LinearEncoder struct {
+	Rows   *mat.Dense // W, Z×n
+	Mean   []float64  // μ, n
+	Offset []float64  // Z; nil is zero
+	// Low and High are public bounds that the features are clipped to first, n
+	// each; nil for none.
+	Low, High []float64
+	// Axes are the semi-axes s_i > 0 of the body that u is clipped to, Z of them;
+	// nil for no clipping. The body is the box |u_i| ≤ s_i or, if Ball, the
+	// ellipsoid Σ(u_i/s_i)² ≤ 1, onto which u is scaled back along its ray.
+	Axes []float64
+	Ball bool
+}
+
+// Encode returns the clipped unit coordinates (N×Z) of the rows of data (N×n).
+// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite.
+func (e *LinearEncoder) Encode(data mat.Matrix) (*mat.Dense, error) {
+	rows, err := e.check(data)
+	if err != nil {
+		return nil, err
+	}
+	z, _ := e.Rows.Dims()
+	u := mat.NewDense(rows, z, nil)
+	start := 0
+	for block := range blocks(data) {
+		count, _ := block.Dims()
+		e.encode(u.Slice(start, start+count, 0, z).(*mat.Dense), block)
+		start += count
+	}
+	return u, nil
+}
+
+// encode stores the unit coordinates of the rows of block in u. It overwrites
+// the block.
+func (e *LinearEncoder) encode(u, block *mat.Dense) {
+	rows, _ := block.Dims()
+	if e.Low != nil {
+		for i := range rows {
+			row := block.RawRowView(i)
+			for j, v := range row {
+				row[j] = min(max(v, e.Low[j]), e.High[j])
+			}
+		}
+	}
+	subtractRow(block, e.Mean)
+	u.Mul(block, e.Rows.T())
+	for i := range rows {
+		row := u.RawRowView(i)
+		for k, v := range e.Offset {
+			row[k] += v
+		}
+		e.clip(row)
+	}
+}
+
+// clip moves the unit coordinates of one row into the body.
+func (e *LinearEncoder) clip(u []float64) {
+	if e.Axes == nil {
+		return
+	}
+	if !e.Ball {
+		for i, s := range e.Axes {
+			u[i] = min(max(u[i], -s), s)
+		}
+		return
+	}
+	norm := 0.
+	for i, s := range e.Axes {
+		norm = math.Hypot(norm, u[i]/s)
+	}
+	if norm > 1 {
+		for i := range u {
+			u[i] /= norm
+		}
+	}
+}
+
+// check refuses fields whose sizes do not fit and, unless it is nil, data that
+// does not. It returns the number of rows of the data.
+func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
+	if e.Rows == nil {
+		return 0, fmt.Errorf("latent: the encoder has no rows: %w", ErrInvalid)
+	}
+	z, n := e.Rows.Dims()
+	for _, field := range []struct {
+		name     string
+		values   []float64
+		optional bool
+		want     int
+	}{
+		{"mean", e.Mean, false, n},
+		{"offset", e.Offset, true, z},
+		{"lower bounds", e.Low, true, n},
+		{"upper bounds", e.High, true, n},
+		{"semi-axes", e.Axes, true, z},
+	} {
+		if field.values == nil && field.optional {
+			continue
+		}
+		if len(field.values) != field.want {
+			return 0, invalid("length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
+		}
+		if i := slices.IndexFunc(field.values, func(v float64) bool { return !finite(v) }); i >= 0 {
+			return 0, invalid(fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
+		}
+	}
+	for i, s := range e.Axes {
+		if !(s > 0) {
+			return 0, invalid(fmt.Sprintf("semi-axis %d", i), s, "above 0")
+		}
+	}
+	if (e.Low == nil) != (e.High == nil) {
+		return 0, fmt.Errorf("latent: the encoder has only one of lower and upper bounds, want both or none: %w", ErrInvalid)
+	}
+	for j := range e.Low {
+		if !(e.Low[j] <= e.High[j]) {
+			return 0, invalid(fmt.Sprintf("lower bound %d", j), e.Low[j], fmt.Sprintf("at most the upper one, %g", e.High[j]))
+		}
+	}
+	for i := range z {
+		for j, v := range e.Rows.RawRowView(i) {
+			if !finite(v) {
+				return 0, invalid(fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
+			}
+		}
+	}
+	if data == nil {
+		return 0, nil
+	}
+	rows, cols, err := checkData(data)
+	if err == nil && cols != n {
+		err = invalid("columns of the data", cols, fmt.Sprintf("%d, as the encoder has", n))
+	}
+	return rows, err
+}
+
+// EncodedMoments are the joint second moments of features x and their unit
+// coordinates u after clipping: all that the best affine decoder depends on.
+type EncodedMoments struct {
+	FeatureMean []float64     // E x, n
+	UnitMean    []float64     // E u, Z
+	Unit        *mat.SymDense // C_uu = Cov(u), Z×Z
+	Cross       *mat.Dense    // C_xu = Cov(x, u), n×Z
+}
+
+// Moments returns the moments of the rows of data (N×n) and their clipped unit
+// coordinates, divided by N. The features are those of the data, also where the
+// encoder clips them to bounds: the loss is against what a person really has.
+// Errors wrap [ErrInvalid]. The cost is O(N·n·Z).
+func (e *LinearEncoder) Moments(data mat.Matrix) (*EncodedMoments, error) {
+	rows, err := e.check(data)
+	if err != nil {
+		return nil, err
+	}
+	z, n := e.Rows.Dims()
+	m := &EncodedMoments{
+		FeatureMean: make([]float64, n), UnitMean: make([]float64, z),
+		Unit: mat.NewSymDense(z, nil), Cross: mat.NewDense(n, z, nil),
+	}
+	// Features are summed relative to the encoder's mean, which is near theirs.
+	for x, u := range e.pairs(data) {
+		subtractRow(x, e.Mean)
+		addColumnSums(m.FeatureMean, x)
+		addColumnSums(m.UnitMean, u)
+	}
+	for j := range m.FeatureMean {
+		m.FeatureMean[j] = e.Mean[j] + m.FeatureMean[j]/float64(rows)
+	}
+	for i := range m.UnitMean {
+		m.UnitMean[i] /= float64(rows)
+	}
+	var cross mat.Dense
+	for x, u := range e.pairs(data) {
+		subtractRow(x, m.FeatureMean)
+		subtractRow(u, m.UnitMean)
+		m.Unit.SymRankK(m.Unit, 1/float64(rows), u.T())
+		cross.Reset()
+		cross.Mul(x.T(), u)
+		cross.Scale(1/float64(rows), &cross)
+		m.Cross.Add(m.Cross, &cross)
+	}
+	return m, nil
+}
+
+// UnclippedMoments returns the moments that follow from those of the features
+// alone if nothing is clipped: C_uu = WΣWᵀ, C_xu = ΣWᵀ. Errors wrap [ErrInvalid].
+func (e *LinearEncoder) UnclippedMoments(m Moments) (*EncodedMoments, error) {
+	if err := e.checkMoments(m); err != nil {
+		return nil, err
+	}
+	z, _ := e.Rows.Dims()
+	encoded := &EncodedMoments{
+		FeatureMean: slices.Clone(m.Mean), UnitMean: e.unclippedMean(m.Mean),
+		Unit: mat.NewSymDense(z, nil), Cross: new(mat.Dense),
+	}
+	encoded.Cross.Mul(m.Covariance, e.Rows.T())
+	var unit mat.Dense
+	unit.Mul(e.Rows, encoded.Cross)
+	for i := range z {
+		for j := i; j < z; j++ {
+			encoded.Unit.SetSym(i, j, (unit.At(i, j)+unit.At(j, i))/2)
+		}
+	}
+	return encoded, nil
+}
+
+func (e *LinearEncoder) checkMoments(m Moments) error {
+	if _, err := e.check(nil); err != nil {
+		return err
+	}
+	if err := m.checkFinite(); err != nil {
+		return err
+	}
+	if len(m.Mean) != len(e.Mean) {
+		return invalid("features of the moments", len(m.Mean), fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
+	}
+	return nil
+}
+
+// unclippedMean returns W(x − μ) + offset.
+func (e *LinearEncoder) unclippedMean(x []float64) []float64 {
+	z, _ := e.Rows.Dims()
+	u := make([]float64, z)
+	copy(u, e.Offset)
+	for i := range u {
+		for j, w := range e.Rows.RawRowView(i) {
+			u[i] += w * (x[j] - e.Mean[j])
+		}
+	}
+	return u
+}
+
+// pairs yields blocks of the features (as they are) and their unit coordinates.
+// Both may be modified and are valid until the next ones.
+func (e *LinearEncoder) pairs(data mat.Matrix) func(yield func(x, u *mat.Dense) bool) {
+	return func(yield func(x, u *mat.Dense) bool) {
+		var x, u mat.Dense
+		for block := range blocks(data) {
+			x.CloneFrom(block)
+			u.Reset()
+			e.encode(&u, block)
+			if !yield(&x, &u) {
+				return
+			}
+		}
+	}
+}
