@@ -47,7 +47,7 @@ type Coordinates struct {
 // covariance that is singular or whose correlation matrix has a condition number
 // above 1e12; the text says which feature is constant, if one is, and to use a ridge.
 //
-// The cost is O(n³ + mn²): about a second for n = 1000.
+// The cost is O(n³ + mn²): a few seconds for n = m = 1000.
 //
 // Source: Cheng, Tang and Chinchali (2022), section 4.1.
 func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, error) {

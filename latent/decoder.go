@@ -150,13 +150,20 @@ func (d *Decoder) check(task *mat.Dense, e *LinearEncoder, variances []float64) 
 	if k, err = checkTask(task, n); err != nil {
 		return nil, nil, err
 	}
-	if rows, cols := d.Matrix.Dims(); rows != n || cols != z || len(d.Offset) != n {
-		return nil, nil, invalid("decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
-			fmt.Sprintf("%d×%d with %d, to fit the encoder", n, z, n))
+	if err := d.checkSize(n, z); err != nil {
+		return nil, nil, err
 	}
 	read = new(mat.Dense)
 	read.Mul(k, d.Matrix)
 	return k, read, nil
+}
+
+func (d *Decoder) checkSize(n, z int) error {
+	if rows, cols := d.Matrix.Dims(); rows != n || cols != z || len(d.Offset) != n {
+		return invalid("decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
+			fmt.Sprintf("%d×%d with %d, to fit the encoder", n, z, n))
+	}
+	return nil
 }
 
 func checkVariances(variances []float64, z int) error {
