@@ -260,14 +260,14 @@ func TestEncodeClips(t *testing.T) {
 		Rows: mat.NewDense(2, 2, []float64{1, 0, 0, 2}), Mean: []float64{1, 1}, Offset: []float64{0, .5},
 		Low: []float64{-10, -10}, High: []float64{10, 3}, Axes: []float64{1, 2},
 	}
-	data := mat.NewDense(3, 2, []float64{1, 1, 4, 8, 1.5, 1})
+	data := mat.NewDense(4, 2, []float64{1, 1, 4, 8, 1.5, 1, 1.75, 1.75})
 	for _, test := range []struct {
 		ball bool
 		want []float64
 	}{
-		{false, []float64{0, .5, 1, 2, .5, .5}},
-		// (3, 4.5) is 3.75 axes out: 3² + 2.25² = 3.75².
-		{true, []float64{0, .5, 3 / 3.75, 4.5 / 3.75, .5, .5}},
+		{false, []float64{0, .5, 1, 2, .5, .5, .75, 2}},
+		// (3, 4.5) is 3.75 axes out, (.75, 2) is 1.25: 3² + 2.25² = 3.75².
+		{true, []float64{0, .5, 3 / 3.75, 4.5 / 3.75, .5, .5, .75 / 1.25, 2 / 1.25}},
 	} {
 		e.Ball = test.ball
 		u, err := e.Encode(data)

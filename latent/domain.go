@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -113,16 +114,9 @@ func checkClip(y mat.Matrix, clip float64) (rows, n int, err error) {
 // given share (0 < share ≤ 1) does not exceed.
 func quantile(values []float64, share float64) float64 {
 	slices.Sort(values)
-	count := float64(len(values))
-	k := min(int(math.Ceil(share*count)), len(values))
-	// The product is rounded; k/count ≥ share, correctly rounded, decides.
-	for k > 1 && float64(k-1)/count >= share {
-		k--
-	}
-	for k < len(values) && float64(k)/count < share {
-		k++
-	}
-	return values[max(k, 1)-1]
+	// Not from ⌈share·N⌉: 0.07·100 is above 7 in float64, 7/100 is 0.07.
+	k := sort.Search(len(values)-1, func(k int) bool { return float64(k+1)/float64(len(values)) >= share })
+	return values[k]
 }
 
 // FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap [ErrInvalid]: lengths

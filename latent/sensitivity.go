@@ -41,7 +41,8 @@ const (
 // the exact maxima of blocks of rows, and of the spectral and ℓ2 kind.
 //
 // The value has outward rounding: it is never below the true maximum for the
-// given float64 entries, and exceeds it by less than one part in 10⁹ if Exact.
+// given float64 entries and, if Exact, exceeds it by less than one part in 10⁹ (up
+// to 10⁵ features).
 // The argument is in docs/proofs/linear-sensitivity.md.
 //
 // Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite, and
