@@ -206,7 +206,7 @@ func (c *Coordinates) Transform(data mat.Matrix) (*mat.Dense, error) {
 }
 
 // Encoder returns the encoder of unit coordinates u_i = (s_i/r_i)·y_i for body
-// semi-axes s (see [Allocation.SemiAxes]) and clipping radii r of the
+// semi-axes s (see [Scaling.SemiAxes]) and clipping radii r of the
 // coordinates; both have the same length, at most n. Coordinates with s_i = 0
 // are not released. For [DomainBall] all radii are the radius of the ball.
 //

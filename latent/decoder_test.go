@@ -72,24 +72,24 @@ func TestLossIsTheClosedForm(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, test := range []struct {
-				name       string
-				domain     latent.Domain
-				allocation latent.Allocation
-				radii      []float64
-				variance   float64
+				name     string
+				domain   latent.Domain
+				scaling  latent.Scaling
+				radii    []float64
+				variance float64
 			}{
 				{"laplace ball", latent.DomainBall, laplace, constant(n, r), 2 / (epsilon * epsilon)},
 				{"gaussian ball", latent.DomainBall, gaussian, constant(n, r), tau * tau},
 				{"gaussian box", latent.DomainBox, boxed, box, tau * tau},
 			} {
-				e, err := c.Encoder(test.domain, test.allocation.SemiAxes(), test.radii)
+				e, err := c.Encoder(test.domain, test.scaling.SemiAxes(), test.radii)
 				if err != nil {
 					t.Fatal(err)
 				}
-				variances := constant(test.allocation.Z, test.variance)
+				variances := constant(test.scaling.Z, test.variance)
 				d := mustDecoder(t, e, data, variances)
 				loss := mustLoss(t, task, e, d, data, variances)
-				wantClose(t, test.name, loss.Total, test.allocation.Loss, 0, 1e-9)
+				wantClose(t, test.name, loss.Total, test.scaling.Loss, 0, 1e-9)
 				wantClose(t, test.name+" by output", sumOf(loss.Output), loss.Total, 0, 1e-12)
 
 				fromMoments, err := e.UnclippedMoments(m)
@@ -103,7 +103,7 @@ func TestLossIsTheClosedForm(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantClose(t, test.name+" from moments", unclipped.Total, test.allocation.Loss, 0, 1e-9)
+				wantClose(t, test.name+" from moments", unclipped.Total, test.scaling.Loss, 0, 1e-9)
 			}
 		}
 	}

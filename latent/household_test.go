@@ -147,7 +147,7 @@ func TestHousehold(t *testing.T) {
 	}
 }
 
-// Over features in [0, 1] the allocation that is optimal for the ball is more
+// Over features in [0, 1] the scaling that is optimal for the ball is more
 // sensitive: 39.4 where the ball has 2r = 29.4. The number is that of an
 // independent local search over corners.
 func TestHouseholdSensitivityOverBounds(t *testing.T) {

@@ -23,20 +23,20 @@ func Example() {
 		return
 	}
 	const radius, epsilon = 3, 20
-	allocation, err := latent.Waterfill(coordinates.Lambda(), radius, epsilon)
+	scaling, err := latent.Waterfill(coordinates.Lambda(), radius, epsilon)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("prices %.3f, coordinates used: %d\n", coordinates.Lambda(), allocation.Z)
+	fmt.Printf("prices %.3f, coordinates used: %d\n", coordinates.Lambda(), scaling.Z)
 
-	encoder, err := coordinates.Encoder(latent.DomainBall, allocation.SemiAxes(), []float64{radius, radius})
+	encoder, err := coordinates.Encoder(latent.DomainBall, scaling.SemiAxes(), []float64{radius, radius})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	// The body of unit coordinates has an l1 sensitivity of 1.
-	variances := make([]float64, allocation.Z)
+	variances := make([]float64, scaling.Z)
 	for i := range variances {
 		variances[i] = 2. / (epsilon * epsilon) // of Laplace noise of scale 1/epsilon
 	}
@@ -55,7 +55,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("closed form %.6f, of the decoder %.6f\n", allocation.Loss, loss.Total)
+	fmt.Printf("closed form %.6f, of the decoder %.6f\n", scaling.Loss, loss.Total)
 	// Output:
 	// prices [16.262 0.738], coordinates used: 2
 	// closed form 3.166968, of the decoder 3.166968

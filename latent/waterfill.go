@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// An Allocation says how strongly each task coordinate is released.
-type Allocation struct {
+// A Scaling says how strongly each task coordinate is released.
+type Scaling struct {
 	// Z is the number of coordinates with a positive scale.
 	Z int
 	// Sigma2 are the squared scales, one for each λ, 0 where a coordinate is
@@ -23,8 +23,8 @@ type Allocation struct {
 
 // SemiAxes returns the semi-axes s_i = ½√Sigma2[i] of the body that the unit
 // coordinates are clipped to; its sensitivity, in the norm and for the domain
-// of the allocation, is at most 1, also for the rounded numbers.
-func (a Allocation) SemiAxes() []float64 {
+// of the scaling, is at most 1, also for the rounded numbers.
+func (a Scaling) SemiAxes() []float64 {
 	axes := make([]float64, len(a.Sigma2))
 	for i, t := range a.Sigma2 {
 		axes[i] = math.Sqrt(t) / 2
@@ -47,7 +47,7 @@ func (a Allocation) SemiAxes() []float64 {
 // radius, epsilon > 0 the privacy parameter. Errors wrap [ErrInvalid].
 //
 // Source: Cheng, Tang and Chinchali (2022), Propositions 1–4, Theorem 1, (13).
-func Waterfill(lambda []float64, r, epsilon float64) (Allocation, error) {
+func Waterfill(lambda []float64, r, epsilon float64) (Scaling, error) {
 	return WaterfillAt(lambda, r, epsilon, len(lambda))
 }
 
@@ -57,13 +57,13 @@ func Waterfill(lambda []float64, r, epsilon float64) (Allocation, error) {
 //
 // Smaller z than the optimal Z′ pays when the real sensitivity is not that of the
 // ball, as for [DomainBounds]: compute the real loss for every z and keep the best.
-func WaterfillAt(lambda []float64, r, epsilon float64, z int) (Allocation, error) {
+func WaterfillAt(lambda []float64, r, epsilon float64, z int) (Scaling, error) {
 	s, err := laplaceNoise(lambda, r, epsilon)
 	if err != nil {
-		return Allocation{}, err
+		return Scaling{}, err
 	}
 	if err := checkZ(z, len(lambda)); err != nil {
-		return Allocation{}, err
+		return Scaling{}, err
 	}
 	ratios := make([]float64, z)
 	for i := range ratios {
@@ -184,18 +184,18 @@ func (c *Coordinates) TaskAgnosticLoss(r, epsilon float64) (loss float64, exact 
 //
 // tau > 0 is the standard deviation of noise for ℓ2 sensitivity 1. Other arguments
 // and errors as for [WaterfillAt].
-func GaussianBall(lambda []float64, r, tau float64, z int) (Allocation, error) {
+func GaussianBall(lambda []float64, r, tau float64, z int) (Scaling, error) {
 	if err := checkLambda(lambda); err != nil {
-		return Allocation{}, err
+		return Scaling{}, err
 	}
 	if err := checkZ(z, len(lambda)); err != nil {
-		return Allocation{}, err
+		return Scaling{}, err
 	}
 	k := 4 * (r * tau) * (r * tau)
 	if err := checkNoise("radius", r, "standard deviation of the noise", tau, k); err != nil {
-		return Allocation{}, err
+		return Scaling{}, err
 	}
-	a := Allocation{Z: z, Sigma2: make([]float64, len(lambda))}
+	a := Scaling{Z: z, Sigma2: make([]float64, len(lambda))}
 	for i := range z {
 		a.Sigma2[i] = 1
 	}
@@ -219,18 +219,18 @@ func GaussianBall(lambda []float64, r, tau float64, z int) (Allocation, error) {
 //
 // c has one positive entry for each λ, tau > 0 is the standard deviation of noise
 // for ℓ2 sensitivity 1. Errors wrap [ErrInvalid].
-func GaussianBox(lambda, c []float64, tau float64) (Allocation, error) {
+func GaussianBox(lambda, c []float64, tau float64) (Scaling, error) {
 	if err := checkLambda(lambda); err != nil {
-		return Allocation{}, err
+		return Scaling{}, err
 	}
 	if len(c) != len(lambda) {
-		return Allocation{}, invalid("number of radii", len(c), fmt.Sprintf("%d, one for each price", len(lambda)))
+		return Scaling{}, invalid("number of radii", len(c), fmt.Sprintf("%d, one for each price", len(lambda)))
 	}
 	ratios := make([]float64, len(c))
 	for i, r := range c {
 		ratios[i] = 4 * (r * tau) * (r * tau)
 		if err := checkNoise(fmt.Sprintf("radius %d", i), r, "standard deviation of the noise", tau, ratios[i]); err != nil {
-			return Allocation{}, err
+			return Scaling{}, err
 		}
 	}
 	return fill(lambda, ratios), nil
@@ -239,7 +239,7 @@ func GaussianBox(lambda, c []float64, tau float64) (Allocation, error) {
 // fill minimises Σ λ_i q_i/(t_i + q_i) over t ≥ 0, Σt_i ≤ 1, for the first len(q)
 // coordinates; the others are dropped. See [GaussianBox] for the derivation; with
 // R = Σ_U √(λ_i q_i) the loss of the coordinates used is R²/(1 + Σ_U q_i).
-func fill(lambda, q []float64) Allocation {
+func fill(lambda, q []float64) Scaling {
 	order := make([]int, len(q))
 	for i := range order {
 		order[i] = i
@@ -275,7 +275,7 @@ func fill(lambda, q []float64) Allocation {
 		totalQ += q[i]
 		totalRoot += math.Sqrt(lambda[i]) * math.Sqrt(q[i])
 	}
-	a := Allocation{Z: z, Sigma2: make([]float64, len(lambda))}
+	a := Scaling{Z: z, Sigma2: make([]float64, len(lambda))}
 	inside := 0.
 	for _, i := range used {
 		a.Sigma2[i] = math.Sqrt(q[i]) * gain(i, used) / totalRoot

@@ -365,6 +365,19 @@ func TestSemiAxesKeepSensitivity(t *testing.T) {
 	}
 }
 
+// A task that reads nothing: nothing is released, and nothing lost.
+func TestWaterfillOfNoPrices(t *testing.T) {
+	for _, lambda := range [][]float64{{0}, {0, 0, 0}, {2, 0, 0}} {
+		a, err := latent.Waterfill(lambda, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := lambda[0] * 8 / 9; a.Z != min(1, int(lambda[0])) || math.Abs(a.Loss-want) > 1e-15 {
+			t.Errorf("prices %v: %+v, want only the positive ones released and a loss of %g", lambda, a, want)
+		}
+	}
+}
+
 func TestWaterfillRefuses(t *testing.T) {
 	good := []float64{2, 1}
 	for name, call := range map[string]func() error{
