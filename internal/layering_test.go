@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
 	"internal/cli": {
 		"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "encoder", "learn",
-		"github.com/spf13/cobra", "gonum.org/v1/plot",
+		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
 	"lp":             {"noise", "tables", "internal/exact"},
 	"lp/highs":       {"lp"},

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,17 +86,11 @@ is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.
 		if highs.Version() == "" {
 			return &failure{code: exitFailure, err: highs.ErrUnavailable}
 		}
-		if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // results are not secret
-			return badInput("", fmt.Errorf("output = %s: %w", shown(out), inputCause(err)))
+		files, err := a.createPair(out, t.name) // before the work, which would be lost
+		if err != nil {
+			return err
 		}
-		var files [2]*output // before the work, which would be lost
-		for i, suffix := range []string{".csv", ".svg"} {
-			var err error
-			if files[i], err = a.create(filepath.Join(out, t.name+suffix)); err != nil {
-				return err
-			}
-			defer files[i].discard()
-		}
+		defer files.discard()
 		d := &droDrawing{app: a, options: o, line: a.newProgress(), plot: newPlot()}
 		defer d.line.clear()
 		d.options.Progress = d.line.show
@@ -106,15 +98,13 @@ is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.
 			return err
 		}
 		d.line.clear()
-		if err := d.write(files[0], files[1]); err != nil {
+		if err := d.write(files.csv, files.svg); err != nil {
 			return err
 		}
-		for _, w := range files {
-			if err := w.commit(); err != nil {
-				return err
-			}
+		if err := files.commit(); err != nil {
+			return err
 		}
-		d.rows = append(d.rows, row{"files", filepath.Join(out, t.name+".csv") + ", " + filepath.Join(out, t.name+".svg")})
+		d.rows = append(d.rows, row{"files", files.names})
 		if err := printRows(a.stdout, d.rows); err != nil || len(d.limits) == 0 {
 			return err
 		}

@@ -35,6 +35,7 @@ var (
 	colorTable     = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
 	colorLaplace   = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
 	colorTruncated = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
+	colorWhite     = color.White
 	colorGrid      = color.NRGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
 )
 
@@ -384,17 +385,22 @@ func writeSVG(w io.Writer, p *plot.Plot, width, height vg.Length) error {
 	if _, err := c.WriteTo(&b); err != nil {
 		return err
 	}
-	// Fonts of the same metrics, for viewers without the one named.
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
+	_, err := w.Write(fallbackFonts(b.Bytes()))
 	return err
+}
+
+// fallbackFonts names fonts of the same metrics, for viewers without the one
+// named.
+func fallbackFonts(svg []byte) []byte {
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
 // render draws p with a margin around it, on white.
 func render(p *plot.Plot, c vg.CanvasSizer) {
 	const margin = 6 // points
 	dc := draw.New(c)
-	dc.SetColor(color.White)
+	dc.SetColor(colorWhite)
 	dc.Fill(dc.Path())
 	p.Draw(draw.Crop(dc, margin, -margin, margin, -margin))
 }
