@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -52,8 +53,8 @@ func taFigure3(setting float64) ([]taPoint, error) {
 	}
 	// The task with PᵀP = diag(λ).
 	task := mat.NewDense(4, 4, nil)
-	for i, root := range []float64{2, root(setting), root(setting), root(setting)} {
-		task.Set(i, i, root)
+	for i, price := range lambda {
+		task.Set(i, i, math.Sqrt(price))
 	}
 	coordinates, err := latent.NewCoordinates(moments, task, 0)
 	if err != nil {
@@ -78,15 +79,6 @@ func taFigure3(setting float64) ([]taPoint, error) {
 		points = append(points, taPoint{r / epsilon, aware.Z, aware.Loss, agnostic, privacy})
 	}
 	return points, nil
-}
-
-func root(x float64) float64 {
-	switch x {
-	case 0, 1:
-		return x
-	default:
-		return 1.4142135623730951 // of 2
-	}
 }
 
 func newTAFigure3Command(a *app) *cobra.Command {
