@@ -28,7 +28,8 @@ var arrows = map[string][]string{
 	"lp/highs":       {"lp"},
 	"encoder":        {"latent", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum"},
 	"learn":          {"latent", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum"},
-	"latent":         {"sampler", "tables", "noise", "account", "gonum.org/v1/gonum/mat"},
+	"latent":         {"latent/bundle", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum/mat"},
+	"latent/bundle":  {"sampler", "tables", "noise", "internal/exact"},
 	"account":        {"tables", "noise", "internal/exact", "gonum.org/v1/gonum/dsp/fourier"},
 	"sampler":        {"tables"},
 	"tables":         {"noise", "internal/exact"},
@@ -38,7 +39,7 @@ var arrows = map[string][]string{
 }
 
 // examples, packages below examples/, are written as a user would write them.
-var examples = []string{"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent"}
+var examples = []string{"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "latent/bundle"}
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}

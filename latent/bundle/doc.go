@@ -1,0 +1,26 @@
+// Package bundle is the device side of a latent design: it turns a person's
+// features into a few private numbers, and those into a reconstruction, from one
+// directory of files that can be checked before it is trusted.
+//
+//	b, err := bundle.Read(dir)
+//	proof, err := b.Verify(nil)                       // exact, refuses on any doubt
+//	p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+//	u, err := p.Privatize(nil, features)              // private, may leave the device
+//	x, err := b.Decode(nil, u)                        // anywhere, by anyone
+//
+// A bundle encodes n features as u = Encoder·(x - Mean) + Offset, Z numbers, clips
+// u to a body around 0, adds noise, and decodes by an affine map. What leaves the
+// device is private for every pair of inputs, because the sensitivity is that of
+// the body and not of a sample: local differential privacy, per person and release.
+//
+// Noise is drawn from the integer tables of package tables by package sampler, in
+// one of two ways. Per coordinate: each has a table of its own, verified by itself,
+// and the budgets add up (Basic) or are composed by an account that the caller
+// brings (Exact). Jointly: the clipped vector is rounded to a grid, in the body, and
+// every coordinate gets noise of the same table, Laplace for the ℓ1 distance (L1)
+// or Gaussian for the ℓ2 distance (L2). docs/proofs/latent-privacy.md has the proofs,
+// docs/bundle-format.md the files.
+//
+// The package needs no cgo and nothing but the standard library and the packages
+// below it.
+package bundle

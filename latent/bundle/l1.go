@@ -1,0 +1,256 @@
+package bundle
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// proveL1 bounds the ℓ1 distance of two clipped encodings and charges it by steps.
+func (v *Verified) proveL1() error {
+	t := v.bundle.spec.Tables[0]
+	if g, p := t.Grid(), t.Privacy(); p.Delta != 0 || g.PointsPerCell != 1 || g.CellsPerSensitivity != 1 {
+		return fmt.Errorf("bundle: tables[0] = one with delta = %g and %d cells of %d points per sensitivity, want 0 and 1 cell of 1 point for the composition l1: %w",
+			p.Delta, g.CellsPerSensitivity, g.PointsPerCell, ErrNotPrivate)
+	}
+	v.distance = v.bundle.distanceL1()
+	// The table's promise is about one step, as its sensitivity is at most that.
+	steps := new(big.Rat).Quo(v.distance, t.Grid().Step())
+	v.epsilon = steps.Mul(steps, rat(t.Privacy().Epsilon))
+	v.delta = new(big.Rat)
+	return nil
+}
+
+// distanceL1 bounds the ℓ1 distance of two clipped encodings of joint noise.
+func (b *Bundle) distanceL1() *big.Rat {
+	s := &b.spec
+	if s.Domain == Ball {
+		// max Σ|u_i - u'_i| = 2·max Σ|u_i| = 2·√Σs_i², by Cauchy & Schwarz.
+		sum := new(big.Rat)
+		for _, a := range s.Axes {
+			sum.Add(sum, square(rat(2*a)))
+		}
+		return exact.PowUp(sum, 0.5, rootBits)
+	}
+	box := new(big.Rat)
+	for _, side := range b.body.boxSides() {
+		box.Add(box, side)
+	}
+	if s.Domain == Bounds {
+		z := rat(s.rangeWithErrorsL1(b.body.step))
+		// Rounding moves each of Z differences by less than a step.
+		z.Add(z, new(big.Rat).Mul(rat(b.body.step), new(big.Rat).SetInt64(int64(len(s.Axes)))))
+		if z.Cmp(box) < 0 {
+			return z
+		}
+	}
+	return box
+}
+
+// rootBits is the relative precision of square roots.
+const rootBits = 128
+
+// maxSigns bounds the coordinates whose sign patterns are all tried: 2^15 of them.
+const maxSigns = 16
+
+// RangeL1 returns an upper bound on the ℓ1 distance of Encoder·x and Encoder·x′ over
+// all x and x′ between the bounds of the features:
+//
+//	max over signs σ of Σ_j |Σ_i σ_i·W_ij|·(hi_j - lo_j),
+//
+// for up to 16 coordinates, and Σ_ij |W_ij|·(hi_j - lo_j) for more. It is above the
+// exact value by a relative 2^-35 at most for up to 2^11 features and coordinates,
+// and takes 2^15·Z·n multiplications for 16 coordinates.
+//
+// A designer scales the encoder so that this is at most 1, the distance that
+// LaplaceTable's noise for the domain Bounds is made for. It panics unless the
+// bounds have a number for each column of the matrix.
+func RangeL1(encoder Matrix, lower, upper []float64) float64 {
+	z, n := encoder.Rows, encoder.Cols
+	if len(lower) != n || len(upper) != n {
+		panic(fmt.Sprintf("bundle: bounds of %d and %d features, want %d", len(lower), len(upper), n))
+	}
+	scaled := make([][]float64, z) // W_ij·(hi_j - lo_j)
+	total := 0.0
+	for i := range scaled {
+		scaled[i] = make([]float64, n)
+		row := 0.0
+		for j, w := range encoder.Row(i) {
+			scaled[i][j] = w * (upper[j] - lower[j])
+			row += math.Abs(scaled[i][j])
+		}
+		total += row
+	}
+	// Sums of z and of n terms, and two roundings in each term; twice that, for
+	// the roundings of total itself.
+	slack := float64(z+n+8) * 0x1p-51 * total
+	if z > maxSigns {
+		return total + slack + 0x1p-900
+	}
+	most := 0.0
+	sum := make([]float64, n)
+	for signs := range 1 << (z - 1) { // σ and -σ give the same
+		copy(sum, scaled[z-1])
+		for i := range z - 1 {
+			sign := 1 - 2*float64(signs>>i&1)
+			for j, x := range scaled[i] {
+				sum[j] += sign * x
+			}
+		}
+		norm := 0.0
+		for _, x := range sum {
+			norm += math.Abs(x)
+		}
+		most = math.Max(most, norm)
+	}
+	return most + slack + 0x1p-900
+}
+
+// rangeWithErrorsL1 bounds the ℓ1 distance of two encodings as the device computes
+// them, before they are rounded to the grid: RangeL1 and the errors of floating
+// point (docs/proofs/latent-privacy.md).
+func (s *Spec) rangeWithErrorsL1(step float64) float64 {
+	n := s.Encoder.Cols
+	sum := 0.0 // Σ_i (Σ_j |W_ij|·max|x_j - μ_j| + |o_i| + s_i + g)
+	for i, axis := range s.Axes {
+		for j, w := range s.Encoder.Row(i) {
+			sum += math.Abs(w) * math.Max(math.Abs(s.FeatureLower[j]-s.Mean[j]), math.Abs(s.FeatureUpper[j]-s.Mean[j]))
+		}
+		sum += math.Abs(s.Offset[i]) + axis + step
+	}
+	slack := 4 * float64(n+16) * 0x1p-52 * sum
+	return (RangeL1(s.Encoder, s.FeatureLower, s.FeatureUpper) + slack) * (1 + 0x1p-50)
+}
+
+// LaplaceTable makes the table of a bundle with the composition L1: discrete Laplace
+// noise of scale 1/epsilon, in units of the encoding, for encodings whose ℓ1 distance
+// is at most 1. For Box that is Σ2s_i <= 1, for Ball 4·Σs_i² <= 1, both exactly, and
+// for Bounds RangeL1 <= 1.
+//
+// The grid has at least 16 steps in the smallest of the axes, 128 for Bounds, where
+// rounding is charged; and never more than 2^17 in 1/epsilon, so that an axis
+// below epsilon-th parts of that is rounded off. The table's own promise is about one
+// step: epsilon/N, delta 0, where N steps are the distance 1.
+//
+// The error wraps ErrInvalid if epsilon is not above 0, or below 2^-17, or an axis is
+// not above 0.
+func LaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table, error) {
+	fine := 16.0
+	if domain == Bounds {
+		fine = 128
+	}
+	if !(epsilon > 0 && epsilon <= tables.MaxEpsilon) {
+		return nil, fmt.Errorf("bundle: epsilon = %g, want a number above 0 and at most %d: %w", epsilon, tables.MaxEpsilon, ErrInvalid)
+	}
+	exponent, err := gridExponent(axes, fine, 1/epsilon, 17)
+	if err != nil {
+		return nil, err
+	}
+	return laplaceTable(epsilon, exponent, domain, len(axes))
+}
+
+// gridExponent chooses the exponent of a grid: at least so many steps in the smallest
+// axis, at least 64 in the scale of the noise, and at most 2^most of them.
+func gridExponent(axes []float64, fine, scale float64, most int) (int, error) {
+	step := scale / 64
+	for i, a := range axes {
+		if !(a >= minAxis && a <= maxAxis) {
+			return 0, fmt.Errorf("bundle: axes[%d] = %g, want a number from %g to %g: %w", i, a, minAxis, maxAxis, ErrInvalid)
+		}
+		step = min(step, a/fine)
+	}
+	e := max(math.Ilogb(step), math.Ilogb(scale)+1-most)
+	if e > 0 {
+		return 0, fmt.Errorf("bundle: scale of the noise = %g, want at most 2^%d units of the encoding: %w", scale, most, ErrInvalid)
+	}
+	return e, nil
+}
+
+// laplaceTable is LaplaceTable on a given grid.
+func laplaceTable(epsilon float64, exponent int, domain Domain, coordinates int) (*tables.Table, error) {
+	steps := math.Ldexp(1, -exponent)
+	if domain == Bounds {
+		steps += float64(coordinates) + 1 // the last for errors of floating point
+	}
+	perStep := epsilon / steps
+	for rat(perStep).Cmp(new(big.Rat).Quo(rat(epsilon), rat(steps))) > 0 {
+		perStep = math.Nextafter(perStep, 0)
+	}
+	core := int(min(20/perStep, 1<<15))
+	weights, ratio, err := laplaceWeights(perStep, core)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tables.New(tables.Spec{
+		Privacy:   tables.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)},
+		Loss:      noise.L2{},
+		Grid:      tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -core - 1},
+		Weights:   weights,
+		TailRatio: ratio,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	return t, nil
+}
+
+// laplaceWeights returns the weights of the cells -core-1 … core+1, the outermost of
+// them blocks of a tail, whose neighbours differ by a factor of at most e^epsilon.
+//
+// The levels are built from the tail inwards, each the largest integer that the one
+// before allows; the middle takes what is left of 2^64. The tail's weight is the
+// least for which that is not too much.
+func laplaceWeights(epsilon float64, core int) (weights []uint64, ratio uint64, err error) {
+	if !(epsilon >= 0x1p-20 && epsilon <= 0.5) {
+		return nil, 0, fmt.Errorf("bundle: epsilon per step = %g, want a number from 2^-20 to 0.5: %w", epsilon, ErrInvalid)
+	}
+	// growth/2^64 <= e^epsilon - 1, and ratio/2^64 >= e^-epsilon.
+	one := new(big.Int).Lsh(big.NewInt(1), 64)
+	growth := new(big.Int).Sub(exact.ExpDown(epsilon, 64), one).Uint64()
+	ratio = exact.ExpUp(-epsilon, 64).Uint64()
+	share := func(w, of uint64) uint64 {
+		hi, _ := bits.Mul64(w, of)
+		return hi
+	}
+	// left returns 2^64 less all levels, and the most that the middle may weigh; ok
+	// is false if the levels alone exceed 2^63 on one side.
+	level := make([]uint64, core+1)
+	left := func(tail uint64) (middle, most uint64, ok bool) {
+		level[core] = tail
+		sum := tail
+		w := share(tail, -ratio) // the block's own place
+		w += share(w, growth)
+		for k := core - 1; k >= 0; k-- {
+			level[k] = w
+			if sum += w; sum >= 1<<63 {
+				return 0, 0, false
+			}
+			w += share(w, growth)
+		}
+		return -(2 * sum), w, true
+	}
+	low, high := uint64(1), uint64(1)<<63-1 // low is too little, high is enough
+	for high-low > 1 {
+		tail := low + (high-low)/2
+		if middle, most, ok := left(tail); ok && middle > most {
+			low = tail
+		} else {
+			high = tail
+		}
+	}
+	middle, _, ok := left(high)
+	if !ok || middle == 0 {
+		return nil, 0, fmt.Errorf("bundle: epsilon per step = %g, want more than integer weights can tell apart: %w", epsilon, ErrInvalid)
+	}
+	weights = make([]uint64, 0, 2*core+3)
+	for k := core; k >= 0; k-- {
+		weights = append(weights, level[k])
+	}
+	weights = append(weights, middle)
+	return append(weights, level...), ratio, nil
+}

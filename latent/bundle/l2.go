@@ -1,0 +1,259 @@
+package bundle
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// proveL2 bounds the ℓ2 distance of two clipped encodings, applies the formula for
+// continuous Gaussian noise, of which rounded noise is a function, and charges what the
+// table differs from rounded noise.
+func (v *Verified) proveL2() error {
+	s := &v.bundle.spec
+	t := s.Tables[0]
+	if g := t.Grid(); g.PointsPerCell != 1 || g.Offset != 0 || t.TailRatio() != 0 {
+		return fmt.Errorf("bundle: tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2: %w",
+			g.PointsPerCell, g.Offset, t.TailRatio(), ErrNotPrivate)
+	}
+	v.distance = v.bundle.distanceL2()
+	v.epsilon = rat(s.Promise.Epsilon)
+	v.delta = gaussianDeltaUp(s.Promise.Epsilon, v.distance, s.Tau)
+	v.delta.Add(v.delta, approximation(s.Promise.Epsilon, len(s.Axes), totalVariation(t, s.Tau)))
+	return nil
+}
+
+// distanceL2 bounds the square of the ℓ2 distance of two clipped encodings of joint
+// noise.
+func (b *Bundle) distanceL2() *big.Rat {
+	if b.spec.Domain == Ball {
+		most := 0.0
+		for _, a := range b.spec.Axes {
+			most = math.Max(most, a)
+		}
+		return square(rat(2 * most))
+	}
+	sum := new(big.Rat)
+	for _, side := range b.body.boxSides() {
+		sum.Add(sum, square(side))
+	}
+	return sum
+}
+
+// gaussianDeltaUp bounds from above the δ at epsilon of independent normal noise of
+// standard deviation tau on vectors whose squared ℓ2 distance is given (Balle & Wang
+// 2018, Theorem 8): with μ = distance/tau,
+//
+//	δ = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ),
+//
+// which does not decrease in μ.
+func gaussianDeltaUp(epsilon float64, squared *big.Rat, tau float64) *big.Rat {
+	if squared.Sign() == 0 {
+		return new(big.Rat)
+	}
+	mu := exact.PowUp(new(big.Rat).Quo(squared, square(rat(tau))), 0.5, rootBits)
+	ratio := new(big.Rat).Quo(rat(epsilon), mu)
+	half := mu.Mul(mu, big.NewRat(1, 2))
+	u, v := new(big.Rat).Sub(ratio, half), new(big.Rat).Add(ratio, half)
+
+	f := newNormal()
+	scale := new(big.Int).Lsh(one, cdfBits)
+	var first *big.Int // Φ(-u), rounded up
+	if u.Sign() >= 0 {
+		_, first = f.upperTail(u.Num(), u.Denom())
+	} else {
+		low, _ := f.upperTail(new(big.Int).Neg(u.Num()), u.Denom())
+		first = low.Sub(scale, low)
+	}
+	second, _ := f.upperTail(v.Num(), v.Denom())
+	second.Mul(second, exact.ExpDown(epsilon, ratioBits)).Rsh(second, ratioBits)
+	first.Sub(first, second)
+	return new(big.Rat).SetFrac(first, scale)
+}
+
+// ratioBits is the number of binary places of bounds of e^ε.
+const ratioBits = 96
+
+// approximation is what laws within the given total variation of others add to δ, for
+// so many coordinates: Z·(1+e^ε)·TV.
+func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
+	e := exact.ExpUp(epsilon, ratioBits)
+	e.Add(e, new(big.Int).Lsh(one, ratioBits))
+	e.Mul(e, big.NewInt(int64(coordinates)))
+	c := new(big.Rat).SetFrac(e, new(big.Int).Lsh(one, ratioBits))
+	return c.Mul(c, tv)
+}
+
+// totalVariation bounds from above the total variation distance of a table with one
+// point per cell and no tail from normal noise of standard deviation tau rounded to the
+// table's grid.
+func totalVariation(t *tables.Table, tau float64) *big.Rat {
+	g := t.Grid()
+	reach := int(t.Reach())
+	weight := func(j int) *big.Int { // times 2^(cdfBits-64)
+		w := new(big.Int)
+		if i := j - g.FirstCell; i >= 0 && i < t.Cells() {
+			w.SetUint64(t.Weight(i))
+		}
+		if j == 0 {
+			w.Add(w, new(big.Int).SetUint64(t.Atom()))
+		}
+		return w.Lsh(w, cdfBits-64)
+	}
+	sum := new(big.Int)
+	d := new(big.Int)
+	add := func(j int, low, high *big.Int) { // the larger of w-low and high-w
+		w := weight(j)
+		if d.Sub(high, w); d.Cmp(w.Sub(w, low)) < 0 {
+			d.Set(w)
+		}
+		sum.Add(sum, d)
+	}
+	last := eachMass(g.GranularityExponent, tau, reach, func(j int, low, high *big.Int) {
+		add(j, low, high)
+		if j > 0 {
+			add(-j, low, high)
+		}
+	})
+	sum.Add(sum, last).Add(sum, last)
+	return new(big.Rat).SetFrac(sum, new(big.Int).Lsh(one, cdfBits+1))
+}
+
+// eachMass calls f for j = 0 … reach with bounds, times 2^cdfBits, of the
+// probability that normal noise of standard deviation tau, rounded to multiples of g =
+// 2^exponent, is j·g:
+//
+//	Φ((j+½)g/τ) - Φ((j-½)g/τ).
+//
+// It returns an upper bound on the probability beyond reach on one side. f must not
+// keep the bounds.
+func eachMass(exponent int, tau float64, reach int, f func(j int, low, high *big.Int)) (beyond *big.Int) {
+	// (j+½)·g/τ = (2j+1)·num/den
+	quotient := new(big.Rat).Quo(rat(math.Ldexp(0.5, exponent)), rat(tau))
+	num, den := quotient.Num(), quotient.Denom()
+	normal := newNormal()
+	// Below j = 0 lies 1/2 - (1 - Φ(g/2τ)), on either side, so that its mass is
+	// twice the difference.
+	half := new(big.Int).Lsh(one, cdfBits-1)
+	fromLow, fromHigh := half, half
+	low, high, at := new(big.Int), new(big.Int), new(big.Int)
+	for j := range reach + 1 {
+		toLow, toHigh := normal.upperTail(at.Mul(num, big.NewInt(2*int64(j)+1)), den)
+		low.Sub(fromLow, toHigh)
+		high.Sub(fromHigh, toLow)
+		if j == 0 {
+			low.Lsh(low, 1)
+			high.Lsh(high, 1)
+		}
+		f(j, low, high)
+		fromLow, fromHigh = toLow, toHigh
+	}
+	return fromHigh
+}
+
+// GaussianTable makes the table of a bundle with the composition L2, and the standard
+// deviation tau of its noise in units of the encoding: the least for which all
+// coordinates together are (epsilon, delta)-private if the ℓ2 distance of encodings is
+// at most 1, up to a relative 2^-20 of delta or what the table's weights cost. For Box and
+// Bounds that distance is at most 1 if 4·Σs_i² <= 1, for Ball if 2·max s_i <= 1, both
+// exactly.
+//
+// The grid has at least 16 steps in the smallest of the axes, but at most 2^13 in tau,
+// so that an axis below that is rounded off. The promise of the table itself is about
+// one coordinate and the sensitivity 1, or less where that would take long to verify.
+//
+// The error wraps ErrInvalid if a parameter is out of range, or where integer weights
+// would cost more than a tenth of delta, at (1+e^epsilon)·2^-50 or so per coordinate.
+func GaussianTable(epsilon, delta float64, axes []float64) (t *tables.Table, tau float64, err error) {
+	if !(epsilon >= 0 && epsilon <= tables.MaxEpsilon && delta > 0 && delta < 1) {
+		return nil, 0, fmt.Errorf("bundle: epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1: %w", epsilon, delta, tables.MaxEpsilon, ErrInvalid)
+	}
+	// The share of delta set aside for the weights: first little, then what they cost.
+	share := new(big.Rat).Mul(rat(delta), rat(0x1p-20))
+	for range 3 {
+		target, _ := new(big.Rat).Sub(rat(delta), share).Float64()
+		m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: epsilon, Delta: math.Nextafter(target, 0), Sensitivity: 1})
+		if err != nil {
+			return nil, 0, fmt.Errorf("bundle: %w: %w", err, ErrInvalid)
+		}
+		tau = m.Sigma()
+		exponent, err := gridExponent(axes, 16, tau, 13)
+		if err != nil {
+			return nil, 0, err
+		}
+		if t, err = gaussianTable(epsilon, tau, exponent); err != nil {
+			return nil, 0, err
+		}
+		cost := approximation(epsilon, len(axes), totalVariation(t, tau))
+		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(rat(delta)) > 0 {
+			return nil, 0, fmt.Errorf("bundle: delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost: %w",
+				delta, epsilon, len(axes), tables.DecimalUp(cost), ErrInvalid)
+		}
+		total := gaussianDeltaUp(epsilon, big.NewRat(1, 1), tau)
+		if total.Add(total, cost).Cmp(rat(delta)) <= 0 {
+			return t, tau, nil
+		}
+		share = cost.Mul(cost, big.NewRat(9, 8))
+		share.Add(share, new(big.Rat).Mul(rat(delta), rat(0x1p-30)))
+	}
+	return nil, 0, fmt.Errorf("bundle: delta = %g at epsilon = %g, want values where Gaussian noise can be proved: %w", delta, epsilon, ErrInvalid)
+}
+
+// gaussianTable rounds normal noise of standard deviation tau to the grid, and cuts it
+// off at nine tau.
+func gaussianTable(epsilon, tau float64, exponent int) (*tables.Table, error) {
+	step := math.Ldexp(1, exponent)
+	reach := int(math.Ceil(9 * tau / step))
+	cells := 2*reach + 1
+	if cells > tables.MaxCells {
+		return nil, fmt.Errorf("bundle: tau = %g has %d cells of %g, want at most %d: %w", tau, cells, step, tables.MaxCells, ErrInvalid)
+	}
+	weights := make([]uint64, cells)
+	rest := new(big.Int).Lsh(one, 64) // what the middle takes
+	halfUnit := new(big.Int).Lsh(one, cdfBits-64) // of twice the middle
+	w := new(big.Int)
+	eachMass(exponent, tau, reach, func(j int, low, high *big.Int) {
+		if j == 0 {
+			return
+		}
+		// The integer nearest to the middle of the bounds.
+		w.Add(low, high).Add(w, halfUnit).Rsh(w, cdfBits-64+1)
+		weights[reach-j], weights[reach+j] = w.Uint64(), w.Uint64()
+		rest.Sub(rest, w).Sub(rest, w)
+	})
+	if !rest.IsUint64() {
+		return nil, fmt.Errorf("bundle: tau = %g is less than a step of %g, want more: %w", tau, step, ErrInvalid)
+	}
+	weights[reach] = rest.Uint64()
+	// Verifying takes cells × cells per sensitivity.
+	const work = 1 << 27
+	perSensitivity := min(1/step, math.Ldexp(1, math.Ilogb(work/float64(cells))))
+	s := tables.Spec{
+		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step},
+		Loss:    noise.L2{},
+		Grid:    tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity), FirstCell: -reach},
+		Weights: weights,
+	}
+	t, err := tables.New(s)
+	if err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	// Promise what was found.
+	s.Claims = t.Claims()
+	found, err := exact.ParseDecimal(s.Claims.Delta)
+	if err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	s.Privacy.Delta, _ = found.Float64()
+	for rat(s.Privacy.Delta).Cmp(found) < 0 {
+		s.Privacy.Delta = math.Nextafter(s.Privacy.Delta, 1)
+	}
+	if t, err = tables.New(s); err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	return t, nil
+}

@@ -1,0 +1,147 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The NumPy format, .npy: a magic string, the version, the length of the header and
+// the header, the text of a Python dictionary; then the numbers (NEP 1, R. Kern, 2007).
+const (
+	npyMagic = "\x93NUMPY"
+	// maxHeader bounds the text of a header; that of a float64 matrix has some 60
+	// bytes, padded to 118.
+	maxHeader = 1 << 12
+	float64LE = "<f8"
+)
+
+// encodeNPY writes numbers of the given shape, in C order, as version 1.0.
+func encodeNPY(w io.Writer, shape []int, data []float64) error {
+	var dims strings.Builder
+	for _, d := range shape {
+		fmt.Fprintf(&dims, "%d, ", d)
+	}
+	tuple := strings.TrimSuffix(dims.String(), " ") // (3,) has a comma
+	if len(shape) > 1 {
+		tuple = strings.TrimSuffix(tuple, ",")
+	}
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", float64LE, tuple)
+	// The numbers begin at a multiple of 64 bytes, after a newline.
+	const before = len(npyMagic) + 4
+	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
+	var b bytes.Buffer
+	b.WriteString(npyMagic)
+	b.Write([]byte{1, 0})
+	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header)))) //nolint:gosec // some 118
+	b.WriteString(header)
+	buffer := b.Bytes()
+	for _, x := range data {
+		buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(x))
+		if len(buffer) >= 1<<16 {
+			if _, err := w.Write(buffer); err != nil {
+				return err
+			}
+			buffer = buffer[:0]
+		}
+	}
+	_, err := w.Write(buffer)
+	return err
+}
+
+// npyHeader is the dictionary as NumPy writes it; its keys are always sorted.
+var npyHeader = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\} *\n?$`)
+
+// decodeNPY reads an array of float64s in C order, of version 1.0 or 2.0, with nothing
+// after it. The shape has to be the given one, where -1 stands for any length from 1
+// on; it is returned with the numbers. At most MaxEntries numbers are read, and no more
+// memory is taken than a small multiple of what r holds.
+//
+// Errors wrap ErrFormat, or are those of r.
+func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error) {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
+	}
+	text := func(n int) ([]byte, error) {
+		b, err := io.ReadAll(io.LimitReader(r, int64(n)))
+		if err == nil && len(b) < n {
+			err = bad("the file ends early")
+		}
+		return b, err
+	}
+	start, err := text(len(npyMagic) + 2)
+	if err != nil {
+		return nil, nil, err
+	}
+	if string(start[:len(npyMagic)]) != npyMagic {
+		return nil, nil, bad("not a NumPy file")
+	}
+	major, minor := start[len(npyMagic)], start[len(npyMagic)+1]
+	if (major != 1 && major != 2) || minor != 0 {
+		return nil, nil, bad("version = %d.%d, want 1.0 or 2.0", major, minor)
+	}
+	size, err := text(2 * int(major)) // 2 bytes for version 1, 4 for version 2
+	if err != nil {
+		return nil, nil, err
+	}
+	length := binary.LittleEndian.Uint32(append(size, 0, 0)[:4])
+	if length > maxHeader {
+		return nil, nil, bad("header of %d bytes, want at most %d", length, maxHeader)
+	}
+	header, err := text(int(length))
+	if err != nil {
+		return nil, nil, err
+	}
+	m := npyHeader.FindSubmatch(header)
+	switch {
+	case m == nil:
+		return nil, nil, bad("header = %.80q, want that of an array", header)
+	case string(m[1]) != float64LE:
+		return nil, nil, bad("descr = %.20q, want %q (float64, little-endian)", m[1], float64LE)
+	case string(m[2]) != "False":
+		return nil, nil, bad("fortran_order = True, want False")
+	}
+	entries := 1
+	for _, d := range strings.Split(strings.TrimSuffix(string(m[3]), ","), ",") {
+		v, err := strconv.Atoi(strings.TrimSpace(d))
+		if err != nil || v < 1 || v > MaxEntries/entries {
+			return nil, nil, bad("shape = (%.60s), want positive lengths with a product of at most %d", m[3], MaxEntries)
+		}
+		entries *= v
+		shape = append(shape, v)
+	}
+	if !fits(shape, want) {
+		return nil, nil, bad("shape = %v, want %v (-1: any)", shape, want)
+	}
+	raw, err := text(8 * entries)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rest, err := io.ReadAll(io.LimitReader(r, 1)); err != nil {
+		return nil, nil, err
+	} else if len(rest) > 0 {
+		return nil, nil, bad("data after the last of %d numbers", entries)
+	}
+	data = make([]float64, entries)
+	for i := range data {
+		data[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
+	}
+	return data, shape, nil
+}
+
+func fits(shape, want []int) bool {
+	if len(shape) != len(want) {
+		return false
+	}
+	for i, d := range want {
+		if d >= 0 && shape[i] != d {
+			return false
+		}
+	}
+	return true
+}

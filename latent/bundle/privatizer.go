@@ -1,0 +1,188 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/sampler"
+)
+
+// Encode returns the clipped encoding of x, n features, as Z numbers, in dst if it
+// has the capacity. For joint noise they are multiples of the grid's step.
+//
+// It is WITHOUT NOISE AND UNSAFE FOR RELEASE: for tests, moments and evaluation.
+//
+// The error wraps ErrInvalid if x has another length or an entry that is not a
+// finite number; the result is then nil.
+func (b *Bundle) Encode(dst, x []float64) ([]float64, error) {
+	if err := b.check(x); err != nil {
+		return nil, err
+	}
+	dst = resize(dst, b.Coordinates())
+	b.encode(dst, x, make([]float64, len(x)))
+	return dst, nil
+}
+
+// check refuses features without saying what they are.
+func (b *Bundle) check(x []float64) error {
+	if len(x) != b.Features() {
+		return fmt.Errorf("bundle: features = %d numbers, want %d: %w", len(x), b.Features(), ErrInvalid)
+	}
+	for j, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("bundle: features[%d] (%.60q) is not a finite number, want one: %w", j, b.spec.Features[j], ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// encode sets u to the clipped encoding of x. It overwrites centred, n numbers.
+func (b *Bundle) encode(u, x, centred []float64) {
+	s := &b.spec
+	for j, v := range x {
+		v = clamp(v, MaxMagnitude)
+		if s.FeatureLower != nil {
+			v = min(max(v, s.FeatureLower[j]), s.FeatureUpper[j])
+		}
+		centred[j] = v - s.Mean[j]
+	}
+	affine(u, s.Encoder, centred, s.Offset)
+	b.body.clip(u)
+}
+
+// affine sets dst to m·x + offset.
+func affine(dst []float64, m Matrix, x, offset []float64) {
+	for i := range dst {
+		sum := 0.0
+		for j, w := range m.Row(i) {
+			sum += w * x[j]
+		}
+		dst[i] = sum + offset[i]
+	}
+}
+
+// Decode returns the reconstruction x̂ = DecoderOffset + Decoder·u of n features from Z
+// released numbers, in dst if it has the capacity; dst and u must not overlap. It is a
+// function of what was released and costs no privacy.
+//
+// The error wraps ErrInvalid if u has another length.
+func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
+	if len(u) != b.Coordinates() {
+		return nil, fmt.Errorf("bundle: released = %d numbers, want %d: %w", len(u), b.Coordinates(), ErrInvalid)
+	}
+	dst = resize(dst, b.Features())
+	affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
+	return dst, nil
+}
+
+func resize(dst []float64, n int) []float64 {
+	if cap(dst) < n {
+		return make([]float64, n)
+	}
+	return dst[:n]
+}
+
+// Privatizer releases private encodings. It is not safe for concurrent use; give each
+// goroutine its own by Fork. It must not be copied: a copy would draw the same noise.
+//
+// Guarantee (docs/proofs/latent-privacy.md): if the words of the generator are
+// independent and uniform, then Privatize is private as the bundle's promise says, over
+// all x that it accepts.
+type Privatizer struct {
+	_        noCopy
+	bundle   *Bundle
+	samplers []*sampler.Sampler // one per table
+	centred  []float64          // scratch
+}
+
+// noCopy makes go vet report copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// NewPrivatizer returns a Privatizer of a bundle that Verify has proved to keep its
+// promise; there is no other way to one that is fit for release. The options are
+// those of every table's sampler.
+//
+// The error wraps ErrInvalid if there is no proof, and sampler.ErrEntropy if the
+// generator cannot be seeded.
+func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
+	if v == nil || v.bundle == nil {
+		return nil, fmt.Errorf("bundle: proof = none, want that of Verify: %w", ErrInvalid)
+	}
+	return newPrivatizer(v.bundle, func(k int) (*sampler.Sampler, error) {
+		return sampler.NewVerified(v.bundle.spec.Tables[k], o)
+	})
+}
+
+// NewDeterministicPrivatizer returns a Privatizer whose noise is a function of the
+// seed and the order of calls.
+//
+// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
+// for tests and studies, does not verify the bundle, and refuses Options.Entropy with
+// an error that wraps sampler.ErrInvalid. Table k, 0, 1, …, has the
+// sampler.NewDeterministic with the SHA-256 of seed ‖ k as its seed, k as 8
+// little-endian bytes.
+func NewDeterministicPrivatizer(b *Bundle, seed [32]byte, o sampler.Options) (*Privatizer, error) {
+	if b == nil || len(b.spec.Axes) == 0 {
+		return nil, fmt.Errorf("bundle: bundle = zero value, want one made by New or Read: %w", ErrInvalid)
+	}
+	return newPrivatizer(b, func(k int) (*sampler.Sampler, error) {
+		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
+		return sampler.NewDeterministic(b.spec.Tables[k], sha256.Sum256(text), o)
+	})
+}
+
+func newPrivatizer(b *Bundle, draw func(k int) (*sampler.Sampler, error)) (*Privatizer, error) {
+	p := &Privatizer{bundle: b, centred: make([]float64, b.Features())}
+	for k := range b.spec.Tables {
+		s, err := draw(k)
+		if err != nil {
+			return nil, fmt.Errorf("bundle: tables[%d]: %w", k, err)
+		}
+		p.samplers = append(p.samplers, s)
+	}
+	return p, nil
+}
+
+// Fork returns a Privatizer of the same bundle for another goroutine, with generators as
+// sampler.Sampler.Fork gives them. It is a use of p, not to be concurrent with others.
+// The error wraps sampler.ErrEntropy.
+func (p *Privatizer) Fork() (*Privatizer, error) {
+	return newPrivatizer(p.bundle, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() })
+}
+
+// Bundle returns the bundle.
+func (p *Privatizer) Bundle() *Bundle { return p.bundle }
+
+// Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
+// has the capacity: x clipped, encoded, clipped to the body, plus noise. dst and x
+// must not overlap. Each call spends the whole promise on x; calls about the same
+// person add up.
+//
+// The error wraps ErrInvalid if x has another length or an entry that is not a finite
+// number, which is decided before anything is drawn and says of x only that. It wraps
+// sampler.ErrEntropy if there is no randomness and, for noise with a tail,
+// sampler.ErrOverflow. The result is then nil and nothing is left in dst.
+func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
+	b := p.bundle
+	if err := b.check(x); err != nil {
+		return nil, err
+	}
+	dst = resize(dst, b.Coordinates())
+	b.encode(dst, x, p.centred)
+	clear(p.centred)
+	for i, u := range dst {
+		// A point of the grid is rounded to itself.
+		private, err := p.samplers[b.spec.TableOf[i]].AddNoise(u)
+		if err != nil {
+			clear(dst)
+			return nil, fmt.Errorf("bundle: %w", err)
+		}
+		dst[i] = private
+	}
+	return dst, nil
+}

@@ -1,0 +1,357 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Limits of a bundle. They keep every float64 of an encoding finite and every
+// integer of it exact, and bound what a reader allocates.
+const (
+	// MaxFeatures bounds the number of features.
+	MaxFeatures = 1 << 16
+	// MaxCoordinates bounds the number of released coordinates.
+	MaxCoordinates = 1 << 12
+	// MaxEntries bounds the entries of a matrix.
+	MaxEntries = 1 << 24
+	// MaxMagnitude bounds every number of a mean, a matrix, an offset or
+	// bounds of features; features beyond it are clipped to it. Sums of 2^16
+	// products are then far from overflow.
+	MaxMagnitude = 1e90
+	// minAxis and maxAxis bound the semi-axes: their quotients with encodings
+	// are float64s too.
+	minAxis, maxAxis = 1e-60, 1e60
+	// maxText bounds a feature's name and the note on the clipping, in bytes.
+	maxText = 1 << 10
+	// maxSteps bounds how many steps of the grid a semi-axis may hold.
+	maxSteps = 1 << 40
+)
+
+// Domain says what the body is that encodings are clipped to; s are the Axes.
+type Domain string
+
+// The domains.
+const (
+	// Ball is the ellipsoid Σ(u_i/s_i)² <= 1.
+	Ball Domain = "ball"
+	// Box is |u_i| <= s_i.
+	Box Domain = "box"
+	// Bounds is |u_i| <= s_i too, and moreover what the encoder makes of
+	// features between FeatureLower and FeatureUpper.
+	Bounds Domain = "bounds"
+)
+
+// Composition says how the promise follows from the tables.
+type Composition string
+
+// The compositions.
+const (
+	// Basic adds the epsilons and the deltas of the coordinates' tables.
+	Basic Composition = "basic"
+	// Exact leaves the sum of the coordinates' tables to a Compose function.
+	Exact Composition = "exact"
+	// L1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
+	L1 Composition = "l1"
+	// L2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
+	L2 Composition = "l2"
+)
+
+// joint reports whether one table serves all coordinates, on its grid.
+func (c Composition) joint() bool { return c == L1 || c == L2 }
+
+// Kind is a word for the noise. It matters to the proof in one respect: L1 needs
+// Laplace, L2 needs Gaussian.
+type Kind string
+
+// The kinds of noise.
+const (
+	Designed         Kind = "designed"
+	TruncatedLaplace Kind = "truncated-laplace"
+	Staircase        Kind = "staircase"
+	Laplace          Kind = "laplace"
+	Gaussian         Kind = "gaussian"
+)
+
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian}
+
+// Matrix is a dense matrix by rows; the zero value is empty. It is a plain value.
+type Matrix struct {
+	Rows, Cols int
+	Data       []float64 // Rows·Cols, entry (i, j) at i·Cols+j
+}
+
+// Row returns row i, which shares memory with the matrix.
+func (m Matrix) Row(i int) []float64 { return m.Data[i*m.Cols : (i+1)*m.Cols] }
+
+func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Data)} }
+
+// Promise is what a release keeps: for every two inputs x and x' and every set A
+// of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
+// exactly.
+type Promise struct {
+	Epsilon float64 // 0 to tables.MaxEpsilon
+	Delta   float64 // 0 <= Delta < 1
+}
+
+// Predicted holds expected task losses E‖Task·(x - x̂)‖², the noise included; 0 is
+// unknown. They are estimates of the designer, which nothing here proves.
+type Predicted struct {
+	TrainingLoss float64 // over the training data, clipped as the device clips
+	TheoryLoss   float64 // by the formula of the design
+}
+
+// Spec is the content of a bundle. There are n features, Z released coordinates
+// and, for evaluation, m tasks.
+type Spec struct {
+	// Features are the n names, distinct and not empty.
+	Features []string
+	// FeatureLower and FeatureUpper, n each or both nil, clip the features.
+	FeatureLower, FeatureUpper []float64
+	Mean                       []float64 // n
+	Encoder                    Matrix    // Z×n
+	Offset                     []float64 // Z
+	// Axes are the Z semi-axes s of the body, in units of the encoding.
+	Axes   []float64
+	Domain Domain
+	// ClipOrigin says where the Axes, or the radii behind them, came from, such
+	// as "quantile 0.99 of the training data". It is public, as all of a bundle.
+	ClipOrigin string
+
+	Noise       Kind
+	Composition Composition
+	// Tau is the standard deviation of the Gaussian law that an L2 table
+	// approximates, in units of the encoding; 0 for other compositions.
+	Tau float64
+	// Tables are the distinct tables, each of them used; TableOf has the index of
+	// each of the Z coordinates' table. L1 and L2 have one table.
+	Tables  []*tables.Table
+	TableOf []int
+
+	Decoder       Matrix    // n×Z
+	DecoderOffset []float64 // n; x̂ = DecoderOffset + Decoder·(u + noise)
+	Task          Matrix    // m×n, or the zero value; for evaluation
+
+	Promise   Promise
+	Predicted Predicted
+}
+
+func (s Spec) clone() Spec {
+	s.Features = slices.Clone(s.Features)
+	s.Tables, s.TableOf = slices.Clone(s.Tables), slices.Clone(s.TableOf)
+	for _, v := range []*[]float64{&s.FeatureLower, &s.FeatureUpper, &s.Mean, &s.Offset, &s.Axes, &s.DecoderOffset} {
+		*v = slices.Clone(*v)
+	}
+	s.Encoder, s.Decoder, s.Task = s.Encoder.clone(), s.Decoder.clone(), s.Task.clone()
+	return s
+}
+
+// Bundle is a checked, immutable Spec. It is safe for concurrent use.
+type Bundle struct {
+	spec Spec
+	body body
+}
+
+// New checks the structure of a bundle: shapes, ranges, that everything is finite.
+// It does not judge the promise; Verify does. The slices are copied.
+//
+// All bad fields are reported together, wrapping ErrInvalid.
+func New(s Spec) (*Bundle, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	b := &Bundle{spec: s.clone()}
+	b.body = newBody(&b.spec)
+	return b, nil
+}
+
+// Spec returns a copy of the content.
+func (b *Bundle) Spec() Spec { return b.spec.clone() }
+
+// Features returns the number of features, n.
+func (b *Bundle) Features() int { return len(b.spec.Features) }
+
+// Coordinates returns the number of released coordinates, Z.
+func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
+
+// Promise returns what a release is to keep; see Verify.
+func (b *Bundle) Promise() Promise { return b.spec.Promise }
+
+// Table returns the table of the i-th coordinate.
+func (b *Bundle) Table(i int) *tables.Table { return b.spec.Tables[b.spec.TableOf[i]] }
+
+// checker collects what is wrong.
+type checker struct{ errs []error }
+
+func (c *checker) bad(field string, value any, rule string) {
+	c.errs = append(c.errs, fmt.Errorf("bundle: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+}
+
+// vector checks the length and the entries of a vector.
+func (c *checker) vector(field string, v []float64, length int) {
+	if len(v) != length {
+		c.bad(field, fmt.Sprintf("%d numbers", len(v)), fmt.Sprintf("%d", length))
+		return
+	}
+	c.numbers(field, v)
+}
+
+func (c *checker) numbers(field string, v []float64) {
+	for i, x := range v {
+		if !(math.Abs(x) <= MaxMagnitude) {
+			c.bad(fmt.Sprintf("%s[%d]", field, i), x, fmt.Sprintf("a number of at most %g in magnitude", MaxMagnitude))
+			return // one is enough
+		}
+	}
+}
+
+func (c *checker) matrix(field string, m Matrix, rows, cols int) {
+	if m.Rows != rows || m.Cols != cols || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
+		c.bad(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
+			fmt.Sprintf("%d×%d, and at most %d entries", rows, cols, MaxEntries))
+		return
+	}
+	c.numbers(field, m.Data)
+}
+
+func (s *Spec) validate() error {
+	var c checker
+	n, z := len(s.Features), len(s.Axes)
+	if n < 1 || n > MaxFeatures {
+		c.bad("features", fmt.Sprintf("%d names", n), fmt.Sprintf("1 to %d", MaxFeatures))
+	}
+	if z < 1 || z > MaxCoordinates {
+		c.bad("axes", fmt.Sprintf("%d coordinates", z), fmt.Sprintf("1 to %d", MaxCoordinates))
+	}
+	if len(c.errs) > 0 {
+		return errors.Join(c.errs...) // nothing has a known shape
+	}
+	s.validateNames(&c)
+	c.vector("mean", s.Mean, n)
+	if s.FeatureLower != nil || s.FeatureUpper != nil {
+		c.vector("feature_lower", s.FeatureLower, n)
+		c.vector("feature_upper", s.FeatureUpper, n)
+		for j := range min(len(s.FeatureLower), len(s.FeatureUpper)) {
+			if lo, hi := s.FeatureLower[j], s.FeatureUpper[j]; lo > hi {
+				c.bad(fmt.Sprintf("feature_lower[%d]", j), lo, fmt.Sprintf("at most feature_upper[%d] = %g", j, hi))
+			}
+		}
+	}
+	c.matrix("encoder", s.Encoder, z, n)
+	c.vector("offset", s.Offset, z)
+	for i, a := range s.Axes {
+		if !(a >= minAxis && a <= maxAxis) {
+			c.bad(fmt.Sprintf("axes[%d]", i), a, fmt.Sprintf("a number from %g to %g", minAxis, maxAxis))
+		}
+	}
+	switch s.Domain {
+	case Ball, Box:
+	case Bounds:
+		if s.FeatureLower == nil {
+			c.bad("feature_lower", "none", "bounds of the features for the domain bounds")
+		}
+	default:
+		c.bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, box or bounds")
+	}
+	c.matrix("decoder", s.Decoder, n, z)
+	c.vector("decoder_offset", s.DecoderOffset, n)
+	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
+		c.matrix("task", t, max(t.Rows, 1), n)
+	}
+	if e := s.Promise.Epsilon; !(e >= 0 && e <= tables.MaxEpsilon) {
+		c.bad("epsilon", e, fmt.Sprintf("a number from 0 to %d", tables.MaxEpsilon))
+	}
+	if d := s.Promise.Delta; !(d >= 0 && d < 1) {
+		c.bad("delta", d, "a number at least 0 and below 1")
+	}
+	for _, l := range []struct {
+		field string
+		value float64
+	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.TheoryLoss}} {
+		if !(l.value >= 0 && l.value <= math.MaxFloat64) {
+			c.bad("predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
+		}
+	}
+	s.validateNoise(&c)
+	return errors.Join(c.errs...)
+}
+
+func (s *Spec) validateNames(c *checker) {
+	seen := make(map[string]bool, len(s.Features))
+	for j, name := range s.Features {
+		if name == "" || len(name) > maxText || !utf8.ValidString(name) || seen[name] {
+			c.bad(fmt.Sprintf("features[%d]", j), fmt.Sprintf("%.60q", name), fmt.Sprintf("a name of its own of 1 to %d bytes of UTF-8", maxText))
+		}
+		seen[name] = true
+	}
+	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
+		c.bad("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), fmt.Sprintf("at most %d bytes of UTF-8", maxText))
+	}
+}
+
+// validateNoise checks that there are tables where they are needed, and that the
+// kind of noise is one for the composition.
+func (s *Spec) validateNoise(c *checker) {
+	if !slices.Contains(kinds, s.Noise) {
+		c.bad("noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), fmt.Sprintf("one of %v", kinds))
+	}
+	switch s.Composition {
+	case Basic, Exact:
+	case L1:
+		if s.Noise != Laplace {
+			c.bad("noise.kind", s.Noise, "laplace for the composition l1")
+		}
+	case L2:
+		if s.Noise != Gaussian {
+			c.bad("noise.kind", s.Noise, "gaussian for the composition l2")
+		}
+	default:
+		c.bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1 or l2")
+	}
+	if s.Composition == L2 {
+		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
+			c.bad("noise.tau", s.Tau, fmt.Sprintf("a number from %g to %g (units of the encoding)", minAxis, maxAxis))
+		}
+	} else if s.Tau != 0 {
+		c.bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2")
+	}
+	before := len(c.errs)
+	if t := len(s.Tables); t < 1 || t > len(s.Axes) || (s.Composition.joint() && t != 1) {
+		c.bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
+	}
+	used := make([]bool, len(s.Tables))
+	if len(s.TableOf) != len(s.Axes) {
+		c.bad("table_of", fmt.Sprintf("%d indices", len(s.TableOf)), fmt.Sprintf("%d, one per coordinate", len(s.Axes)))
+	}
+	for i, t := range s.TableOf {
+		if t < 0 || t >= len(s.Tables) {
+			c.bad(fmt.Sprintf("table_of[%d]", i), t, fmt.Sprintf("an index below %d", len(s.Tables)))
+			continue
+		}
+		used[t] = true
+	}
+	for k, t := range s.Tables {
+		field := fmt.Sprintf("tables[%d]", k)
+		switch {
+		case t == nil || t.Loss() == nil:
+			c.bad(field, "none", "a table made by package tables")
+		case t.Query() != realQuery:
+			c.bad(field, fmt.Sprintf("one for a query of kind %s", t.Query()), "one for a real query")
+		case !used[k]:
+			c.bad(field, "unused", "a table of some coordinate")
+		}
+	}
+	if len(c.errs) > before {
+		return
+	}
+	for i, t := range s.TableOf {
+		step, _ := s.Tables[t].Grid().Step().Float64() // exact: a power of two
+		if !(s.Axes[i]/step <= maxSteps) {
+			c.bad(fmt.Sprintf("axes[%d]", i), s.Axes[i], fmt.Sprintf("at most 2^40 steps of %g, those of its table", step))
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Compose bounds the composition of tables, for bundles with the composition
+// Exact: given the table of every coordinate, in order and with repetitions, it
+// returns an upper bound on the δ at the epsilon of all of their noise together.
+// Every one of the tables has been verified by itself before.
+type Compose func(coordinates []*tables.Table, epsilon float64) (deltaUpper float64, err error)
+
+// VerifiedElsewhere is a Compose that proves nothing: it takes the promise of the
+// bundle for true. It is for devices that cannot afford the composition, where
+// the bundle came, unaltered, from someone who ran Verify with a real Compose.
+// All the rest is verified as ever.
+func VerifiedElsewhere([]*tables.Table, float64) (deltaUpper float64, err error) {
+	return 0, nil
+}
+
+// Verified is the proof that a bundle keeps its promise. Only Verify makes one. It
+// is immutable and safe for concurrent use.
+type Verified struct {
+	bundle       *Bundle
+	certificates []tables.Certificate
+	epsilon      *big.Rat
+	delta        *big.Rat
+	distance     *big.Rat
+}
+
+// Bundle returns the bundle it is about.
+func (v *Verified) Bundle() *Bundle { return v.bundle }
+
+// Certificate returns what was found in the bundle's k-th table.
+func (v *Verified) Certificate(k int) tables.Certificate { return v.certificates[k] }
+
+// EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
+// DeltaUpper)-private, and neither is above the promise. With VerifiedElsewhere
+// they are the promise.
+func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) }
+
+// DeltaUpper is as EpsilonUpper.
+func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
+
+// DistanceUpper bounds the distance of any two clipped encodings for joint noise, in
+// units of the encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for
+// L2. It is nil for noise per coordinate.
+func (v *Verified) DistanceUpper() *big.Rat {
+	if v.distance == nil {
+		return nil
+	}
+	return new(big.Rat).Set(v.distance)
+}
+
+// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing
+// but the Encoder, the clipping and the tables (docs/proofs/latent-privacy.md):
+//
+//   - every table keeps its own promise (tables.Table.Verify);
+//   - per coordinate, 2·s_i is at most the sensitivity of coordinate i's table, and
+//     the promises of the tables sum to at most the bundle's (Basic) or compose
+//     bounds their composition by it (Exact);
+//   - for L1, N·ε′ <= Epsilon, with ε′ the table's epsilon per step of its grid and
+//     N a bound on the ℓ1 distance of two clipped encodings, in steps;
+//   - for L2, the formula of Balle & Wang (2018, Theorem 8) for the ℓ2 distance, and
+//     what the table differs from a rounded Gaussian law, sum to at most Delta.
+//
+// compose is for Exact and may be nil otherwise. Predicted losses and the decoder are
+// not judged: they have no part in privacy.
+//
+// The error wraps ErrNotPrivate if anything is not proved, and also
+// tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
+// compose. It takes the time of verifying the tables, and for L2 some 40 µs per cell.
+func (b *Bundle) Verify(compose Compose) (*Verified, error) {
+	if b == nil || len(b.spec.Axes) == 0 {
+		return nil, fmt.Errorf("bundle: bundle = zero value, want one made by New or Read: %w", ErrInvalid)
+	}
+	v := &Verified{bundle: b}
+	var errs []error
+	for k, t := range b.spec.Tables {
+		c, err := t.Verify()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("bundle: tables[%d]: %w: %w", k, err, ErrNotPrivate))
+		}
+		v.certificates = append(v.certificates, c)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	var err error
+	switch b.spec.Composition {
+	case L1:
+		err = v.proveL1()
+	case L2:
+		err = v.proveL2()
+	default:
+		err = v.provePerCoordinate(compose)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, v.judge()
+}
+
+// judge holds what is proved against the promise.
+func (v *Verified) judge() error {
+	var errs []error
+	for _, c := range []struct {
+		field   string
+		promise float64
+		proved  *big.Rat
+	}{
+		{"epsilon", v.bundle.spec.Promise.Epsilon, v.epsilon},
+		{"delta", v.bundle.spec.Promise.Delta, v.delta},
+	} {
+		if c.proved.Cmp(rat(c.promise)) > 0 {
+			errs = append(errs, fmt.Errorf("bundle: %s = %g is promised but only %s is proved for the composition %s: %w",
+				c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition, ErrNotPrivate))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// provePerCoordinate composes the coordinates. Clipped values of coordinate i lie
+// within ±s_i, exactly, and so at most 2·s_i apart, which is a float64.
+func (v *Verified) provePerCoordinate(compose Compose) error {
+	s := &v.bundle.spec
+	var errs []error
+	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
+	all := make([]*tables.Table, len(s.Axes))
+	for i, axis := range s.Axes {
+		t := s.Tables[s.TableOf[i]]
+		all[i] = t
+		p := t.Privacy()
+		if 2*axis > p.Sensitivity {
+			errs = append(errs, fmt.Errorf("bundle: axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]: %w",
+				i, axis, p.Sensitivity, s.TableOf[i], ErrNotPrivate))
+		}
+		v.epsilon.Add(v.epsilon, rat(p.Epsilon))
+		v.delta.Add(v.delta, rat(p.Delta))
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if s.Composition != Exact {
+		return nil
+	}
+	if compose == nil {
+		return fmt.Errorf("bundle: composition = exact without a function that composes, want one, or the composition basic: %w", ErrNotPrivate)
+	}
+	delta, err := compose(all, s.Promise.Epsilon)
+	if err != nil {
+		return fmt.Errorf("bundle: composition = exact: %w: %w", err, ErrNotPrivate)
+	}
+	if !(delta >= 0 && delta <= math.MaxFloat64) {
+		return fmt.Errorf("bundle: composition = exact has delta = %g, want a number at least 0: %w", delta, ErrNotPrivate)
+	}
+	v.epsilon = rat(s.Promise.Epsilon)
+	v.delta = rat(delta)
+	return nil
+}
+
+// rat returns the exact value of a finite float64.
+func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
+
+// square returns x².
+func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
+
+// boxSides returns for each coordinate the largest distance of two clipped
+// encodings: 2⌊s_i/g⌋·g.
+func (b *body) boxSides() []*big.Rat {
+	sides := make([]*big.Rat, len(b.limits))
+	for i, limit := range b.limits {
+		sides[i] = rat(2 * limit * b.step) // exact: at most 2^41 steps
+	}
+	return sides
+}
