@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
@@ -18,7 +19,14 @@ func (v *Verified) proveL1() error {
 		return fmt.Errorf("bundle: tables[0] = one with delta = %g and %d cells of %d points per sensitivity, want 0 and 1 cell of 1 point for the composition l1: %w",
 			p.Delta, g.CellsPerSensitivity, g.PointsPerCell, ErrNotPrivate)
 	}
-	v.distance = v.bundle.distanceL1()
+	s := &v.bundle.spec
+	step := v.bundle.body.step
+	v.distance = distanceL1(s.Domain, s.Axes, step)
+	if s.Domain == Bounds {
+		if z := zonotopeL1(rat(s.rangeWithErrorsL1(step)), len(s.Axes), step); z.Cmp(v.distance) < 0 {
+			v.distance = z
+		}
+	}
 	// The table's promise is about one step, as its sensitivity is at most that.
 	steps := new(big.Rat).Quo(v.distance, t.Grid().Step())
 	v.epsilon = steps.Mul(steps, rat(t.Privacy().Epsilon))
@@ -26,30 +34,27 @@ func (v *Verified) proveL1() error {
 	return nil
 }
 
-// distanceL1 bounds the ℓ1 distance of two clipped encodings of joint noise.
-func (b *Bundle) distanceL1() *big.Rat {
-	s := &b.spec
-	if s.Domain == Ball {
+// distanceL1 bounds the ℓ1 distance of two points of the grid in the body.
+func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
+	sum := new(big.Rat)
+	if domain == Ball {
 		// max Σ|u_i - u'_i| = 2·max Σ|u_i| = 2·√Σs_i², by Cauchy & Schwarz.
-		sum := new(big.Rat)
-		for _, a := range s.Axes {
+		for _, a := range axes {
 			sum.Add(sum, square(rat(2*a)))
 		}
 		return exact.PowUp(sum, 0.5, rootBits)
 	}
-	box := new(big.Rat)
-	for _, side := range b.body.boxSides() {
-		box.Add(box, side)
+	for _, side := range boxSides(axes, step) {
+		sum.Add(sum, side)
 	}
-	if s.Domain == Bounds {
-		z := rat(s.rangeWithErrorsL1(b.body.step))
-		// Rounding moves each of Z differences by less than a step.
-		z.Add(z, new(big.Rat).Mul(rat(b.body.step), new(big.Rat).SetInt64(int64(len(s.Axes)))))
-		if z.Cmp(box) < 0 {
-			return z
-		}
-	}
-	return box
+	return sum
+}
+
+// zonotopeL1 bounds the ℓ1 distance of two encodings rounded to the grid by that of
+// what is rounded: each of Z differences moves by at most a step.
+func zonotopeL1(distance *big.Rat, coordinates int, step float64) *big.Rat {
+	all := new(big.Rat).SetInt64(int64(coordinates))
+	return all.Mul(all, rat(step)).Add(all, distance)
 }
 
 // rootBits is the relative precision of square roots.
@@ -67,8 +72,8 @@ const maxSigns = 16
 // exact value by a relative 2^-35 at most for up to 2^11 features and coordinates,
 // and takes 2^15·Z·n multiplications for 16 coordinates.
 //
-// A designer scales the encoder so that this is at most 1, the distance that
-// LaplaceTable's noise for the domain Bounds is made for. It panics unless the
+// A designer scales the encoder so that this is at most 1, which LaplaceTable assumes
+// for the domain Bounds. It panics unless the
 // bounds have a number for each column of the matrix.
 func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	z, n := encoder.Rows, encoder.Cols
@@ -128,57 +133,77 @@ func (s *Spec) rangeWithErrorsL1(step float64) float64 {
 }
 
 // LaplaceTable makes the table of a bundle with the composition L1: discrete Laplace
-// noise of scale 1/epsilon, in units of the encoding, for encodings whose ℓ1 distance
-// is at most 1. For Box that is Σ2s_i <= 1, for Ball 4·Σs_i² <= 1, both exactly, and
-// for Bounds RangeL1 <= 1.
+// noise of scale D/epsilon, in units of the encoding, where D is the largest ℓ1 distance
+// of clipped encodings on the grid: about Σ2s_i for Box and 2·√Σs_i² for Ball. For Bounds
+// it is 1 and a step for every coordinate, which is right for RangeL1 <= 1, or that of the
+// box if it is less.
 //
-// The grid has at least 16 steps in the smallest of the axes, 128 for Bounds, where
-// rounding is charged; and never more than 2^17 in 1/epsilon, so that an axis
-// below epsilon-th parts of that is rounded off. The table's own promise is about one
-// step: epsilon/N, delta 0, where N steps are the distance 1.
+// The grid has at least 32 steps in the smallest of the axes, 256 for Bounds, where
+// rounding is charged; but at most 2^17 in the scale, so that much smaller axes are
+// rounded off. The table's own promise is about one step, with delta 0.
 //
-// The error wraps ErrInvalid if epsilon is not above 0, or below 2^-17, or an axis is
-// not above 0.
+// The error wraps ErrInvalid if epsilon is not above 0, or an axis is not, or the
+// noise is so large that every axis would be rounded off.
 func LaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table, error) {
-	fine := 16.0
+	fine := 32.0
 	if domain == Bounds {
-		fine = 128
+		fine = 256
 	}
 	if !(epsilon > 0 && epsilon <= tables.MaxEpsilon) {
 		return nil, fmt.Errorf("bundle: epsilon = %g, want a number above 0 and at most %d: %w", epsilon, tables.MaxEpsilon, ErrInvalid)
 	}
-	exponent, err := gridExponent(axes, fine, 1/epsilon, 17)
+	if err := checkAxes(axes); err != nil {
+		return nil, err
+	}
+	// The distance without rounding; 0 steps of a box are none.
+	distance, _ := distanceL1(domain, axes, 0x1p-300).Float64()
+	if domain == Bounds {
+		distance = min(distance, 1)
+	}
+	exponent, err := gridExponent(axes, fine, distance/epsilon, 17)
 	if err != nil {
 		return nil, err
 	}
-	return laplaceTable(epsilon, exponent, domain, len(axes))
+	return laplaceTable(epsilon, exponent, domain, axes)
+}
+
+func checkAxes(axes []float64) error {
+	if len(axes) < 1 || len(axes) > MaxCoordinates {
+		return fmt.Errorf("bundle: axes = %d coordinates, want 1 to %d: %w", len(axes), MaxCoordinates, ErrInvalid)
+	}
+	for i, a := range axes {
+		if !(a >= minAxis && a <= maxAxis) {
+			return fmt.Errorf("bundle: axes[%d] = %g, want a number from %g to %g: %w", i, a, minAxis, maxAxis, ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // gridExponent chooses the exponent of a grid: at least so many steps in the smallest
 // axis, at least 64 in the scale of the noise, and at most 2^most of them.
 func gridExponent(axes []float64, fine, scale float64, most int) (int, error) {
-	step := scale / 64
-	for i, a := range axes {
-		if !(a >= minAxis && a <= maxAxis) {
-			return 0, fmt.Errorf("bundle: axes[%d] = %g, want a number from %g to %g: %w", i, a, minAxis, maxAxis, ErrInvalid)
-		}
-		step = min(step, a/fine)
-	}
+	step := min(scale/64, slices.Min(axes)/fine)
 	e := max(math.Ilogb(step), math.Ilogb(scale)+1-most)
-	if e > 0 {
-		return 0, fmt.Errorf("bundle: scale of the noise = %g, want at most 2^%d units of the encoding: %w", scale, most, ErrInvalid)
+	if math.Ldexp(1, e) > slices.Max(axes) {
+		return 0, fmt.Errorf("bundle: scale of the noise = %g, want at most some 2^%d times the largest axis, %g: %w", scale, most, slices.Max(axes), ErrInvalid)
 	}
 	return e, nil
 }
 
 // laplaceTable is LaplaceTable on a given grid.
-func laplaceTable(epsilon float64, exponent int, domain Domain, coordinates int) (*tables.Table, error) {
-	steps := math.Ldexp(1, -exponent)
+func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) (*tables.Table, error) {
+	step := math.Ldexp(1, exponent)
+	distance := distanceL1(domain, axes, step)
 	if domain == Bounds {
-		steps += float64(coordinates) + 1 // the last for errors of floating point
+		// Another step for the errors of floating point.
+		if z := zonotopeL1(rat(1), len(axes)+1, step); z.Cmp(distance) < 0 {
+			distance = z
+		}
 	}
-	perStep := epsilon / steps
-	for rat(perStep).Cmp(new(big.Rat).Quo(rat(epsilon), rat(steps))) > 0 {
+	// ε′ <= ε·g/D, as a float64.
+	bound := new(big.Rat).Quo(new(big.Rat).Mul(rat(epsilon), rat(step)), distance)
+	perStep, _ := bound.Float64()
+	for rat(perStep).Cmp(bound) > 0 {
 		perStep = math.Nextafter(perStep, 0)
 	}
 	core := int(min(20/perStep, 1<<15))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
@@ -20,25 +21,21 @@ func (v *Verified) proveL2() error {
 		return fmt.Errorf("bundle: tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2: %w",
 			g.PointsPerCell, g.Offset, t.TailRatio(), ErrNotPrivate)
 	}
-	v.distance = v.bundle.distanceL2()
+	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
 	v.epsilon = rat(s.Promise.Epsilon)
 	v.delta = gaussianDeltaUp(s.Promise.Epsilon, v.distance, s.Tau)
 	v.delta.Add(v.delta, approximation(s.Promise.Epsilon, len(s.Axes), totalVariation(t, s.Tau)))
 	return nil
 }
 
-// distanceL2 bounds the square of the ℓ2 distance of two clipped encodings of joint
-// noise.
-func (b *Bundle) distanceL2() *big.Rat {
-	if b.spec.Domain == Ball {
-		most := 0.0
-		for _, a := range b.spec.Axes {
-			most = math.Max(most, a)
-		}
-		return square(rat(2 * most))
+// distanceL2 bounds the square of the ℓ2 distance of two points of the grid in the
+// body.
+func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
+	if domain == Ball {
+		return square(rat(2 * slices.Max(axes)))
 	}
 	sum := new(big.Rat)
-	for _, side := range b.body.boxSides() {
+	for _, side := range boxSides(axes, step) {
 		sum.Add(sum, square(side))
 	}
 	return sum
@@ -157,35 +154,58 @@ func eachMass(exponent int, tau float64, reach int, f func(j int, low, high *big
 
 // GaussianTable makes the table of a bundle with the composition L2, and the standard
 // deviation tau of its noise in units of the encoding: the least for which all
-// coordinates together are (epsilon, delta)-private if the ℓ2 distance of encodings is
-// at most 1, up to a relative 2^-20 of delta or what the table's weights cost. For Box and
-// Bounds that distance is at most 1 if 4·Σs_i² <= 1, for Ball if 2·max s_i <= 1, both
-// exactly.
+// coordinates together are (epsilon, delta)-private, up to a relative 2^-20 of delta or
+// what the table's weights cost. It is that of the largest ℓ2 distance of clipped encodings
+// on the grid: about 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball.
 //
-// The grid has at least 16 steps in the smallest of the axes, but at most 2^13 in tau,
-// so that an axis below that is rounded off. The promise of the table itself is about
-// one coordinate and the sensitivity 1, or less where that would take long to verify.
+// The grid has at least 32 steps in the smallest of the axes, but at most 2^13 in tau,
+// so that much smaller axes are rounded off. The promise of the table itself is about one
+// coordinate, or less where that would take long to verify.
 //
-// The error wraps ErrInvalid if a parameter is out of range, or where integer weights
-// would cost more than a tenth of delta, at (1+e^epsilon)·2^-50 or so per coordinate.
-func GaussianTable(epsilon, delta float64, axes []float64) (t *tables.Table, tau float64, err error) {
+// The error wraps ErrInvalid if a parameter is out of range, or the noise is so large
+// that every axis would be rounded off, or where integer weights would cost more than a
+// tenth of delta, at (1+e^epsilon)·2^-50 or so per coordinate.
+func GaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
 	if !(epsilon >= 0 && epsilon <= tables.MaxEpsilon && delta > 0 && delta < 1) {
 		return nil, 0, fmt.Errorf("bundle: epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1: %w", epsilon, delta, tables.MaxEpsilon, ErrInvalid)
 	}
+	if err := checkAxes(axes); err != nil {
+		return nil, 0, err
+	}
+	// The grid depends on tau, and tau, a little, on the grid.
+	least, err := gaussianTau(epsilon, delta, distanceL2(domain, axes, 0x1p-300))
+	if err != nil {
+		return nil, 0, err
+	}
+	exponent, err := gridExponent(axes, 32, least, 13)
+	if err != nil {
+		return nil, 0, err
+	}
+	return gaussianTable(epsilon, delta, exponent, domain, axes)
+}
+
+// gaussianTau returns the least standard deviation for a squared ℓ2 distance, rounded
+// up.
+func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
+	distance, _ := exact.PowUp(squared, 0.5, rootBits).Float64()
+	m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
+	if err != nil {
+		return 0, fmt.Errorf("bundle: %w: %w", err, ErrInvalid)
+	}
+	return m.Sigma(), nil
+}
+
+// gaussianTable is GaussianTable on a given grid.
+func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
+	squared := distanceL2(domain, axes, math.Ldexp(1, exponent))
 	// The share of delta set aside for the weights: first little, then what they cost.
 	share := new(big.Rat).Mul(rat(delta), rat(0x1p-20))
 	for range 3 {
 		target, _ := new(big.Rat).Sub(rat(delta), share).Float64()
-		m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: epsilon, Delta: math.Nextafter(target, 0), Sensitivity: 1})
-		if err != nil {
-			return nil, 0, fmt.Errorf("bundle: %w: %w", err, ErrInvalid)
-		}
-		tau = m.Sigma()
-		exponent, err := gridExponent(axes, 16, tau, 13)
-		if err != nil {
+		if tau, err = gaussianTau(epsilon, math.Nextafter(target, 0), squared); err != nil {
 			return nil, 0, err
 		}
-		if t, err = gaussianTable(epsilon, tau, exponent); err != nil {
+		if t, err = roundedGaussian(epsilon, tau, exponent, slices.Max(axes)); err != nil {
 			return nil, 0, err
 		}
 		cost := approximation(epsilon, len(axes), totalVariation(t, tau))
@@ -193,7 +213,7 @@ func GaussianTable(epsilon, delta float64, axes []float64) (t *tables.Table, tau
 			return nil, 0, fmt.Errorf("bundle: delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost: %w",
 				delta, epsilon, len(axes), tables.DecimalUp(cost), ErrInvalid)
 		}
-		total := gaussianDeltaUp(epsilon, big.NewRat(1, 1), tau)
+		total := gaussianDeltaUp(epsilon, squared, tau)
 		if total.Add(total, cost).Cmp(rat(delta)) <= 0 {
 			return t, tau, nil
 		}
@@ -203,9 +223,9 @@ func GaussianTable(epsilon, delta float64, axes []float64) (t *tables.Table, tau
 	return nil, 0, fmt.Errorf("bundle: delta = %g at epsilon = %g, want values where Gaussian noise can be proved: %w", delta, epsilon, ErrInvalid)
 }
 
-// gaussianTable rounds normal noise of standard deviation tau to the grid, and cuts it
-// off at nine tau.
-func gaussianTable(epsilon, tau float64, exponent int) (*tables.Table, error) {
+// roundedGaussian rounds normal noise of standard deviation tau to the grid, and cuts it
+// off at nine tau. The table promises what it keeps for a coordinate within ±axis.
+func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.Table, error) {
 	step := math.Ldexp(1, exponent)
 	reach := int(math.Ceil(9 * tau / step))
 	cells := 2*reach + 1
@@ -213,7 +233,7 @@ func gaussianTable(epsilon, tau float64, exponent int) (*tables.Table, error) {
 		return nil, fmt.Errorf("bundle: tau = %g has %d cells of %g, want at most %d: %w", tau, cells, step, tables.MaxCells, ErrInvalid)
 	}
 	weights := make([]uint64, cells)
-	rest := new(big.Int).Lsh(one, 64) // what the middle takes
+	rest := new(big.Int).Lsh(one, 64)             // what the middle takes
 	halfUnit := new(big.Int).Lsh(one, cdfBits-64) // of twice the middle
 	w := new(big.Int)
 	eachMass(exponent, tau, reach, func(j int, low, high *big.Int) {
@@ -231,7 +251,7 @@ func gaussianTable(epsilon, tau float64, exponent int) (*tables.Table, error) {
 	weights[reach] = rest.Uint64()
 	// Verifying takes cells × cells per sensitivity.
 	const work = 1 << 27
-	perSensitivity := min(1/step, math.Ldexp(1, math.Ilogb(work/float64(cells))))
+	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/float64(cells))))
 	s := tables.Spec{
 		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step},
 		Loss:    noise.L2{},

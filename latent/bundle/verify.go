@@ -100,10 +100,13 @@ func (b *Bundle) Verify(compose Compose) (*Verified, error) {
 	default:
 		err = v.provePerCoordinate(compose)
 	}
+	if err == nil {
+		err = v.judge()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return v, v.judge()
+	return v, nil
 }
 
 // judge holds what is proved against the promise.
@@ -170,12 +173,12 @@ func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 // square returns x².
 func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 
-// boxSides returns for each coordinate the largest distance of two clipped
-// encodings: 2⌊s_i/g⌋·g.
-func (b *body) boxSides() []*big.Rat {
-	sides := make([]*big.Rat, len(b.limits))
-	for i, limit := range b.limits {
-		sides[i] = rat(2 * limit * b.step) // exact: at most 2^41 steps
+// boxSides returns for each coordinate of joint noise in a box the largest distance
+// of two clipped encodings: 2⌊s_i/g⌋·g.
+func boxSides(axes []float64, step float64) []*big.Rat {
+	sides := make([]*big.Rat, len(axes))
+	for i, a := range axes {
+		sides[i] = rat(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
 	}
 	return sides
 }

@@ -1,0 +1,526 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// must is for what cannot fail in a test.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// coarse makes a table of unit sensitivity on a grid of 1/per, from the masses of
+// the cells 0, ±1, ±2, …, with the least delta that is true of it.
+func coarse(t testing.TB, epsilon float64, per int, masses ...float64) *tables.Table {
+	t.Helper()
+	n := len(masses)
+	pmf := make([]float64, 2*n-1)
+	total := 0.0
+	for j, m := range masses {
+		pmf[n-1-j], pmf[n-1+j] = m, m
+	}
+	for _, m := range pmf {
+		total += m
+	}
+	for i := range pmf {
+		pmf[i] /= total
+	}
+	weights, _, err := tables.Quantize(pmf, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := tables.Spec{
+		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1},
+		Loss:    noise.L2{},
+		Grid:    tables.Grid{GranularityExponent: -int(math.Log2(float64(per))), PointsPerCell: 1, CellsPerSensitivity: per, FirstCell: 1 - n},
+		Weights: weights,
+	}
+	delta, _ := must(tables.New(s)).Certify().DeltaUpper.Float64()
+	s.Privacy.Delta = math.Nextafter(delta, 1)
+	return must(tables.New(s))
+}
+
+// twoTables are designed-like: flat in the middle, falling in steps.
+func twoTables(t testing.TB) []*tables.Table {
+	return []*tables.Table{
+		coarse(t, 1, 4, 9, 9, 8, 6, 5, 3.5, 3, 3, 2.5, 1.8, 1.2, 1, 0.8, 0.4, 0.2),
+		coarse(t, 0.5, 4, 5, 5, 5, 4.5, 4, 4, 3.5, 3, 3, 2, 2, 1.5, 1, 1, 1, 0.5, 0.5, 0.3),
+	}
+}
+
+// plain is a bundle of two features and two coordinates with the identity for an
+// encoder, times scale.
+func plain(scale float64, axes ...float64) Spec {
+	return Spec{
+		Features: []string{"height", "weight"}, Mean: []float64{1, 2},
+		Encoder: Matrix{2, 2, []float64{scale, 0, 0, scale}}, Offset: []float64{0, 0},
+		Axes: axes, Domain: Box, ClipOrigin: "published limits",
+		Noise: Designed, Composition: Basic, TableOf: []int{0, 0},
+		Decoder: Matrix{2, 2, []float64{1 / scale, 0, 0, 1 / scale}}, DecoderOffset: []float64{1, 2},
+		Promise: Promise{Epsilon: 1, Delta: 0.1},
+	}
+}
+
+func perCoordinate(t testing.TB) Spec {
+	s := plain(0.5, 0.5, 0.5)
+	s.Tables, s.TableOf = twoTables(t), []int{0, 1}
+	s.Promise = sumPromise(s.Tables...)
+	return s
+}
+
+// sumPromise is the basic composition of tables, as float64s rounded up.
+func sumPromise(list ...*tables.Table) Promise {
+	var p Promise
+	for _, t := range list {
+		p.Epsilon += t.Privacy().Epsilon
+		p.Delta += t.Privacy().Delta
+	}
+	p.Delta = math.Nextafter(p.Delta, 1)
+	return p
+}
+
+func jointLaplace(t testing.TB, domain Domain, epsilon float64, exponent int, axes ...float64) Spec {
+	t.Helper()
+	s := plain(0.5, axes...)
+	s.Domain, s.Noise, s.Composition = domain, Laplace, L1
+	s.Promise = Promise{Epsilon: epsilon}
+	s.Tables = []*tables.Table{must(laplaceTable(epsilon, exponent, domain, axes))}
+	return s
+}
+
+func jointGaussian(t testing.TB, domain Domain, epsilon, delta float64, axes ...float64) Spec {
+	t.Helper()
+	s := plain(0.5, axes...)
+	s.Domain, s.Noise, s.Composition = domain, Gaussian, L2
+	s.Promise = Promise{epsilon, delta}
+	table, tau, err := GaussianTable(epsilon, delta, domain, axes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Tables, s.Tau = []*tables.Table{table}, tau
+	return s
+}
+
+// examples are bundles of every kind that keep their promise.
+func exampleSpecs(t testing.TB) map[string]Spec {
+	ball := perCoordinate(t)
+	ball.Domain = Ball
+	bounds := perCoordinate(t)
+	bounds.Domain, bounds.FeatureLower, bounds.FeatureUpper = Bounds, []float64{0, 1}, []float64{2, 3}
+	bounds.Task = Matrix{1, 2, []float64{1, -1}}
+	bounds.Predicted = Predicted{0.25, 0.5}
+	zonotope := jointLaplace(t, Bounds, 2, -8, 0.6, 0.6)
+	zonotope.FeatureLower, zonotope.FeatureUpper = []float64{0, 1}, []float64{2, 3}
+	zonotope.Encoder.Data = []float64{0.25, 0.25, 0.25, -0.25} // a diamond: ℓ1 range 1, box 4·0.6
+	return map[string]Spec{
+		"basic box": perCoordinate(t), "basic ball": ball, "basic bounds": bounds,
+		"l1 box": jointLaplace(t, Box, 1, -6, 0.375, 0.125), "l1 ball": jointLaplace(t, Ball, 3, -6, 0.3, 0.4), "l1 bounds": zonotope,
+		"l2 box": jointGaussian(t, Box, 1, 1e-5, 0.3, 0.4), "l2 ball": jointGaussian(t, Ball, 2, 1e-3, 0.5, 0.2),
+	}
+}
+
+func TestExamplesAreProved(t *testing.T) {
+	for name, s := range exampleSpecs(t) {
+		v, err := must(New(s)).Verify(nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if v.EpsilonUpper().Cmp(rat(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(rat(s.Promise.Delta)) > 0 {
+			t.Errorf("%s: proved %s, %s for %+v", name, v.EpsilonUpper(), v.DeltaUpper(), s.Promise)
+		}
+		// Nor is much given away: the examples use what they are promised.
+		if e, _ := v.EpsilonUpper().Float64(); e < 0.98*s.Promise.Epsilon {
+			t.Errorf("%s: epsilon %g of %g is used", name, e, s.Promise.Epsilon)
+		}
+		if d, _ := v.DeltaUpper().Float64(); d < 0.9*s.Promise.Delta {
+			t.Errorf("%s: delta %g of %g is used", name, d, s.Promise.Delta)
+		}
+	}
+}
+
+// TestVerifyRefuses weakens one thing at a time that the promise rests on.
+func TestVerifyRefuses(t *testing.T) {
+	all := exampleSpecs(t)
+	for _, c := range []struct {
+		of     string
+		weaken func(s *Spec)
+		says   string
+	}{
+		{"basic box", func(s *Spec) { s.Axes[1] = math.Nextafter(0.5, 1) }, "axes[1]"},
+		{"basic box", func(s *Spec) { s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 0) }, "epsilon"},
+		{"basic box", func(s *Spec) { s.Promise.Delta *= 0.999 }, "delta"},
+		{"basic box", func(s *Spec) { s.TableOf = []int{1, 0}; s.Tables[1] = weaker(s.Tables[1]) }, "tables[1]"},
+		{"basic box", func(s *Spec) { s.Tables = s.Tables[:1]; s.TableOf = []int{0, 0} }, "epsilon"},
+		{"basic box", func(s *Spec) { s.Composition = Exact }, "composition = exact"},
+		{"basic ball", func(s *Spec) { s.Axes[0] = 0.6 }, "axes[0]"},
+		{"basic bounds", func(s *Spec) { s.Axes[0] = 0.6 }, "axes[0]"},
+		{"l1 box", func(s *Spec) { s.Axes[0] += 0x1p-6 }, "epsilon"},
+		{"l1 box", func(s *Spec) { s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 0) }, "epsilon"},
+		{"l1 box", func(s *Spec) { s.Tables = []*tables.Table{must(laplaceTable(1.01, -6, Box, s.Axes))} }, "epsilon"},
+		{"l1 box", func(s *Spec) { s.Tables = twoTables(t)[:1] }, "want 0 and 1 cell"},
+		{"l1 box", func(s *Spec) { s.Tables[0] = weaker(s.Tables[0]) }, "tables[0]"},
+		{"l1 box", func(s *Spec) { s.Domain = Ball; s.Axes = []float64{0.4, 0.4} }, "epsilon"},
+		{"l1 ball", func(s *Spec) { s.Axes[1] = s.Axes[1] * 1.0000001 }, "epsilon"},
+		{"l1 ball", func(s *Spec) { s.Domain = Box }, "epsilon"},
+		{"l1 bounds", func(s *Spec) { s.Encoder.Data[3] *= 1.02 }, "epsilon"},
+		{"l1 bounds", func(s *Spec) { s.FeatureUpper[0] += 0.05 }, "epsilon"},
+		{"l1 bounds", func(s *Spec) { s.Domain = Box }, "epsilon"},
+		{"l2 box", func(s *Spec) { s.Axes[0] *= 1.05 }, "delta"},
+		{"l2 box", func(s *Spec) { s.Promise.Delta *= 0.999 }, "delta"},
+		{"l2 box", func(s *Spec) { s.Promise.Epsilon *= 0.999 }, "delta"},
+		{"l2 box", func(s *Spec) { s.Tau *= 1.0001 }, "delta"}, // the table is no longer close
+		{"l2 box", func(s *Spec) { s.Tables[0] = weaker(s.Tables[0]) }, "tables[0]"},
+		{"l2 box", func(s *Spec) { s.Tables = twoTables(t)[:1] }, "delta"},
+		{"l2 ball", func(s *Spec) { s.Axes[1] = 0.51 }, "delta"},
+		{"l2 ball", func(s *Spec) { s.Domain = Box }, "delta"},
+	} {
+		s := all[c.of].clone()
+		c.weaken(&s)
+		b, err := New(s)
+		if err != nil {
+			t.Errorf("%s, %s: not even a bundle: %v", c.of, c.says, err)
+			continue
+		}
+		v, err := b.Verify(nil)
+		if v != nil && err == nil {
+			t.Errorf("%s: Verify accepts it, want a complaint about %s", c.of, c.says)
+			continue
+		}
+		if !errors.Is(err, ErrNotPrivate) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want ErrNotPrivate about %s", c.of, err, c.says)
+		}
+		if _, err := NewPrivatizer(v, sampler.Options{}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: NewPrivatizer: %v, want ErrInvalid", c.of, err)
+		}
+	}
+}
+
+// weaker moves a little weight of a table outwards, which breaks its own promise.
+func weaker(t *tables.Table) *tables.Table {
+	weights := make([]uint64, t.Cells())
+	for i := range weights {
+		weights[i] = t.Weight(i)
+	}
+	i := slices.Index(weights, slices.Max(weights))
+	move := weights[i] / 4
+	weights[i] -= move
+	weights[len(weights)-1] += move
+	return must(tables.New(tables.Spec{
+		Privacy: t.Privacy(), Loss: t.Loss(), Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
+	}))
+}
+
+// TestIrrelevant changes what has no part in privacy.
+func TestIrrelevant(t *testing.T) {
+	for name, s := range exampleSpecs(t) {
+		s.Offset[0] += 3
+		s.Mean[1] -= 5
+		s.Decoder.Data[0], s.DecoderOffset[0], s.ClipOrigin = 7, 7, "nowhere"
+		if s.Domain != Bounds {
+			s.Encoder.Data[1] = 100
+		}
+		if _, err := must(New(s)).Verify(nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCompose(t *testing.T) {
+	s := perCoordinate(t)
+	s.Composition = Exact
+	s.Promise = Promise{1.5, 0.02}
+	b := must(New(s))
+	for _, c := range []struct {
+		compose Compose
+		ok      bool
+	}{
+		{nil, false},
+		{VerifiedElsewhere, true},
+		{func(c []*tables.Table, epsilon float64) (float64, error) {
+			if len(c) != 2 || c[0] != s.Tables[0] || c[1] != s.Tables[1] || epsilon != 1.5 {
+				t.Errorf("composes %v at %g", c, epsilon)
+			}
+			return 0.02, nil
+		}, true},
+		{func([]*tables.Table, float64) (float64, error) { return math.Nextafter(0.02, 1), nil }, false},
+		{func([]*tables.Table, float64) (float64, error) { return math.NaN(), nil }, false},
+		{func([]*tables.Table, float64) (float64, error) { return 0, errors.New("no") }, false},
+	} {
+		v, err := b.Verify(c.compose)
+		if c.ok != (err == nil) || (err != nil && !errors.Is(err, ErrNotPrivate)) || (err != nil) != (v == nil) {
+			t.Errorf("Verify: %v, %v, want success = %v", v, err, c.ok)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for field, spoil := range map[string]func(s *Spec){
+		"features =":        func(s *Spec) { s.Features = nil },
+		"features[1]":       func(s *Spec) { s.Features[1] = s.Features[0] },
+		"mean =":            func(s *Spec) { s.Mean = s.Mean[:1] },
+		"mean[1]":           func(s *Spec) { s.Mean[1] = math.NaN() },
+		"feature_upper":     func(s *Spec) { s.FeatureLower = []float64{0, 0} },
+		"feature_lower[1]":  func(s *Spec) { s.FeatureLower, s.FeatureUpper = []float64{0, 2}, []float64{0, 1} },
+		"encoder =":         func(s *Spec) { s.Encoder.Cols = 3 },
+		"encoder[3]":        func(s *Spec) { s.Encoder.Data[3] = math.Inf(1) },
+		"offset":            func(s *Spec) { s.Offset = nil },
+		"axes[0]":           func(s *Spec) { s.Axes[0] = 0 },
+		"axes =":            func(s *Spec) { s.Axes = nil },
+		"domain":            func(s *Spec) { s.Domain = "sphere" },
+		"feature_lower =":   func(s *Spec) { s.Domain = Bounds },
+		"decoder =":         func(s *Spec) { s.Decoder = Matrix{} },
+		"decoder_offset[0]": func(s *Spec) { s.DecoderOffset[0] = 1e91 },
+		"task":              func(s *Spec) { s.Task = Matrix{2, 2, []float64{1}} },
+		"epsilon":           func(s *Spec) { s.Promise.Epsilon = -1 },
+		"delta":             func(s *Spec) { s.Promise.Delta = 1 },
+		"predicted.theory":  func(s *Spec) { s.Predicted.TheoryLoss = math.NaN() },
+		"noise.kind":        func(s *Spec) { s.Noise = "white" },
+		"kind = designed":   func(s *Spec) { s.Composition = L1; s.Tables, s.TableOf = s.Tables[:1], []int{0, 0} },
+		"noise.composition": func(s *Spec) { s.Composition = "best" },
+		"noise.tau":         func(s *Spec) { s.Tau = 1 },
+		"tables =":          func(s *Spec) { s.Tables = nil },
+		"tables[1]":         func(s *Spec) { s.TableOf = []int{0, 0} },
+		"tables[0]":         func(s *Spec) { s.Tables[0] = nil },
+		"table_of[0]":       func(s *Spec) { s.TableOf[0] = 2 },
+		"table_of =":        func(s *Spec) { s.TableOf = []int{0} },
+		"clip_origin":       func(s *Spec) { s.ClipOrigin = "\xff" },
+	} {
+		s := perCoordinate(t)
+		spoil(&s)
+		if b, err := New(s); b != nil || !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "bundle: "+field) && !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	s := perCoordinate(t)
+	s.Mean[0], s.Promise.Delta, s.Domain = math.NaN(), 2, ""
+	if _, err := New(s); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("three bad fields: %v", err)
+	}
+}
+
+// TestEncode holds the clipping to what the proof needs, in exact arithmetic, for
+// inputs of all sizes.
+func TestEncode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for name, s := range exampleSpecs(t) {
+		s.Encoder.Data = []float64{0.7, -0.4, 0.3, 0.9}
+		b := must(New(s))
+		for trial := range 3000 {
+			x := []float64{1 + rng.NormFloat64(), 2 + rng.NormFloat64()}
+			switch trial % 3 {
+			case 1:
+				x[0] *= math.Exp(20 * rng.NormFloat64())
+			case 2:
+				x[rng.IntN(2)] = []float64{math.MaxFloat64, -math.MaxFloat64, 0, 5e-324}[rng.IntN(4)]
+			}
+			u := must(b.Encode(nil, x))
+			norm := new(big.Rat)
+			for i, a := range s.Axes {
+				if !(math.Abs(u[i]) <= a) {
+					t.Fatalf("%s: u = %v of x = %v is not within %v", name, u, x, s.Axes)
+				}
+				r := new(big.Rat).Quo(rat(u[i]), rat(a))
+				norm.Add(norm, r.Mul(r, r))
+				if s.Composition.joint() && u[i]/b.body.step != math.Trunc(u[i]/b.body.step) {
+					t.Fatalf("%s: u = %v of x = %v is not on the grid of %g", name, u, x, b.body.step)
+				}
+			}
+			if s.Domain == Ball {
+				if f, _ := norm.Float64(); f > 1+1e-12 || (s.Composition.joint() && norm.Cmp(big.NewRat(1, 1)) > 0) {
+					t.Fatalf("%s: u = %v of x = %v is not in the ball", name, u, x)
+				}
+			}
+			// It is what it should be: the affine map, if that is inside.
+			w := []float64{0.7*(x[0]-1) - 0.4*(x[1]-2), 0.3*(x[0]-1) + 0.9*(x[1]-2)}
+			if s.FeatureLower == nil && math.Hypot(w[0]/s.Axes[0], w[1]/s.Axes[1]) < 0.9 {
+				for i := range w {
+					if d := math.Abs(u[i] - w[i]); d > 1e-12+b.body.step/2 {
+						t.Fatalf("%s: u = %v of x = %v, want %v", name, u, x, w)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestRefusedFeatures(t *testing.T) {
+	b := must(New(perCoordinate(t)))
+	p := must(NewPrivatizer(must(b.Verify(nil)), sampler.Options{}))
+	for _, x := range [][]float64{nil, {1}, {1, 2, 3}, {1, math.NaN()}, {math.Inf(-1), 1}} {
+		if u, err := p.Privatize(nil, x); u != nil || !errors.Is(err, ErrInvalid) {
+			t.Errorf("Privatize(%v) = %v, %v", x, u, err)
+		}
+		if u, err := b.Encode(nil, x); u != nil || !errors.Is(err, ErrInvalid) {
+			t.Errorf("Encode(%v) = %v, %v", x, u, err)
+		}
+	}
+	if _, err := b.Decode(nil, []float64{1}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("Decode: %v", err)
+	}
+}
+
+// shortReader has entropy for some reads only.
+type shortReader struct{ left int }
+
+func (r *shortReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, errors.New("dry")
+	}
+	r.left--
+	clear(p)
+	return len(p), nil
+}
+
+// TestNoEntropy lets the randomness end between the coordinates of one release.
+func TestNoEntropy(t *testing.T) {
+	v := must(must(New(perCoordinate(t))).Verify(nil))
+	p := must(NewPrivatizer(v, sampler.Options{Entropy: &shortReader{left: 1}}))
+	dst := []float64{7, 7}
+	if u, err := p.Privatize(dst, []float64{1, 2}); u != nil || !errors.Is(err, sampler.ErrEntropy) {
+		t.Errorf("Privatize = %v, %v, want sampler.ErrEntropy", u, err)
+	}
+	if dst[0] != 0 || dst[1] != 0 {
+		t.Errorf("dst = %v after a failure, want zeros", dst)
+	}
+}
+
+// TestMoments draws many releases with a fixed seed: their mean is the encoding and
+// their covariance that of the tables. A mean of N draws of variance v is off by more
+// than 6.2·√(v/N) with a probability below 1e-9, and so is a mean of squares or products,
+// whose variances are measured; 8 bundles and 5 means each.
+func TestMoments(t *testing.T) {
+	const n = 40000
+	for name, s := range exampleSpecs(t) {
+		b := must(New(s))
+		p := must(NewDeterministicPrivatizer(b, [32]byte{1}, sampler.Options{}))
+		x := []float64{1.3, 1.9}
+		u := must(b.Encode(nil, x))
+		sums := make(map[string][2]float64)
+		add := func(what string, v float64) {
+			m := sums[what]
+			sums[what] = [2]float64{m[0] + v, m[1] + v*v}
+		}
+		var out []float64
+		for range n {
+			out = must(p.Privatize(out, x))
+			d0, d1 := out[0]-u[0], out[1]-u[1]
+			add("mean 0", d0)
+			add("mean 1", d1)
+			add("square 0", d0*d0)
+			add("square 1", d1*d1)
+			add("product", d0*d1)
+		}
+		variance := func(i int) float64 {
+			v, _ := b.Table(i).Certify().ExpectedLoss.Float64()
+			return v
+		}
+		want := map[string]float64{"square 0": variance(0), "square 1": variance(1)}
+		for what, m := range sums {
+			mean := m[0] / n
+			sd := math.Sqrt((m[1]/n - mean*mean) / n)
+			// A per-coordinate encoding is rounded to the grid before.
+			slack := 0.0
+			if !s.Composition.joint() {
+				slack = 0.15 // half a step of 1/4, and what that does to squares
+			}
+			if math.Abs(mean-want[what]) > 6.2*sd+slack {
+				t.Errorf("%s: %s = %g, want %g ± %g", name, what, mean, want[what], 6.2*sd)
+			}
+		}
+	}
+}
+
+func TestDeterministicAndForks(t *testing.T) {
+	b := must(New(perCoordinate(t)))
+	x := []float64{1, 2}
+	p, q := must(NewDeterministicPrivatizer(b, [32]byte{5}, sampler.Options{})), must(NewDeterministicPrivatizer(b, [32]byte{5}, sampler.Options{}))
+	f := must(q.Fork())
+	different := 0
+	for range 50 {
+		one, two, forked := must(p.Privatize(nil, x)), must(q.Privatize(nil, x)), must(f.Privatize(nil, x))
+		if !slices.Equal(one, two) {
+			t.Fatalf("%v and %v with one seed", one, two)
+		}
+		if !slices.Equal(one, forked) {
+			different++
+		}
+	}
+	if different < 40 {
+		t.Errorf("a fork draws the same noise in %d of 50 cases", 50-different)
+	}
+	if _, err := NewDeterministicPrivatizer(nil, [32]byte{}, sampler.Options{}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("no bundle: %v", err)
+	}
+	if _, err := NewDeterministicPrivatizer(b, [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, sampler.ErrInvalid) {
+		t.Errorf("entropy: %v", err)
+	}
+	if _, err := (&Bundle{}).Verify(nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("zero bundle: %v", err)
+	}
+}
+
+func TestDecode(t *testing.T) {
+	b := must(New(perCoordinate(t)))
+	x := must(b.Decode(nil, []float64{0.25, -1}))
+	if want := []float64{1.5, 0}; !slices.Equal(x, want) {
+		t.Errorf("Decode = %v, want %v", x, want)
+	}
+}
+
+func ExampleBundle_Verify() {
+	axes := []float64{0.25, 0.25} // of a box: 2·(0.25 + 0.25) = 1
+	table, err := LaplaceTable(2, Box, axes)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b, err := New(Spec{
+		Features: []string{"age", "hours"}, Mean: []float64{40, 40},
+		Encoder: Matrix{2, 2, []float64{0.0125, 0, 0, 0.0125}}, Offset: []float64{0, 0},
+		Axes: axes, Domain: Box, ClipOrigin: "20 years or hours around 40",
+		Noise: Laplace, Composition: L1, Tables: []*tables.Table{table}, TableOf: []int{0, 0},
+		Decoder: Matrix{2, 2, []float64{80, 0, 0, 80}}, DecoderOffset: []float64{40, 40},
+		Promise: Promise{Epsilon: 2},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	proof, err := b.Verify(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := NewPrivatizer(proof, sampler.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := p.Privatize(nil, []float64{70, 35}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	clipped, err := b.Encode(nil, []float64{70, 35}) // for the example: never release it
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x, err := b.Decode(nil, clipped)
+	fmt.Println("epsilon", proof.EpsilonUpper().FloatString(2), "clipped", x, err)
+	// Output: epsilon 2.00 clipped [60 35] <nil>
+}
