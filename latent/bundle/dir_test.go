@@ -1,0 +1,336 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+func TestRoundTrip(t *testing.T) {
+	for name, s := range exampleSpecs(t) {
+		s.Features[1] = "Gewicht <kg> & \"größe\""
+		s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 3)
+		b := must(New(s))
+		dir := filepath.Join(t.TempDir(), "b")
+		if err := b.Write(dir, false); err != nil {
+			t.Fatal(err)
+		}
+		back, err := Read(dir)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !equal(t, b, back) {
+			t.Errorf("%s: read back %+v, want %+v", name, back.Spec(), b.Spec())
+		}
+		again := filepath.Join(t.TempDir(), "again")
+		if err := back.Write(again, false); err != nil {
+			t.Fatal(err)
+		}
+		if one, two := contents(t, dir), contents(t, again); !reflect.DeepEqual(one, two) {
+			t.Errorf("%s: the files of what was read differ", name)
+		}
+	}
+}
+
+// equal compares bundles, tables by their files.
+func equal(t *testing.T, a, b *Bundle) bool {
+	x, y := a.Spec(), b.Spec()
+	for k := range x.Tables {
+		var one, two bytes.Buffer
+		if err := errors.Join(x.Tables[k].Encode(&one), y.Tables[k].Encode(&two)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(one.Bytes(), two.Bytes()) {
+			return false
+		}
+	}
+	x.Tables, y.Tables = nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// contents reads all files below a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var text []byte
+			text, err = os.ReadFile(filepath.Join(dir, path))
+			all[path] = string(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestWriteLeavesAlone(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "b")
+	one := must(New(perCoordinate(t)))
+	other := perCoordinate(t)
+	other.Tables, other.TableOf = other.Tables[:1], []int{0, 0}
+	other.Promise = sumPromise(other.Tables[0], other.Tables[0])
+	two := must(New(other))
+
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Write(dir, true); !errors.Is(err, ErrExists) {
+		t.Errorf("an empty directory: %v, want ErrExists", err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Write(dir+"/", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Write(dir, false); !errors.Is(err, ErrExists) {
+		t.Errorf("a bundle: %v, want ErrExists", err)
+	}
+	if err := two.Write(dir, true); err != nil {
+		t.Error(err)
+	}
+	if back := must(Read(dir)); !equal(t, back, two) {
+		t.Error("the bundle was not replaced")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tables", "01.json")); err == nil {
+		t.Error("a table of the old bundle is left")
+	}
+	mine := filepath.Join(dir, "notes.txt")
+	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Write(dir, true); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "notes.txt") {
+		t.Errorf("a bundle with a file more: %v, want ErrExists about notes.txt", err)
+	}
+	if err := one.Write(mine, true); !errors.Is(err, ErrExists) {
+		t.Errorf("a file: %v, want ErrExists", err)
+	}
+	if err := one.Write(filepath.Join(parent, "none", "b"), false); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no parent: %v, want fs.ErrNotExist", err)
+	}
+	entries, err := os.ReadDir(parent)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left beside the bundle: %v, %v", entries, err)
+	}
+}
+
+// TestReadRefuses spoils one file at a time.
+func TestReadRefuses(t *testing.T) {
+	s := exampleSpecs(t)["basic bounds"]
+	good := filepath.Join(t.TempDir(), "b")
+	if err := must(New(s)).Write(good, false); err != nil {
+		t.Fatal(err)
+	}
+	files := contents(t, good)
+	replace := func(old, with string) func(string) string {
+		return func(text string) string {
+			if !strings.Contains(text, old) {
+				t.Fatalf("no %s in %s", old, text)
+			}
+			return strings.Replace(text, old, with, 1)
+		}
+	}
+	cut := func(n int) func(string) string { return func(text string) string { return text[:len(text)-n] } }
+	for _, c := range []struct {
+		name  string
+		spoil func(string) string
+		want  error
+		says  string
+	}{
+		{"bundle.json", replace(`"version": 1`, `"version": 2`), ErrFormat, "version"},
+		{"bundle.json", replace(`noisewright-bundle`, `noisewright-table`), ErrFormat, "format"},
+		{"bundle.json", replace(`"task"`, `"Task"`), ErrFormat, "Task"},
+		{"bundle.json", replace(`"task": true,`, ``), ErrFormat, "task is missing"},
+		{"bundle.json", replace(`"task": true,`, `"task": true, "task": true,`), ErrFormat, "task stands twice"},
+		{"bundle.json", replace(`"task": true,`, `"task": true, "extra": 1,`), ErrFormat, "extra"},
+		{"bundle.json", replace(`"task": true,`, `"task": null,`), ErrFormat, "task = null"},
+		{"bundle.json", replace(`"task": true,`, `"task": 1,`), ErrFormat, "task"},
+		{"bundle.json", replace(`"height"`, `["height"]`), ErrFormat, "features"},
+		{"bundle.json", replace(`"height"`, `null`), ErrFormat, "features"},
+		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 5000`), ErrFormat, "coordinates"},
+		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 3`), ErrFormat, "encoder.npy"},
+		{"bundle.json", replace(`"tables": 2`, `"tables": 1`), ErrInvalid, "table_of"},
+		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "bound"`), ErrInvalid, "domain"},
+		{"bundle.json", replace(`"epsilon": 1.5`, `"epsilon": 1e999`), ErrFormat, "epsilon"},
+		{"bundle.json", func(text string) string { return text + "{}" }, ErrFormat, "data after"},
+		{"bundle.json", cut(3), ErrFormat, "not JSON"},
+		{"bundle.json", func(string) string { return strings.Repeat(" ", maxFileSize+1) }, ErrFormat, "larger"},
+		{"bundle.json", func(string) string { return strings.Repeat("[", 100000) }, ErrFormat, "element"},
+		{"encoder.npy", cut(1), ErrFormat, "ends early"},
+		{"encoder.npy", func(text string) string { return text + "x" }, ErrFormat, "data after"},
+		{"encoder.npy", replace("(2, 2)", "(4, 1)"), ErrFormat, "shape"},
+		{"encoder.npy", replace("(2, 2)", "(4,)"), ErrFormat, "shape"},
+		{"encoder.npy", replace("<f8", ">f8"), ErrFormat, "descr"},
+		{"encoder.npy", replace("False", "True"), ErrFormat, "fortran"},
+		{"mean.npy", replace("(2,)", "(99999999999999999999,)"), ErrFormat, "shape"},
+		{"mean.npy", replace("NUMPY", "NUMPI"), ErrFormat, "not a NumPy"},
+		{"mean.npy", replace("NUMPY\x01", "NUMPY\x03"), ErrFormat, "version"},
+		{"task.npy", cut(16), ErrFormat, "ends early"},
+		{"axes.npy", func(text string) string { return text[:len(text)-8] + "\x00\x00\x00\x00\x00\x00\xf8\x7f" }, ErrInvalid, "axes[1]"},
+		{"tables/01.json", replace(`"version":1`, `"version":3`), tables.ErrFormat, "01.json"},
+		{"tables/01.json", cut(2), tables.ErrFormat, "01.json"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.name), []byte(c.spoil(files[c.name])), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := Read(dir); b != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)
+		}
+	}
+	for name := range files {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := Read(dir); b != nil || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: %v, want fs.ErrNotExist", name, err)
+		}
+	}
+}
+
+// TestTamperedFiles edits the files of a proved bundle so that they claim more than
+// is true; they can be read, and are not private.
+func TestTamperedFiles(t *testing.T) {
+	specs := exampleSpecs(t)
+	for _, c := range []struct{ of, name, old, with string }{
+		{"basic box", "bundle.json", `"epsilon": 1.5`, `"epsilon": 1.4`},
+		{"basic box", "tables/00.json", `"epsilon":1`, `"epsilon":0.9`},
+		{"basic box", "tables/01.json", `"sensitivity":1`, `"sensitivity":2`},
+		{"basic box", "axes.npy", "\xe0\x3f", "\xf0\x3f"}, // 0.5 is 1
+		{"l1 box", "bundle.json", `"epsilon": 1`, `"epsilon": 0.99`},
+		{"l1 box", "tables/00.json", `"granularity_exponent":-6`, `"granularity_exponent":-7`},
+		{"l1 box", "axes.npy", "\xd8\x3f", "\xe8\x3f"},
+		{"l1 bounds", "feature_upper.npy", "\x00\x40", "\x08\x40"}, // 2 is 3
+		{"l2 ball", "bundle.json", `"delta": 0.001`, `"delta": 0.0009`},
+		{"l2 ball", "bundle.json", `"domain": "ball"`, `"domain": "box"`},
+	} {
+		dir := filepath.Join(t.TempDir(), "b")
+		if err := must(New(specs[c.of])).Write(dir, false); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, c.name)
+		text := string(must(os.ReadFile(path)))
+		i := strings.LastIndex(text, c.old)
+		if i < 0 {
+			t.Fatalf("%s: no %q in %s", c.of, c.old, c.name)
+		}
+		text = text[:i] + c.with + text[i+len(c.old):]
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := Read(dir)
+		if err != nil {
+			t.Errorf("%s, %s: %v", c.of, c.with, err)
+			continue
+		}
+		if v, err := b.Verify(nil); v != nil || !errors.Is(err, ErrNotPrivate) {
+			t.Errorf("%s, %s in %s: %v, want ErrNotPrivate", c.of, c.with, c.name, err)
+		}
+	}
+}
+
+// TestNPYVersion2 reads what NumPy writes for long headers.
+func TestNPYVersion2(t *testing.T) {
+	var b bytes.Buffer
+	if err := encodeNPY(&b, []int{2}, []float64{1.5, -2}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	text = text[:6] + "\x02\x00" + text[8:10] + "\x00\x00" + text[10:]
+	data, _, err := decodeNPY(strings.NewReader(text), 2)
+	if err != nil || !slices.Equal(data, []float64{1.5, -2}) {
+		t.Errorf("%v, %v", data, err)
+	}
+}
+
+func FuzzDecodeNPY(f *testing.F) {
+	for _, c := range []struct {
+		shape []int
+		data  []float64
+	}{{[]int{2, 2}, []float64{1, 2, 3, math.NaN()}}, {[]int{1}, []float64{0.5}}, {[]int{1, 3}, []float64{1, 2, 3}}} {
+		var b bytes.Buffer
+		if err := encodeNPY(&b, c.shape, c.data); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+		f.Add(bytes.Replace(b.Bytes(), []byte("("), []byte("(9999, "), 1))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, want := range [][]int{{-1}, {-1, -1}} {
+			data, shape, err := decodeNPY(bytes.NewReader(text), want...)
+			if err != nil {
+				if data != nil || !errors.Is(err, ErrFormat) {
+					t.Fatalf("%v, %v", data, err)
+				}
+				continue
+			}
+			var b bytes.Buffer
+			if err := encodeNPY(&b, shape, data); err != nil {
+				t.Fatal(err)
+			}
+			back, _, err := decodeNPY(&b, shape...)
+			if err != nil || len(back) != len(data) {
+				t.Fatalf("written and read again: %v", err)
+			}
+			for i := range back {
+				if math.Float64bits(back[i]) != math.Float64bits(data[i]) {
+					t.Fatalf("entry %d = %v, want %v", i, back[i], data[i])
+				}
+			}
+		}
+	})
+}
+
+func FuzzDecodeFile(f *testing.F) {
+	for _, name := range []string{"basic bounds", "l1 ball", "l2 box"} {
+		s := exampleSpecs(f)[name]
+		var b bytes.Buffer
+		if err := newFile(&s).encode(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+		f.Add(bytes.ReplaceAll(b.Bytes(), []byte("1"), []byte("null")))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		one, err := decodeFile(bytes.NewReader(text))
+		if err != nil {
+			if !errors.Is(err, ErrFormat) || !reflect.DeepEqual(one, file{}) {
+				t.Fatalf("%+v, %v", one, err)
+			}
+			return
+		}
+		if !json.Valid(text) {
+			t.Fatal("accepts what is not JSON")
+		}
+		var b bytes.Buffer
+		if err := one.encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		two, err := decodeFile(&b)
+		if err != nil || !reflect.DeepEqual(one, two) {
+			t.Fatalf("written and read again: %v", err)
+		}
+	})
+}
