@@ -21,6 +21,9 @@ func (v *Verified) proveL2() error {
 		return fmt.Errorf("bundle: tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2: %w",
 			g.PointsPerCell, g.Offset, t.TailRatio(), ErrNotPrivate)
 	}
+	if step := v.bundle.body.step; !(s.Tau >= leastSteps*step) {
+		return fmt.Errorf("bundle: tau = %g, want at least %d steps of %g, those of tables[0]: %w", s.Tau, leastSteps, step, ErrNotPrivate)
+	}
 	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
 	v.epsilon = rat(s.Promise.Epsilon)
 	v.delta = gaussianDeltaUp(s.Promise.Epsilon, v.distance, s.Tau)
@@ -120,38 +123,6 @@ func totalVariation(t *tables.Table, tau float64) *big.Rat {
 	return new(big.Rat).SetFrac(sum, new(big.Int).Lsh(one, cdfBits+1))
 }
 
-// eachMass calls f for j = 0 … reach with bounds, times 2^cdfBits, of the
-// probability that normal noise of standard deviation tau, rounded to multiples of g =
-// 2^exponent, is j·g:
-//
-//	Φ((j+½)g/τ) - Φ((j-½)g/τ).
-//
-// It returns an upper bound on the probability beyond reach on one side. f must not
-// keep the bounds.
-func eachMass(exponent int, tau float64, reach int, f func(j int, low, high *big.Int)) (beyond *big.Int) {
-	// (j+½)·g/τ = (2j+1)·num/den
-	quotient := new(big.Rat).Quo(rat(math.Ldexp(0.5, exponent)), rat(tau))
-	num, den := quotient.Num(), quotient.Denom()
-	normal := newNormal()
-	// Below j = 0 lies 1/2 - (1 - Φ(g/2τ)), on either side, so that its mass is
-	// twice the difference.
-	half := new(big.Int).Lsh(one, cdfBits-1)
-	fromLow, fromHigh := half, half
-	low, high, at := new(big.Int), new(big.Int), new(big.Int)
-	for j := range reach + 1 {
-		toLow, toHigh := normal.upperTail(at.Mul(num, big.NewInt(2*int64(j)+1)), den)
-		low.Sub(fromLow, toHigh)
-		high.Sub(fromHigh, toLow)
-		if j == 0 {
-			low.Lsh(low, 1)
-			high.Lsh(high, 1)
-		}
-		f(j, low, high)
-		fromLow, fromHigh = toLow, toHigh
-	}
-	return fromHigh
-}
-
 // GaussianTable makes the table of a bundle with the composition L2, and the standard
 // deviation tau of its noise in units of the encoding: the least for which all
 // coordinates together are (epsilon, delta)-private, up to a relative 2^-20 of delta or
@@ -227,6 +198,9 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 // off at nine tau. The table promises what it keeps for a coordinate within ±axis.
 func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.Table, error) {
 	step := math.Ldexp(1, exponent)
+	if !(tau >= leastSteps*step) {
+		return nil, fmt.Errorf("bundle: tau = %g, want at least %d steps of %g: %w", tau, leastSteps, step, ErrInvalid)
+	}
 	reach := int(math.Ceil(9 * tau / step))
 	cells := 2*reach + 1
 	if cells > tables.MaxCells {
@@ -245,9 +219,6 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 		weights[reach-j], weights[reach+j] = w.Uint64(), w.Uint64()
 		rest.Sub(rest, w).Sub(rest, w)
 	})
-	if !rest.IsUint64() {
-		return nil, fmt.Errorf("bundle: tau = %g is less than a step of %g, want more: %w", tau, step, ErrInvalid)
-	}
 	weights[reach] = rest.Uint64()
 	// Verifying takes cells × cells per sensitivity.
 	const work = 1 << 27

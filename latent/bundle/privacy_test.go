@@ -3,6 +3,7 @@ package bundle
 import (
 	"errors"
 	"math"
+	"math/big"
 	"testing"
 
 	"github.com/noisewright/noisewright/noise"
@@ -226,6 +227,33 @@ func TestGaussianByEnumeration(t *testing.T) {
 		if delta > proved*(1+1e-9) || delta < proved/3 || proved > c.delta || proved < 0.99*c.delta {
 			t.Errorf("%+v: delta = %g by enumeration, %g proved", c, delta, proved)
 		}
+	}
+}
+
+// TestEachMass holds the recursion against differences of the distribution function.
+func TestEachMass(t *testing.T) {
+	f := newNormal()
+	for _, c := range []struct {
+		tau   float64
+		reach int
+	}{{1, 160}, {1.7, 400}, {math.Pi, 500}, {100, 14000}} {
+		h := rat(0)
+		h.Quo(rat(0.125), rat(c.tau))
+		eachMass(-3, c.tau, c.reach, func(j int, low, high *big.Int) {
+			if j == 0 || j%37 > 2 && j < c.reach-5 {
+				return
+			}
+			at := func(n int64) (low, high *big.Int) {
+				x := new(big.Rat).Mul(h, big.NewRat(n, 2))
+				return f.upperTail(x.Num(), x.Denom())
+			}
+			fromLow, fromHigh := at(2*int64(j) - 1)
+			toLow, toHigh := at(2*int64(j) + 1)
+			wantHigh, wantLow := fromHigh.Sub(fromHigh, toLow), fromLow.Sub(fromLow, toHigh)
+			if low.Cmp(high) > 0 || low.Cmp(wantHigh) > 0 || high.Cmp(wantLow) < 0 || new(big.Int).Sub(high, low).BitLen() > 2 {
+				t.Errorf("tau %g, mass of %d: [%s, %s], want [%s, %s]", c.tau, j, low, high, wantLow, wantHigh)
+			}
+		})
 	}
 }
 
