@@ -251,15 +251,15 @@ func TestCompose(t *testing.T) {
 	}{
 		{nil, false},
 		{VerifiedElsewhere, true},
-		{func(c []*tables.Table, epsilon float64) (float64, error) {
-			if len(c) != 2 || c[0] != s.Tables[0] || c[1] != s.Tables[1] || epsilon != 1.5 {
-				t.Errorf("composes %v at %g", c, epsilon)
+		{func(c []*tables.Table, p Promise) (float64, error) {
+			if len(c) != 2 || c[0] != s.Tables[0] || c[1] != s.Tables[1] || p != s.Promise {
+				t.Errorf("composes %v for %+v", c, p)
 			}
 			return 0.02, nil
 		}, true},
-		{func([]*tables.Table, float64) (float64, error) { return math.Nextafter(0.02, 1), nil }, false},
-		{func([]*tables.Table, float64) (float64, error) { return math.NaN(), nil }, false},
-		{func([]*tables.Table, float64) (float64, error) { return 0, errors.New("no") }, false},
+		{func([]*tables.Table, Promise) (float64, error) { return math.Nextafter(0.02, 1), nil }, false},
+		{func([]*tables.Table, Promise) (float64, error) { return math.NaN(), nil }, false},
+		{func([]*tables.Table, Promise) (float64, error) { return 0, errors.New("no") }, false},
 	} {
 		v, err := b.Verify(c.compose)
 		if c.ok != (err == nil) || (err != nil && !errors.Is(err, ErrNotPrivate)) || (err != nil) != (v == nil) {

@@ -27,7 +27,7 @@ func (v *Verified) proveL1() error {
 			v.distance = z
 		}
 	}
-	// The table's promise is about one step, as its sensitivity is at most that.
+	// The table's certificate is about shifts by one cell, which is one step.
 	steps := new(big.Rat).Quo(v.distance, t.Grid().Step())
 	v.epsilon = steps.Mul(steps, rat(t.Privacy().Epsilon))
 	v.delta = new(big.Rat)

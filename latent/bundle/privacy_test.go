@@ -138,9 +138,9 @@ func TestPerCoordinateByEnumeration(t *testing.T) {
 		// A Compose that knows the truth proves it for the box, where it is the worst.
 		s.Composition = Exact
 		s.Promise.Delta = delta * (1 + 1e-9)
-		truth := func(ts []*tables.Table, epsilon float64) (float64, error) {
+		truth := func(ts []*tables.Table, p Promise) (float64, error) {
 			x, y := law(ts[0], 100), law(ts[1], 100)
-			return max(hockeyStick(epsilon, x, y, 4, 4), hockeyStick(epsilon, x, y, 4, -4)), nil
+			return max(hockeyStick(p.Epsilon, x, y, 4, 4), hockeyStick(p.Epsilon, x, y, 4, -4)), nil
 		}
 		if _, err := must(New(s)).Verify(truth); domain == Box && err != nil {
 			t.Errorf("%s: %v", domain, err)
@@ -264,7 +264,6 @@ func TestRoundedGaussian(t *testing.T) {
 	table := must(roundedGaussian(1, tau, exponent, 0.5))
 	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	l := law(table, 0)
-	tv := cdf(-9) // at most
 	for i, p := range l.masses {
 		n := float64(l.lowest + i)
 		want := cdf((-math.Abs(n)+0.5)*0.125/tau) - cdf((-math.Abs(n)-0.5)*0.125/tau)
@@ -277,7 +276,7 @@ func TestRoundedGaussian(t *testing.T) {
 	}
 	// Another law: half the distance of the masses, by floats.
 	const other = 1.75
-	tv = 0
+	tv := 0.0
 	for i, p := range l.masses {
 		n := math.Abs(float64(l.lowest + i))
 		tv += math.Abs(p-cdf((-n+0.5)*0.125/other)+cdf((-n-0.5)*0.125/other)) / 2

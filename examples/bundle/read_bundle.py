@@ -1,0 +1,58 @@
+"""Reads a bundle of noisewright (docs/bundle-format.md) with numpy alone, encodes
+and decodes. The encodings it prints are clipped but WITHOUT NOISE: they are for
+tests and evaluation, never for release.
+
+    echo '[[70, 35], [40, 12]]' | python3 read_bundle.py DIRECTORY
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+def read(directory):
+    """The fields of bundle.json and the arrays by their names."""
+    directory = Path(directory)
+    bundle = json.loads((directory / "bundle.json").read_text(encoding="utf-8"))
+    if (bundle["format"], bundle["version"]) != ("noisewright-bundle", 1):
+        raise ValueError("not a bundle of version 1")
+    for path in directory.glob("*.npy"):
+        bundle[path.stem] = np.load(path, allow_pickle=False)
+    if bundle["noise"]["composition"] in ("l1", "l2"):
+        table = json.loads((directory / "tables" / "00.json").read_text())
+        bundle["step"] = 2.0 ** table["grid"]["granularity_exponent"]
+    return bundle
+
+
+def encode(b, x):
+    """The clipped encoding, without noise."""
+    x = np.clip(np.asarray(x, float), -1e90, 1e90)
+    if b["feature_bounds"]:
+        x = np.clip(x, b["feature_lower"], b["feature_upper"])
+    u, s = b["encoder"] @ (x - b["mean"]) + b["offset"], b["axes"]
+    if b["domain"] == "ball":
+        u = u / max(1.0, np.linalg.norm(u / s))
+    u = np.clip(u, -s, s)
+    if "step" not in b:
+        return u
+    t, limit = u / b["step"], np.floor(s / b["step"])
+    n = np.clip(np.floor(t + 0.5), -limit, limit)
+    # A rounded point outside the ball is replaced by one closer to 0.
+    shrink = 1.0
+    while b["domain"] == "ball" and ((n * b["step"] / s) ** 2).sum() > 1 - (len(s) + 8) * 2.0**-52:
+        n, shrink = np.trunc(t * shrink), shrink - 2.0**-20
+    return n * b["step"]
+
+
+def decode(b, u):
+    """The reconstruction of the features from what was released."""
+    return b["decoder_offset"] + b["decoder"] @ u
+
+
+if __name__ == "__main__":
+    bundle = read(sys.argv[1])
+    encoded = [encode(bundle, x) for x in json.load(sys.stdin)]
+    decoded = [decode(bundle, u) for u in encoded]
+    print(json.dumps({"encoded": [list(u) for u in encoded], "decoded": [list(x) for x in decoded]}))

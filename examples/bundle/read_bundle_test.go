@@ -1,0 +1,178 @@
+// Package bundle_test holds the reader beside this file, in Python and numpy,
+// against package bundle.
+package bundle_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+const script = "read_bundle.py"
+
+// interpreter returns a Python with numpy: $PYTHON or python3.
+func interpreter(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("PYTHON")
+	if name == "" {
+		name = "python3"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is missing (set PYTHON to another one)", name)
+	}
+	if err := exec.Command(path, "-c", "import numpy").Run(); err != nil {
+		t.Skipf("%s has no numpy (set PYTHON to one that has)", path)
+	}
+	return path
+}
+
+func TestReader(t *testing.T) {
+	python := interpreter(t)
+	if _, err := os.ReadFile(script); err != nil { // for the test cache, which does not see what Python reads
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, domain := range []bundle.Domain{bundle.Ball, bundle.Box, bundle.Bounds} {
+		for _, composition := range []bundle.Composition{bundle.Basic, bundle.L1, bundle.L2} {
+			b := example(t, rng, domain, composition)
+			dir := filepath.Join(t.TempDir(), "b")
+			if err := b.Write(dir, false); err != nil {
+				t.Fatal(err)
+			}
+			var inputs [][]float64
+			for range 200 {
+				x := make([]float64, b.Features())
+				size := math.Exp(2 * rng.NormFloat64())
+				for j := range x {
+					x[j] = size * rng.NormFloat64()
+				}
+				inputs = append(inputs, x)
+			}
+			text, err := json.Marshal(inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(python, script, dir)
+			cmd.Stdin = bytes.NewReader(text)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s, %s: %v", domain, composition, err)
+			}
+			var got struct{ Encoded, Decoded [][]float64 }
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatal(err)
+			}
+			step, _ := b.Table(0).Grid().Step().Float64()
+			for i, x := range inputs {
+				u, err := b.Encode(nil, x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Where a sum is rounded another way, a grid may be too.
+				tolerance := 1e-12
+				if composition != bundle.Basic {
+					tolerance = 1.01 * step
+				}
+				near(t, got.Encoded[i], u, tolerance)
+				y, err := b.Decode(nil, got.Encoded[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				near(t, got.Decoded[i], y, 1e-10)
+			}
+			if exact(got.Encoded, inputs, b) < 190 {
+				t.Errorf("%s, %s: few encodings agree to the last digits", domain, composition)
+			}
+		}
+	}
+}
+
+// exact counts the encodings that agree but for rounding.
+func exact(got, inputs [][]float64, b *bundle.Bundle) (count int) {
+	for i, x := range inputs {
+		u, err := b.Encode(nil, x)
+		if err != nil {
+			return 0
+		}
+		far := 0.0
+		for k := range u {
+			far = math.Max(far, math.Abs(u[k]-got[i][k]))
+		}
+		if far < 1e-12 {
+			count++
+		}
+	}
+	return count
+}
+
+func near(t *testing.T, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d numbers, want %d", len(got), len(want))
+	}
+	for k := range want {
+		if !(math.Abs(got[k]-want[k]) <= tolerance) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}
+
+// example returns a bundle of 5 random features and 3 coordinates.
+func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bundle.Composition) *bundle.Bundle {
+	t.Helper()
+	const n, z = 5, 3
+	random := func(count int) []float64 {
+		v := make([]float64, count)
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		return v
+	}
+	s := bundle.Spec{
+		Features: []string{"a", "b", "c", "d", "e"}, Mean: random(n),
+		Encoder: bundle.Matrix{Rows: z, Cols: n, Data: random(z * n)}, Offset: random(z),
+		Axes: []float64{0.2, 0.1, 0.15}, Domain: domain, ClipOrigin: "made up",
+		Composition: composition, TableOf: make([]int, z),
+		Decoder: bundle.Matrix{Rows: n, Cols: z, Data: random(n * z)}, DecoderOffset: random(n),
+		Task: bundle.Matrix{Rows: 2, Cols: n, Data: random(2 * n)}, Promise: bundle.Promise{Epsilon: 1, Delta: 1e-4},
+	}
+	if domain == bundle.Bounds {
+		s.FeatureLower, s.FeatureUpper = []float64{-1, -1, -1, -1, -1}, []float64{1, 1, 1, 1, 2}
+	}
+	var table *tables.Table
+	var err error
+	switch composition {
+	case bundle.L1:
+		s.Noise = bundle.Laplace
+		table, err = bundle.LaplaceTable(1, domain, s.Axes)
+	case bundle.L2:
+		s.Noise = bundle.Gaussian
+		table, s.Tau, err = bundle.GaussianTable(1, 1e-4, domain, s.Axes)
+	default: // noise has no part in this; any table will do
+		s.Noise = bundle.Designed
+		table, err = tables.New(tables.Spec{
+			Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: noise.L2{},
+			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1},
+			Weights: []uint64{1 << 63}, Atom: 1 << 63,
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Tables = []*tables.Table{table}
+	b, err := bundle.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
