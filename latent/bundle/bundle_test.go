@@ -143,6 +143,15 @@ func TestExamplesAreProved(t *testing.T) {
 		if v.EpsilonUpper().Cmp(rat(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(rat(s.Promise.Delta)) > 0 {
 			t.Errorf("%s: proved %s, %s for %+v", name, v.EpsilonUpper(), v.DeltaUpper(), s.Promise)
 		}
+		if d := v.DistanceUpper(); (d != nil) != s.Composition.joint() || (d != nil && (d.Sign() <= 0 || d.Cmp(big.NewRat(2, 1)) > 0)) {
+			t.Errorf("%s: distance %v", name, d)
+		}
+		if name == "l1 box" && v.DistanceUpper().Cmp(big.NewRat(1, 1)) != 0 {
+			t.Errorf("%s: distance %v, want 1", name, v.DistanceUpper())
+		}
+		if c := v.Certificate(0); !c.SensitivityCovered || v.Bundle() == nil {
+			t.Errorf("%s: certificate %+v", name, c)
+		}
 		// Nor is much given away: the examples use what they are promised.
 		if e, _ := v.EpsilonUpper().Float64(); e < 0.98*s.Promise.Epsilon {
 			t.Errorf("%s: epsilon %g of %g is used", name, e, s.Promise.Epsilon)
@@ -184,6 +193,8 @@ func TestVerifyRefuses(t *testing.T) {
 		{"l2 box", func(s *Spec) { s.Promise.Delta *= 0.999 }, "delta"},
 		{"l2 box", func(s *Spec) { s.Promise.Epsilon *= 0.999 }, "delta"},
 		{"l2 box", func(s *Spec) { s.Tau *= 1.0001 }, "delta"}, // the table is no longer close
+		{"l2 box", func(s *Spec) { s.Tau = 7.9 * math.Ldexp(1, s.Tables[0].Grid().GranularityExponent) }, "tau"},
+		{"l2 box", func(s *Spec) { s.Tau *= 1e6 }, "delta"},
 		{"l2 box", func(s *Spec) { s.Tables[0] = weaker(s.Tables[0]) }, "tables[0]"},
 		{"l2 box", func(s *Spec) { s.Tables = twoTables(t)[:1] }, "delta"},
 		{"l2 ball", func(s *Spec) { s.Axes[1] = 0.51 }, "delta"},

@@ -18,7 +18,7 @@
 // and the budgets add up (Basic) or are composed by an account that the caller
 // brings (Exact). Jointly: the clipped vector is rounded to a grid, in the body, and
 // every coordinate gets noise of the same table, Laplace for the ℓ1 distance (L1)
-// or Gaussian for the ℓ2 distance (L2). docs/proofs/latent-privacy.md has the proofs,
+// or Gaussian for the ℓ2 distance (L2); LaplaceTable and GaussianTable make them. docs/proofs/latent-privacy.md has the proofs,
 // docs/bundle-format.md the files.
 //
 // The package needs no cgo and nothing but the standard library and the packages

@@ -60,17 +60,17 @@ func zonotopeL1(distance *big.Rat, coordinates int, step float64) *big.Rat {
 // rootBits is the relative precision of square roots.
 const rootBits = 128
 
-// maxSigns bounds the coordinates whose sign patterns are all tried: 2^15 of them.
-const maxSigns = 16
+// maxSignWork bounds the work of trying all sign patterns, a second or so.
+const maxSignWork = 1 << 30
 
 // RangeL1 returns an upper bound on the ℓ1 distance of Encoder·x and Encoder·x′ over
 // all x and x′ between the bounds of the features:
 //
 //	max over signs σ of Σ_j |Σ_i σ_i·W_ij|·(hi_j - lo_j),
 //
-// for up to 16 coordinates, and Σ_ij |W_ij|·(hi_j - lo_j) for more. It is above the
-// exact value by a relative 2^-35 at most for up to 2^11 features and coordinates,
-// and takes 2^15·Z·n multiplications for 16 coordinates.
+// or, where that would take more than 2^30 additions, Σ_ij |W_ij|·(hi_j - lo_j); all is
+// tried for 16 coordinates of 2^11 features, but for 32 coordinates never. It is above
+// either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
 // A designer scales the encoder so that this is at most 1, which LaplaceTable assumes
 // for the domain Bounds. It panics unless the
@@ -94,7 +94,7 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	// Sums of z and of n terms, and two roundings in each term; twice that, for
 	// the roundings of total itself.
 	slack := float64(z+n+8) * 0x1p-51 * total
-	if z > maxSigns {
+	if z > 30 || z*n > maxSignWork>>(z-1) {
 		return total + slack + 0x1p-900
 	}
 	most := 0.0

@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// massBits is the number of binary places carried by eachMass. Its recursions lose at
-// most j² units of them by step j, less than 2^36, and a mass twice that.
+// massBits is the number of binary places carried by eachMass. Its recursions lose some
+// 3j² units of them by step j, less than 2^40.
 const massBits = 232
 
 // leastSteps is how many steps of the grid tau has at least: eachMass is made for fine
