@@ -182,6 +182,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"l1 box", func(s *Spec) { s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 0) }, "epsilon"},
 		{"l1 box", func(s *Spec) { s.Tables = []*tables.Table{must(laplaceTable(1.01, -6, Box, s.Axes))} }, "epsilon"},
 		{"l1 box", func(s *Spec) { s.Tables = twoTables(t)[:1] }, "want 0 and 1 cell"},
+		{"l1 box", func(s *Spec) { s.Tables[0] = approximate(s.Tables[0]) }, "one with delta = 0.5"},
 		{"l1 box", func(s *Spec) { s.Tables[0] = weaker(s.Tables[0]) }, "tables[0]"},
 		{"l1 box", func(s *Spec) { s.Domain = Ball; s.Axes = []float64{0.4, 0.4} }, "epsilon"},
 		{"l1 ball", func(s *Spec) { s.Axes[1] = s.Axes[1] * 1.0000001 }, "epsilon"},
@@ -219,6 +220,16 @@ func TestVerifyRefuses(t *testing.T) {
 			t.Errorf("%s: NewPrivatizer: %v, want ErrInvalid", c.of, err)
 		}
 	}
+}
+
+// approximate is private per step with a delta only.
+func approximate(t *tables.Table) *tables.Table {
+	p := t.Privacy()
+	p.Delta = 0.5
+	return must(tables.New(tables.Spec{
+		Privacy: p, Loss: t.Loss(), Grid: tables.Grid{GranularityExponent: t.Grid().GranularityExponent, PointsPerCell: 1, CellsPerSensitivity: 1},
+		Weights: []uint64{1 << 62, 1 << 62, 1 << 62, 1 << 62},
+	}))
 }
 
 // weaker moves a little weight of a table outwards, which breaks its own promise.
