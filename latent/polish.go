@@ -63,7 +63,7 @@ func (p *polisher) gain(h share) float64 {
 	if err != nil && p.err == nil {
 		p.err = err
 	}
-	return h.coordinate.gain(v)
+	return h.gain(v)
 }
 
 func (p *polisher) total() float64 {
