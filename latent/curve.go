@@ -97,10 +97,15 @@ func (c *Curve) Name() string { return "designed" }
 func (c *Curve) Pure() bool { return false }
 
 // Variance implements Family: an upper bound on the least variance of all
-// private noise, proved in docs/proofs/noise-curve.md. A table designed within a
-// gap g of the optimum has at most (1+g) times this variance; At knows exactly.
+// private noise, proved in docs/proofs/noise-curve.md, where At has a table for
+// it. One designed within a gap g of the optimum has at most (1+g) times this
+// variance; At knows exactly.
 func (c *Curve) Variance(epsilon, delta float64) (float64, error) {
-	return TruncatedStaircase().Variance(epsilon, delta)
+	key, err := designPoint(epsilon, delta)
+	if err != nil {
+		return 0, err
+	}
+	return TruncatedStaircase().Variance(key.epsilon, key.delta)
 }
 
 // At returns noise that is (ε, δ)-private for sensitivity 1, from memory, from

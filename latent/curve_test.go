@@ -309,7 +309,13 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 			t.Errorf("(%g, %g) is served by %v, %v, want (%g, %g)", c.epsilon, c.delta, key, err, c.toEpsilon, c.toDelta)
 		}
 	}
-	if p := point(t, newTestCurve(t, CurveOptions{Design: cutLaplace}), 1e-4, 0.1); p.Table.Privacy().Epsilon != 0 {
+	curve := newTestCurve(t, CurveOptions{Design: cutLaplace})
+	for _, c := range [][4]float64{{50, 0.01, 20, 0.01}, {1e-4, 0.1, 0, 0.1}, {1, 1e-13, 1, 0}} {
+		if v, w := variance(t, curve, c[0], c[1]), variance(t, curve, c[2], c[3]); v != w {
+			t.Errorf("variance %g at (%g, %g), want %g as at (%g, %g)", v, c[0], c[1], w, c[2], c[3])
+		}
+	}
+	if p := point(t, curve, 1e-4, 0.1); p.Table.Privacy().Epsilon != 0 {
 		t.Errorf("privacy = %+v, want ε = 0", p.Table.Privacy())
 	}
 	for _, bad := range [][2]float64{{0, 0}, {1e-4, 1e-13}, {math.NaN(), 0.1}, {1, -1}, {1, 1}} {

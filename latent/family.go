@@ -16,7 +16,7 @@ type Family interface {
 	Pure() bool
 	// Variance returns an upper bound on the variance of the family's (ε, δ)-
 	// private noise for sensitivity 1, in squared query units; ε >= 0 and
-	// 0 <= δ < 1. It increases neither in ε nor in δ. The error says why there
+	// 0 <= δ < 1. It increases neither in ε nor in δ. An error says why there
 	// is no such noise.
 	Variance(epsilon, delta float64) (float64, error)
 }

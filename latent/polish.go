@@ -21,7 +21,6 @@ const (
 type polisher struct {
 	shares []share
 	family Family
-	err    error // the first of the family
 }
 
 // resource is what can be moved between shares: ε or δ.
@@ -46,9 +45,6 @@ func polish(ctx context.Context, shares []share, family Family) error {
 		if shares[0].delta > 0 {
 			p.exchange(deltaOf)
 		}
-		if p.err != nil {
-			return p.err
-		}
 		after := p.total()
 		if after-before <= polishTolerance*after {
 			break
@@ -58,10 +54,11 @@ func polish(ctx context.Context, shares []share, family Family) error {
 	return nil
 }
 
+// gain is 0 where the family has no noise.
 func (p *polisher) gain(h share) float64 {
 	v, err := p.family.Variance(h.epsilon, h.delta)
-	if err != nil && p.err == nil {
-		p.err = err
+	if err != nil {
+		return 0
 	}
 	return h.gain(v)
 }
@@ -94,7 +91,7 @@ func (p *polisher) exchange(of resource) {
 			}
 		}
 		worth := (slopes[to] - slopes[from]) * *of(&p.shares[from])
-		if p.err != nil || worth <= polishTolerance*total || !p.transfer(&p.shares[from], &p.shares[to], of) {
+		if worth <= polishTolerance*total || !p.transfer(&p.shares[from], &p.shares[to], of) {
 			return
 		}
 		slopes[to], slopes[from] = p.slope(p.shares[to], of), p.slope(p.shares[from], of)

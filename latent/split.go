@@ -68,7 +68,7 @@ type pointed interface {
 // tables for the final shares only.
 //
 // Errors wrap [ErrInvalid] for inputs outside their range, or are those of the
-// family and of the context. The cost is some 20 µs per coordinate, and that
+// family and of the context. The cost is some 40 µs per coordinate, and that
 // times the number used if the order of the coordinates by λ and by c differ
 // much.
 func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64, family Family) (*Allocation, error) {
@@ -185,7 +185,8 @@ func (s *splitter) search(ctx context.Context) (plan, error) {
 	return best, nil
 }
 
-// variances returns the family's at 1 … gridUnits units of ε.
+// variances returns the family's at 0 … gridUnits units of ε, infinite where it
+// has no noise; it is an error if there is none for all of ε.
 func (s *splitter) variances(ctx context.Context, delta float64) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -194,8 +195,12 @@ func (s *splitter) variances(ctx context.Context, delta float64) ([]float64, err
 	v[0] = math.Inf(1)
 	for m := 1; m <= gridUnits; m++ {
 		var err error
-		if v[m], err = s.family.Variance(s.epsilon*float64(m)/gridUnits, delta); err != nil {
+		v[m], err = s.family.Variance(s.epsilon*float64(m)/gridUnits, delta)
+		switch {
+		case err != nil && m == gridUnits:
 			return nil, err
+		case err != nil:
+			v[m] = math.Inf(1)
 		}
 	}
 	return v, nil

@@ -320,6 +320,22 @@ func TestSplitWithDesignedNoise(t *testing.T) {
 	}
 }
 
+// Where a share of ε is below what can be designed the search goes on without it.
+func TestSplitOfLittleDesignedNoise(t *testing.T) {
+	c := newTestCurve(t, CurveOptions{Design: cutLaplace})
+	lambda, halfwidth := []float64{9, 8, 1}, []float64{1, 1.2, 3}
+	shares, err := Split(t.Context(), lambda, halfwidth, 0.01, 0, withoutTables{c})
+	if err != nil || shares.Epsilon[0] != 0.01 {
+		t.Errorf("%+v, %v, want all for coordinate 0", shares, err)
+	}
+	if _, err := Split(t.Context(), lambda, halfwidth, 1e-4, 0, c); !errors.Is(err, ErrInvalid) {
+		t.Errorf("too little for any design: %v, want ErrInvalid", err)
+	}
+}
+
+// withoutTables hides the tables of a curve.
+type withoutTables struct{ Family }
+
 func TestSplitOfNothing(t *testing.T) {
 	a := split(t, []float64{0, 0}, []float64{1, 1}, 1, 0, Laplace())
 	if a.Used() != 0 || a.Loss != 0 {
