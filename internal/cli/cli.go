@@ -90,6 +90,7 @@ Exit codes:
 		newCompareCommand(a),
 		newAccountCommand(a),
 		newCalibrateCommand(a),
+		newLatentCommand(a),
 		newSampleCommand(a),
 		newPrivatizeCommand(a),
 		newPlotCommand(a),

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// frame is a CSV file whose columns are told apart into features, which are
+// numbers, and others, which are text.
+type frame struct {
+	names  []string   // of the features
+	data   []float64  // by rows
+	others []string   // names of the columns kept as they are
+	kept   [][]string // their values, a row each
+	rows   int
+}
+
+// matrix returns the features, a row per person.
+func (f *frame) matrix() *mat.Dense { return mat.NewDense(f.rows, len(f.names), f.data) }
+
+// openCSV opens a CSV file, "-" for standard input, that may be compressed with
+// gzip.
+func (a *app) openCSV(name string) (r *csv.Reader, done func(), err error) {
+	in, done, err := a.open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := in
+	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			done()
+			return nil, nil, badInput("", fmt.Errorf("%s: %w", inputName(name), err))
+		}
+		text = bufio.NewReaderSize(z, bufferSize)
+	}
+	if head, _ := text.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
+		_, _ = text.Discard(3)
+	}
+	r = csv.NewReader(text)
+	r.ReuseRecord = true
+	return r, done, nil
+}
+
+// matches reports whether a name is one of the patterns: names, or with * and ?.
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return p == name || err == nil && ok
+	})
+}
+
+// readFrame reads the columns that choose takes as features, in the order of the
+// file, and those that keep takes as they are. A feature that is no finite number
+// is an error.
+func (a *app) readFrame(name string, choose, keep func(column string) bool) (*frame, error) {
+	r, done, err := a.openCSV(name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	bad := func(format string, args ...any) error {
+		return badInput("", fmt.Errorf("%s: %s", inputName(name), fmt.Sprintf(format, args...)))
+	}
+	header, err := r.Read()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, bad("the file is empty, want a header and rows")
+		}
+		return nil, bad("%s", csvCause(err))
+	}
+	var f frame
+	var features, others []int
+	seen := map[string]bool{}
+	for i, column := range header {
+		if seen[column] {
+			return nil, bad("column %s is there twice, want distinct names", shown(column))
+		}
+		seen[column] = true
+		switch {
+		case choose(column):
+			features = append(features, i)
+			f.names = append(f.names, strings.Clone(column))
+		case keep != nil && keep(column):
+			others = append(others, i)
+			f.others = append(f.others, strings.Clone(column))
+		}
+	}
+	if len(features) == 0 {
+		return nil, bad("none of the columns %s is a feature", shown(strings.Join(header, ",")))
+	}
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, bad("%s", csvCause(err))
+		}
+		for k, i := range features {
+			v, err := strconv.ParseFloat(strings.TrimSpace(record[i]), 64)
+			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+				line, _ := r.FieldPos(i)
+				// The value is of a person: say where it is, not what.
+				return nil, bad("line %d, column %s: not a finite number; leave out columns of text with --exclude", line, shown(f.names[k]))
+			}
+			f.data = append(f.data, v)
+		}
+		if keep != nil {
+			kept := make([]string, len(others))
+			for k, i := range others {
+				kept[k] = strings.Clone(record[i])
+			}
+			f.kept = append(f.kept, kept)
+		}
+		f.rows++
+	}
+	if f.rows == 0 {
+		return nil, bad("no rows after the header")
+	}
+	return &f, nil
+}
+
+// csvCause says what is wrong without quoting the file.
+func csvCause(err error) string {
+	var p *csv.ParseError
+	if errors.As(err, &p) {
+		return fmt.Sprintf("line %d: %v", p.Line, p.Err)
+	}
+	return err.Error()
+}
+
+// readSquare reads a CSV file with a header of feature names, in any order, and
+// rows of numbers, and returns the numbers in the order of the names.
+func (a *app) readNamed(name string, features []string) (*mat.Dense, error) {
+	f, err := a.readFrame(name, func(string) bool { return true }, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := mat.NewDense(f.rows, len(features), nil)
+	for j, feature := range features {
+		i := slices.Index(f.names, feature)
+		if i < 0 {
+			return nil, badInput("", fmt.Errorf("%s: column %s is missing, want one for each of the %d features", inputName(name), shown(feature), len(features)))
+		}
+		for k := range f.rows {
+			m.Set(k, j, f.data[k*len(f.names)+i])
+		}
+	}
+	for _, column := range f.names {
+		if !slices.Contains(features, column) {
+			return nil, badInput("", fmt.Errorf("%s: column %s is not a feature", inputName(name), shown(column)))
+		}
+	}
+	return m, nil
+}
+
+// writeFrame writes a CSV file of the kept columns and the numbers of every row.
+func (f *frame) write(w io.Writer, names []string, row func(i int) ([]float64, error)) error {
+	out := csv.NewWriter(w)
+	record := append(slices.Clone(f.others), names...)
+	if err := out.Write(record); err != nil {
+		return err
+	}
+	for i := range f.rows {
+		values, err := row(i)
+		if err != nil {
+			return err
+		}
+		record = append(record[:0], f.kept[i]...)
+		for _, v := range values {
+			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		if err := out.Write(record); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

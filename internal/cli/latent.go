@@ -1,0 +1,553 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+func newLatentCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "latent COMMAND",
+		Short: "Privatise feature vectors for a task",
+		Long: `Design, prove and use private encoders of feature vectors: which directions to
+send, with how much noise of which shape on each, and how to decode them, so that
+a task that reads the vectors loses least. Each person's release is private by
+itself (local differential privacy), for every input.
+
+The design is a bundle, a directory that the devices and the server share.`,
+		Example: `  noisewright latent design --data train.csv --task task.csv --epsilon 5 --delta 1e-5 --domain box --clip 0.99 -o bundle
+  noisewright latent privatize --bundle bundle in.csv -o private.csv
+  noisewright latent decode --bundle bundle private.csv -o decoded.csv
+  noisewright latent evaluate --bundle bundle --data test.csv`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return badInput(cmd.CommandPath()+" --help", errors.New("command is missing, want design, verify, privatize, decode or evaluate"))
+		},
+	}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("command = %s, want design, verify, privatize, decode or evaluate", shown(args[0]))
+		}
+		return nil
+	}
+	cmd.AddCommand(
+		newLatentDesignCommand(a),
+		newLatentVerifyCommand(a),
+		newLatentPrivatizeCommand(a),
+		newLatentDecodeCommand(a),
+		newLatentEvaluateCommand(a),
+	)
+	return cmd
+}
+
+// latentFlags state a latent design problem.
+type latentFlags struct {
+	data, mean, covariance    string
+	columns, exclude          string
+	task, weights, boundsFlag string
+	cache                     string
+	epsilon, delta, domain    *text
+	clip, radius, ridge       *text
+	noise                     *text
+}
+
+func newLatentFlags(cmd *cobra.Command) *latentFlags {
+	l := &latentFlags{}
+	flags := cmd.Flags()
+	flags.StringVar(&l.data, "data", "", "CSV file of training data with a header, a row per person, perhaps compressed with gzip, - for standard input; public: only people encoded later are protected")
+	flags.StringVar(&l.mean, "mean", "", "in place of --data: CSV file with a header of features and one row, their means")
+	flags.StringVar(&l.covariance, "covariance", "", "in place of --data: CSV file with a header of features and a row for each, their covariances, in the order of the mean")
+	flags.StringVar(&l.columns, "columns", "*", "names of the feature columns, separated by commas, with * and ? for any letters")
+	flags.StringVar(&l.exclude, "exclude", "", "names of columns that are no features, as for --columns")
+	flags.StringVar(&l.task, "task", "", "CSV file of the task matrix K: a header of features, and a row for each number the task reads (default: the features themselves)")
+	flags.StringVar(&l.weights, "weights", "", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
+	l.epsilon = newText(cmd, "epsilon", "number", "", "epsilon of a person's release, without unit: above 0, at most 20")
+	l.delta = newText(cmd, "delta", "number", "0", "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	l.domain = newText(cmd, "domain", "word", "box", "what is clipped: box (each task coordinate), ball (their norm) or bounds (each feature, to --bounds)")
+	l.clip = newText(cmd, "clip", "share", "0.99", "for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one")
+	l.radius = newText(cmd, "radius", "number", "", "in place of --clip: radius of the ball, or half the side of the box, in standard deviations")
+	flags.StringVar(&l.boundsFlag, "bounds", "", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
+	l.ridge = newText(cmd, "ridge", "number", "0", "share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
+	l.noise = newText(cmd, "noise", "word", "auto", "noise of the bundle: auto (the least loss), designed, laplace or gaussian")
+	flags.StringVar(&l.cache, "cache", "", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
+	for _, name := range []string{"data", "mean", "covariance", "task"} {
+		_ = cmd.MarkFlagFilename(name, "csv", "gz")
+	}
+	_ = cmd.MarkFlagDirname("cache")
+	return l
+}
+
+// latentProblem is a problem and what else its flags say.
+type latentProblem struct {
+	latent.Problem
+	clips []float64 // to choose from
+	noise string
+}
+
+// read reads the flags, and then the files.
+func (l *latentFlags) read(a *app, cmd *cobra.Command, f *fields) (*latentProblem, error) {
+	p := &latentProblem{}
+	p.Epsilon = f.number("epsilon", l.epsilon, "a number above 0, at most 20", func(v float64) bool { return v > 0 && v <= lp.MaxEpsilon })
+	p.Delta = f.number("delta", l.delta, "0, or a number from 1e-10 to 0.5", func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 })
+	switch f.choice("domain", l.domain, "box", "ball", "bounds") {
+	case "box":
+		p.Domain = latent.DomainBox
+	case "ball":
+		p.Domain = latent.DomainBall
+	case "bounds":
+		p.Domain = latent.DomainBounds
+	}
+	switch {
+	case l.radius.set:
+		p.Radius = f.number("radius", l.radius, "a number above 0, in standard deviations", func(v float64) bool { return v > 0 })
+		if l.clip.set {
+			f.add("radius = %s and clip = %s, want only one of them", shown(l.radius.value), shown(l.clip.value))
+		}
+	case l.clip.value == "auto":
+		p.clips = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1}
+	default:
+		p.clips = []float64{f.number("clip", l.clip, "a share above 0, at most 1, or auto", func(v float64) bool { return v > 0 && v <= 1 })}
+	}
+	p.Ridge = f.number("ridge", l.ridge, "a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })
+	p.noise = f.choice("noise", l.noise, "auto", "designed", "laplace", "gaussian")
+	if p.noise == "gaussian" && p.Delta == 0 {
+		f.add("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+	}
+	moments := l.mean != "" || l.covariance != ""
+	switch {
+	case moments && l.data != "":
+		f.add("data and mean or covariance, want the data alone or the two others")
+	case moments && (l.mean == "" || l.covariance == ""):
+		f.add("mean or covariance is missing, want both, or --data")
+	case !moments && l.data == "":
+		f.add("data is missing, want a CSV file, or --mean and --covariance")
+	case moments && p.Domain != latent.DomainBounds && !l.radius.set:
+		f.add("radius is missing, want a number above 0: without data there is no quantile to clip at")
+	}
+	if l.task != "" && l.weights != "" {
+		f.add("task and weights, want only one of them")
+	}
+	if p.Domain == latent.DomainBounds && l.boundsFlag == "" {
+		f.add("bounds are missing, want LO,HI or a CSV file")
+	}
+	if p.Domain != latent.DomainBounds && l.boundsFlag != "" {
+		f.add("bounds = %s and domain = %s, want bounds only with --domain bounds", shown(l.boundsFlag), l.domain.value)
+	}
+	if err := f.err(cmd); err != nil {
+		return nil, err
+	}
+	return p, l.readFiles(a, p, moments)
+}
+
+// readFiles reads the data or the moments, the task and the bounds.
+func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
+	columns, exclude := strings.Split(l.columns, ","), strings.Split(l.exclude, ",")
+	choose := func(name string) bool { return matches(columns, name) && !matches(exclude, name) }
+	if moments {
+		mean, err := a.readFrame(l.mean, choose, nil)
+		if err != nil {
+			return err
+		}
+		if mean.rows != 1 {
+			return badInput("", fmt.Errorf("%s: %d rows, want one, the means", inputName(l.mean), mean.rows))
+		}
+		p.Features = mean.names
+		covariance, err := a.readNamed(l.covariance, p.Features)
+		if err != nil {
+			return err
+		}
+		if p.Moments, err = latent.GivenMoments(mean.data, covariance); err != nil {
+			return badInput("", fmt.Errorf("%s: %w", inputName(l.covariance), err))
+		}
+	} else {
+		data, err := a.readFrame(l.data, choose, nil)
+		if err != nil {
+			return err
+		}
+		p.Features, p.Data = data.names, data.matrix()
+	}
+	var err error
+	switch {
+	case l.task != "":
+		if p.Task, err = a.readNamed(l.task, p.Features); err != nil {
+			return err
+		}
+	case l.weights != "":
+		if p.Task, err = readWeights(l.weights, p.Features); err != nil {
+			return err
+		}
+	}
+	if l.boundsFlag != "" {
+		return l.readBounds(a, p)
+	}
+	return nil
+}
+
+// readWeights returns the diagonal task of NAME=W,….
+func readWeights(text string, features []string) (*mat.Dense, error) {
+	task := mat.NewDense(len(features), len(features), nil)
+	for i := range features {
+		task.Set(i, i, 1)
+	}
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		w, err := strconv.ParseFloat(value, 64)
+		if err != nil || math.IsNaN(w) || math.IsInf(w, 0) {
+			return nil, badInput("", fmt.Errorf("weights = %s, want NAME=W with a finite number W", shown(pair)))
+		}
+		found := false
+		for i, f := range features {
+			if matches([]string{name}, f) {
+				task.Set(i, i, w)
+				found = true
+			}
+		}
+		if !found {
+			return nil, badInput("", fmt.Errorf("weights = %s, want the name of a feature", shown(pair)))
+		}
+	}
+	return task, nil
+}
+
+// readBounds reads the bounds of the features.
+func (l *latentFlags) readBounds(a *app, p *latentProblem) error {
+	n := len(p.Features)
+	if lo, hi, ok := strings.Cut(l.boundsFlag, ","); ok {
+		low, err1 := strconv.ParseFloat(lo, 64)
+		high, err2 := strconv.ParseFloat(hi, 64)
+		if err := errors.Join(err1, err2); err != nil || !(low < high) {
+			return badInput("", fmt.Errorf("bounds = %s, want LO,HI with LO below HI, or a CSV file", shown(l.boundsFlag)))
+		}
+		p.Low, p.High = slices.Repeat([]float64{low}, n), slices.Repeat([]float64{high}, n)
+		return nil
+	}
+	m, err := a.readNamed(l.boundsFlag, p.Features)
+	if err != nil {
+		return err
+	}
+	if rows, _ := m.Dims(); rows != 2 {
+		return badInput("", fmt.Errorf("%s: %d rows, want two, the lower and the upper bounds", inputName(l.boundsFlag), rows))
+	}
+	p.Low, p.High = mat.Row(nil, 0, m), mat.Row(nil, 1, m)
+	return nil
+}
+
+// curve returns designed noise with a cache of tables.
+func (l *latentFlags) curve(a *app, o lp.Options) (*latent.Curve, error) {
+	dir := l.cache
+	switch dir {
+	case "-":
+		dir = ""
+	case "":
+		if user, err := os.UserCacheDir(); err == nil {
+			dir = filepath.Join(user, "noisewright", "curve")
+		}
+	}
+	if dir != "" {
+		// One gap's tables are not another's.
+		dir = filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
+	}
+	options := latent.CurveOptions{
+		Directory: dir,
+		Design: func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
+			r, _, err := design(ctx, problem{
+				Parameters: noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss: noise.L2{}, query: noise.RealQuery,
+			}, o)
+			if err != nil {
+				return nil, err
+			}
+			return r.Table, nil
+		},
+		Rejected: func(path string, err error) { a.warn("cache %s: %s", path, sentence(err)) },
+	}
+	c, err := latent.NewCurve(options)
+	if err != nil && l.cache == "" {
+		options.Directory = "" // the user's own may not be writable
+		return latent.NewCurve(options)
+	}
+	if err != nil {
+		return nil, badInput("", fmt.Errorf("cache = %s: %w", shown(l.cache), inputCause(err)))
+	}
+	return c, nil
+}
+
+// latentReport is what latent design --json prints.
+type latentReport struct {
+	Schema     int               `json:"schema"`
+	Epsilon    float64           `json:"epsilon"`
+	Delta      float64           `json:"delta"`
+	Domain     string            `json:"domain"`
+	Clip       *float64          `json:"clip"`
+	Features   int               `json:"features"`
+	Nothing    float64           `json:"loss_of_nothing"`
+	Bundle     *latentCandidate  `json:"bundle"`
+	Candidates []latentCandidate `json:"candidates"`
+	Bounds     *latentBounds     `json:"loss_bounds"`
+}
+
+type latentCandidate struct {
+	Noise       string    `json:"noise"`
+	Encoder     string    `json:"encoder"`
+	Composition string    `json:"composition"`
+	Coordinates int       `json:"coordinates"`
+	Loss        float64   `json:"loss"`
+	Theory      float64   `json:"loss_unclipped"`
+	Epsilons    []float64 `json:"epsilons,omitempty"`
+	Deltas      []float64 `json:"deltas,omitempty"`
+	Bundled     bool      `json:"bundled"`
+}
+
+// latentBounds bound the least loss of any linear encoder with Laplace noise.
+type latentBounds struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+func newLatentCandidate(c *latent.Candidate) latentCandidate {
+	return latentCandidate{
+		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
+		Loss: c.Loss, Theory: c.Theory, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c.Bundled,
+	}
+}
+
+func newLatentDesignCommand(a *app) *cobra.Command {
+	var (
+		out                      string
+		asJSON, quiet, overwrite bool
+	)
+	cmd := &cobra.Command{
+		Use:   "design --data FILE --epsilon E [--delta D] [-o BUNDLE]",
+		Short: "Design a private encoder for a task",
+		Long: `Find the encoder, the noise and the decoder with the least loss of a task, the
+mean of ||K(x - decoded x)||^2 over people, that make the release of a person's
+features x (epsilon, delta)-differentially private, whatever x is.
+
+Compared are Laplace noise for the l1 distance, Gaussian noise for the l2 distance,
+and noise per coordinate (designed, truncated Laplace, staircase) with the best
+split of the budget, each with the task-aware encoder and, for Laplace and Gaussian
+noise, with the benchmarks of the literature: sending the features (task-agnostic)
+or the first coordinates alike (privacy-agnostic). Every loss is that on the
+training data with clipping and the best decoder. Which noise wins depends on the
+domain: in a ball of many coordinates Laplace and Gaussian noise profit from the
+sphere, with clipping per coordinate and few coordinates designed noise does.
+
+The guarantee rests on clipping to the domain, not on the data. The training data
+itself is not protected: means, directions and clipping radii are learned from it
+and published in the bundle.
+
+` + hardTruncation + `
+
+-o writes the bundle: the encoder, the clipping, verified tables, the decoder and
+the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
+		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
+  noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
+  noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
+		Args: noArguments,
+	}
+	l := newLatentFlags(cmd)
+	effort := newEffortFlags(cmd)
+	effort.gap.value, cmd.Flags().Lookup("gap").DefValue = "0.005", "0.005"
+	cmd.Flags().Lookup("gap").Usage = "relative certified gap of each table, without unit"
+	cmd.Flags().Lookup("time-limit").Usage = "wall time of one table after which its best proven design is taken, with its unit: 500ms, 60s, 5m"
+	effort.timeLimit.value, cmd.Flags().Lookup("time-limit").DefValue = "20s", "20s"
+	cmd.Flags().StringVarP(&out, "output", "o", "", "directory to write the bundle to (default none)")
+	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace a bundle that is there")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
+	_ = cmd.MarkFlagDirname("output")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var f fields
+		o := effort.read(&f)
+		p, err := l.read(a, cmd, &f)
+		if err != nil {
+			return err
+		}
+		if out != "" && !overwrite {
+			if _, err := os.Lstat(out); err == nil {
+				return badInput("--overwrite replaces a bundle", fmt.Errorf("output %s is there already", out))
+			}
+		}
+		line := a.newProgress()
+		if quiet {
+			line = &progress{}
+		}
+		defer line.clear()
+		o.Progress = line.show
+		r, err := l.design(cmd.Context(), a, p, o)
+		if err != nil {
+			return latentFailure(err)
+		}
+		kind := bundle.Kind(p.noise)
+		if p.noise == "auto" {
+			kind = ""
+		}
+		best := r.Best(kind)
+		if best == nil {
+			return badInput(cmd.CommandPath()+" --help", fmt.Errorf("noise = %s: no encoder is better than releasing nothing", p.noise))
+		}
+		var b *bundle.Bundle
+		if out != "" {
+			if b, err = r.Bundle(best); err != nil {
+				return latentFailure(err)
+			}
+			if err := b.Write(out, overwrite); err != nil {
+				return latentFailure(err)
+			}
+		}
+		line.clear()
+		switch {
+		case asJSON:
+			return printJSON(a.stdout, newLatentReport(p, r, best))
+		case quiet:
+			return nil
+		}
+		return printRows(a.stdout, latentRows(p, r, best, b, out))
+	}
+	return cmd
+}
+
+// design chooses the clip share by the noises that take no time, and designs.
+func (l *latentFlags) design(ctx context.Context, a *app, p *latentProblem, o lp.Options) (*latent.Result, error) {
+	var curve *latent.Curve
+	if highs.Version() == "" {
+		if p.noise == "designed" {
+			return nil, &failure{code: exitFailure, err: highs.ErrUnavailable}
+		}
+		a.warn("%s; designed noise is left out", highs.ErrUnavailable.Error())
+	} else if p.noise == "auto" || p.noise == "designed" {
+		var err error
+		if curve, err = l.curve(a, o); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.clips) > 1 && p.Domain != latent.DomainBounds && p.Radius == 0 {
+		kinds := map[string][]bundle.Kind{
+			"auto": nil, "laplace": {bundle.Laplace}, "gaussian": {bundle.Gaussian},
+			"designed": {bundle.TruncatedLaplace, bundle.Staircase},
+		}[p.noise]
+		best := math.Inf(1)
+		clip := p.clips[0]
+		for _, c := range p.clips {
+			p.Clip = c
+			r, err := latent.Design(ctx, p.Problem, latent.DesignOptions{Kinds: kinds})
+			if err != nil {
+				return nil, err
+			}
+			for _, candidate := range r.Candidates {
+				if candidate.Encoder == latent.TaskAware && candidate.Loss < best {
+					best, clip = candidate.Loss, c
+				}
+			}
+		}
+		p.Clip = clip
+	} else if len(p.clips) > 0 {
+		p.Clip = p.clips[0]
+	}
+	return latent.Design(ctx, p.Problem, latent.DesignOptions{Curve: curve})
+}
+
+// latentFailure is the failure of a latent command.
+func latentFailure(err error) error {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, bundle.ErrNotPrivate):
+		return negative("", err)
+	case errors.Is(err, latent.ErrInvalid), errors.Is(err, bundle.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists),
+		errors.Is(err, tables.ErrFormat), errors.Is(err, tables.ErrInvalid), errors.Is(err, account.ErrInvalid), errors.Is(err, noise.ErrInvalid):
+		return badInput("", err)
+	}
+	return err
+}
+
+func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate) latentReport {
+	chosen := newLatentCandidate(best)
+	out := latentReport{
+		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: p.Domain.String(), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
+	}
+	if p.Domain != latent.DomainBounds && p.Radius == 0 {
+		out.Clip = finite(p.Clip)
+	}
+	for _, c := range r.Candidates {
+		out.Candidates = append(out.Candidates, newLatentCandidate(c))
+	}
+	out.Bounds = newLatentBounds(p, r)
+	return out
+}
+
+// newLatentBounds bounds the least loss with Laplace noise in a box.
+func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
+	if p.Domain != latent.DomainBox {
+		return nil
+	}
+	inner, outer := latent.BoxRadii(r.Radii)
+	lower, upper, err := latent.LossBounds(r.Lambda, inner, outer, p.Epsilon)
+	if err != nil {
+		return nil
+	}
+	return &latentBounds{lower, upper}
+}
+
+func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *bundle.Bundle, out string) []row {
+	rows := []row{
+		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
+		{"features", fmt.Sprint(len(p.Features))},
+	}
+	domain := p.Domain.String()
+	switch {
+	case p.Domain == latent.DomainBounds:
+		domain += " of the features"
+	case p.Radius > 0:
+		domain += fmt.Sprintf(", radius %g", p.Radius)
+	default:
+		domain += fmt.Sprintf(", clip %g of the training data", p.Clip)
+	}
+	rows = append(rows, row{"domain", domain}, row{"release nothing", fmt.Sprintf("loss %.6g", r.Nothing)})
+	for _, c := range r.Candidates {
+		note := ""
+		if len(c.Epsilon) > 0 {
+			shares := make([]string, len(c.Epsilon))
+			for i, e := range c.Epsilon {
+				shares[i] = fmt.Sprintf("%.4g", e)
+			}
+			note = ", epsilons " + clipped(strings.Join(shares, " "))
+			if c.Composition == bundle.Exact {
+				note += " composed exactly"
+			}
+		}
+		mark := ""
+		if c == best {
+			mark = " <- bundle"
+		}
+		coordinates := "coordinates"
+		if c.Z == 1 {
+			coordinates = "coordinate"
+		}
+		rows = append(rows, row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %d %s%s%s", c.Loss, percent(c.Loss/r.Nothing), c.Encoder, c.Z, coordinates, note, mark)})
+	}
+	if l := newLatentBounds(p, r); l != nil {
+		rows = append(rows, row{"laplace bounds", fmt.Sprintf("the least loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})
+	}
+	if b != nil {
+		rows = append(rows, row{"bundle", fmt.Sprintf("%s (%s noise, verified)", out, best.Noise)})
+	}
+	return rows
+}

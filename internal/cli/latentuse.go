@@ -1,0 +1,373 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// readBundle reads a bundle.
+func readBundle(dir string) (*bundle.Bundle, error) {
+	b, err := bundle.Read(dir)
+	if err == nil {
+		return b, nil
+	}
+	if f := latentFailure(err); !errors.Is(f, err) || f != err {
+		return nil, f
+	}
+	return nil, badInput("", fmt.Errorf("bundle %s: %w", dir, inputCause(err)))
+}
+
+// soundBundle reads a bundle and verifies it.
+func soundBundle(dir string) (*bundle.Bundle, *bundle.Verified, error) {
+	b, err := readBundle(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := b.Verify(latent.Compose)
+	if err != nil {
+		return nil, nil, latentFailure(fmt.Errorf("%s: %w", dir, err))
+	}
+	return b, v, nil
+}
+
+// bundleVerdict is what latent verify --json prints.
+type bundleVerdict struct {
+	Schema       int         `json:"schema"`
+	Valid        bool        `json:"valid"`
+	Epsilon      float64     `json:"epsilon"`
+	Delta        float64     `json:"delta"`
+	EpsilonUpper json.Number `json:"epsilon_proved"`
+	DeltaUpper   json.Number `json:"delta_proved"`
+	Noise        string      `json:"noise"`
+	Composition  string      `json:"composition"`
+	Domain       string      `json:"domain"`
+	Features     int         `json:"features"`
+	Coordinates  int         `json:"coordinates"`
+}
+
+func newLatentVerifyCommand(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify BUNDLE",
+		Short: "Prove the promise of a bundle",
+		Long: `Prove, in exact or outward-rounded arithmetic and from nothing but the encoder, the
+clipping and the tables of a bundle, that a release keeps its (epsilon, delta) for
+every input. The exit code is 0 if it does, 3 if that is not proved and 2 if the
+bundle is malformed.`,
+		Example: "  noisewright latent verify bundle",
+		Args:    oneArgument("BUNDLE"),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		b, v, err := soundBundle(args[0])
+		if err != nil {
+			return err
+		}
+		s := b.Spec()
+		if asJSON {
+			return printJSON(a.stdout, bundleVerdict{
+				Schema: schema, Valid: true, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,
+				EpsilonUpper: json.Number(tables.DecimalUp(v.EpsilonUpper())), DeltaUpper: json.Number(tables.DecimalUp(v.DeltaUpper())),
+				Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
+				Features: b.Features(), Coordinates: b.Coordinates(),
+			})
+		}
+		return printRows(a.stdout, []row{
+			{"verdict", "valid: the promise is proved"},
+			{"epsilon", fmt.Sprintf("%v promised, %s proved", s.Promise.Epsilon, tables.DecimalUp(v.EpsilonUpper()))},
+			{"delta", fmt.Sprintf("%v promised, %s proved", s.Promise.Delta, tables.DecimalUp(v.DeltaUpper()))},
+			{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
+			{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
+			{"encoder", fmt.Sprintf("%d features to %d numbers", b.Features(), b.Coordinates())},
+		})
+	}
+	return cmd
+}
+
+// bundleFlags name a bundle, an output and the columns kept beside it.
+type bundleFlags struct {
+	bundle, out, keep string
+}
+
+func newBundleFlags(cmd *cobra.Command, output string) *bundleFlags {
+	b := &bundleFlags{}
+	cmd.Flags().StringVar(&b.bundle, "bundle", "", "directory of the bundle")
+	cmd.Flags().StringVarP(&b.out, "output", "o", "", output+", - for standard output (default standard output)")
+	cmd.Flags().StringVar(&b.keep, "keep", "", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
+	_ = cmd.MarkFlagDirname("bundle")
+	_ = cmd.MarkFlagFilename("output", "csv")
+	return b
+}
+
+func newLatentPrivatizeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "privatize --bundle BUNDLE FILE [-o FILE]",
+		Short: "Encode feature vectors and add noise",
+		Long: `Verify a bundle, encode the features of every row of a CSV file, clip, add noise,
+and write the private numbers u1, u2, …: what leaves a device. Each run spends the
+whole promise of the bundle on every person again.
+
+Other columns are left out, except those of --keep, which are copied without
+protection. The file is read with a header, perhaps compressed with gzip.`,
+		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
+		Args:    oneArgument("FILE"),
+	}
+	flags := newBundleFlags(cmd, "CSV file to write")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		b, f, err := a.bundleInput(cmd, flags, args[0], func(b *bundle.Bundle) []string { return b.Spec().Features })
+		if err != nil {
+			return err
+		}
+		v, err := b.Verify(latent.Compose)
+		if err != nil {
+			return latentFailure(fmt.Errorf("%s: %w", flags.bundle, err))
+		}
+		p, err := bundle.NewPrivatizer(v, sampler.Options{})
+		if err != nil {
+			return err
+		}
+		x := make([]float64, b.Features())
+		order := columnOrder(f.names, b.Spec().Features)
+		return a.mapRows(cmd, flags, args[0], f, unitNames(b), func(dst []float64, i int) ([]float64, error) {
+			for j, k := range order {
+				x[j] = f.data[i*len(f.names)+k]
+			}
+			return p.Privatize(dst, x)
+		})
+	}
+	return cmd
+}
+
+func newLatentDecodeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "decode --bundle BUNDLE FILE [-o FILE]",
+		Short: "Reconstruct features from private numbers",
+		Long: `Reconstruct the features of every row from the private numbers that latent
+privatize wrote. Decoding costs no privacy.`,
+		Example: "  noisewright latent decode --bundle bundle private.csv -o decoded.csv",
+		Args:    oneArgument("FILE"),
+	}
+	flags := newBundleFlags(cmd, "CSV file to write")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		b, f, err := a.bundleInput(cmd, flags, args[0], unitNames)
+		if err != nil {
+			return err
+		}
+		u := make([]float64, b.Coordinates())
+		order := columnOrder(f.names, unitNames(b))
+		return a.mapRows(cmd, flags, args[0], f, b.Spec().Features, func(dst []float64, i int) ([]float64, error) {
+			for j, k := range order {
+				u[j] = f.data[i*len(f.names)+k]
+			}
+			return b.Decode(dst, u)
+		})
+	}
+	return cmd
+}
+
+// unitNames are the columns of the private numbers.
+func unitNames(b *bundle.Bundle) []string {
+	names := make([]string, b.Coordinates())
+	for i := range names {
+		names[i] = fmt.Sprintf("u%d", i+1)
+	}
+	return names
+}
+
+// bundleInput reads a bundle and a CSV file with all of the columns it wants.
+func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, want func(*bundle.Bundle) []string) (*bundle.Bundle, *frame, error) {
+	var f fields
+	f.required("bundle", flags.bundle, "a directory made by latent design")
+	if err := f.err(cmd); err != nil {
+		return nil, nil, err
+	}
+	b, err := readBundle(flags.bundle)
+	if err != nil {
+		return nil, nil, err
+	}
+	columns := want(b)
+	keep := strings.Split(flags.keep, ",")
+	in, err := a.readFrame(file,
+		func(name string) bool { return slices.Contains(columns, name) },
+		func(name string) bool { return flags.keep != "" && matches(keep, name) })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range columns {
+		if !slices.Contains(in.names, c) {
+			return nil, nil, badInput("", fmt.Errorf("%s: column %s of the bundle is missing", inputName(file), shown(c)))
+		}
+	}
+	return b, in, nil
+}
+
+// columnOrder returns where each of the wanted names stands.
+func columnOrder(have, want []string) []int {
+	order := make([]int, len(want))
+	for i, w := range want {
+		order[i] = slices.Index(have, w)
+	}
+	return order
+}
+
+// mapRows writes a CSV file with a row for each of the input's; it appears whole or
+// not at all.
+func (a *app) mapRows(cmd *cobra.Command, flags *bundleFlags, file string, f *frame, names []string, value func(dst []float64, i int) ([]float64, error)) error {
+	out, err := a.create(flags.out, file)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	var buffer []float64
+	err = f.write(out, names, func(i int) ([]float64, error) {
+		if err := cmd.Context().Err(); err != nil {
+			return nil, err
+		}
+		var err error
+		if buffer, err = value(buffer[:0], i); err != nil {
+			return nil, fmt.Errorf("%s: row %d: %w", inputName(file), i+1, err)
+		}
+		return buffer, nil
+	})
+	if err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// evaluateReport is what latent evaluate --json prints.
+type evaluateReport struct {
+	Schema          int       `json:"schema"`
+	Rows            int       `json:"rows"`
+	Draws           int       `json:"draws"`
+	Predicted       float64   `json:"predicted"`
+	PredictedSignal float64   `json:"predicted_signal"`
+	PredictedNoise  float64   `json:"predicted_noise"`
+	Measured        float64   `json:"measured"`
+	Low             float64   `json:"measured_low"`
+	High            float64   `json:"measured_high"`
+	Confidence      float64   `json:"confidence"`
+	Agrees          bool      `json:"agrees"`
+	Nothing         float64   `json:"loss_of_nothing"`
+	TrainingLoss    float64   `json:"training_loss"`
+	TheoryLoss      float64   `json:"theory_loss"`
+	Outputs         []float64 `json:"measured_outputs"`
+	PredictedOut    []float64 `json:"predicted_outputs"`
+}
+
+// The confidence of the interval that evaluate prints, and its half-width in
+// standard errors.
+const (
+	evaluateConfidence = 0.999
+	evaluateWidth      = 3.2905267314919255
+)
+
+func newLatentEvaluateCommand(a *app) *cobra.Command {
+	var (
+		dir, data string
+		asJSON    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "evaluate --bundle BUNDLE --data FILE",
+		Short: "Measure the task loss of a bundle on data",
+		Long: fmt.Sprintf(`Privatise and decode every row of a CSV file many times, and compare the mean task
+loss measured with the one predicted: what encoding, clipping and decoding lose on
+these rows, and the noise, whose variance is exact. The interval of the measured
+loss has a confidence of %g %%; a prediction outside it is reported with exit
+code 3, which by chance happens once in %.0f times.
+
+The file is for the eyes of who may see the features: nothing printed is private.`, 100*evaluateConfidence, 1/(1-evaluateConfidence)),
+		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
+		Args:    noArguments,
+	}
+	cmd.Flags().StringVar(&dir, "bundle", "", "directory of the bundle")
+	cmd.Flags().StringVar(&data, "data", "", "CSV file of features, with a header, perhaps compressed with gzip, - for standard input")
+	draws := newText(cmd, "draws", "count", "100", "how often every row is privatised, from 2 to 1000000")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	_ = cmd.MarkFlagDirname("bundle")
+	_ = cmd.MarkFlagFilename("data", "csv", "gz")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var f fields
+		n := f.integer("draws", draws, "an integer from 2 to 1000000", 2, 1e6)
+		f.required("data", data, "a CSV file")
+		if err := f.err(cmd); err != nil {
+			return err
+		}
+		b, in, err := a.bundleInput(cmd, &bundleFlags{bundle: dir}, data, func(b *bundle.Bundle) []string { return b.Spec().Features })
+		if err != nil {
+			return err
+		}
+		p, err := latent.NewPrivatizer(b, sampler.Options{})
+		if err != nil {
+			return latentFailure(fmt.Errorf("%s: %w", dir, err))
+		}
+		ordered := in.reorder(b.Spec().Features)
+		e, err := latent.Evaluate(cmd.Context(), p, ordered.matrix(), int(n))
+		if err != nil {
+			return latentFailure(err)
+		}
+		r := newEvaluateReport(b, e)
+		if asJSON {
+			err = printJSON(a.stdout, r)
+		} else {
+			err = printRows(a.stdout, evaluateRows(r))
+		}
+		if err == nil && !r.Agrees {
+			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than %.2g standard errors", e.Measured, e.Predicted.Total, evaluateWidth))
+		}
+		return err
+	}
+	return cmd
+}
+
+// reorder returns the frame with its features in the order of names.
+func (f *frame) reorder(names []string) *frame {
+	order := columnOrder(f.names, names)
+	out := &frame{names: names, rows: f.rows}
+	for i := range f.rows {
+		for _, k := range order {
+			out.data = append(out.data, f.data[i*len(f.names)+k])
+		}
+	}
+	return out
+}
+
+func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
+	low, high := e.Interval(evaluateWidth)
+	// A loss without noise is measured exactly, but for rounding.
+	slack := 1e-9 * math.Abs(e.Predicted.Total)
+	s := b.Spec()
+	return evaluateReport{
+		Schema: schema, Rows: e.Rows, Draws: e.Draws,
+		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
+		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
+		Agrees:  low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,
+		Nothing: e.Nothing, TrainingLoss: s.Predicted.TrainingLoss, TheoryLoss: s.Predicted.TheoryLoss,
+		Outputs: e.MeasuredOutput, PredictedOut: e.Predicted.Output,
+	}
+}
+
+func evaluateRows(r evaluateReport) []row {
+	verdict := "agrees with the prediction"
+	if !r.Agrees {
+		verdict = "DIFFERS from the prediction"
+	}
+	return []row{
+		{"rows", fmt.Sprintf("%d, %d draws each", r.Rows, r.Draws)},
+		{"predicted loss", fmt.Sprintf("%.6g (%.6g without noise, %.6g by noise)", r.Predicted, r.PredictedSignal, r.PredictedNoise)},
+		{"measured loss", fmt.Sprintf("%.6g, between %.6g and %.6g with %g %% confidence: %s", r.Measured, r.Low, r.High, 100*r.Confidence, verdict)},
+		{"release nothing", fmt.Sprintf("%.6g, %s above the measured loss", r.Nothing, percent(r.Nothing/r.Measured-1))},
+		{"at the design", fmt.Sprintf("%.6g on the training data; %.6g in theory, without clipping", r.TrainingLoss, r.TheoryLoss)},
+	}
+}

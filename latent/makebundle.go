@@ -1,0 +1,106 @@
+package latent
+
+import (
+	"fmt"
+
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Bundle makes the bundle of a candidate and verifies it: its encoder, the tables of
+// its noise, and the best decoder for the exact variances of these tables.
+//
+// Errors wrap ErrInvalid for a candidate that is not Bundled, or are those of
+// package bundle.
+func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
+	if !c.Bundled {
+		return nil, invalid("candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
+	}
+	p := &r.problem
+	s := bundle.Spec{
+		Features: p.Features, FeatureLower: c.encoder.Low, FeatureUpper: c.encoder.High,
+		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: c.encoder.Axes,
+		Domain: bundle.Domain(p.Domain.String()), ClipOrigin: p.clipOrigin(),
+		Noise: c.Noise, Composition: c.Composition,
+		Task:    denseMatrix(r.coordinates.Task()),
+		Promise: bundle.Promise{Epsilon: p.Epsilon, Delta: p.Delta},
+	}
+	if s.Offset == nil {
+		s.Offset = make([]float64, c.Z)
+	}
+	if err := r.tables(&s, c); err != nil {
+		return nil, err
+	}
+	variances := make([]float64, c.Z)
+	for i, t := range s.TableOf {
+		variances[i] = floatUp(s.Tables[t].ExpectedLossOf(noise.L2{}))
+	}
+	m, err := r.encoded(c.encoder)
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewDecoder(m, variances)
+	if err != nil {
+		return nil, err
+	}
+	s.Decoder, s.DecoderOffset = denseMatrix(d.Matrix), d.Offset
+	if s.Predicted.TrainingLoss, err = r.loss(m, variances); err != nil {
+		return nil, err
+	}
+	s.Predicted.TheoryLoss = c.Theory
+	b, err := bundle.New(s)
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.Verify(Compose)
+	return b, err
+}
+
+// tables fills in the tables of the noise.
+func (r *Result) tables(s *bundle.Spec, c *Candidate) (err error) {
+	p := &r.problem
+	switch c.Noise {
+	case bundle.Laplace:
+		var t *tables.Table
+		if t, err = bundle.LaplaceTable(p.Epsilon, s.Domain, s.Axes); err == nil {
+			s.Tables = []*tables.Table{t}
+		}
+		s.TableOf = make([]int, c.Z)
+	case bundle.Gaussian:
+		var t *tables.Table
+		if t, s.Tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes); err == nil {
+			s.Tables = []*tables.Table{t}
+		}
+		s.TableOf = make([]int, c.Z)
+	default:
+		index := map[*tables.Table]int{}
+		for _, point := range c.allocation.Points {
+			if point == nil {
+				continue
+			}
+			i, ok := index[point.Table]
+			if !ok {
+				i = len(s.Tables)
+				index[point.Table] = i
+				s.Tables = append(s.Tables, point.Table)
+			}
+			s.TableOf = append(s.TableOf, i)
+		}
+	}
+	return err
+}
+
+// clipOrigin says where the clipping radii came from.
+func (p *Problem) clipOrigin() string {
+	switch {
+	case p.Domain == DomainBounds:
+		return "public bounds of the features"
+	case p.Radius > 0:
+		return fmt.Sprintf("given: %g in task coordinates", p.Radius)
+	case p.Domain == DomainBall:
+		return fmt.Sprintf("quantile %g of the norms in the training data", p.Clip)
+	default:
+		return fmt.Sprintf("quantile %g of each coordinate in the training data", p.Clip)
+	}
+}
