@@ -2,6 +2,7 @@ package latent
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -190,49 +191,54 @@ func (r *Result) jointCandidate(j joint, encoder string, e *LinearEncoder, theor
 }
 
 // addAgnostic adds the benchmark that sends the features themselves. In task
-// coordinates its body is not one that a device can clip to axis by axis.
+// coordinates its body is not one that a device can clip to axis by axis, so its
+// losses are those of features that all lie in the domain.
 func (r *Result) addAgnostic(cs []*Candidate, j joint) ([]*Candidate, error) {
+	distance, err := r.featureDistance(j)
+	if err != nil {
+		return nil, err
+	}
 	n := r.coordinates.Len()
-	var distance float64
+	e := &LinearEncoder{Rows: eye(n), Mean: r.coordinates.Mean()}
+	c := r.jointCandidate(j, TaskAgnostic, e, 0)
+	for i := range c.variances {
+		c.variances[i] *= distance * distance
+	}
+	c.Bundled = false
+	if err := r.judge(c); err != nil {
+		return nil, err
+	}
+	c.Theory = c.Loss
+	return append(cs, c), nil
+}
+
+// featureDistance bounds the largest distance of the features of two points of the
+// ball or the box, in the norm of the noise. For the ball of radius r it is, for
+// x = μ + A⁻¹y, 2r·max ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂ for ℓ2.
+func (r *Result) featureDistance(j joint) (float64, error) {
+	n := r.coordinates.Len()
+	synthesis := r.coordinates.Synthesis()
+	widths := make([]float64, n)
 	switch {
 	case r.problem.Domain == DomainBox:
-		widths := make([]float64, n)
 		for i, c := range r.Radii {
 			widths[i] = 2 * c
 		}
-		s, err := j.sensitivity(r.coordinates.Synthesis(), widths)
-		if err != nil {
-			return nil, err
-		}
-		distance = s.Value
+		s, err := j.sensitivity(synthesis, widths)
+		return s.Value, err
 	case j.kind == bundle.Laplace:
-		loss, _, err := r.coordinates.TaskAgnosticLoss(r.Radii[n-1], r.problem.Epsilon)
-		if err != nil {
-			return nil, err
+		for i := range widths {
+			widths[i] = 2 * r.Radii[n-1]
 		}
-		return append(cs, &Candidate{Noise: j.kind, Encoder: TaskAgnostic, Composition: j.composition, Z: n, Loss: loss, Theory: loss}), nil
+		s, err := SensitivityL2(synthesis.T(), widths)
+		return s.Value, err
 	default:
-		// The ℓ2 diameter of the ball's image is 2r times the largest scale.
 		var svd mat.SVD
-		if !svd.Factorize(r.coordinates.Synthesis(), mat.SVDNone) {
-			return cs, nil
+		if !svd.Factorize(synthesis, mat.SVDNone) {
+			return 0, fmt.Errorf("latent: the singular values of the coordinates did not converge: %w", ErrInvalid)
 		}
-		distance = 2 * r.Radii[n-1] * svd.Values(nil)[0]
+		return 2 * r.Radii[n-1] * svd.Values(nil)[0], nil
 	}
-	e := &LinearEncoder{Rows: eye(n), Mean: r.coordinates.Mean()}
-	variances := make([]float64, n)
-	for i := range variances {
-		variances[i] = j.variance * distance * distance
-	}
-	m, err := e.UnclippedMoments(r.moments)
-	if err != nil {
-		return nil, err
-	}
-	loss, err := r.loss(m, variances)
-	if err != nil {
-		return nil, err
-	}
-	return append(cs, &Candidate{Noise: j.kind, Encoder: TaskAgnostic, Composition: j.composition, Z: n, Loss: loss, Theory: loss}), nil
 }
 
 func eye(n int) *mat.Dense {

@@ -3,6 +3,8 @@ package latent
 import (
 	"fmt"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
@@ -55,6 +57,23 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	}
 	_, err = b.Verify(Compose)
 	return b, err
+}
+
+// Loss returns the expected loss of a candidate on the rows of other data (N×n),
+// with the decoder that is the best on the training data, and the noise as it was
+// planned. It is exact: no noise is drawn.
+//
+// Errors wrap [ErrInvalid].
+func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
+	m, err := r.encoded(c.encoder)
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	d, err := NewDecoder(m, c.variances)
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	return ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
 }
 
 // tables fills in the tables of the noise.
