@@ -180,7 +180,8 @@ func (r *Result) add(cs []*Candidate, j joint, encoder string, axes, radii []flo
 }
 
 func (r *Result) jointCandidate(j joint, encoder string, e *LinearEncoder, theory float64) *Candidate {
-	variances := make([]float64, len(e.Axes))
+	z, _ := e.Rows.Dims()
+	variances := make([]float64, z)
 	for i := range variances {
 		variances[i] = j.variance
 	}
