@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -462,9 +463,17 @@ func decadeTicks(lo, hi float64) []plot.Tick {
 	for e := first; e <= last; e++ {
 		t := plot.Tick{Value: float64(e)}
 		if e%step == 0 {
-			t.Label = strconv.FormatFloat(math.Pow(10, t.Value), 'g', 3, 64)
+			t.Label = powerOfTen(e)
 		}
 		ticks = append(ticks, t)
 	}
 	return ticks
+}
+
+// powerOfTen writes 10^e.
+func powerOfTen(e int) string {
+	if e >= 0 && e <= 4 {
+		return "1" + strings.Repeat("0", e)
+	}
+	return strconv.FormatFloat(math.Pow(10, float64(e)), 'g', 3, 64)
 }

@@ -530,6 +530,7 @@ func (e *taExperiment) draw(out *output) error {
 			return err
 		}
 		p.Legend.Top = false
+		p.Legend.YOffs = vg.Points(6)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 0.036
 		plots = append(plots, p)
 	}

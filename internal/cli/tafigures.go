@@ -137,6 +137,7 @@ encoder, and ta-figure3.svg.`,
 				}
 			}
 			p.Legend.Top = false
+			p.Legend.YOffs = vg.Points(6)
 			p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 4+3*setting
 			plots = append(plots, p)
 			t := points[24]
