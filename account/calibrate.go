@@ -36,6 +36,9 @@ type CalibrateOptions struct {
 	// Start, if not nil, is a calibration that should be close: only its own
 	// share is tried, and the search starts from its epsilon.
 	Start *Calibration
+	// Width is that of Options for the compositions. Wide bounds save time and
+	// hardly any privacy, for it is the lower ones that pay.
+	Width float64
 }
 
 // calibrationTolerance is how close to the target the composed epsilon has to
@@ -53,7 +56,7 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 	if err := target.validate(); err != nil {
 		return nil, err
 	}
-	c := &calibrator{target: target, design: design}
+	c := &calibrator{target: target, design: design, width: o.Width}
 	if target.Releases == 1 || target.Delta == 0 {
 		// Nothing to choose.
 		x := target.Epsilon / float64(target.Releases)
@@ -104,6 +107,7 @@ func better(a, b *Calibration) *Calibration {
 type calibrator struct {
 	target Target
 	design Designer
+	width  float64
 }
 
 // climb tries shares from 0.5 on in the direction in which the loss falls.
@@ -138,7 +142,7 @@ func (c *calibrator) at(ctx context.Context, epsilon, delta float64) (*Calibrati
 	if err != nil {
 		return nil, err
 	}
-	composition, err := Compose([]Release{{m, c.target.Releases}}, Options{})
+	composition, err := Compose([]Release{{m, c.target.Releases}}, Options{Width: c.width})
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // calibrateReport is what calibrate --json prints.
@@ -27,6 +29,7 @@ type calibrateReport struct {
 	ReleaseDelta      float64            `json:"release_delta"`
 	Sensitivity       float64            `json:"sensitivity"`
 	Loss              string             `json:"loss"`
+	Noise             string             `json:"noise"`
 	ExpectedLoss      json.Number        `json:"expected_loss"`
 	Alternatives      map[string]float64 `json:"alternatives"`
 	GaussianCrossover *int               `json:"gaussian_crossover"`
@@ -48,6 +51,11 @@ The summary compares the loss of a release with that of a table for basic
 composition, (epsilon/K, delta/K) each, and with Laplace and Gaussian noise
 calibrated to the same total. ` + hardTruncation + `
 
+Where a table of Gaussian shape has the smaller loss at this total it is what is
+written, unless --noise designed says otherwise: it is proved as any other table,
+and its own epsilon and delta are one point of what it keeps. It needs a real query
+without constraints and delta above 0.
+
 Constraints are as for design. Every loss of a table was recomputed in exact
 arithmetic and is rounded up. If a limit is hit, the best proven table is
 written and the exit code is 4.
@@ -58,6 +66,7 @@ written and the exit code is 4.
 		Args: noArguments,
 	}
 	releases := newText(cmd, "releases", "K", "", fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
+	shape := newText(cmd, "noise", "word", "auto", "noise of the table: auto (the smaller loss), designed or gaussian")
 	problemFlags := newProblemFlags(cmd, true)
 	cmd.Flags().Lookup("epsilon").Usage = "epsilon of all releases together, without unit: from 0.001 to 20"
 	cmd.Flags().Lookup("delta").Usage = "delta of all releases together, a probability: 0, or " + wantDelta
@@ -74,6 +83,10 @@ written and the exit code is 4.
 		if p.Epsilon == 0 {
 			f.bad("epsilon", problemFlags.epsilon, fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)))
 		}
+		word := f.choice("noise", shape, "auto", "designed", "gaussian")
+		if word == "gaussian" && !gaussianApplies(p) {
+			f.add("noise = gaussian, want a real query without constraints, and delta above 0")
+		}
 		o := effort.read(&f)
 		if asJSON && out == "-" {
 			f.add("output = - and --json, want only one of them on standard output")
@@ -89,7 +102,7 @@ written and the exit code is 4.
 			}
 			defer w.discard()
 		}
-		c := &calibration{problem: p, options: o, releases: int(k), line: a.newProgress()}
+		c := &calibration{problem: p, options: o, releases: int(k), noise: word, line: a.newProgress()}
 		if quiet {
 			c.line = &progress{}
 		}
@@ -104,7 +117,7 @@ written and the exit code is 4.
 			}
 		}
 		if w != nil {
-			if err := c.result.Table.Encode(w); err != nil {
+			if err := c.table.Encode(w); err != nil {
 				return err
 			}
 			if err := w.commit(); err != nil {
@@ -127,16 +140,24 @@ written and the exit code is 4.
 	return cmd
 }
 
+// gaussianApplies reports whether Gaussian noise is an answer to the problem.
+func gaussianApplies(p problem) bool {
+	return p.query == noise.RealQuery && p.constraints.None() && p.Delta > 0
+}
+
 // calibration finds the table of a single release.
 type calibration struct {
 	problem  problem
 	options  lp.Options
 	releases int
+	noise    string // auto, designed or gaussian; auto is replaced by what was chosen
 	line     *progress
 
-	found  *account.Calibration
-	result *lp.Result // of found
-	limit  error      // of the last design
+	found       *account.Calibration
+	table       *tables.Table // of found
+	certificate tables.Certificate
+	result      *lp.Result // of the last design
+	limit       error
 
 	// What the table is compared with; NaN if it does not apply.
 	basic, laplace, gaussian float64
@@ -168,35 +189,129 @@ func (c *calibration) designer(gap float64) account.Designer {
 	}
 }
 
-// coarseGap is the gap of designs that only steer the search.
-const coarseGap = 0.02
+// The gap of designs, and the width of compositions, that only steer the search.
+const (
+	coarseGap   = 0.02
+	coarseWidth = 0.05
+)
 
 func (c *calibration) target() account.Target {
 	return account.Target{Releases: c.releases, Epsilon: c.problem.Epsilon, Delta: c.problem.Delta}
 }
 
-// run searches with coarse designs and ends with a fine one.
+// run finds the table, and chooses.
 func (c *calibration) run(ctx context.Context) error {
 	c.options.Progress = c.line.show
-	coarse, err := account.Calibrate(ctx, c.target(), c.designer(max(coarseGap, c.options.Gap)), account.CalibrateOptions{})
-	if err != nil {
-		return err
+	var designed, gaussian *calibrated
+	var err error
+	if c.noise != "gaussian" {
+		if designed, err = c.designed(ctx); err != nil {
+			return err
+		}
 	}
-	results := map[*account.Mechanism]*lp.Result{}
-	limits := map[*account.Mechanism]error{}
+	if c.noise != "designed" && gaussianApplies(c.problem) {
+		if gaussian, err = c.gaussianTable(); err != nil && c.noise == "gaussian" {
+			return err
+		}
+	}
+	chosen := designed
+	if c.noise = "designed"; designed == nil || gaussian != nil && gaussian.found.Loss < designed.found.Loss {
+		c.noise, chosen = "gaussian", gaussian
+	}
+	c.found, c.table, c.limit = chosen.found, chosen.table, chosen.limit
+	c.certificate, err = c.table.Verify()
+	return err
+}
+
+// calibrated is a table whose releases keep the target.
+type calibrated struct {
+	found *account.Calibration
+	table *tables.Table
+	limit error // of its design
+}
+
+// designed searches with coarse designs and ends with a fine one.
+func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
+	coarse, err := account.Calibrate(ctx, c.target(), c.designer(max(coarseGap, c.options.Gap)), account.CalibrateOptions{Width: coarseWidth})
+	if err != nil {
+		return nil, err
+	}
+	made := map[*account.Mechanism]*calibrated{}
 	fine := c.designer(c.options.Gap)
-	keep := func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
 		m, loss, err := fine(ctx, epsilon, delta)
 		if err == nil {
-			results[m], limits[m] = c.result, c.limit
+			made[m] = &calibrated{table: c.result.Table, limit: c.limit}
 		}
 		return m, loss, err
+	}, account.CalibrateOptions{Start: coarse})
+	if err != nil {
+		return nil, err
 	}
-	if c.found, err = account.Calibrate(ctx, c.target(), keep, account.CalibrateOptions{Start: coarse}); err != nil {
-		return err
+	out := made[found.Mechanism]
+	out.found = found
+	return out, nil
+}
+
+// gaussianTable makes a table of Gaussian shape whose releases keep the target:
+// one with the deviation that continuous noise needs, or a little more until the
+// table itself is proved to compose.
+func (c *calibration) gaussianTable() (*calibrated, error) {
+	p := c.problem.Parameters
+	p.Sensitivity *= math.Sqrt(float64(c.releases))
+	law, err := noise.NewAnalyticGaussian(p)
+	if err != nil {
+		return nil, err
 	}
-	c.result, c.limit = results[c.found.Mechanism], limits[c.found.Mechanism]
-	return nil
+	// A table is made for an epsilon and delta of its own: of the points of its
+	// profile one with half of its part of the total delta.
+	delta := c.problem.Delta / float64(c.releases) / 2
+	for sigma := law.Sigma() * (1 + 1e-6); sigma < 1.1*law.Sigma(); sigma *= 1.001 {
+		lo, hi := 0.0, c.problem.Epsilon*4+1
+		for range 60 {
+			if middle := (lo + hi) / 2; noise.GaussianDelta(middle, c.problem.Sensitivity, sigma) > delta {
+				lo = middle
+			} else {
+				hi = middle
+			}
+		}
+		t, _, err := bundle.GaussianTable(hi, delta, bundle.Box, []float64{c.problem.Sensitivity / 2})
+		if err != nil {
+			return nil, err
+		}
+		if t, err = withLoss(t, c.problem.loss); err != nil {
+			return nil, err
+		}
+		m, err := account.Table(t)
+		if err != nil {
+			return nil, err
+		}
+		composition, err := account.Compose([]account.Release{{Mechanism: m, Times: c.releases}}, account.Options{})
+		if err != nil {
+			return nil, err
+		}
+		b, err := composition.Epsilon(c.problem.Delta)
+		if err == nil && b.Upper <= c.problem.Epsilon {
+			loss, _ := t.Certify().ExpectedLoss.Float64()
+			own := t.Privacy()
+			return &calibrated{
+				found: &account.Calibration{Epsilon: own.Epsilon, Delta: own.Delta, Mechanism: m, Loss: loss, Composed: b},
+				table: t,
+			}, nil
+		}
+	}
+	return nil, fmt.Errorf("noise = gaussian: no table was found that keeps epsilon = %g, delta = %g over %d releases", c.problem.Epsilon, c.problem.Delta, c.releases)
+}
+
+// withLoss returns the table with claims about another loss.
+func withLoss(t *tables.Table, loss noise.Loss) (*tables.Table, error) {
+	weights := make([]uint64, t.Cells())
+	for i := range weights {
+		weights[i] = t.Weight(i)
+	}
+	return tables.New(tables.Spec{
+		Privacy: t.Privacy(), Query: t.Query(), Loss: loss, Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
+	})
 }
 
 // failure is what a calibration that found nothing says.
@@ -210,8 +325,8 @@ func (c *calibration) failure(err error) error {
 
 // compare computes the alternatives.
 func (c *calibration) compare(ctx context.Context) {
-	keepResult, keepLimit := c.result, c.limit
-	defer func() { c.result, c.limit = keepResult, keepLimit }()
+	keepLimit := c.limit
+	defer func() { c.limit = keepLimit }()
 	c.basic = math.NaN()
 	k := float64(c.releases)
 	if _, loss, err := c.designer(max(coarseGap, c.options.Gap))(ctx, c.problem.Epsilon/k, c.problem.Delta/k); err == nil {
@@ -237,7 +352,7 @@ func (c *calibration) laplaceLoss(ctx context.Context) float64 {
 		}
 		loss, _, err := law.ExpectedLoss(c.problem.loss)
 		return m, loss, err
-	}, account.CalibrateOptions{Shares: []float64{0}})
+	}, account.CalibrateOptions{Shares: []float64{0}, Width: coarseWidth})
 	if err != nil {
 		return math.NaN()
 	}
@@ -274,7 +389,7 @@ func (c *calibration) findCrossover(ctx context.Context) int {
 		}
 		other := *c
 		other.releases = k
-		r, err := account.Calibrate(ctx, other.target(), other.designer(max(coarseGap, c.options.Gap)), account.CalibrateOptions{Shares: []float64{0.5}})
+		r, err := account.Calibrate(ctx, other.target(), other.designer(max(coarseGap, c.options.Gap)), account.CalibrateOptions{Shares: []float64{0.5}, Width: coarseWidth})
 		if err != nil {
 			return false, false
 		}
@@ -314,7 +429,7 @@ func (c *calibration) report() calibrateReport {
 		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: c.found.Epsilon, ReleaseDelta: c.found.Delta,
 		Sensitivity: c.problem.Sensitivity, Loss: c.problem.loss.Name(),
-		ExpectedLoss: json.Number(c.result.Certificate.Claims().ExpectedLoss),
+		Noise: c.noise, ExpectedLoss: json.Number(c.certificate.Claims().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
 	for name, loss := range map[string]float64{"basic": c.basic, "laplace": c.laplace, "gaussian": c.gaussian} {
@@ -330,7 +445,7 @@ func (c *calibration) report() calibrateReport {
 
 func (c *calibration) rows(out string) []row {
 	p := c.problem
-	claims := c.result.Certificate.Claims()
+	claims := c.certificate.Claims()
 	rows := []row{
 		{"releases", fmt.Sprint(c.releases)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %.7g)", p.Epsilon, p.Delta, up(c.found.Composed.Upper))},
@@ -340,9 +455,12 @@ func (c *calibration) rows(out string) []row {
 	}
 	rows = append(rows, queryRows(p.query, p.step, p.constraints)...)
 	rows = append(rows,
+		row{"noise", c.noise},
 		row{"expected loss", claims.ExpectedLoss},
-		row{"gap", percent(c.result.Gap) + ", of noise for a release of this epsilon and delta"},
 	)
+	if c.noise == "designed" {
+		rows = append(rows, row{"gap", percent(gapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
+	}
 	designed := c.found.Loss
 	for _, other := range []struct {
 		name, note string
@@ -352,14 +470,17 @@ func (c *calibration) rows(out string) []row {
 		{"laplace", "Laplace noise for the same total", c.laplace},
 		{"gaussian", "Gaussian noise for the same total", c.gaussian},
 	} {
-		if math.IsNaN(other.loss) || c.releases == 1 && other.name == "basic" {
+		if math.IsNaN(other.loss) || c.releases == 1 && other.name == "basic" || other.name == c.noise {
 			continue
 		}
-		side := "above"
-		if other.loss < designed {
-			side = "BELOW"
+		against := percent(math.Abs(other.loss/designed-1)) + " above the table's"
+		switch ratio := other.loss / designed; {
+		case math.Abs(ratio-1) < 1e-4:
+			against = "the same as the table's"
+		case ratio < 1:
+			against = percent(1-ratio) + " below the table's"
 		}
-		rows = append(rows, row{other.name, fmt.Sprintf("%.6g, %s %s the table's: %s", other.loss, percent(math.Abs(other.loss/designed-1)), side, other.note)})
+		rows = append(rows, row{other.name, fmt.Sprintf("%.6g, %s: %s", other.loss, against, other.note)})
 	}
 	switch {
 	case c.crossover > 0:
