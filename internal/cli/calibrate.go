@@ -266,7 +266,8 @@ func (c *calibration) gaussianTable() (*calibrated, error) {
 	// A table is made for an epsilon and delta of its own: of the points of its
 	// profile one with half of its part of the total delta.
 	delta := c.problem.Delta / float64(c.releases) / 2
-	for sigma := law.Sigma() * (1 + 1e-6); sigma < 1.1*law.Sigma(); sigma *= 1.001 {
+	for _, more := range []float64{1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1} {
+		sigma := law.Sigma() * (1 + more)
 		lo, hi := 0.0, c.problem.Epsilon*4+1
 		for range 60 {
 			if middle := (lo + hi) / 2; noise.GaussianDelta(middle, c.problem.Sensitivity, sigma) > delta {
