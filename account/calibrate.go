@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 )
 
 // Designer makes the mechanism of a single release that is (epsilon,
-// delta)-private, and says what it costs: its loss, in any unit.
+// delta)-private, which Calibrate relies on, and says what it costs: its loss, in
+// any unit.
 type Designer func(ctx context.Context, epsilon, delta float64) (m *Mechanism, loss float64, err error)
 
 // Target is what a number of equal releases are to cost together at most.
@@ -57,18 +59,12 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 		return nil, err
 	}
 	c := &calibrator{target: target, design: design, width: o.Width}
-	if target.Releases == 1 || target.Delta == 0 {
-		// Nothing to choose.
-		x := target.Epsilon / float64(target.Releases)
-		if target.Releases > 1 {
-			x *= 1 - 8*roundoff
-		}
-		return c.at(ctx, x, target.Delta/float64(target.Releases))
+	start := portion(target.Epsilon, target.Releases)
+	if target.Releases == 1 || target.Delta == 0 { // nothing to choose
+		return c.at(ctx, start, portion(target.Delta, target.Releases))
 	}
-	start := target.Epsilon / float64(target.Releases)
 	if o.Start != nil {
-		share := o.Start.Delta * float64(target.Releases) / target.Delta
-		return c.find(ctx, share, o.Start.Epsilon)
+		return c.findAt(ctx, o.Start.Delta, o.Start.Epsilon)
 	}
 	if o.Shares != nil {
 		var best *Calibration
@@ -104,17 +100,34 @@ func better(a, b *Calibration) *Calibration {
 	return a
 }
 
+// portion returns the largest float64 that n times is at most the whole, exactly.
+func portion(whole float64, n int) float64 {
+	exact := new(big.Rat).SetFloat64(whole)
+	x := whole / float64(n)
+	for new(big.Rat).Mul(new(big.Rat).SetFloat64(x), new(big.Rat).SetInt64(int64(n))).Cmp(exact) > 0 {
+		x = math.Nextafter(x, 0)
+	}
+	return x
+}
+
 type calibrator struct {
 	target Target
 	design Designer
 	width  float64
 }
 
-// climb tries shares from 0.5 on in the direction in which the loss falls.
+// climb tries shares from 0.5 on in the direction in which the loss falls, beside
+// basic composition, which is the best for few releases.
 func (c *calibrator) climb(ctx context.Context, start float64) (*Calibration, error) {
 	shares := []float64{0.05, 0.2, 0.5, 0.75, 0.9}
-	best, err := c.find(ctx, shares[2], start)
+	basic, basicErr := c.at(ctx, start, portion(c.target.Delta, c.target.Releases))
+	// Many releases have much more each than their part; design may not even
+	// have noise for that.
+	best, err := c.find(ctx, shares[2], start*math.Max(1, math.Sqrt(float64(c.target.Releases))/8))
 	if err != nil {
+		if basicErr == nil && ctx.Err() == nil {
+			return basic, nil
+		}
 		return nil, err
 	}
 	for _, path := range [][]float64{{shares[3], shares[4]}, {shares[1], shares[0]}} {
@@ -133,6 +146,9 @@ func (c *calibrator) climb(ctx context.Context, start float64) (*Calibration, er
 			break
 		}
 	}
+	if basicErr == nil {
+		best = better(best, basic)
+	}
 	return best, nil
 }
 
@@ -150,13 +166,22 @@ func (c *calibrator) at(ctx context.Context, epsilon, delta float64) (*Calibrati
 	if errors.Is(err, ErrDeltaTooSmall) {
 		b, err = Bounds{math.Inf(1), math.Inf(1)}, nil
 	}
+	// Basic composition, if the releases keep to their parts.
+	if epsilon <= portion(c.target.Epsilon, c.target.Releases) && delta <= portion(c.target.Delta, c.target.Releases) {
+		b.Upper = math.Min(b.Upper, c.target.Epsilon)
+		b.Lower = math.Min(b.Lower, b.Upper)
+	}
 	return &Calibration{epsilon, delta, m, loss, b}, err
 }
 
 // find returns the release with the largest epsilon that keeps the target, when
 // each has its part of the share of the total delta.
 func (c *calibrator) find(ctx context.Context, share, start float64) (*Calibration, error) {
-	delta := c.target.Delta * share / float64(c.target.Releases)
+	return c.findAt(ctx, c.target.Delta*share/float64(c.target.Releases), start)
+}
+
+// findAt is find for the delta of a release.
+func (c *calibrator) findAt(ctx context.Context, delta, start float64) (*Calibration, error) {
 	var best *Calibration
 	lo, hi := 0.0, math.Inf(1)
 	x, power := start, 1.0 // the composed epsilon grows about as x^power

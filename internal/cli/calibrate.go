@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
@@ -53,8 +52,8 @@ calibrated to the same total. ` + hardTruncation + `
 
 Where a table of Gaussian shape has the smaller loss at this total it is what is
 written, unless --noise designed says otherwise: it is proved as any other table,
-and its own epsilon and delta are one point of what it keeps. It needs a real query
-without constraints and delta above 0.
+and its own epsilon and delta are one point of what it keeps. It needs a query
+without constraints on the noise, and delta above 0.
 
 Constraints are as for design. Every loss of a table was recomputed in exact
 arithmetic and is rounded up. If a limit is hit, the best proven table is
@@ -85,7 +84,7 @@ written and the exit code is 4.
 		}
 		word := f.choice("noise", shape, "auto", "designed", "gaussian")
 		if word == "gaussian" && !gaussianApplies(p) {
-			f.add("noise = gaussian, want a real query without constraints, and delta above 0")
+			f.add("noise = gaussian, want no constraints on the noise, and delta above 0")
 		}
 		o := effort.read(&f)
 		if asJSON && out == "-" {
@@ -142,7 +141,7 @@ written and the exit code is 4.
 
 // gaussianApplies reports whether Gaussian noise is an answer to the problem.
 func gaussianApplies(p problem) bool {
-	return p.query == noise.RealQuery && p.constraints.None() && p.Delta > 0
+	return p.constraints.None() && p.Delta > 0
 }
 
 // calibration finds the table of a single release.
@@ -210,7 +209,7 @@ func (c *calibration) run(ctx context.Context) error {
 		}
 	}
 	if c.noise != "designed" && gaussianApplies(c.problem) {
-		if gaussian, err = c.gaussianTable(); err != nil && c.noise == "gaussian" {
+		if gaussian, err = c.gaussianShaped(); err != nil && c.noise == "gaussian" {
 			return err
 		}
 	}
@@ -253,22 +252,22 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 	return out, nil
 }
 
-// gaussianTable makes a table of Gaussian shape whose releases keep the target:
+// gaussianShaped makes a table of Gaussian shape whose releases keep the target:
 // one with the deviation that continuous noise needs, or a little more until the
 // table itself is proved to compose.
-func (c *calibration) gaussianTable() (*calibrated, error) {
+func (c *calibration) gaussianShaped() (*calibrated, error) {
 	p := c.problem.Parameters
 	p.Sensitivity *= math.Sqrt(float64(c.releases))
 	law, err := noise.NewAnalyticGaussian(p)
 	if err != nil {
 		return nil, err
 	}
-	// A table is made for an epsilon and delta of its own: of the points of its
-	// profile one with half of its part of the total delta.
+	// Of the points of its profile the table promises one with about half of its
+	// part of the total delta.
 	delta := c.problem.Delta / float64(c.releases) / 2
-	for _, more := range []float64{1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1} {
+	for _, more := range []float64{1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3} {
 		sigma := law.Sigma() * (1 + more)
-		lo, hi := 0.0, c.problem.Epsilon*4+1
+		lo, hi := 0.0, float64(lp.MaxEpsilon)
 		for range 60 {
 			if middle := (lo + hi) / 2; noise.GaussianDelta(middle, c.problem.Sensitivity, sigma) > delta {
 				lo = middle
@@ -276,11 +275,8 @@ func (c *calibration) gaussianTable() (*calibrated, error) {
 				hi = middle
 			}
 		}
-		t, _, err := bundle.GaussianTable(hi, delta, bundle.Box, []float64{c.problem.Sensitivity / 2})
+		t, err := gaussianTable(c.problem, sigma, hi)
 		if err != nil {
-			return nil, err
-		}
-		if t, err = withLoss(t, c.problem.loss); err != nil {
 			return nil, err
 		}
 		m, err := account.Table(t)
@@ -302,17 +298,6 @@ func (c *calibration) gaussianTable() (*calibrated, error) {
 		}
 	}
 	return nil, fmt.Errorf("noise = gaussian: no table was found that keeps epsilon = %g, delta = %g over %d releases", c.problem.Epsilon, c.problem.Delta, c.releases)
-}
-
-// withLoss returns the table with claims about another loss.
-func withLoss(t *tables.Table, loss noise.Loss) (*tables.Table, error) {
-	weights := make([]uint64, t.Cells())
-	for i := range weights {
-		weights[i] = t.Weight(i)
-	}
-	return tables.New(tables.Spec{
-		Privacy: t.Privacy(), Query: t.Query(), Loss: loss, Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
-	})
 }
 
 // failure is what a calibration that found nothing says.
