@@ -168,6 +168,9 @@ func (c *calibration) designer(gap float64) account.Designer {
 	return func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
 		p, o := c.problem, c.options
 		p.Epsilon, p.Delta, o.Gap = epsilon, delta, gap
+		if gap > c.options.Gap {
+			o.TimeLimit = min(o.TimeLimit, coarseTime)
+		}
 		if epsilon < lp.MinEpsilon {
 			return nil, 0, fmt.Errorf("releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", c.releases, c.problem.Epsilon, lp.MinEpsilon)
 		}
@@ -188,9 +191,11 @@ func (c *calibration) designer(gap float64) account.Designer {
 	}
 }
 
-// The gap of designs, and the width of compositions, that only steer the search.
+// The gap and the time of designs, and the width of compositions, that only steer
+// the search.
 const (
 	coarseGap   = 0.02
+	coarseTime  = 2 * time.Second
 	coarseWidth = 0.05
 )
 
