@@ -79,7 +79,18 @@ const (
 	maxGrid = 1 << 18
 	// coarseGrid is the size of the grid of a first look.
 	coarseGrid = 1 << 11
+	// maxGridLoss bounds the losses of a grid, whose exponentials must stay
+	// far inside float64.
+	maxGridLoss = 500
+	// minSpan keeps grids from having no width.
+	minSpan = 0x1p-30
 )
+
+// extent is that of the law, within the losses that a grid can have.
+func extent(l law, tail float64) (least, most float64) {
+	least, most = l.extent(tail)
+	return math.Max(least, -maxGridLoss), math.Min(most, maxGridLoss)
+}
 
 // measures discretises every release: upper bounds, or the pair of neighbours
 // number choice for lower bounds. A loss beyond the extent of a law, about which
@@ -88,7 +99,7 @@ func (c *Composition) measures(step, tail float64) (parts, []grid) {
 	ps := make(parts, len(c.releases))
 	grids := make([]grid, len(c.releases))
 	for i, r := range c.releases {
-		least, most := r.Mechanism.law.extent(tail)
+		least, most := extent(r.Mechanism.law, tail)
 		g := grid{step: step, first: int(math.Max(math.Floor(least/step), -maxGrid/2)), last: int(math.Min(math.Ceil(most/step), maxGrid/2))}
 		g.last = max(g.last, g.first+1)
 		grids[i] = g
@@ -111,11 +122,12 @@ func (c *Composition) lowerMeasures(grids []grid, theta float64) []parts {
 	return choices[:n]
 }
 
-// span returns the length of the widest law's extent.
-func (c *Composition) span(tail float64) (span float64) {
+// span returns the length of an interval about 0 that holds every law's extent.
+func (c *Composition) span(tail float64) float64 {
+	span := minSpan
 	for _, r := range c.releases {
-		least, most := r.Mechanism.law.extent(tail)
-		span = math.Max(span, most-least)
+		least, most := extent(r.Mechanism.law, tail)
+		span = math.Max(span, 2*math.Max(-least, most))
 	}
 	return span
 }
@@ -164,17 +176,23 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		}
 		for _, choice := range c.lowerMeasures(grids, theta) {
 			l, err := choice.compose(theta, maxLength)
-			if err == nil {
-				lower = append(lower, l)
+			if err != nil { // at least the infinite losses
+				l = &composed{releases: choice.count(), kinds: float64(len(choice)), step: step}
+				l.infinite, l.exponents = choice.infinite()
 			}
+			lower = append(lower, l)
 		}
 		return upper, lower, nil
 	}
 	return nil, nil, fmt.Errorf("account: releases = %d, want fewer: their losses do not fit %d points: %w", c.count, maxLength, ErrInvalid)
 }
 
-// tailShare is the share of δ that losses beyond the grids may take.
-const tailShare = 1e-4
+const (
+	// tailShare is the share of δ that losses beyond the grids may take.
+	tailShare = 1e-4
+	// leastDelta is about where bounds on δ stop being sharp.
+	leastDelta = 1e-30
+)
 
 // Delta returns bounds on the δ of the composition at ε = epsilon, 0 <= epsilon.
 //
@@ -188,8 +206,12 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 		l := c.releases[0].Mechanism.law
 		return Bounds{l.deltaLower(epsilon), l.deltaUpper(epsilon)}, nil
 	}
-	// A first bound says which tails matter.
-	guess := 1e-15
+	b := Bounds{Upper: 1}
+	if pure, err := c.pure(); err == nil && epsilon >= pure.Upper {
+		return Bounds{}, nil
+	}
+	// A first bound says which tails matter; below leastDelta none do.
+	guess := leastDelta
 	tilt := func(ps parts) (theta, loss float64) {
 		theta = ps.tiltTo(epsilon)
 		value, _ := ps.hockeyMoment(theta)
@@ -204,7 +226,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if err != nil {
 		return Bounds{}, err
 	}
-	b := Bounds{Upper: upper.deltaUpper(epsilon)}
+	b.Upper = upper.deltaUpper(epsilon)
 	for _, l := range lower {
 		b.Lower = math.Max(b.Lower, l.deltaLower(epsilon))
 	}
@@ -250,17 +272,27 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	if err != nil {
 		return Bounds{}, err
 	}
+	b := Bounds{Upper: math.Inf(1)}
 	if !found {
-		return Bounds{}, fmt.Errorf("account: delta = %g, want more than %.6g, the probability of outputs that only one of two neighbours has in %d releases: %w", delta, needed, c.count, ErrDeltaTooSmall)
+		err = tooSmall(delta, needed)
+	} else {
+		b.Upper, err = solve(upper.deltaUpper, delta)
 	}
-	b := Bounds{}
-	if b.Upper, err = solve(upper.deltaUpper, delta); err != nil {
+	if pure, e := c.pure(); e == nil && (err != nil || pure.Upper < b.Upper) {
+		b.Upper, err = pure.Upper, nil
+	}
+	if err != nil {
 		return Bounds{}, err
 	}
 	for _, l := range lower {
 		b.Lower = math.Max(b.Lower, solveBelow(l.deltaLower, delta, b.Upper))
 	}
 	return b, nil
+}
+
+// tooSmall is the error for a delta that no ε reaches, but needed at best.
+func tooSmall(delta, needed float64) error {
+	return fmt.Errorf("account: delta = %g, want more than %.6g, the probability of outputs that only one of two neighbours has: %w", delta, needed, ErrDeltaTooSmall)
 }
 
 // single answers for one release from its profile.
@@ -281,25 +313,29 @@ func (c *Composition) pure() (Bounds, error) {
 		if err != nil {
 			return Bounds{}, err
 		}
-		n := float64(r.Times)
-		sum.Upper += n * b.Upper * (1 + 4*roundoff)
-		sum.Lower += n * b.Lower * (1 - 4*roundoff)
+		n, slack := float64(r.Times), float64(4+2*len(c.releases))*roundoff
+		sum.Upper += n * b.Upper * (1 + slack)
+		sum.Lower += n * b.Lower * (1 - slack)
 	}
 	return sum, nil
 }
+
+// maxSearch exceeds every ε that a composition can need.
+const maxSearch = 0x1p40
 
 // solve returns an ε >= 0 with bound(ε) <= delta, close to the smallest.
 func solve(bound func(float64) float64, delta float64) (float64, error) {
 	if bound(0) <= delta {
 		return 0, nil
 	}
-	hi := 0x1p-20
-	for ; !(bound(hi) <= delta); hi *= 2 {
-		if hi > 1e9 {
-			return 0, fmt.Errorf("account: delta = %g is not reached: %w", delta, ErrDeltaTooSmall)
-		}
+	if least := bound(maxSearch); !(least <= delta) {
+		return 0, tooSmall(delta, least)
 	}
-	return bisect(0, hi, func(e float64) bool { return bound(e) <= delta }, true), nil
+	lo, hi := 0.0, 0x1p-20
+	for ; hi < maxSearch && !(bound(hi) <= delta); hi *= 2 {
+		lo = hi
+	}
+	return bisect(lo, hi, func(e float64) bool { return bound(e) <= delta }, true), nil
 }
 
 // solveBelow returns an ε >= 0 with bound(ε) > delta, close to the largest below
@@ -318,7 +354,7 @@ func solveBelow(bound func(float64) float64, delta, most float64) float64 {
 // bisect returns a number where holds, which is false at lo and true at hi,
 // changes: one where it is true if above, else one where it is not.
 func bisect(lo, hi float64, holds func(float64) bool, above bool) float64 {
-	for hi-lo > 1e-12*hi {
+	for hi-lo > 1e-11*hi {
 		middle := lo + (hi-lo)/2
 		if holds(middle) {
 			hi = middle

@@ -36,17 +36,18 @@ func (ps parts) count() (n float64) {
 	return n
 }
 
-// infinite returns the total mass of the sum at infinite loss, with an error
-// that the caller's relative slack covers, and the mass of everything.
-func (ps parts) infinite() (mass, total float64) {
+// infinite returns the total mass of the sum at infinite loss, Πt − Π(t−i) for
+// totals t of which i is infinite, and Σ |log t|, in whose terms the caller's
+// relative slack covers the error.
+func (ps parts) infinite() (mass, logs float64) {
 	logTotal, logFinite := 0.0, 0.0
 	for _, p := range ps {
-		a := p.measure.total()
-		logTotal += float64(p.times) * math.Log(a)
-		logFinite += float64(p.times) * math.Log1p(-p.measure.infinite/a)
+		t, n := p.measure.total(), float64(p.times)
+		logTotal += n * math.Log(t)
+		logFinite += n * math.Log1p(-math.Min(1, p.measure.infinite/t))
+		logs += n * math.Abs(math.Log(t))
 	}
-	total = math.Exp(logTotal)
-	return -total * math.Expm1(logFinite), total
+	return -math.Exp(logTotal) * math.Expm1(logFinite), logs
 }
 
 // minimise finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best
@@ -123,13 +124,14 @@ type composed struct {
 	noise       float64
 	slack       float64
 	infinite    float64 // mass at infinite loss
-	total       float64 // of all masses
 	releases    float64
-	exponents   float64 // bounds every |logScale|, θ·loss that is added up
+	exponents   float64 // bounds every sum of logarithms that an exponential is taken of
+	kinds       float64 // number of terms in these sums
+	most        float64 // no finite loss is larger
 }
 
-// errTooLong: the window does not fit.
-var errTooLong = errors.New("account: window too long")
+// errUnfit: the window does not fit, or there is nothing to compose.
+var errUnfit = errors.New("account: window too long, or empty")
 
 // window returns an interval of losses, in steps of the grid, that the sum,
 // tilted by theta, leaves with a probability below e^(−wrapBits) on either side:
@@ -165,15 +167,21 @@ func (ps parts) window(theta float64) (from, to float64) {
 func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	step := ps[0].measure.step
 	from, to := ps.window(theta)
-	if to-from+1 > float64(limit) || math.Abs(from) > 1<<52 || math.Abs(to) > 1<<52 {
-		return nil, errTooLong
+	// Not <=: refuses the NaN of an empty measure. Ends below 2^42 keep the
+	// rounding of them far below a step.
+	if !(to-from+1 <= float64(limit) && math.Abs(from) <= 1<<42 && math.Abs(to) <= 1<<42) {
+		return nil, errUnfit
 	}
 	n := 16
 	for float64(n) < to-from+1 {
 		n *= 2
 	}
-	c := &composed{step: step, theta: theta, first: int(from), releases: ps.count()}
-	c.infinite, c.total = ps.infinite()
+	c := &composed{step: step, theta: theta, first: int(from), releases: ps.count(), kinds: float64(len(ps))}
+	c.infinite, c.exponents = ps.infinite()
+	for _, p := range ps {
+		c.most += float64(p.times) * float64(p.measure.first+len(p.measure.mass)-1) * step
+	}
+	c.most += math.Abs(c.most) * 0x1p-30
 
 	fft := fourier.NewCmplxFFT(n)
 	rho := transformError(n)
@@ -199,9 +207,12 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 			if at < 0 {
 				at += n
 			}
-			sequence[at] += complex(m*math.Exp(x-logM), 0)
+			// In two factors: the exponential alone may overflow.
+			half := math.Exp((x - logM) / 2)
+			sequence[at] += complex(m*half*half, 0)
 		}
-		c.slack += float64(p.times) * (8 + 4*extreme) * roundoff
+		folds := float64(len(p.measure.mass)/n + 1) // terms of one entry
+		c.slack += float64(p.times) * (16 + 4*extreme + folds) * roundoff
 		c.exponents += float64(p.times) * math.Abs(logM)
 		norm := 0.0
 		for _, a := range sequence {
@@ -269,41 +280,57 @@ func power(s complex128, k int) complex128 {
 // hockey returns E (1 − e^(ε−loss))₊ over the finite losses of the sum, and a
 // bound on the error.
 func (c *composed) hockey(epsilon float64) (value, margin float64) {
-	// Σ over loss = ε+x, x > 0, of mass·e^(−θx)·(1−e^(−x)), times
+	// Σ over loss = ε+x, x > 0, of mass·f(x), f(x) = e^(−θx)·(1−e^(−x)), times
 	// e^(logScale−θε).
-	start := int(math.Floor(epsilon/c.step)) + 1
-	i := max(start-c.first, 0)
-	x := float64(c.first+i)*c.step - epsilon
-	weight, ratio := math.Exp(-c.theta*x), math.Exp(-c.theta*c.step)
-	decay, fade := math.Exp(-x), math.Exp(-c.step)
-	sum, size := 0.0, 0.0
-	for ; i < len(c.mass) && weight > 1e-40; i++ {
-		term := c.mass[i] * weight * (1 - decay)
-		sum += term
-		size += math.Abs(term)
-		weight *= ratio
-		decay *= fade
+	if epsilon >= c.most {
+		return 0, 0
 	}
-	rest := 0.0
-	if i < len(c.mass) {
-		rest = weight * 2 // masses sum to about 1
+	var sum, size, touched, reach, rest float64
+	t, n := c.theta, len(c.mass)
+	if below := epsilon/c.step - float64(c.first); below < float64(n)+1 {
+		i := int(math.Max(0, math.Floor(below)-1))
+		for ; i < n && c.at(i) <= epsilon; i++ {
+			touched = math.Abs(c.mass[i]) // of a loss that may in truth be above ε
+		}
+		reach = math.Abs(epsilon) + math.Abs(c.at(i))
+		if i < n {
+			x := c.at(i) - epsilon
+			weight, ratio := math.Exp(-t*x), math.Exp(-t*c.step)
+			// 1 − e^(−x), from which the next follows without cancellation.
+			lift, fade, rise := -math.Expm1(-x), math.Exp(-c.step), -math.Expm1(-c.step)
+			for ; i < n && weight > 1e-40; i++ {
+				m := c.mass[i] * weight
+				sum += m * lift
+				size += math.Abs(m) * lift
+				touched += math.Abs(m)
+				weight *= ratio
+				lift = rise + fade*lift
+			}
+			if i < n {
+				rest = 2 * weight // masses sum to about 1
+			}
+		}
 	}
-	factor := math.Exp(c.logScale - c.theta*epsilon)
-	// The largest value of f(x) = e^(−θx)(1−e^(−x)), and Σ f(x)² over the grid:
-	// f rises to it and falls, so at most its square and the integral.
-	t := c.theta
-	peak := math.Exp(logPeak(t))
+	// The largest value of f, and Σ f(x)² over the grid: f rises to it and
+	// falls, so at most its square and the integral.
+	peak := math.Exp(logPeak(t)) * (1 + 0x1p-40)
 	squares := peak*peak + 2/(2*t*(2*t+1)*(2*t+2))/c.step
-	n := float64(len(c.mass))
 	margin = c.noise*math.Sqrt(squares)*(1+0x1p-20) + // transform
-		size*(4*n+16+8/c.step)*roundoff + rest + // this sum: the recurrences above
-		2*peak*math.Exp(-wrapBits+1) // wrapped around, on either side
+		size*(16*float64(n)+256)*roundoff + // the recurrences above
+		touched*4*reach*roundoff + // x, a difference of numbers of that size
+		rest + 2*peak*math.Exp(-wrapBits+1) // wrapped around, on either side
+	factor := math.Exp(c.logScale - t*epsilon)
 	return factor * sum, factor * margin
 }
 
-// relative bounds the relative error of masses, normalisers and e^(logScale−θε).
-func (c *composed) relative(epsilon float64) float64 {
-	return c.slack + roundoff*(64+8*c.exponents+8*c.theta*math.Abs(epsilon)+8*c.releases)
+// at returns the loss of mass[i].
+func (c *composed) at(i int) float64 { return float64(c.first+i) * c.step }
+
+// growth returns the factor that the relative errors of masses, normalisers and
+// exponentials may amount to; those of e^(−θx), θx < 93, included.
+func (c *composed) growth(epsilon float64) float64 {
+	relative := c.slack + roundoff*(512+(8+2*c.kinds)*c.exponents+16*c.theta*epsilon+16*c.releases+8*c.kinds)
+	return math.Exp(relative * (1 + 0x1p-10))
 }
 
 // deltaUpper returns a bound above the δ of the composition at ε >= 0.
@@ -311,8 +338,7 @@ func (c *composed) deltaUpper(epsilon float64) float64 {
 	value, margin := c.hockey(epsilon)
 	// Losses above the window may have wrapped to where they do not count;
 	// they are in the margin, for their weight is at most the peak.
-	d := (math.Max(0, value) + margin + c.infinite) * (1 + c.relative(epsilon))
-	d *= 1 + 2*math.Max(0, c.total-1)
+	d := (math.Max(0, value) + margin + c.infinite) * c.growth(math.Min(epsilon, c.most))
 	if !(d < 1) { // NaN if a factor overflows, far below the window
 		return 1
 	}
@@ -323,7 +349,7 @@ func (c *composed) deltaUpper(epsilon float64) float64 {
 func (c *composed) deltaLower(epsilon float64) float64 {
 	epsilon += c.releases * c.step * slackShare
 	value, margin := c.hockey(epsilon)
-	d := (math.Max(0, value-margin) + c.infinite) * (1 - c.relative(epsilon))
+	d := (math.Max(0, value-margin) + c.infinite) / c.growth(math.Min(epsilon, c.most))
 	if !(d > 0) { // as above
 		return 0
 	}

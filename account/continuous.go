@@ -127,39 +127,40 @@ func Gaussian(multiplier float64) (*Mechanism, error) {
 	}
 	mu := 1 / multiplier
 	c := &continuous{
-		least: mu*mu/2 - 12*mu, most: mu*mu/2 + 12*mu,
+		// Beyond 37μ nothing is left in float64.
+		least: mu*mu/2 - 12*mu, most: mu*mu/2 + 37*mu,
 		profile: func(e float64) (low, high float64) {
-			gainLow, gainHigh := normalTail(e*multiplier - mu/2)
-			priceLow, priceHigh := normalTail(e*multiplier + mu/2)
-			// The exponential of ε: its error, and underflow of the tails,
-			// which the smallest normal number makes up for.
+			gainLow, gainHigh := normalTail(e*multiplier, -mu/2)
+			priceLow, priceHigh := normalTail(e*multiplier, mu/2)
+			// The tails may have underflowed, or the exponential overflow.
 			x := math.Exp(e)
-			slack := (math.Abs(e) + 4) * roundoff
-			low = gainLow - x*(1+slack)*priceHigh
-			high = gainHigh - x*(1-slack)*priceLow
-			return low - 0x1p-1000, high + 0x1p-1000
+			low = gainLow - x*(1+8*roundoff)*(priceHigh+0x1p-1060)
+			high = gainHigh - x*(1-8*roundoff)*priceLow
+			if math.IsInf(x, 1) {
+				low, high = 0, gainHigh
+			}
+			return low - 4*roundoff*gainHigh - 0x1p-1000, high + 4*roundoff*gainHigh + 0x1p-1000
 		},
 		survival: func(l float64) float64 {
-			low, _ := normalTail(l*multiplier - mu/2)
+			low, _ := normalTail(l*multiplier, -mu/2)
 			return low
 		},
 	}
 	return &Mechanism{fmt.Sprintf("gaussian:sigma=%g", multiplier), c}, nil
 }
 
-// normalTail brackets 1 − Φ(x).
+// normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2
+// roundoffs.
 //
-// math.Erfc is right to an ulp or so; four are assumed. An argument with a
-// relative error of 8 units moves the tail by a relative 8u·x·φ(x)/(1−Φ(x)),
-// and x·φ(x)/(1−Φ(x)) <= x²+1 for x > 0 (less for x < 0, where |x|·φ(x)/(1−Φ(x))
-// is below 1).
-func normalTail(x float64) (low, high float64) {
+// math.Erfc and math.Exp are right to 4 roundoffs by test; 8 are assumed. An
+// argument wrong by η moves the tail by a relative η·φ(x)/(1−Φ(x)), and
+// φ(x)/(1−Φ(x)) <= max(x, 0) + 1.
+func normalTail(a, b float64) (low, high float64) {
+	x := a + b
 	t := math.Erfc(x/math.Sqrt2) / 2
-	slack := (4 + 8*(x*x+1)) * roundoff
-	if x < 0 {
-		slack = 16 * roundoff
-	}
-	return t * (1 - slack) * (1 - roundoff), math.Min(1, t*(1+slack)*(1+roundoff))
+	wrong := 8 * roundoff * (math.Abs(a) + math.Abs(b))
+	slack := 12*roundoff + 2*wrong*(math.Max(x, 0)+1)
+	return t * (1 - slack), math.Min(1, t*(1+slack))
 }
 
 // AnalyticGaussian is the Gaussian that is (epsilon, delta)-private by itself

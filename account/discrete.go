@@ -27,9 +27,12 @@ type discrete struct {
 // (Doroshenko et al. 2022, Algorithm 1, from heights.)
 func connectDots(g grid, heights []float64) *discrete {
 	n := g.len()
-	d := &discrete{step: g.step, first: g.first, mass: make([]float64, n), infinite: heights[n-1]}
-	// The computed α and widths are right to (|ε_i|+4)·roundoff, |ε_i| < 200.
-	const up, down = 1 + 0x1p-44, 1 - 0x1p-44
+	d := &discrete{step: g.step, first: g.first, mass: make([]float64, n), infinite: heights[n-1] + underflow}
+	// The computed α and widths are right to (|ε_i|+8)·roundoff, and there are a
+	// few roundings more: 2^-44 is 512 roundoffs.
+	largest := math.Max(math.Abs(g.at(g.first)), math.Abs(g.at(g.last)))
+	slack := 0x1p-44 + 4*largest*roundoff
+	up, down := 1+slack, 1-slack
 	reached := heights[n-1] // <= H at the current point
 	slope := 0.0            // Σ q beyond it
 	total := d.infinite
@@ -49,41 +52,49 @@ func connectDots(g grid, heights []float64) *discrete {
 	return d
 }
 
-// total returns the mass of d, rounded up.
+// underflow is added to the mass at infinite loss: products that round to 0, or to
+// numbers of few bits, fall short by less than 2^-1074 each, and count with up to
+// α < e^maxGridLoss < 2^722. It is far below any δ of use.
+const underflow = 0x1p-200
+
+// total returns the mass of d, to a few roundoffs.
 func (d *discrete) total() float64 {
-	s := d.infinite
+	var s accumulator
+	s.add(d.infinite)
 	for _, m := range d.mass {
-		s += m
+		s.add(m)
 	}
-	return s * (1 + float64(len(d.mass)+2)*roundoff)
+	return s.sum()
 }
 
 // logMoment returns log Σ_i mass_i·e^(θ·ε_i) over the finite losses, and its
-// derivative in θ. The error is that of a float64 sum: these steer the
-// composition, which is exact for whatever they are.
+// derivative in θ; −∞ for an empty measure. The error is that of a float64 sum,
+// some 2^-33: nothing but the window rests on it.
 func (d *discrete) logMoment(theta float64) (value, mean float64) {
-	// Start from the end that dominates, so that nothing overflows.
+	// Start from the end with the larger exponentials.
 	from, to, by := len(d.mass)-1, -1, -1
 	if theta < 0 {
 		from, to, by = 0, len(d.mass), 1
 	}
-	for from != to && d.mass[from] == 0 {
-		from += by
-	}
-	if from == to {
-		return math.Inf(-1), 0
-	}
 	factor := math.Exp(-math.Abs(theta) * d.step)
-	sum, moment, weight := 0.0, 0.0, 1.0
+	sum, moment, weight, bits := 0.0, 0.0, 1.0, 0.0
 	for i := from; i != to; i += by {
 		m := d.mass[i] * weight
 		sum += m
 		moment += m * float64(i-from)
 		weight *= factor
-		if weight < 1e-290 {
-			break
+		if weight < sum*0x1p-80 {
+			break // masses sum to about 1
+		}
+		if weight < 0x1p-900 { // all so far were tiny
+			const lift = 800
+			weight, sum, moment = weight*0x1p800, sum*0x1p800, moment*0x1p800
+			bits -= lift
 		}
 	}
+	if sum == 0 {
+		return math.Inf(-1), 0
+	}
 	top := float64(d.first+from) * d.step
-	return theta*top + math.Log(sum), top + moment/sum*d.step
+	return theta*top + math.Log(sum) + bits*math.Ln2, top + moment/sum*d.step
 }

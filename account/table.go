@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -20,13 +21,13 @@ type table struct {
 	// logarithms.
 	up, down       []uint64
 	logUp, logDown []float64
-	shifts         []int
+	shifts         []int   // of whole cells, between which all shifts lie
+	attained       []int64 // shifts in points that neighbours can differ by
 	atom           uint64
-	center         int     // the cell that holds the point 0
-	points         float64 // per cell
-	rest           uint64  // mass of a tail beyond the unrolled cells, from above
-	// most is the largest finite loss a tail can have, by its certificate.
-	tailed bool
+	zero           int64  // position of the point 0, from the first point of up
+	points         int64  // per cell
+	rest           uint64 // mass of a tail beyond the unrolled cells, from above
+	tailed         bool
 	// coarse is the profile at multiples of coarseStep, from 0 on.
 	coarse []float64
 }
@@ -44,14 +45,15 @@ const (
 // promises. It trusts the weights and nothing the table claims: a table whose
 // claims do not verify is accounted for as what it is.
 //
-// The error wraps ErrInvalid if the table's cells do not cover its sensitivity.
+// The error wraps ErrInvalid if the table's cells do not cover its sensitivity, or
+// if it has a tail that is not purely private.
 func Table(t *tables.Table) (*Mechanism, error) {
 	certificate := t.Certify()
 	if !certificate.SensitivityCovered {
 		return nil, fmt.Errorf("account: table: its cells per sensitivity do not cover a sensitivity of %g: %w", t.Privacy().Sensitivity, ErrInvalid)
 	}
 	p := t.Privacy()
-	l := &table{t: t, atom: t.Atom(), points: float64(t.Grid().PointsPerCell)}
+	l := &table{t: t, atom: t.Atom(), points: t.Grid().PointsPerCell, zero: -t.Grid().FirstPoint(0)}
 	if t.TailRatio() > 0 {
 		if certificate.DeltaUpper.Sign() != 0 {
 			return nil, fmt.Errorf("account: table: delta = %s at its epsilon and a tail, want a tail with delta = 0: %w", certificate.DeltaUpper.FloatString(20), ErrInvalid)
@@ -63,31 +65,59 @@ func Table(t *tables.Table) (*Mechanism, error) {
 			l.up = append(l.up, t.Weight(i))
 		}
 		l.down = l.up
-		l.center = l.cellOfZero(0)
 	}
 	l.logUp, l.logDown = logs(l.up), logs(l.down)
-	symmetric := slices.Equal(l.up, reversed(l.up)) && slices.Equal(l.down, reversed(l.down)) &&
-		(l.atom == 0 || l.center == len(l.up)-1-l.center)
+	// The mirror image of a shift is the opposite one; the atom is charged in
+	// full whatever the shift.
+	symmetric := slices.Equal(l.up, reversed(l.up)) && slices.Equal(l.down, reversed(l.down))
+	furthest := l.furthest()
 	for k := 1; k <= t.Grid().CellsPerSensitivity; k++ {
 		l.shifts = append(l.shifts, k)
-		if !symmetric {
-			l.shifts = append(l.shifts, -k)
+		if m := min(int64(k)*l.points, furthest); m > int64(k-1)*l.points {
+			l.attained = append(l.attained, m)
+		}
+	}
+	if !symmetric {
+		for i := range l.shifts {
+			l.shifts = append(l.shifts, -l.shifts[i])
+		}
+		for i := range l.attained {
+			l.attained = append(l.attained, -l.attained[i])
 		}
 	}
 	l.coarse = l.upper(grid{step: coarseStep, first: 0, last: int(maxLoss / coarseStep)})
 	return &Mechanism{fmt.Sprintf("table:epsilon=%g,delta=%g,loss=%s", p.Epsilon, p.Delta, t.Loss().Name()), l}, nil
 }
 
-// cellOfZero returns the index of the cell that holds the point 0, given the
-// number of cells unrolled before the table's first, or -1 if there is none.
-func (l *table) cellOfZero(before int) int {
-	g := l.t.Grid()
-	for i := range l.t.Cells() {
-		if first := g.FirstPoint(i); first <= 0 && 0 < first+g.PointsPerCell {
-			return i + before
-		}
+// furthest returns a number of points that the rounded values of neighbours can
+// differ by, at least one less than the largest: ⌊sensitivity/step⌋.
+func (l *table) furthest() int64 {
+	r := new(big.Rat).SetFloat64(l.t.Privacy().Sensitivity)
+	r.Quo(r, l.t.Grid().Step())
+	return new(big.Int).Div(r.Num(), r.Denom()).Int64() // covered, so below 2^63
+}
+
+// cell returns the index of the cell with the point n, which may be out of range.
+func (l *table) cell(n int64) int {
+	cell, _ := floorDiv(l.zero+n, l.points)
+	return int(cell)
+}
+
+// floorDiv returns the quotient rounded down, and the rest.
+func floorDiv(a, b int64) (quotient, rest int64) {
+	quotient, rest = a/b, a%b
+	if rest < 0 {
+		quotient, rest = quotient-1, rest+b
 	}
-	return -1
+	return quotient, rest
+}
+
+// at returns w[i], or 0 out of range.
+func at(w []uint64, i int) uint64 {
+	if i < 0 || i >= len(w) {
+		return 0
+	}
+	return w[i]
 }
 
 func logs(w []uint64) []float64 {
@@ -111,12 +141,19 @@ func (l *table) unroll() {
 	ratio := new(big.Int).SetUint64(l.t.TailRatio())
 	// A block of weight W has W·(1−ρ)·ρ^m, m periods out.
 	share := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 64), ratio)
-	period := func(block []uint64, m int, factor *big.Int) (up, down []uint64, zero bool) {
+	// Rounded down m times, its powers times ρ, ρ <= 1 − 2^-20: the factors below
+	// are short by less than 2^20 units.
+	wrong := big.NewInt(1 << 20)
+	ceiling := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 192), big.NewInt(1))
+	period := func(block []uint64, factor *big.Int) (up, down []uint64, zero bool) {
 		zero = true
+		more := new(big.Int).Add(factor, wrong)
 		for _, w := range block {
-			p := new(big.Int).Mul(new(big.Int).SetUint64(w), factor)
-			low := new(big.Int).Rsh(p, 192)
-			high := new(big.Int).Rsh(p.Add(p, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 192), big.NewInt(1))), 192)
+			weight := new(big.Int).SetUint64(w)
+			low := new(big.Int).Mul(weight, factor)
+			low.Rsh(low, 192)
+			high := weight.Mul(weight, more)
+			high.Add(high, ceiling).Rsh(high, 192)
 			if low.Sign() > 0 {
 				zero = false
 			}
@@ -131,13 +168,12 @@ func (l *table) unroll() {
 	}
 	left, right := w[:k], w[n-k:]
 	var ups, downs [2][][]uint64
-	// factor is (1−ρ)·ρ^m in units of 2^-192, rounded down; one unit more is an
-	// upper bound, which the rounding up of the weights covers.
+	// factor is (1−ρ)·ρ^m in units of 2^-192, rounded down.
 	factor := new(big.Int).Lsh(share, 128)
 	periods := 0
 	for ; periods*k < maxUnrolled; periods++ {
-		lu, ld, leftZero := period(left, periods, factor)
-		ru, rd, rightZero := period(right, periods, factor)
+		lu, ld, leftZero := period(left, factor)
+		ru, rd, rightZero := period(right, factor)
 		ups[0], downs[0] = append(ups[0], lu), append(downs[0], ld)
 		ups[1], downs[1] = append(ups[1], ru), append(downs[1], rd)
 		factor.Mul(factor, ratio)
@@ -159,7 +195,7 @@ func (l *table) unroll() {
 		return out
 	}
 	l.up, l.down = join(ups), join(downs)
-	l.center = l.cellOfZero((periods - 1) * k)
+	l.zero += int64(periods-1) * int64(k) * l.points
 	// What is not in down is in the rest.
 	var sum uint64
 	for _, x := range l.down {
@@ -177,16 +213,65 @@ func (l *table) deltaUpper(epsilon float64) float64 {
 	return floatUp(l.t.DeltaUpperAt(epsilon))
 }
 
-// deltaLower takes off what DeltaUpperAt added: the atom, which it counts in
-// full, and the rounding of e^ε.
+// deltaLower is about the shift, of those attained, that costs most: for any set
+// of cells Σ p − e^ε·q is a lower bound, and the set found in float64 is close to
+// the best one. The sum itself is exact, with e^ε rounded up.
 func (l *table) deltaLower(epsilon float64) float64 {
 	if epsilon > tables.MaxEpsilon {
 		return 0
 	}
-	r := l.t.DeltaUpperAt(epsilon)
-	r.Sub(r, new(big.Rat).SetFrac(new(big.Int).SetUint64(l.atom), new(big.Int).Lsh(big.NewInt(1), 64)))
-	f, _ := r.Float64()
-	return math.Max(0, f*(1-2*roundoff)-0x1p-90*math.Exp(epsilon))
+	e := math.Exp(epsilon)
+	high := exact.ExpDown(epsilon, expBits)
+	high.Add(high, big.NewInt(2))
+	best := 0.0
+	for _, m := range l.attained {
+		k, r := floorDiv(m, l.points)
+		share := float64(r) / float64(l.points)
+		d := (1-share)*l.excess(int(k), e, high) + share*l.excess(int(k)+1, e, high)
+		if l.atom > 0 {
+			d += l.atomExcess(m, e)
+		}
+		best = math.Max(best, d*(1-8*roundoff))
+	}
+	return best
+}
+
+// expBits is the number of fractional bits of bounds on e^ε.
+const expBits = 96
+
+// excess returns a lower bound, to a few roundoffs, on Σ (p_j − e^ε·p_{j−k})₊.
+func (l *table) excess(k int, e float64, high *big.Int) float64 {
+	var gain, price sum128
+	n := len(l.down)
+	for j, w := range l.down {
+		if i := j - k; i < 0 || i >= n {
+			if !l.tailed {
+				gain.add(w)
+			}
+		} else if float64(w) > e*float64(l.up[i]) {
+			gain.add(w)
+			price.add(l.up[i])
+		}
+	}
+	d := new(big.Int).Lsh(gain.big(), expBits)
+	d.Sub(d, price.big().Mul(price.big(), high))
+	if d.Sign() <= 0 {
+		return 0
+	}
+	f, _ := new(big.Float).SetInt(d).Float64()
+	return math.Ldexp(f, -64-expBits)
+}
+
+// atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m,
+// change in Σ (p − e^ε·q)₊. That of P adds, and that of Q takes away the gain of at
+// most one point.
+func (l *table) atomExcess(m int64, e float64) float64 {
+	points, atom := float64(l.points), float64(l.atom)
+	own, partner := float64(at(l.down, l.cell(0))), float64(at(l.up, l.cell(-m)))
+	const up, down = 1 + 16*roundoff, 1 - 16*roundoff
+	gain := atom*down - math.Max(0, e*partner*up-own)/points
+	lost := math.Max(0, float64(at(l.up, l.cell(m)))*up-e*float64(at(l.down, l.cell(0)))) / points
+	return (math.Max(0, gain) - lost) * 0x1p-64
 }
 
 // floatUp rounds r >= 0 up to a float64.
@@ -283,8 +368,7 @@ func (l *table) upper(g grid) []float64 {
 	return out
 }
 
-// lower takes the pairs of neighbours that are one shift apart. The atom counts
-// at the loss that its cell has, which is less than its own.
+// lower takes the pairs of neighbours that are one attained shift apart.
 func (l *table) lower(g grid, theta float64) []*discrete {
 	b := &losses{gain: make([]sum128, g.len()), price: make([]sum128, g.len())}
 	weight := make([]float64, g.len())
@@ -293,19 +377,11 @@ func (l *table) lower(g grid, theta float64) []*discrete {
 	}
 	var finite, lone *discrete
 	best := 0.0
-	for _, k := range l.shifts {
-		l.spread(b, g, k, l.down, l.up, l.logDown, l.logUp, g.step*slackShare*(1-0x1p-10))
-		d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len())}
-		if !l.tailed {
-			d.infinite = b.lone.float() * 0x1p-64 * (1 - 2*roundoff)
-		}
+	for _, m := range l.attained {
+		d := l.apart(b, g, m)
 		score := 0.0
-		for i := range d.mass {
-			d.mass[i] = b.gain[i].float() * 0x1p-64 * (1 - 2*roundoff)
-			score += d.mass[i] * weight[i]
-		}
-		if l.atom > 0 {
-			l.moveAtom(d, k)
+		for i, m := range d.mass {
+			score += m * weight[i]
 		}
 		if finite == nil || score > best {
 			finite, best = d, score
@@ -314,36 +390,74 @@ func (l *table) lower(g grid, theta float64) []*discrete {
 			lone = d
 		}
 	}
+	if finite == nil { // the sensitivity is less than a step
+		return []*discrete{{step: g.step, first: g.first, mass: make([]float64, g.len())}}
+	}
 	if lone.infinite <= 1.001*finite.infinite { // not worth another composition
 		return []*discrete{finite}
 	}
 	return []*discrete{finite, lone}
 }
 
-// moveAtom accounts for the atoms of P and Q in the measure d of the cells. That
-// of P has at least the loss of its cell. Where that of Q lies, P has one point of
-// a cell, whose loss may be anything: it is taken out.
-func (l *table) moveAtom(d *discrete, k int) {
-	place := func(j int) (i int, ok bool) {
-		if j < 0 || j >= len(l.down) || j-k < 0 || j-k >= len(l.down) || l.down[j] == 0 || l.up[j-k] == 0 {
-			return 0, false
+// slack is what may be added to a loss that is rounded down, so that it is still
+// less than slackShare of a step too large: 2^-43 exceeds the errors of the
+// logarithms, and 2^-10 those of a quotient.
+func (g grid) slack() float64 { return g.step*slackShare*(1-0x1p-10) - 0x1p-43 }
+
+// apart returns a sub-law of the losses after a shift by m points, each, less
+// slackShare of a step, rounded down. Of the points of a cell, r are compared with
+// the cell k+1 before it and the others with the cell k before it, m = k·S + r.
+func (l *table) apart(b *losses, g grid, m int64) *discrete {
+	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len())}
+	slack := g.slack()
+	whole, r := floorDiv(m, l.points)
+	for i, points := range []int64{l.points - r, r} {
+		if points == 0 {
+			continue
 		}
-		i = int(math.Floor((l.logDown[j]-l.logUp[j-k])/d.step)) - d.first
-		return min(i, len(d.mass)-1), i >= 0
+		share := float64(points) / float64(l.points) * 0x1p-64 * (1 - 8*roundoff)
+		l.spread(b, g, int(whole)+i, l.down, l.up, l.logDown, l.logUp, slack)
+		if !l.tailed { // else this is a rounding of finite losses
+			d.infinite += b.lone.float() * share
+		}
+		for i := range d.mass {
+			d.mass[i] += b.gain[i].float() * share
+		}
 	}
-	if l.center < 0 {
-		return
+	if l.atom > 0 {
+		l.moveAtom(d, m, slack)
 	}
-	if i, ok := place(l.center); ok {
-		d.mass[i] += float64(l.atom) * 0x1p-64 * (1 - 2*roundoff)
+	return d
+}
+
+// moveAtom accounts for the atoms of P, at 0, and of Q, at m, in the measure d of
+// the cells. Where that of Q lies, P has one point of a cell, whose loss may be
+// anything: it is taken out.
+func (l *table) moveAtom(d *discrete, m int64, slack float64) {
+	points, top := float64(l.points), len(d.mass)-1
+	index := func(p, q float64) int {
+		i := math.Floor((math.Log(p)-math.Log(q)+slack)/d.step) - float64(d.first)
+		return int(math.Max(-2, math.Min(i, float64(top))))
 	}
-	if i, ok := place(l.center + k); ok {
-		point := float64(l.up[l.center+k]) * 0x1p-64 / l.points * (1 + 4*roundoff)
-		// The slack may have put the cell one loss higher.
-		for i = min(i+1, len(d.mass)-1); i >= 0 && point > 0; i-- {
-			take := math.Min(point, d.mass[i])
-			d.mass[i] -= take
-			point -= take * (1 - 2*roundoff)
+	mass := float64(l.atom) * 0x1p-64 * (1 - 2*roundoff)
+	if partner := at(l.up, l.cell(-m)); partner == 0 {
+		d.infinite += mass
+	} else if i := index(float64(at(l.down, l.cell(0)))+float64(l.atom)*points, float64(partner)); i >= 0 {
+		d.mass[i] += mass
+	}
+	own, partner := at(l.up, l.cell(m)), at(l.down, l.cell(0))
+	point := float64(own) * 0x1p-64 / points * (1 + 8*roundoff)
+	take := func(from *float64) {
+		taken := math.Min(point, *from)
+		*from -= taken
+		point -= taken * (1 - 2*roundoff)
+	}
+	if own > 0 && partner == 0 {
+		take(&d.infinite)
+	} else if own > 0 {
+		// Rounding may have put the cell one loss higher.
+		for i := min(index(float64(own), float64(partner))+1, top); i >= 0 && point > 0; i-- {
+			take(&d.mass[i])
 		}
 	}
 }
@@ -361,6 +475,11 @@ func (s *sum128) plus(t sum128) {
 	var c uint64
 	s.lo, c = bits.Add64(s.lo, t.lo, 0)
 	s.hi += t.hi + c
+}
+
+func (s sum128) big() *big.Int {
+	b := new(big.Int).SetUint64(s.hi)
+	return b.Lsh(b, 64).Add(b, new(big.Int).SetUint64(s.lo))
 }
 
 // float returns s to a relative error of 2 roundoffs.
