@@ -135,17 +135,28 @@ func (c *Composition) span(tail float64) float64 {
 // step chooses the grid step: a share of the loss asked for, divided over the
 // releases, each of which is rounded by up to one step for the lower bound; not
 // finer than the limits allow, and a divisor of the unit of the commonest law.
-func (c *Composition) step(loss, window, span float64) float64 {
-	step := 0.8 * c.width * loss / float64(c.count)
-	step = math.Max(step, 1.5*window/maxLength)
-	step = math.Max(step, span/maxGrid)
-	step = math.Min(step, span/64)
+//
+// Where losses are on the grid, or there are so many that they can be grouped to be
+// (regroup), the bounds on a release are off by about (1+θ)·step²/4 only.
+func (c *Composition) step(loss, theta, window, span float64) float64 {
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
-		if u := r.Mechanism.law.unit(); u > 0 && r.Times > times {
+		if u := r.Mechanism.law.unit(); u > 0 && (r.Times > times || r.Times == times && u > unit) {
 			unit, times = u, r.Times
 		}
 	}
+	grouped := true
+	for _, r := range c.releases {
+		grouped = grouped && (r.Mechanism.law.smooth() || r.Mechanism.law.unit() == unit)
+	}
+	allowed := c.width * loss / float64(c.count) // for each release
+	step := 0.8 * allowed
+	if grouped {
+		step = math.Max(step, math.Sqrt(allowed/(1+theta)))
+	}
+	step = math.Max(step, 1.5*window/maxLength)
+	step = math.Max(step, span/maxGrid)
+	step = math.Min(step, span/64)
 	if unit > step {
 		step = unit / math.Ceil(unit/step)
 	}
@@ -162,7 +173,8 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		return nil, nil, nil
 	}
 	from, to := ps.window(theta)
-	step := c.step(math.Max(loss, 0x1p-20*span), (to-from)*ps[0].measure.step, span)
+	// A shift by a small part of 1/θ changes little, however small the loss.
+	step := c.step(math.Max(loss, 0.25/theta), theta, (to-from)*ps[0].measure.step, span)
 	for range 8 {
 		var grids []grid
 		ps, grids = c.measures(step, tail)

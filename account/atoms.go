@@ -93,6 +93,7 @@ func (a *atoms) extent(float64) (least, most float64) {
 }
 
 func (a *atoms) unit() float64 { return a.natural }
+func (a *atoms) smooth() bool  { return len(a.loss) > 100 && a.natural == 0 }
 
 func (a *atoms) upper(g grid) []float64 {
 	return heights(g, a.deltaUpper)
@@ -110,24 +111,77 @@ func heights(g grid, bound func(float64) float64) []float64 {
 // slackShare is the share of a grid step that is added to every loss of a lower
 // bound before it is rounded down to the grid, and taken off the result: losses
 // that lie on the grid but for a rounding, or a solver's tolerance, stay there.
-const slackShare = 0x1p-8
+const slackShare = 0x1p-12
+
+// slack is what may be added to a loss that is rounded down, so that it is still
+// less than slackShare of a step too large: 2^-41 exceeds the errors of losses up
+// to 1000, and 2^-10 those of a quotient.
+func (g grid) slack() float64 { return g.step*slackShare*(1-0x1p-10) - 0x1p-41 }
 
 func (a *atoms) lower(g grid, _ float64) []*discrete {
 	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len()), infinite: a.infiniteDown}
+	if a.smooth() {
+		gain, price := make([]float64, g.len()), make([]float64, g.len())
+		for i, m := range a.mass {
+			if at := math.Floor(a.loss[i]/g.step) - float64(g.first); at >= 0 {
+				at := int(math.Min(at, float64(g.len()-1)))
+				gain[at] += m
+				price[at] += m * math.Exp(-a.loss[i])
+			}
+		}
+		d.regroup(g, gain, price)
+		return []*discrete{d}
+	}
 	for i, m := range a.mass {
-		d.addDown(a.loss[i], m*(1-2*atomError))
+		d.addDown(g, a.loss[i], m*(1-2*atomError))
 	}
 	return []*discrete{d}
 }
 
 // addDown adds mass at the loss, rounded down to the grid but for the slack; what
 // lies below the grid is dropped.
-func (d *discrete) addDown(loss, mass float64) {
-	i := math.Floor(loss/d.step+slackShare*(1-0x1p-10)) - float64(d.first)
-	if i < 0 {
-		return
+func (d *discrete) addDown(g grid, loss, mass float64) {
+	i := math.Floor((loss+g.slack())/g.step) - float64(g.first)
+	if i >= 0 { // not NaN
+		d.mass[int(math.Min(i, float64(len(d.mass)-1)))] += mass
 	}
-	d.mass[int(math.Min(i, float64(len(d.mass)-1)))] += mass
+}
+
+// maxChain bounds how many neighbouring groups are put together.
+const maxChain = 16
+
+// regroup adds a lower bound on the sub-laws with the probabilities gain_i under P,
+// right to 2^-42, and price_i under Q, of outputs whose losses are about between
+// the loss i of the grid and the next.
+//
+// Putting outputs together is post-processing: what it makes of P and Q is no
+// easier to tell apart. So each group takes as much of the next lower one as brings
+// its loss, log ΣP/ΣQ, down to the grid. What losses there were changes little; to
+// round them down would cost half a step each. How the parts are chosen proves
+// nothing; the loss of what was put together does.
+func (d *discrete) regroup(g grid, gain, price []float64) {
+	p, q, chain := 0.0, 0.0, 0 // the outputs carried on
+	place := func(p, q float64) {
+		if p > 0 && q > 0 {
+			d.addDown(g, math.Log(p)-math.Log(q), p*(1-2*atomError))
+		}
+	}
+	for i := len(gain) - 1; i >= 0; i-- {
+		alpha := math.Exp(g.at(g.first + i + 1))
+		excess, lack := p-alpha*q, alpha*price[i]-gain[i]
+		if share := excess / lack; excess > 0 && lack > 0 && chain < maxChain && !(share < 1) {
+			p, q, chain = p+gain[i], q+price[i], chain+1
+			continue
+		} else if excess > 0 && lack > 0 && share < 1 {
+			place(p+share*gain[i], q+share*price[i])
+			p, q = (1-share)*gain[i], (1-share)*price[i]
+		} else {
+			place(p, q)
+			p, q = gain[i], price[i]
+		}
+		chain = 0
+	}
+	place(p, q)
 }
 
 // RandomizedResponse is the report of one of so many categories: the true one

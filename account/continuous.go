@@ -8,13 +8,17 @@ import (
 )
 
 // continuous is a law with closed forms: bounds of the profile h(ε), any ε, and
-// of P(loss >= l).
+// of the losses' laws.
 type continuous struct {
 	least, most float64
 	natural     float64
 	profile     func(epsilon float64) (low, high float64)
-	survival    func(loss float64) (low float64)
+	// survival bounds P(loss >= l) and Q(loss >= l).
+	survival func(loss float64) (p, q bracket)
 }
+
+// bracket bounds a number.
+type bracket struct{ low, high float64 }
 
 func (c *continuous) deltaUpper(epsilon float64) float64 {
 	_, high := c.profile(epsilon)
@@ -39,30 +43,32 @@ func (c *continuous) extent(tail float64) (least, most float64) {
 	}
 	least = c.least
 	for range 40 {
-		if middle := least / 2; c.survival(middle) > 1-tail/2 && least < 0 {
-			least = middle
-		} else {
+		p, _ := c.survival(least / 2)
+		if !(p.low > 1-tail/2 && least < 0) {
 			break
 		}
+		least /= 2
 	}
 	return least, hi
 }
 
 func (c *continuous) unit() float64 { return c.natural }
+func (c *continuous) smooth() bool  { return c.natural == 0 }
 
 func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }
 
-// lower: the largest loss on the grid that is at most the true one, plus
-// slackShare of a step, is stochastically smaller than that.
 func (c *continuous) lower(g grid, _ float64) []*discrete {
 	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len())}
-	beyond := 0.0
-	for i := g.len() - 1; i >= 0; i-- {
-		if s := c.survival(g.at(g.first+i) - g.step*slackShare); s > beyond {
-			d.mass[i] = (s - beyond) * (1 - roundoff)
-			beyond = s
-		}
+	gain, price := make([]float64, g.len()), make([]float64, g.len())
+	var p, q bracket // beyond the losses so far
+	for i := range gain {
+		i = len(gain) - 1 - i
+		// An atom on the grid stays in its place.
+		nextP, nextQ := c.survival(g.at(g.first+i) - g.slack()/2)
+		gain[i], price[i] = math.Max(0, nextP.low-p.high), math.Max(0, nextQ.high-q.low)
+		p, q = nextP, nextQ
 	}
+	d.regroup(g, gain, price)
 	return []*discrete{d}
 }
 
@@ -89,14 +95,15 @@ func Laplace(epsilon float64) (*Mechanism, error) {
 			h := -math.Expm1((e - epsilon) / 2)
 			return h * down, h * up
 		},
-		survival: func(l float64) float64 {
+		survival: func(l float64) (p, q bracket) {
 			switch {
 			case l > epsilon:
-				return 0
+				return bracket{}, bracket{}
 			case l <= -epsilon:
-				return 1
+				return bracket{1, 1}, bracket{1, 1}
 			}
-			return (1 - math.Exp((l-epsilon)/2)/2) * down
+			x, y := 1-math.Exp((l-epsilon)/2)/2, math.Exp(-(l+epsilon)/2)/2
+			return bracket{x * down, x * up}, bracket{y * down, y * up}
 		},
 	}
 	return &Mechanism{fmt.Sprintf("laplace:epsilon=%g", epsilon), c}, nil
@@ -130,6 +137,7 @@ func Gaussian(multiplier float64) (*Mechanism, error) {
 		// Beyond 37μ nothing is left in float64.
 		least: mu*mu/2 - 12*mu, most: mu*mu/2 + 37*mu,
 		profile: func(e float64) (low, high float64) {
+			e = math.Min(e, 1e6) // far beyond any loss
 			gainLow, gainHigh := normalTail(e*multiplier, -mu/2)
 			priceLow, priceHigh := normalTail(e*multiplier, mu/2)
 			// The tails may have underflowed, or the exponential overflow.
@@ -141,9 +149,10 @@ func Gaussian(multiplier float64) (*Mechanism, error) {
 			}
 			return low - 4*roundoff*gainHigh - 0x1p-1000, high + 4*roundoff*gainHigh + 0x1p-1000
 		},
-		survival: func(l float64) float64 {
-			low, _ := normalTail(l*multiplier, -mu/2)
-			return low
+		survival: func(l float64) (p, q bracket) {
+			p.low, p.high = normalTail(l*multiplier, -mu/2)
+			q.low, q.high = normalTail(l*multiplier, mu/2)
+			return p, q
 		},
 	}
 	return &Mechanism{fmt.Sprintf("gaussian:sigma=%g", multiplier), c}, nil

@@ -38,6 +38,9 @@ type law interface {
 	lower(g grid, theta float64) []*discrete
 	// unit is a loss that grid steps should divide, or 0.
 	unit() float64
+	// smooth reports whether losses are spread so that lower can regroup
+	// them; those that are multiples of the unit apart.
+	smooth() bool
 }
 
 // unit roundoff of float64.

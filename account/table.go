@@ -205,6 +205,7 @@ func (l *table) unroll() {
 }
 
 func (l *table) unit() float64 { return l.t.Privacy().Epsilon }
+func (l *table) smooth() bool  { return false }
 
 func (l *table) deltaUpper(epsilon float64) float64 {
 	if epsilon > tables.MaxEpsilon {
@@ -398,11 +399,6 @@ func (l *table) lower(g grid, theta float64) []*discrete {
 	}
 	return []*discrete{finite, lone}
 }
-
-// slack is what may be added to a loss that is rounded down, so that it is still
-// less than slackShare of a step too large: 2^-43 exceeds the errors of the
-// logarithms, and 2^-10 those of a quotient.
-func (g grid) slack() float64 { return g.step*slackShare*(1-0x1p-10) - 0x1p-43 }
 
 // apart returns a sub-law of the losses after a shift by m points, each, less
 // slackShare of a step, rounded down. Of the points of a cell, r are compared with
