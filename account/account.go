@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 )
 
 // Release is a mechanism and how often it is used, each time with fresh noise,
@@ -313,23 +314,27 @@ func (c *Composition) single(delta float64) (b Bounds, err error) {
 	if b.Upper, err = solve(l.deltaUpper, delta); err != nil {
 		return Bounds{}, err
 	}
+	// Bisection ends a little above; the law's own epsilon is often the answer.
+	if u := l.unit(); u > 0 && u < b.Upper && l.deltaUpper(u) <= delta {
+		b.Upper = u
+	}
 	b.Lower = solveBelow(l.deltaLower, delta, b.Upper)
 	return b, nil
 }
 
-// pure answers for delta = 0: the losses add up.
+// pure answers for delta = 0: the losses add up, exactly.
 func (c *Composition) pure() (Bounds, error) {
-	var sum Bounds
+	upper, lower := new(big.Rat), new(big.Rat)
 	for _, r := range c.releases {
 		b, err := (&Composition{releases: []Release{{r.Mechanism, 1}}, count: 1}).single(0)
 		if err != nil {
 			return Bounds{}, err
 		}
-		n, slack := float64(r.Times), float64(4+2*len(c.releases))*roundoff
-		sum.Upper += n * b.Upper * (1 + slack)
-		sum.Lower += n * b.Lower * (1 - slack)
+		n := new(big.Rat).SetInt64(int64(r.Times))
+		upper.Add(upper, new(big.Rat).Mul(n, new(big.Rat).SetFloat64(b.Upper)))
+		lower.Add(lower, n.Mul(n, new(big.Rat).SetFloat64(b.Lower)))
 	}
-	return sum, nil
+	return Bounds{Lower: -floatUp(lower.Neg(lower)), Upper: floatUp(upper)}, nil
 }
 
 // maxSearch exceeds every ε that a composition can need.
