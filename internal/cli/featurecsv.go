@@ -64,7 +64,7 @@ func matches(patterns []string, name string) bool {
 
 // readFrame reads the columns that choose takes as features, in the order of the
 // file, and those that keep takes as they are. A feature that is no finite number
-// is an error.
+// is an error, and so is a file without any.
 func (a *app) readFrame(name string, choose, keep func(column string) bool) (*frame, error) {
 	r, done, err := a.openCSV(name)
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *app) readFrame(name string, choose, keep func(column string) bool) (*fr
 		}
 	}
 	if len(features) == 0 {
-		return nil, bad("none of the columns %s is a feature", shown(strings.Join(header, ",")))
+		return nil, bad("none of the columns %s is wanted: is the header row missing?", shown(clipped(strings.Join(header, ","))))
 	}
 	for {
 		record, err := r.Read()

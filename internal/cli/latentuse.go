@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // readBundle reads a bundle.
@@ -43,17 +41,17 @@ func soundBundle(dir string) (*bundle.Bundle, *bundle.Verified, error) {
 
 // bundleVerdict is what latent verify --json prints.
 type bundleVerdict struct {
-	Schema       int         `json:"schema"`
-	Valid        bool        `json:"valid"`
-	Epsilon      float64     `json:"epsilon"`
-	Delta        float64     `json:"delta"`
-	EpsilonUpper json.Number `json:"epsilon_proved"`
-	DeltaUpper   json.Number `json:"delta_proved"`
-	Noise        string      `json:"noise"`
-	Composition  string      `json:"composition"`
-	Domain       string      `json:"domain"`
-	Features     int         `json:"features"`
-	Coordinates  int         `json:"coordinates"`
+	Schema       int      `json:"schema"`
+	Valid        bool     `json:"valid"`
+	Epsilon      float64  `json:"epsilon"`
+	Delta        float64  `json:"delta"`
+	EpsilonUpper *float64 `json:"epsilon_proved"`
+	DeltaUpper   *float64 `json:"delta_proved"`
+	Noise        string   `json:"noise"`
+	Composition  string   `json:"composition"`
+	Domain       string   `json:"domain"`
+	Features     int      `json:"features"`
+	Coordinates  int      `json:"coordinates"`
 }
 
 func newLatentVerifyCommand(a *app) *cobra.Command {
@@ -78,15 +76,15 @@ bundle is malformed.`,
 		if asJSON {
 			return printJSON(a.stdout, bundleVerdict{
 				Schema: schema, Valid: true, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,
-				EpsilonUpper: json.Number(tables.DecimalUp(v.EpsilonUpper())), DeltaUpper: json.Number(tables.DecimalUp(v.DeltaUpper())),
+				EpsilonUpper: floatUp(v.EpsilonUpper()), DeltaUpper: floatUp(v.DeltaUpper()),
 				Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
 				Features: b.Features(), Coordinates: b.Coordinates(),
 			})
 		}
 		return printRows(a.stdout, []row{
 			{"verdict", "valid: the promise is proved"},
-			{"epsilon", fmt.Sprintf("%v promised, %s proved", s.Promise.Epsilon, tables.DecimalUp(v.EpsilonUpper()))},
-			{"delta", fmt.Sprintf("%v promised, %s proved", s.Promise.Delta, tables.DecimalUp(v.DeltaUpper()))},
+			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, *floatUp(v.EpsilonUpper()))},
+			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, *floatUp(v.DeltaUpper()))},
 			{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
 			{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
 			{"encoder", fmt.Sprintf("%d features to %d numbers", b.Features(), b.Coordinates())},
@@ -266,11 +264,13 @@ type evaluateReport struct {
 	PredictedOut    []float64 `json:"predicted_outputs"`
 }
 
-// The confidence of the interval that evaluate prints, and its half-width in
-// standard errors.
+// The confidence of the interval that evaluate prints, its half-width in standard
+// errors, and the difference in standard errors that is no chance: that happens
+// less than once in a million runs of 100 draws.
 const (
 	evaluateConfidence = 0.999
 	evaluateWidth      = 3.2905267314919255
+	noChance           = 6
 )
 
 func newLatentEvaluateCommand(a *app) *cobra.Command {
@@ -284,10 +284,10 @@ func newLatentEvaluateCommand(a *app) *cobra.Command {
 		Long: fmt.Sprintf(`Privatise and decode every row of a CSV file many times, and compare the mean task
 loss measured with the one predicted: what encoding, clipping and decoding lose on
 these rows, and the noise, whose variance is exact. The interval of the measured
-loss has a confidence of %g %%; a prediction outside it is reported with exit
-code 3, which by chance happens once in %.0f times.
+loss has a confidence of %g %%. The exit code is 3 if the two differ by more than
+%d standard errors, which is no chance.
 
-The file is for the eyes of who may see the features: nothing printed is private.`, 100*evaluateConfidence, 1/(1-evaluateConfidence)),
+Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, noChance),
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
 		Args:    noArguments,
 	}
@@ -323,8 +323,8 @@ The file is for the eyes of who may see the features: nothing printed is private
 		} else {
 			err = printRows(a.stdout, evaluateRows(r))
 		}
-		if err == nil && !r.Agrees {
-			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than %.2g standard errors", e.Measured, e.Predicted.Total, evaluateWidth))
+		if low, high := e.Interval(noChance); err == nil && !r.Agrees && !(low <= r.Predicted && r.Predicted <= high) {
+			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than %d standard errors", r.Measured, r.Predicted, noChance))
 		}
 		return err
 	}
@@ -361,7 +361,7 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 func evaluateRows(r evaluateReport) []row {
 	verdict := "agrees with the prediction"
 	if !r.Agrees {
-		verdict = "DIFFERS from the prediction"
+		verdict = "does not hold the prediction"
 	}
 	return []row{
 		{"rows", fmt.Sprintf("%d, %d draws each", r.Rows, r.Draws)},
