@@ -1,0 +1,84 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// golden is a line of testdata/dp_accounting.json: what Google's dp_accounting
+// 0.6.0 finds, rounding losses down and up. testdata/golden.py makes it.
+type golden struct {
+	Mechanism string // several, once each, with spaces
+	Times     int
+	Epsilon   float64
+	Delta     [2]float64
+}
+
+func checkGolden(t *testing.T, data []byte) {
+	t.Helper()
+	var all []golden
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 40 {
+		t.Fatalf("%d values, want at least 40", len(all))
+	}
+	known := map[string]*Mechanism{}
+	for _, g := range all {
+		var releases []Release
+		for name := range strings.FieldsSeq(g.Mechanism) {
+			if known[name] == nil {
+				if strings.HasPrefix(name, "table-") {
+					known[name] = mustTable(t, readTable(t, name))
+				} else {
+					known[name] = must(t)(Parse(name))
+				}
+			}
+			releases = append(releases, Release{known[name], g.Times})
+		}
+		c := compose(t, releases...)
+		b := delta(t, c, g.Epsilon)
+		what := fmt.Sprintf("%d times %s at %g: %v, dp_accounting %v", g.Times, g.Mechanism, g.Epsilon, b, g.Delta)
+		// Its sums are of float64s that cut 1e-15 off, without a bound.
+		const wrong = 1e-13
+		if b.Upper < g.Delta[0]*(1-1e-9)-wrong || b.Lower > g.Delta[1]*(1+1e-9)+wrong {
+			t.Errorf("%s: apart", what)
+		}
+		if g.Delta[1] > 1e-12 && b.Upper > 1.05*g.Delta[1] {
+			t.Errorf("%s: much above", what)
+		}
+	}
+}
+
+func TestDPAccounting(t *testing.T) {
+	data, err := os.ReadFile("testdata/dp_accounting.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, data)
+}
+
+// TestDPAccountingScript runs the script that made the golden file, with $PYTHON
+// or python3.
+func TestDPAccountingScript(t *testing.T) {
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if testing.Short() {
+		t.Skip("skipped with -short: the script takes some 10 s")
+	}
+	if err := exec.Command(python, "-c", "import dp_accounting.pld").Run(); err != nil {
+		t.Skipf("skipped: %s cannot import dp_accounting (set PYTHON to one that can)", python)
+	}
+	command := exec.Command(python, "testdata/golden.py")
+	data, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, data)
+}
