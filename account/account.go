@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 )
 
 // Release is a mechanism and how often it is used, each time with fresh noise,
@@ -133,35 +134,44 @@ func (c *Composition) span(tail float64) float64 {
 	return span
 }
 
-// step chooses the grid step: a share of the loss asked for, divided over the
-// releases, each of which is rounded by up to one step for the lower bound; not
-// finer than the limits allow, and a divisor of the unit of the commonest law.
-//
-// Where losses are on the grid, or there are so many that they can be grouped to be
-// (regroup), the bounds on a release are off by about (1+θ)·step²/4 only.
+// step chooses the grid step. Where losses are on the grid, or so dense that they
+// can be grouped to be (regroup), the bounds on a release are off by about
+// (1+θ)·step²/4. Else they are rounded by up to one step each for the lower bound,
+// and the step is a share of the loss asked for, divided over the releases. It is not
+// finer than the limits allow.
 func (c *Composition) step(loss, theta, window, span float64) float64 {
+	allowed := c.width * loss / float64(c.count) // for each release
+	within := func(step float64) float64 {
+		return math.Min(math.Max(step, math.Max(1.5*window/maxLength, span/maxGrid)), span/64)
+	}
+	coarse, fine := within(math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta)))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
-		if u := r.Mechanism.law.unit(); u > 0 && (r.Times > times || r.Times == times && u > unit) {
+		if u := r.Mechanism.law.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
 			unit, times = u, r.Times
 		}
 	}
-	grouped := true
-	for _, r := range c.releases {
-		grouped = grouped && (r.Mechanism.law.smooth() || r.Mechanism.law.unit() == unit)
+	const most = 64 // steps shorter than the coarse one that are tried
+	for k, step := math.Ceil(unit/coarse), coarse; k < most+math.Ceil(unit/coarse); k++ {
+		if unit > coarse {
+			step = unit / k
+		}
+		if step < fine {
+			break
+		}
+		if !slices.ContainsFunc(c.releases, func(r Release) bool { return !r.Mechanism.law.fits(step) }) {
+			return step
+		}
 	}
-	allowed := c.width * loss / float64(c.count) // for each release
-	step := 0.8 * allowed
-	if grouped {
-		step = math.Max(step, math.Sqrt(allowed/(1+theta)))
+	if unit > fine {
+		return unit / math.Ceil(unit/fine)
 	}
-	step = math.Max(step, 1.5*window/maxLength)
-	step = math.Max(step, span/maxGrid)
-	step = math.Min(step, span/64)
-	if unit > step {
-		step = unit / math.Ceil(unit/step)
-	}
-	return step
+	return fine
+}
+
+// multiple reports whether a loss is on the grid, but for the slack of lower bounds.
+func multiple(loss, step float64) bool {
+	return math.Abs(loss/step-math.Round(loss/step)) < slackShare/2
 }
 
 // search composes for a question: tilt finds θ for the parts, and the loss that
@@ -315,7 +325,7 @@ func (c *Composition) single(delta float64) (b Bounds, err error) {
 		return Bounds{}, err
 	}
 	// Bisection ends a little above; the law's own epsilon is often the answer.
-	if u := l.unit(); u > 0 && u < b.Upper && l.deltaUpper(u) <= delta {
+	if u := l.unit(math.Inf(1)); u > 0 && u < b.Upper && l.deltaUpper(u) <= delta {
 		b.Upper = u
 	}
 	b.Lower = solveBelow(l.deltaLower, delta, b.Upper)

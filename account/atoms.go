@@ -18,7 +18,8 @@ type atoms struct {
 	gain, price  []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive
 	infinite     float64   // from above
 	infiniteDown float64   // from below
-	natural      float64
+	natural      float64   // multiples of which the largest losses are, or 0
+	lattice      float64   // of which all are, neighbours 2 apart, if they are many
 }
 
 // atomError bounds the relative error of losses, masses and their compensated
@@ -92,8 +93,19 @@ func (a *atoms) extent(float64) (least, most float64) {
 	return a.loss[len(a.loss)-1], a.loss[0]
 }
 
-func (a *atoms) unit() float64 { return a.natural }
-func (a *atoms) smooth() bool  { return len(a.loss) > 100 && a.natural == 0 }
+func (a *atoms) unit(step float64) float64 {
+	if a.lattice > step {
+		return a.lattice
+	}
+	return a.natural
+}
+
+func (a *atoms) fits(step float64) bool {
+	if a.lattice == 0 {
+		return multiple(a.natural, step)
+	}
+	return multiple(a.lattice, step) || 2*a.lattice < step && multiple(a.natural, step)
+}
 
 func (a *atoms) upper(g grid) []float64 {
 	return heights(g, a.deltaUpper)
@@ -120,7 +132,7 @@ func (g grid) slack() float64 { return g.step*slackShare*(1-0x1p-10) - 0x1p-41 }
 
 func (a *atoms) lower(g grid, _ float64) []*discrete {
 	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len()), infinite: a.infiniteDown}
-	if a.smooth() {
+	if a.lattice > 0 && 2*a.lattice < g.step {
 		gain, price := make([]float64, g.len()), make([]float64, g.len())
 		for i, m := range a.mass {
 			if at := math.Floor(a.loss[i]/g.step) - float64(g.first); at >= 0 {
@@ -243,7 +255,11 @@ func DiscreteLaplace(epsilon float64, sensitivity int) (*Mechanism, error) {
 		mass = append(mass, -math.Expm1(-t)/z*math.Exp(-t*float64(j)))
 	}
 	name := fmt.Sprintf("discrete-laplace:epsilon=%g,sensitivity=%d", epsilon, sensitivity)
-	return &Mechanism{name, newAtoms(loss, mass, 0, epsilon)}, nil
+	a := newAtoms(loss, mass, 0, epsilon)
+	if sensitivity > 1 {
+		a.lattice = t
+	}
+	return &Mechanism{name, a}, nil
 }
 
 // maxSteps bounds integer sensitivities.
@@ -321,6 +337,7 @@ func DiscreteGaussian(sigma float64, sensitivity int) (*Mechanism, error) {
 	}
 	a := newAtoms(loss, mass, 1e-50, 0)
 	a.infiniteDown = 0
+	a.lattice = delta / (2 * sigma * sigma)
 	name := fmt.Sprintf("discrete-gaussian:sigma=%g,sensitivity=%d", sigma, sensitivity)
 	return &Mechanism{name, a}, nil
 }

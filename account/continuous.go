@@ -52,8 +52,8 @@ func (c *continuous) extent(tail float64) (least, most float64) {
 	return least, hi
 }
 
-func (c *continuous) unit() float64 { return c.natural }
-func (c *continuous) smooth() bool  { return c.natural == 0 }
+func (c *continuous) unit(float64) float64   { return c.natural }
+func (c *continuous) fits(step float64) bool { return multiple(c.natural, step) }
 
 func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }
 

@@ -36,11 +36,11 @@ type law interface {
 	// Of the pairs there are it prefers those that matter when losses are
 	// weighted with e^(theta·loss).
 	lower(g grid, theta float64) []*discrete
-	// unit is a loss that grid steps should divide, or 0.
-	unit() float64
-	// smooth reports whether losses are spread so that lower can regroup
-	// them; those that are multiples of the unit apart.
-	smooth() bool
+	// unit is a loss that grid steps of about this size should divide, or 0.
+	unit(step float64) float64
+	// fits reports whether all losses are on a grid of this step, or so dense
+	// that lower can regroup them.
+	fits(step float64) bool
 }
 
 // unit roundoff of float64.

@@ -204,8 +204,8 @@ func (l *table) unroll() {
 	l.rest = -(sum + l.atom) // 2^64 − sum − atom
 }
 
-func (l *table) unit() float64 { return l.t.Privacy().Epsilon }
-func (l *table) smooth() bool  { return false }
+func (l *table) unit(float64) float64   { return l.t.Privacy().Epsilon }
+func (l *table) fits(step float64) bool { return multiple(l.t.Privacy().Epsilon, step) }
 
 func (l *table) deltaUpper(epsilon float64) float64 {
 	if epsilon > tables.MaxEpsilon {
@@ -289,7 +289,7 @@ func (l *table) extent(tail float64) (least, most float64) {
 	i := slices.IndexFunc(l.coarse, func(h float64) bool { return h <= end+tail })
 	most = float64(i) * coarseStep
 	if l.tailed {
-		most = math.Min(most, l.unit()*(1+0x1p-40))
+		most = math.Min(most, l.t.Privacy().Epsilon*(1+0x1p-40))
 	}
 	// P(loss <= −x) = ∫ e^loss dQ is smaller than the tail on the other side.
 	return -most, most
@@ -362,7 +362,7 @@ func (l *table) upper(g grid) []float64 {
 	}
 	for i := range out {
 		out[i] = math.Min(1, out[i]*0x1p-64*(1+8*roundoff))
-		if l.tailed && g.at(g.first+i) >= l.unit() {
+		if l.tailed && g.at(g.first+i) >= l.t.Privacy().Epsilon {
 			out[i] = 0 // its certificate: delta = 0 at its epsilon
 		}
 	}
