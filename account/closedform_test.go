@@ -200,7 +200,7 @@ func TestDeltaTooSmall(t *testing.T) {
 // largest parameters: bounds in order, and upper bounds no worse than basic
 // composition.
 func TestExtremes(t *testing.T) {
-	for _, text := range []string{
+	for i, text := range []string{
 		"gaussian:sigma=0.05", "gaussian:sigma=1e6", "laplace:epsilon=100", "laplace:epsilon=1e-7",
 		"discrete-gaussian:sigma=0.05", "discrete-gaussian:sigma=20,sensitivity=400", "dp:epsilon=0,delta=0.9",
 		"dp:epsilon=0,delta=1e-300", "dp:epsilon=100,delta=1e-20", "dp:epsilon=1e-9,delta=0", "staircase:epsilon=50,loss=l2",
@@ -212,6 +212,9 @@ func TestExtremes(t *testing.T) {
 			epsilons := []float64{0, 5e-324, 1e-9, 1, 99, 101, 1e12, math.MaxFloat64}
 			deltas := []float64{math.SmallestNonzeroFloat64, 1e-200, 1e-30, 1e-9, 0.5, 1 - 0x1p-53}
 			if n == MaxReleases { // a second each
+				if i%4 > 0 {
+					continue
+				}
 				epsilons, deltas = epsilons[6:7], deltas[3:4]
 			}
 			for _, epsilon := range epsilons {

@@ -503,6 +503,45 @@ func TestTableDoesNotAliasItsSpec(t *testing.T) {
 	}
 }
 
+// TestDeltaUpperAt has the certified delta at a table's own epsilon, and at others
+// that of a table made for them; it falls in epsilon.
+func TestDeltaUpperAt(t *testing.T) {
+	bounded, tailed := geometricSpec(t, 1, 0.1, 3), twoSided(t, 0.5)
+	for name, s := range map[string]Spec{"bounded": bounded, "tail": tailed} {
+		table := mustTable(t, s)
+		own := s.Privacy.Epsilon
+		if got, want := table.DeltaUpperAt(own), table.Certify().DeltaUpper; got.Cmp(want) != 0 {
+			t.Errorf("%s: at its epsilon %s, certified %s", name, got, want)
+		}
+		before := big.NewRat(1, 1)
+		for _, epsilon := range []float64{0, 5e-324, 0.1, own, 2, 43, 45, MaxEpsilon} {
+			got := table.DeltaUpperAt(epsilon)
+			if got.Sign() < 0 || got.Cmp(before) > 0 {
+				t.Errorf("%s: %s at %g, above %s before or negative", name, got, epsilon, before)
+			}
+			before = got
+			other := s
+			other.Privacy.Epsilon, other.Claims = epsilon, Claims{}
+			if want := mustTable(t, other).Certify().DeltaUpper; got.Cmp(want) != 0 {
+				t.Errorf("%s: %s at %g, want %s", name, got, epsilon, want)
+			}
+		}
+		if table.Privacy().Epsilon != own {
+			t.Errorf("%s: the table changed", name)
+		}
+		for _, epsilon := range []float64{-1, math.NaN(), MaxEpsilon + 1} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic at %g", name, epsilon)
+					}
+				}()
+				table.DeltaUpperAt(epsilon)
+			}()
+		}
+	}
+}
+
 // TestExpectedLossOf has the loss of the table, and another one summed by hand.
 func TestExpectedLossOf(t *testing.T) {
 	table, err := New(Spec{
