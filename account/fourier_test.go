@@ -84,8 +84,8 @@ func TestTransformError(t *testing.T) {
 				b, _ := sum[1].Float64()
 				norm += a*a + b*b
 			}
-			if error := math.Sqrt(wrong / norm); error > transformError(n)/4 {
-				t.Errorf("n = %d, kind %d: relative error %.3g, bound %.3g", n, kind, error, transformError(n))
+			if relative := math.Sqrt(wrong / norm); relative > transformError(n)/4 {
+				t.Errorf("n = %d, kind %d: relative error %.3g, bound %.3g", n, kind, relative, transformError(n))
 			}
 		}
 	}
@@ -108,8 +108,8 @@ func TestTransformRoundTrip(t *testing.T) {
 				wrong += real(d)*real(d) + imag(d)*imag(d)
 				norm += real(x[i])*real(x[i]) + imag(x[i])*imag(x[i])
 			}
-			if error := math.Sqrt(wrong / norm); error > transformError(n)/4 {
-				t.Errorf("n = %d: relative error %.3g, bound %.3g for each way", n, error, transformError(n))
+			if relative := math.Sqrt(wrong / norm); relative > transformError(n)/4 {
+				t.Errorf("n = %d: relative error %.3g, bound %.3g for each way", n, relative, transformError(n))
 			}
 		}
 	}

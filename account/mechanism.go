@@ -3,7 +3,6 @@ package account
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // ErrInvalid marks a parameter outside its stated range.
@@ -54,14 +53,6 @@ type grid struct {
 
 func (g grid) len() int         { return g.last - g.first + 1 }
 func (g grid) at(i int) float64 { return float64(i) * g.step }
-
-// checkPositive refuses a parameter that is not a positive finite number.
-func checkPositive(name string, value float64) error {
-	if value > 0 && !math.IsInf(value, 1) {
-		return nil
-	}
-	return fmt.Errorf("account: %s = %g, want a finite number > 0: %w", name, value, ErrInvalid)
-}
 
 // maxEpsilon bounds the epsilon of a single release; e^epsilon and its inverse
 // square must stay far inside float64.

@@ -47,18 +47,18 @@ func (a arguments) int(key string, missing int) (int, error) {
 }
 
 // oneFloat makes a mechanism of one number.
-func oneFloat(key string, make func(float64) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
+func oneFloat(key string, create func(float64) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
 	return func(a arguments) (*Mechanism, error) {
 		x, err := a.float(key)
 		if err != nil {
 			return nil, err
 		}
-		return make(x)
+		return create(x)
 	}
 }
 
 // floatAndSteps makes a mechanism of a number and an integer.
-func floatAndSteps(key, steps string, missing int, make func(float64, int) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
+func floatAndSteps(key, steps string, missing int, create func(float64, int) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
 	return func(a arguments) (*Mechanism, error) {
 		x, err := a.float(key)
 		if err != nil {
@@ -68,12 +68,12 @@ func floatAndSteps(key, steps string, missing int, make func(float64, int) (*Mec
 		if err != nil {
 			return nil, err
 		}
-		return make(x, n)
+		return create(x, n)
 	}
 }
 
 // epsilonAndDelta makes a mechanism of its own promise.
-func epsilonAndDelta(a arguments, make func(epsilon, delta float64) (*Mechanism, error)) (*Mechanism, error) {
+func epsilonAndDelta(a arguments, create func(epsilon, delta float64) (*Mechanism, error)) (*Mechanism, error) {
 	epsilon, err := a.float("epsilon")
 	if err != nil {
 		return nil, err
@@ -82,38 +82,45 @@ func epsilonAndDelta(a arguments, make func(epsilon, delta float64) (*Mechanism,
 	if err != nil {
 		return nil, err
 	}
-	return make(epsilon, delta)
+	return create(epsilon, delta)
 }
 
 func kinds() []kind {
 	return []kind{
 		{
 			"laplace", "laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
-			[]string{"epsilon"}, oneFloat("epsilon", Laplace),
+			[]string{"epsilon"},
+			oneFloat("epsilon", Laplace),
 		},
 		{
 			"discrete-laplace", "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
-			[]string{"epsilon", "sensitivity"}, floatAndSteps("epsilon", "sensitivity", 1, DiscreteLaplace),
+			[]string{"epsilon", "sensitivity"},
+			floatAndSteps("epsilon", "sensitivity", 1, DiscreteLaplace),
 		},
 		{
 			"staircase", "staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
-			[]string{"epsilon", "loss"}, parseStaircase,
+			[]string{"epsilon", "loss"},
+			parseStaircase,
 		},
 		{
 			"gaussian", "gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
-			[]string{"sigma", "epsilon", "delta"}, parseGaussian,
+			[]string{"sigma", "epsilon", "delta"},
+			parseGaussian,
 		},
 		{
 			"discrete-gaussian", "discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
-			[]string{"sigma", "sensitivity"}, floatAndSteps("sigma", "sensitivity", 1, DiscreteGaussian),
+			[]string{"sigma", "sensitivity"},
+			floatAndSteps("sigma", "sensitivity", 1, DiscreteGaussian),
 		},
 		{
 			"randomized-response", "randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)",
-			[]string{"epsilon", "categories"}, floatAndSteps("epsilon", "categories", 2, RandomizedResponse),
+			[]string{"epsilon", "categories"},
+			floatAndSteps("epsilon", "categories", 2, RandomizedResponse),
 		},
 		{
 			"dp", "dp:epsilon=E,delta=D", "any mechanism of which only this is known",
-			[]string{"epsilon", "delta"}, func(a arguments) (*Mechanism, error) { return epsilonAndDelta(a, Approximate) },
+			[]string{"epsilon", "delta"},
+			func(a arguments) (*Mechanism, error) { return epsilonAndDelta(a, Approximate) },
 		},
 	}
 }
