@@ -165,22 +165,27 @@ func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 		start = max(start, f.supportBound()*shrink-1)
 	}
 	half := max(1, int(min(start, float64(maxCells))*float64(g.k)))
+	// The unscaled mass of a cell depends on its distance from the middle one.
+	var at []float64
+	var inner float64 // the sum of at, but for the middle cell
 	for ; 2*half+1 <= maxCells; half += max(1, half/64) {
-		masses := make([]float64, 2*half+1)
-		var sum, edge float64
-		for i := range masses {
-			x := math.Abs(float64(i-half)) / float64(g.k)
-			masses[i] = math.Exp(-shrink * fall(x))
-			sum += masses[i]
+		for d := len(at); d <= half; d++ {
+			at = append(at, math.Exp(-shrink*fall(float64(d)/float64(g.k))))
+			if d > 0 {
+				inner += at[d]
+			}
 		}
-		for i := 0; i < min(g.k, len(masses)); i++ {
-			edge += masses[i]
+		sum := at[0] + 2*inner
+		var edge float64
+		for i := range min(g.k, 2*half+1) {
+			edge += at[max(i-half, half-i)]
 		}
 		if edge*(1-atom) > (f.Delta-atom)*shrink*sum {
 			continue
 		}
+		masses := make([]float64, 2*half+1)
 		for i := range masses {
-			masses[i] *= (1 - atom) / sum
+			masses[i] = at[max(i-half, half-i)] * (1 - atom) / sum
 		}
 		t, c, err := f.makeTable(g.centred(half), masses, atom)
 		if err == nil || errors.Is(err, tables.ErrFalseClaim) {

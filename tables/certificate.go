@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"math/big"
+	"sort"
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
@@ -104,7 +105,13 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 	if s.hasTail() {
 		tails = s.newTailSums(loss)
 	}
-	for i, w := range s.Weights {
+	left, right := 0, len(s.Weights)
+	if !s.hasTail() {
+		left, right = s.polynomialEnds(loss, step)
+		sum.Add(s.polynomialSum(loss, step, left-1, -1), s.polynomialSum(loss, step, right, 1))
+	}
+	for i := left; i < right; i++ {
+		w := s.Weights[i]
 		if w == 0 {
 			continue
 		}
@@ -125,6 +132,60 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 		sum.Add(sum, t.total())
 	}
 	return sum.Quo(sum, powerOfTwo(64))
+}
+
+// polynomialEnds returns the cells left <= i < right outside which the loss is one
+// polynomial on either side of 0, of degree 2 at most: all of them if it is not
+// known to be one anywhere.
+func (s *Spec) polynomialEnds(loss noise.Loss, step *big.Rat) (left, right int) {
+	n := len(s.Weights)
+	from, degree, ok := noise.PolynomialBeyond(loss)
+	if !ok || degree > 2 {
+		return 0, n
+	}
+	// Strictly beyond: at a knot a loss may jump.
+	beyond := func(point int64) bool {
+		x := new(big.Rat).SetInt64(point)
+		return x.Mul(x, step).Cmp(from) > 0
+	}
+	left = sort.Search(n, func(i int) bool { return !beyond(-(s.Grid.FirstPoint(i+1) - 1)) })
+	right = sort.Search(n, func(i int) bool { return beyond(s.Grid.FirstPoint(i)) })
+	return left, max(left, right)
+}
+
+// polynomialSum returns Σ_i W_i·(mean loss of cell i) over the cells first,
+// first+by, first+2·by, …, by = ±1, where the loss is a polynomial of degree 2 at
+// most. So is the mean over the k-th of these cells as a function of k, hence
+// f(k) = f(0) + k·Δf + k(k−1)/2·Δ²f, and the sum needs three means and the moments
+// of the weights.
+func (s *Spec) polynomialSum(loss noise.Loss, step *big.Rat, first, by int) *big.Rat {
+	var moments [3]big.Int // Σ W, Σ W·k, Σ W·k(k−1)/2
+	var w, term big.Int
+	for k, i := uint64(0), first; i >= 0 && i < len(s.Weights); i += by {
+		w.SetUint64(s.Weights[i])
+		moments[0].Add(&moments[0], &w)
+		moments[1].Add(&moments[1], term.Mul(&w, term.SetUint64(k)))
+		if k > 0 {
+			moments[2].Add(&moments[2], term.Mul(&w, term.SetUint64(k*(k-1)/2)))
+		}
+		k++
+	}
+	sum := new(big.Rat)
+	if moments[0].Sign() == 0 {
+		return sum
+	}
+	var f [3]*big.Rat
+	for k := range f {
+		point := s.Grid.FirstPoint(first) + int64(k*by)*s.Grid.PointsPerCell
+		f[k] = loss.GridMeanUp(point, s.Grid.PointsPerCell, step)
+	}
+	f[2].Sub(f[2], f[1])
+	f[1].Sub(f[1], f[0])
+	f[2].Sub(f[2], f[1])
+	for k := range f {
+		sum.Add(sum, f[k].Mul(f[k], new(big.Rat).SetInt(&moments[k])))
+	}
+	return sum
 }
 
 // Verify certifies the table and checks every claim it makes against the

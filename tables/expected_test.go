@@ -1,0 +1,53 @@
+package tables
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/noisewright/noisewright/noise"
+)
+
+// TestExpectedAgainstCells compares expectations, which take moments of the weights
+// where the loss is a polynomial, with the sum over the cells one by one.
+func TestExpectedAgainstCells(t *testing.T) {
+	names := []string{"l1", "l2", "lp:1.5", "pinball:0.3", "asymmetric:1,3", "huber:2", "deadzone:1.5", "exceed:3", "l2:0.25"}
+	r := rand.New(rand.NewPCG(1, 2))
+	for trial := range 300 {
+		n := 1 + r.IntN(40)
+		s := &Spec{
+			Grid: Grid{
+				GranularityExponent: r.IntN(5) - 4, PointsPerCell: int64(2*r.IntN(6) + 1), CellsPerSensitivity: 1,
+				FirstCell: r.IntN(3*n) - 2*n, Offset: int64(r.IntN(7) - 3),
+			},
+			Weights: make([]uint64, n),
+		}
+		for i := range s.Weights {
+			if r.IntN(4) > 0 {
+				s.Weights[i] = r.Uint64N(1 << 58)
+			}
+		}
+		if r.IntN(2) == 0 {
+			s.Atom = r.Uint64N(1 << 60)
+		}
+		for _, name := range names {
+			loss, err := noise.ParseLoss(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := new(big.Rat)
+			add := func(w uint64, first, count int64) {
+				weight := new(big.Rat).SetInt(new(big.Int).SetUint64(w))
+				want.Add(want, weight.Mul(weight, loss.GridMeanUp(first, count, s.Grid.Step())))
+			}
+			for i, w := range s.Weights {
+				add(w, s.Grid.FirstPoint(i), s.Grid.PointsPerCell)
+			}
+			add(s.Atom, 0, 1)
+			want.Quo(want, powerOfTwo(64))
+			if got := s.expected(loss); got.Cmp(want) != 0 {
+				t.Fatalf("trial %d, %s, grid %+v: expected loss %v, want %v", trial, name, s.Grid, got, want)
+			}
+		}
+	}
+}
