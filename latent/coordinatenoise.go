@@ -1,295 +1,335 @@
 package latent
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// maxCoordinates bounds the coordinates that noise per coordinate is tried for.
+// maxCoordinates bounds the coordinates that noise per coordinate is tried for in
+// a ball.
 const maxCoordinates = 64
 
-// perCoordinate finds encoders for noise of the family on each coordinate. In a
+// perCoordinate finds the best encoder for noise of the family on each coordinate. In a
 // ball it takes each to lie within ±radius, which wastes the sphere, and tries all
-// numbers of coordinates; a curve, which takes time, only those around the best
-// one for truncated Laplace noise.
+// numbers of coordinates.
 func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Family) ([]*Candidate, error) {
-	if r.problem.Domain != DomainBall {
-		c, err := r.splitCandidate(ctx, kind, family, len(r.Lambda), r.Radii)
-		if err != nil || c == nil {
-			return nil, err
-		}
-		return []*Candidate{c}, nil
+	// A curve knows variances without tables, which take time.
+	planned := family
+	_, designed := family.(*Curve)
+	if designed {
+		planned = TruncatedStaircase()
 	}
-	from, to := 1, min(len(r.Lambda), maxCoordinates)
-	if curve, ok := family.(*Curve); ok {
-		cheap := Staircase()
-		if r.problem.Delta > 0 {
-			cheap = TruncatedLaplace()
-		}
-		all, err := r.inBalls(ctx, kind, cheap, from, to)
-		if err != nil {
-			return nil, err
-		}
-		best := all[0]
-		for _, c := range all {
-			if c.Loss < best.Loss {
-				best = c
-			}
-		}
-		family, from, to = curve, max(1, best.Z-1), min(to, best.Z+1)
+	from, to := len(r.Lambda), len(r.Lambda)
+	if r.problem.Domain == DomainBall {
+		from, to = 1, min(to, maxCoordinates)
 	}
-	return r.inBalls(ctx, kind, family, from, to)
-}
-
-// inBalls makes the candidates of so many coordinates.
-func (r *Result) inBalls(ctx context.Context, kind bundle.Kind, family Family, from, to int) ([]*Candidate, error) {
 	var cs []*Candidate
 	for z := from; z <= to; z++ {
-		radii := make([]float64, z)
-		for i := range radii {
-			radii[i] = r.Radii[z-1]
+		b := r.newBudget(z)
+		if b.radii[0] == 0 && r.problem.Domain == DomainBall {
+			continue
 		}
-		c, err := r.splitCandidate(ctx, kind, family, z, radii)
+		a, err := b.split(ctx, r.problem.Epsilon, r.problem.Delta, planned)
 		if err != nil {
 			return nil, err
 		}
-		if c != nil {
-			cs = append(cs, c)
+		if a.Used() > 0 {
+			cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, b))
 		}
 	}
-	return cs, nil
+	best, err := r.judgeBest(ctx, cs)
+	if err != nil || best == nil {
+		return nil, err
+	}
+	b := r.newBudget(len(best.axes))
+	if designed {
+		if best, err = r.resplit(ctx, best, b, family); err != nil {
+			return nil, err
+		}
+	}
+	exact, err := r.exactSplit(ctx, best, b, planned, family)
+	if err != nil {
+		return nil, err
+	}
+	if exact != nil && exact.Loss < best.Loss {
+		best = exact
+	}
+	return []*Candidate{best}, nil
 }
 
-// splitCandidate splits the budget over the first z coordinates with the radii;
-// nil if none is worth using.
-func (r *Result) splitCandidate(ctx context.Context, kind bundle.Kind, family Family, z int, radii []float64) (*Candidate, error) {
-	p := &r.problem
-	delta := p.Delta
+// budget is what a split needs to know of the first coordinates.
+type budget struct {
+	radii              []float64
+	lambda, halfwidths []float64
+}
+
+func (r *Result) newBudget(z int) *budget {
+	b := &budget{radii: r.radiiOf(z), lambda: r.Lambda[:z]}
+	b.halfwidths = b.radii
+	if r.judge.box != nil {
+		b.lambda, b.halfwidths = r.judge.effective(b.radii)
+	}
+	return b
+}
+
+func (b *budget) split(ctx context.Context, epsilon, delta float64, family Family) (*Allocation, error) {
 	if family.Pure() {
 		delta = 0
 	}
-	basic, err := Split(ctx, r.Lambda[:z], radii[:z], p.Epsilon, delta, family)
-	if err != nil {
-		return nil, err
-	}
-	if basic.Used() == 0 {
-		return nil, nil
-	}
-	best, err := r.allocationCandidate(kind, bundle.Basic, basic, radii)
-	if err != nil {
-		return nil, err
-	}
-	if p.Delta > 0 && basic.Used() > 1 {
-		exact, err := r.exactSplit(ctx, basic, family, radii)
-		if err != nil {
-			return nil, err
-		}
-		if exact != nil {
-			c, err := r.allocationCandidate(kind, bundle.Exact, exact, radii)
-			if err != nil {
-				return nil, err
-			}
-			if c.Loss < best.Loss {
-				best = c
-			}
-		}
-	}
-	return best, nil
+	return Split(ctx, b.lambda, b.halfwidths, epsilon, delta, family)
 }
 
-// allocationCandidate judges an allocation.
-func (r *Result) allocationCandidate(kind bundle.Kind, composition bundle.Composition, a *Allocation, radii []float64) (*Candidate, error) {
-	c := &Candidate{Noise: kind, Encoder: TaskAware, Composition: composition, allocation: a}
-	axes := make([]float64, len(radii))
-	c.Theory = 0
-	for i, e := range a.Epsilon {
-		c.Theory += r.Lambda[i]
-		if e == 0 {
+// resplit is the split of a candidate with the tables of a curve.
+func (r *Result) resplit(ctx context.Context, c *Candidate, b *budget, family Family) (*Candidate, error) {
+	a, err := b.split(ctx, r.problem.Epsilon, r.problem.Delta, family)
+	if err != nil {
+		return nil, err
+	}
+	c = r.splitCandidate(c.Noise, bundle.Basic, a, b)
+	c.Loss, err = r.judge.loss(c)
+	return c, err
+}
+
+// splitCandidate is the encoder of the coordinates used, each with half the unit
+// sensitivity of its noise on either side.
+func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *Allocation, b *budget) *Candidate {
+	c := &Candidate{
+		Noise: kind, Encoder: TaskAware, Composition: composition,
+		axes: make([]float64, len(b.radii)), radii: b.radii,
+		Bundled: a.Points != nil, // of the families only a curve's tables can be drawn from
+	}
+	for i, l := range r.Lambda {
+		if i >= len(a.Epsilon) || a.Epsilon[i] == 0 {
+			c.Theory += l
 			continue
 		}
-		axes[i] = 0.5
+		c.axes[i] = 0.5
+		c.Epsilon, c.Delta = append(c.Epsilon, a.Epsilon[i]), append(c.Delta, a.Delta[i])
 		v := a.Variance[i]
 		if a.Points != nil {
-			v = a.Points[i].Variance
+			c.points = append(c.points, a.Points[i])
 		}
-		c.Epsilon, c.Delta = append(c.Epsilon, e), append(c.Delta, a.Delta[i])
 		c.variances = append(c.variances, v)
-		k := 4 * radii[i] * radii[i] * v
-		c.Theory -= r.Lambda[i] / (1 + k)
+		c.Theory += l / (1 + 1/(4*b.radii[i]*b.radii[i]*v))
 	}
-	for _, l := range r.Lambda[len(a.Epsilon):] {
-		c.Theory += l
-	}
-	// Of the families only designed tables can be drawn from.
-	c.Bundled = a.Points != nil
-	var err error
-	if c.encoder, err = r.unitEncoder(axes, radii); err != nil {
-		return nil, err
-	}
-	return c, r.judge(c)
+	c.Z = len(c.variances)
+	return c
 }
-
-// minSaving is the least relative gain in epsilon for which a split is composed
-// exactly.
-const minSaving = 0.005
 
 // deltaShares are the parts of the total delta that exactly composed coordinates
 // may spend themselves.
-var deltaShares = []float64{0.2, 0.5}
+var deltaShares = []float64{0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 
-// exactSplit splits a budget that is larger than the promise by as much as exact
-// composition allows; nil if that is not worth it.
+// minSaving is the least relative gain over the basic split for which one is composed
+// exactly, as planned, and retries how often a plan is shrunk by that if it fails.
+const (
+	minSaving = 0.001
+	retries   = 4
+)
+
+// exactSplit is the best split into equal shares that are composed exactly; nil if it
+// is not better than the basic one, as it seldom is.
 //
-// Any mechanism that is (ε_i, δ_i)-private is dominated by the worst one that is
-// (Kairouz, Oh & Viswanath 2017), so the shares of the basic split can grow by
-// a factor for which those worst ones compose to the promise, whatever the family.
-// A curve's tables are better than that, so a second step grows the shares again
-// as the composition of the tables allows. What it returns was composed.
-func (r *Result) exactSplit(ctx context.Context, basic *Allocation, family Family, radii []float64) (*Allocation, error) {
-	p := &r.problem
-	var best *Allocation
-	for _, share := range deltaShares {
-		factor, err := r.exactFactor(basic, share)
-		if err != nil || factor < 1+minSaving {
-			return best, err
-		}
-		a, err := Split(ctx, r.Lambda[:len(radii)], radii, p.Epsilon*factor, p.Delta*share, family)
+// Planning takes each coordinate for the worst mechanism with its share: see
+// worstDelta. The losses of all Z of these are ε_i at once with probability Π
+// 1/(1+e^-ε_i) at least, so that, if Σε_i is more than ε,
+//
+//	Σε_i - ε <= -ln(1 - δ·Π(1+e^-ε_i)),
+//
+// which is next to nothing unless there are many coordinates of small ε_i or δ is
+// large. But noise varies so much less for larger ε that few coordinates with several
+// units of ε each are best: up to δ = 0.03 no exactly composed split of up to 200 equal
+// coordinates was better than the basic one; at δ = 0.1 some are, by up to 2 % of
+// what is gained, and at 0.3 by up to 10 %. There equal shares are nearly all there is,
+// and they take one table.
+func (r *Result) exactSplit(ctx context.Context, basic *Candidate, b *budget, planned, family Family) (*Candidate, error) {
+	epsilon, delta, order := r.planEqual(b, planned, b.gain(basic))
+	for try := 0; len(order) > 0 && try < retries; try++ {
+		a := &Allocation{Epsilon: make([]float64, len(b.lambda)), Delta: make([]float64, len(b.lambda)), Variance: make([]float64, len(b.lambda))}
+		variance, err := family.Variance(epsilon, delta)
 		if err != nil {
 			return nil, err
 		}
-		kept, epsilon, err := r.keeps(a)
-		if err != nil {
-			return nil, err
-		}
-		if a.Points != nil && epsilon > 0 {
-			grown, err := Split(ctx, r.Lambda[:len(radii)], radii, p.Epsilon*factor*(p.Epsilon/epsilon)*(1-0x1p-10), p.Delta*share, family)
+		if curve, ok := family.(*Curve); ok {
+			point, err := curve.At(ctx, epsilon, delta)
 			if err != nil {
 				return nil, err
 			}
-			if ok, _, err := r.keeps(grown); err != nil {
-				return nil, err
-			} else if ok && grown.Loss < a.Loss {
-				a, kept = grown, true
+			variance = point.Variance
+			a.Points = make([]*Point, len(b.lambda))
+			for _, i := range order {
+				a.Points[i] = point
 			}
 		}
-		if kept && (best == nil || a.Loss < best.Loss) {
-			best = a
+		for _, i := range order {
+			a.Epsilon[i], a.Delta[i], a.Variance[i] = epsilon, delta, variance
 		}
+		kept, err := r.keeps(a)
+		if err != nil {
+			return nil, err
+		}
+		if kept {
+			c := r.splitCandidate(basic.Noise, bundle.Exact, a, b)
+			c.Loss, err = r.judge.loss(c)
+			return c, err
+		}
+		epsilon *= 1 - minSaving
 	}
-	return best, nil
+	return nil, nil
 }
 
-// exactFactor returns by how much all shares of epsilon can grow when the
-// coordinates spend the share of delta.
-func (r *Result) exactFactor(a *Allocation, share float64) (float64, error) {
-	lo, hi := 1.0, 1.0
-	fits := func(factor float64) (bool, error) {
-		grown := &Allocation{Epsilon: make([]float64, len(a.Epsilon)), Delta: make([]float64, len(a.Epsilon))}
-		for i, e := range a.Epsilon {
-			grown.Epsilon[i] = e * factor
-			if e > 0 {
-				grown.Delta[i] = r.problem.Delta * share / float64(a.Used())
+// gain is by how much a candidate lowers the loss, as planned.
+func (b *budget) gain(c *Candidate) float64 {
+	sum, used := 0.0, 0
+	for i, s := range c.axes {
+		if s > 0 {
+			sum += b.coordinate(i).gain(c.variances[used])
+			used++
+		}
+	}
+	return sum
+}
+
+func (b *budget) coordinate(i int) coordinate {
+	return coordinate{lambda: b.lambda[i], spread: 4 * b.halfwidths[i] * b.halfwidths[i], index: i}
+}
+
+// planEqual returns the equal share, and the coordinates to use, that gain most; none if
+// that is not more than the basic gain.
+func (r *Result) planEqual(b *budget, planned Family, basic float64) (epsilon, delta float64, used []int) {
+	p := &r.problem
+	shares := deltaShares
+	if planned.Pure() {
+		shares = []float64{0}
+	}
+	best := basic * (1 + minSaving)
+	for z := 2; p.Delta > 0 && z <= min(len(b.lambda), maxCoordinates); z++ {
+		for _, share := range shares {
+			d := p.Delta * share / float64(z)
+			e := equalEpsilon(p.Epsilon, p.Delta, d, z)
+			variance, err := planned.Variance(e, d)
+			if err != nil {
+				continue
+			}
+			// The coordinates that gain most by this noise.
+			order := make([]int, len(b.lambda))
+			for i := range order {
+				order[i] = i
+			}
+			gains := make([]float64, len(b.lambda))
+			for i := range gains {
+				gains[i] = b.coordinate(i).gain(variance)
+			}
+			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(gains[j], gains[i]) })
+			gain := 0.0
+			for _, i := range order[:z] {
+				gain += gains[i]
+			}
+			if gain > best {
+				best, epsilon, delta, used = gain, e, d, order[:z]
 			}
 		}
-		ok, _, err := r.keeps(grown)
-		return ok, err
 	}
-	for hi < 64 {
-		ok, err := fits(hi * 1.25)
-		if err != nil {
-			return 0, err
-		}
-		if !ok {
-			hi *= 1.25
-			break
-		}
-		hi *= 1.25
-		lo = hi
-	}
-	for hi-lo > 1e-3*lo {
-		middle := (lo + hi) / 2
-		ok, err := fits(middle)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			lo = middle
+	return epsilon, delta, used
+}
+
+// equalEpsilon returns the largest share of each of z coordinates, to one part in 10⁴,
+// whose worst composition keeps the promise with d each.
+func equalEpsilon(epsilon, delta, d float64, z int) float64 {
+	low, high := 0.0, epsilon
+	for high-low > 1e-4*high {
+		if middle := (low + high) / 2; worstDelta(middle, d, z, epsilon) <= delta {
+			low = middle
 		} else {
-			hi = middle
+			high = middle
 		}
 	}
-	return lo, nil
+	return low
 }
 
-// keeps reports whether the shares compose to the promise, of the tables if there
-// are any, and the composed epsilon at its delta; 0 if there is none.
-func (r *Result) keeps(a *Allocation) (ok bool, epsilon float64, err error) {
-	var releases []account.Release
+// worstDelta returns the δ at epsilon of z releases that are (e, d)-private, at worst:
+// each is randomized response that fails with probability d, and with p = 1/(1+e^-e)
+//
+//	1 - (1-d)^z (1 - Σ_j C(z,j) p^(z-j) (1-p)^j (1 - e^(ε-(z-2j)e))₊).
+//
+// Source: Kairouz, Oh & Viswanath (2017), Theorem 3.3. It is in floating point, to plan
+// with.
+func worstDelta(e, d float64, z int, epsilon float64) float64 {
+	p := 1 / (1 + math.Exp(-e))
+	probability := math.Pow(p, float64(z)) // of j failures
+	sum := 0.0
+	for j := 0; j <= z && float64(z-2*j)*e > epsilon; j++ {
+		sum -= probability * math.Expm1(epsilon-float64(z-2*j)*e)
+		probability *= float64(z-j) / float64(j+1) * math.Exp(-e)
+	}
+	return 1 - math.Pow(1-d, float64(z))*(1-sum)
+}
+
+// keeps reports whether the shares compose to the promise: those of the tables if there
+// are any.
+func (r *Result) keeps(a *Allocation) (bool, error) {
+	var mechanisms []*account.Mechanism
 	for i, e := range a.Epsilon {
 		if e == 0 {
 			continue
 		}
 		var m *account.Mechanism
+		var err error
 		if a.Points != nil {
 			m, err = account.Table(a.Points[i].Table)
 		} else {
 			m, err = account.Approximate(e, a.Delta[i])
 		}
 		if err != nil {
-			return false, 0, err
+			return false, err
 		}
-		releases = append(releases, account.Release{Mechanism: m, Times: 1})
+		mechanisms = append(mechanisms, m)
 	}
-	c, err := account.Compose(releases, account.Options{})
-	if err != nil {
-		return false, 0, err
-	}
-	// Judged as Compose does, at the epsilon of the promise.
-	d, err := c.Delta(r.problem.Epsilon)
-	if err != nil {
-		return false, 0, err
-	}
-	b, err := c.Epsilon(r.problem.Delta)
-	switch {
-	case errors.Is(err, account.ErrDeltaTooSmall):
-		return false, 0, nil
-	case err != nil:
-		return false, 0, err
-	}
-	return d.Upper <= r.problem.Delta, b.Upper, nil
+	delta, err := composedDelta(mechanisms, r.problem.Epsilon)
+	return delta <= r.problem.Delta, err
 }
 
 // Compose bounds the composition of a bundle's tables exactly, with package
 // account: see [bundle.Bundle.Verify].
 func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
-	mechanisms := map[*tables.Table]*account.Mechanism{}
-	var releases []account.Release
+	known := map[*tables.Table]*account.Mechanism{}
+	var mechanisms []*account.Mechanism
 	for _, t := range coordinates {
-		m, ok := mechanisms[t]
+		m, ok := known[t]
 		if !ok {
 			if m, err = account.Table(t); err != nil {
 				return 0, err
 			}
-			mechanisms[t] = m
+			known[t] = m
 		}
-		releases = append(releases, account.Release{Mechanism: m, Times: 1})
+		mechanisms = append(mechanisms, m)
+	}
+	return composedDelta(mechanisms, promise.Epsilon)
+}
+
+// composedDelta returns an upper bound on the δ at epsilon of all mechanisms together.
+func composedDelta(mechanisms []*account.Mechanism, epsilon float64) (float64, error) {
+	releases := make([]account.Release, len(mechanisms))
+	for i, m := range mechanisms {
+		releases[i] = account.Release{Mechanism: m, Times: 1}
 	}
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {
 		return 0, err
 	}
-	b, err := c.Delta(promise.Epsilon)
+	b, err := c.Delta(epsilon)
 	if err != nil {
 		return 0, err
 	}
-	if math.IsNaN(b.Upper) {
-		return 0, fmt.Errorf("latent: composed delta is not a number: %w", ErrInvalid)
+	if !(b.Upper >= 0) { // NaN too
+		return 0, fmt.Errorf("latent: composed delta = %g, want a number of at least 0: %w", b.Upper, ErrInvalid)
 	}
 	return b.Upper, nil
 }

@@ -270,12 +270,21 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 	if _, err := t.Verify(); err != nil {
 		return nil, err
 	}
+	return measure(t)
+}
+
+// measure returns a point with the moments of a table.
+func measure(t *tables.Table) (*Point, error) {
 	square := t.ExpectedLossOf(noise.L2{})
+	p := &Point{Table: t, MeanSquare: floatUp(square)}
+	if symmetric(t) {
+		p.Variance = p.MeanSquare
+		return p, nil
+	}
 	exactMean, err := mean(t)
 	if err != nil {
 		return nil, err
 	}
-	p := &Point{Table: t, MeanSquare: floatUp(square)}
 	p.Mean, _ = exactMean.Float64()
 	// E (X-m)² = E X² - m(2 E X - m).
 	m := new(big.Rat).SetFloat64(p.Mean)
@@ -283,6 +292,20 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 	off.Sub(off, m).Mul(off, m)
 	p.Variance = floatUp(square.Sub(square, off))
 	return p, nil
+}
+
+// symmetric reports whether a table of one point per cell is its own mirror image.
+func symmetric(t *tables.Table) bool {
+	g, last := t.Grid(), t.Cells()-1
+	if g.PointsPerCell != 1 || g.Offset != 0 || 2*g.FirstCell != -last {
+		return false
+	}
+	for i := range last {
+		if t.Weight(i) != t.Weight(last-i) {
+			return false
+		}
+	}
+	return true
 }
 
 // mean returns E X, exactly: it is the difference of two losses, of which x is

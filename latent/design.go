@@ -76,9 +76,12 @@ type Candidate struct {
 	// one that a device can clip to.
 	Bundled bool
 
-	encoder    *LinearEncoder
-	variances  []float64
-	allocation *Allocation
+	// axes and radii are those of the first task coordinates, a semi-axis of 0 where
+	// one is not released; nil for an encoder that is not made of them.
+	axes, radii []float64
+	encoder     *LinearEncoder
+	variances   []float64 // of the noise of the Z coordinates released
+	points      []*Point  // their tables, for designed noise
 }
 
 // Result is a design.
@@ -97,6 +100,7 @@ type Result struct {
 	problem     Problem
 	coordinates *Coordinates
 	moments     Moments
+	judge       *judge
 }
 
 // Best returns the candidate of least loss that Bundle can make, of the kind of
@@ -127,6 +131,9 @@ func (p *Problem) validate() error {
 	if len(p.Features) != n {
 		return invalid("number of feature names", len(p.Features), fmt.Sprint(n))
 	}
+	if p.Domain < 0 || int(p.Domain) >= len(domainWords) {
+		return invalid("domain", int(p.Domain), "a domain of this package")
+	}
 	switch p.Domain {
 	case DomainBounds:
 		if len(p.Low) != n || len(p.High) != n {
@@ -146,10 +153,9 @@ func (p *Problem) validate() error {
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
-// is private over the whole domain: by the closed forms where they are optimal,
-// and for the others the best of the allocations of all numbers of coordinates, of
-// a split of the budget, and of the two benchmarks, by their real loss with
-// clipping on the training data.
+// is private over the whole domain. Closed forms and splits of the budget propose
+// encoders of different numbers of coordinates; the best is chosen by the real
+// loss, with clipping, on the training data, and so are the two benchmarks.
 //
 // Per coordinate, the shares of the budget add up (basic composition) or, where
 // that leaves more to share, are composed exactly by package account.
@@ -173,8 +179,8 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		return nil, err
 	}
 	r.Lambda = r.coordinates.Lambda()
-	r.Nothing = taskTrace(r.coordinates.Task(), r.moments.Covariance)
-	if r.Radii, err = r.radii(); err != nil {
+	r.Nothing = taskTrace(p.Task, r.moments.Covariance)
+	if err := r.prepare(); err != nil {
 		return nil, err
 	}
 	wanted := func(k bundle.Kind) bool { return o.Kinds == nil || slices.Contains(o.Kinds, k) }
@@ -209,7 +215,27 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		all = append(all, found...)
 	}
 	r.Candidates = bestOfEach(all)
+	for _, c := range r.Candidates {
+		if c.encoder == nil {
+			if c.encoder, err = r.unitEncoder(c.axes, c.radii); err != nil {
+				return nil, err
+			}
+		}
+		c.Bundled = c.Bundled && r.drawable(c)
+	}
 	return r, nil
+}
+
+// drawable reports whether Gaussian noise has a table: where e^ε/δ is large, weights of
+// 64 bits may not be fine enough. All else has one.
+func (r *Result) drawable(c *Candidate) bool {
+	p := &r.problem
+	// What weights cost if there are as many as there can be.
+	if c.Noise != bundle.Gaussian || float64(c.Z)*(1+math.Exp(p.Epsilon))*0x1p-48 < p.Delta/10 {
+		return true
+	}
+	_, _, err := bundle.GaussianTable(p.Epsilon, p.Delta, bundle.Domain(p.Domain.String()), c.encoder.Axes)
+	return err == nil
 }
 
 // bestOfEach keeps the best of every kind of noise and encoder, and what can be
@@ -231,59 +257,60 @@ func bestOfEach(all []*Candidate) []*Candidate {
 	})
 }
 
-// taskTrace returns tr(KΣKᵀ).
-func taskTrace(task mat.Matrix, covariance mat.Symmetric) float64 {
-	var product, all mat.Dense
+// taskTrace returns tr(KΣKᵀ), of a nil K = I too.
+func taskTrace(task *mat.Dense, covariance mat.Symmetric) float64 {
+	if task == nil {
+		return mat.Trace(covariance)
+	}
+	var product mat.Dense
 	product.Mul(task, covariance)
-	all.Mul(&product, task.T())
-	return mat.Trace(&all)
+	trace := 0.
+	outputs, _ := task.Dims()
+	for o := range outputs {
+		trace += dot(product.RawRowView(o), task.RawRowView(o))
+	}
+	return trace
 }
 
-// radii returns those of the balls of the first z = 1…n coordinates, or of the
-// box. For bounds it is the box around what the features can make of each
-// coordinate.
-func (r *Result) radii() ([]float64, error) {
+// prepare finds the radii of the domain, and what losses are computed from.
+func (r *Result) prepare() (err error) {
 	p, n := &r.problem, r.coordinates.Len()
+	var y *mat.Dense
+	if p.Data != nil {
+		if y, err = r.coordinates.Transform(p.Data); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.Domain == DomainBounds:
 		widths, err := FeatureWidths(p.Low, p.High)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		ranges, err := CoordinateRanges(r.coordinates.Analysis(), widths)
-		if err != nil {
-			return nil, err
+		if r.Radii, err = CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
+			return err
 		}
-		for i := range ranges {
-			ranges[i] = math.Nextafter(ranges[i]/2, math.Inf(1))
+		for i, width := range r.Radii {
+			r.Radii[i] = up(width / 2)
 		}
-		return ranges, nil
 	case p.Radius > 0:
-		radii := make([]float64, n)
-		for i := range radii {
-			radii[i] = p.Radius
+		r.Radii = make([]float64, n)
+		for i := range r.Radii {
+			r.Radii[i] = p.Radius
 		}
-		return radii, nil
-	}
-	y, err := r.coordinates.Transform(p.Data)
-	if err != nil {
-		return nil, err
-	}
-	var radii []float64
-	if p.Domain == DomainBall {
-		radii, err = BallRadii(y, p.Clip)
-	} else {
-		radii, err = CoordinateRadii(y, p.Clip)
+	case p.Domain == DomainBall:
+		r.Radii, err = BallRadii(y, p.Clip)
+	default:
+		r.Radii, err = CoordinateRadii(y, p.Clip)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i, c := range radii {
-		if !(c > 0) {
-			return nil, invalid("clip", p.Clip, fmt.Sprintf("a larger share: that of coordinate %d leaves a radius of 0", i+1))
-		}
+	if !(slices.Max(r.Radii) > 0) {
+		return invalid("clip", p.Clip, "a larger share: it leaves no coordinate but 0")
 	}
-	return radii, nil
+	r.judge, err = r.newJudge(y)
+	return err
 }
 
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
@@ -313,49 +340,18 @@ func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
 // encoded returns the moments behind the decoder: of the training data, clipped
 // as the device clips, or of the moments.
 func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
-	if r.problem.Data == nil {
+	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)
 	}
 	return e.Moments(r.problem.Data)
 }
 
-// judge fills in the loss of a candidate from its encoder and variances.
-func (r *Result) judge(c *Candidate) error {
-	m, err := r.encoded(c.encoder)
-	if err != nil {
-		return err
-	}
-	c.Loss, err = r.loss(m, c.variances)
-	c.Z = len(c.variances)
-	return err
-}
-
-// loss returns that of the best decoder.
-func (r *Result) loss(m *EncodedMoments, variances []float64) (float64, error) {
+// encoderLoss returns the loss of an encoder with the best decoder.
+func (r *Result) encoderLoss(m *EncodedMoments, variances []float64) (float64, error) {
 	d, err := NewDecoder(m, variances)
 	if err != nil {
 		return 0, err
 	}
 	gain, err := m.Gain(r.problem.Task, d)
 	return r.Nothing - gain, err
-}
-
-// maxJudged bounds how many of the candidates that theory ranks have their real
-// loss computed, each of which takes a pass over the data.
-const maxJudged = 48
-
-// judgeBest computes the real loss of the maxJudged candidates of the least
-// theoretical one, and returns them.
-func (r *Result) judgeBest(ctx context.Context, cs []*Candidate) ([]*Candidate, error) {
-	slices.SortStableFunc(cs, func(a, b *Candidate) int { return cmp.Compare(a.Theory, b.Theory) })
-	cs = cs[:min(len(cs), maxJudged)]
-	for _, c := range cs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := r.judge(c); err != nil {
-			return nil, err
-		}
-	}
-	return cs, nil
 }

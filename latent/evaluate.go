@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -19,11 +18,14 @@ type Evaluation struct {
 	// rows: what encoding, clipping and decoding lose, and the noise of the
 	// tables, whose variances are known.
 	Predicted TaskLoss
-	// Measured is the mean over the draws of the mean loss of the rows, by output
-	// in MeasuredOutput, and StandardError its standard error.
+	// Measured is the mean over the draws of the mean loss of the rows, by output in
+	// MeasuredOutput.
 	Measured       float64
 	MeasuredOutput []float64
-	StandardError  float64
+	// StandardError is that of Measured, StandardErrorOutput those by output. The rows
+	// are taken as they are: it is about the noise alone.
+	StandardError       float64
+	StandardErrorOutput []float64
 	// Nothing is the loss of always answering with the decoder's offset for no
 	// signal, the mean of the training data.
 	Nothing float64
@@ -54,63 +56,58 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	if s.Task.Rows > 0 {
 		task = mat.NewDense(s.Task.Rows, s.Task.Cols, s.Task.Data)
 	}
+	points, err := measureAll(s.Tables, s.TableOf)
+	if err != nil {
+		return nil, err
+	}
 	e := &Evaluation{Rows: rows, Draws: draws}
 	m, _ := task.Dims()
-	e.Predicted.Output = make([]float64, m)
-	e.MeasuredOutput = make([]float64, m)
-	x, difference, output := make([]float64, n), mat.NewVecDense(n, nil), mat.NewVecDense(m, nil)
-	// loss adds the squared outputs of x − x̂ to sums and returns their sum.
-	loss := func(reconstruction []float64, sums []float64) (total float64) {
+	// add adds the squared outputs of x − x̂, divided by the rows, to sums.
+	difference, output := mat.NewVecDense(n, nil), mat.NewVecDense(m, nil)
+	add := func(sums, x, reconstruction []float64) {
 		for j, v := range reconstruction {
 			difference.SetVec(j, x[j]-v)
 		}
 		output.MulVec(task, difference)
-		for k := range m {
-			square := output.AtVec(k) * output.AtVec(k)
-			if sums != nil {
-				sums[k] += square
-			}
-			total += square
+		for k := range sums {
+			sums[k] += output.AtVec(k) * output.AtVec(k) / float64(rows)
 		}
-		return total
 	}
+
+	x := make([]float64, n)
 	var unit, decoded []float64
-	var err error
+	signal, nothing := make([]float64, m), make([]float64, m)
 	for i := range rows {
 		mat.Row(x, i, data)
 		if unit, err = b.Encode(unit[:0], x); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}
+		for k, p := range points {
+			unit[k] += p.Mean
+		}
 		if decoded, err = b.Decode(decoded[:0], unit); err != nil {
 			return nil, err
 		}
-		e.Predicted.Signal += loss(decoded, e.Predicted.Output)
-		e.Nothing += loss(s.Mean, nil)
+		add(signal, x, decoded)
+		add(nothing, x, s.Mean)
 	}
-	e.Predicted.Signal /= float64(rows)
-	e.Nothing /= float64(rows)
-	var column mat.VecDense
-	decoder := mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data)
-	for k := range e.Predicted.Output {
-		e.Predicted.Output[k] /= float64(rows)
+	e.Nothing = sum(nothing)
+	var read mat.Dense
+	read.Mul(task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))
+	variances := make([]float64, len(points))
+	for i, p := range points {
+		variances[i] = p.Variance
 	}
-	for i := range b.Coordinates() {
-		variance, _ := b.Table(i).ExpectedLossOf(noise.L2{}).Float64()
-		column.MulVec(task, decoder.ColView(i))
-		for k := range m {
-			part := variance * column.AtVec(k) * column.AtVec(k)
-			e.Predicted.Output[k] += part
-			e.Predicted.Noise += part
-		}
-	}
-	e.Predicted.Total = e.Predicted.Signal + e.Predicted.Noise
+	e.Predicted = newTaskLoss(signal, &read, variances)
 
-	var sum, squares float64
+	// Of the total and of each output, relative to the prediction, so that squares do
+	// not cancel.
+	measured := make([]tally, 1+m)
 	for range draws {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		total := 0.0
+		losses := make([]float64, m)
 		for i := range rows {
 			mat.Row(x, i, data)
 			if unit, err = p.Privatize(unit[:0], x); err != nil {
@@ -119,21 +116,35 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 			if decoded, err = b.Decode(decoded[:0], unit); err != nil {
 				return nil, err
 			}
-			total += loss(decoded, e.MeasuredOutput)
+			add(losses, x, decoded)
 		}
-		total /= float64(rows)
-		// Relative to the prediction, so that the squares do not cancel.
-		d := total - e.Predicted.Total
-		sum += d
-		squares += d * d
+		measured[0].add(sum(losses) - e.Predicted.Total)
+		for k, v := range losses {
+			measured[1+k].add(v - e.Predicted.Output[k])
+		}
 	}
-	count := float64(draws)
-	e.Measured = e.Predicted.Total + sum/count
-	e.StandardError = math.Sqrt(math.Max(0, squares-sum*sum/count) / (count - 1) / count)
-	for k := range e.MeasuredOutput {
-		e.MeasuredOutput[k] /= count * float64(rows)
+	mean, deviation := measured[0].mean(float64(draws))
+	e.Measured, e.StandardError = e.Predicted.Total+mean, deviation
+	for k := range m {
+		mean, deviation := measured[1+k].mean(float64(draws))
+		e.MeasuredOutput = append(e.MeasuredOutput, e.Predicted.Output[k]+mean)
+		e.StandardErrorOutput = append(e.StandardErrorOutput, deviation)
 	}
 	return e, nil
+}
+
+// tally has the sum of numbers and that of their squares.
+type tally struct{ sum, squares float64 }
+
+func (m *tally) add(v float64) {
+	m.sum += v
+	m.squares += v * v
+}
+
+// mean returns that of so many numbers, and its standard error.
+func (m *tally) mean(count float64) (mean, standardError float64) {
+	variance := math.Max(0, m.squares-m.sum*m.sum/count) / (count - 1)
+	return m.sum / count, math.Sqrt(variance / count)
 }
 
 // NewPrivatizer verifies a bundle, its composition included, and returns its

@@ -3,6 +3,7 @@ package latent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -17,211 +18,274 @@ import (
 type joint struct {
 	kind        bundle.Kind
 	composition bundle.Composition
-	variance    float64 // at sensitivity 1
+	deviation   float64 // standard, at sensitivity 1
 	sensitivity func(w mat.Matrix, widths []float64) (Sensitivity, error)
+}
+
+// candidate returns one for bundles, of z coordinates.
+func (j joint) candidate(encoder string, z int) *Candidate {
+	c := &Candidate{
+		Noise: j.kind, Encoder: encoder, Composition: j.composition, Z: z, Bundled: true,
+		variances: make([]float64, z),
+	}
+	for i := range c.variances {
+		c.variances[i] = j.deviation * j.deviation
+	}
+	return c
 }
 
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
-	p := &r.problem
-	j := joint{bundle.Laplace, bundle.L1, 2 / (p.Epsilon * p.Epsilon), SensitivityL1}
-	var cs []*Candidate
-	switch p.Domain {
+	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon, SensitivityL1}
+	switch r.problem.Domain {
 	case DomainBall:
-		for z, radius := range r.Radii {
-			s, err := WaterfillAt(r.Lambda, radius, p.Epsilon, z+1)
-			if err != nil {
-				return nil, err
-			}
-			if cs, err = r.addScaling(cs, j, TaskAware, s, z+1, radius); err != nil {
-				return nil, err
-			}
-			equal := Scaling{Z: z + 1, Sigma2: equalScales(len(r.Lambda), z+1)}
-			if equal.Loss, err = PrivacyAgnosticLoss(r.Lambda, radius, p.Epsilon, z+1); err != nil {
-				return nil, err
-			}
-			if cs, err = r.addScaling(cs, j, PrivacyAgnostic, equal, z+1, radius); err != nil {
-				return nil, err
-			}
-		}
+		return r.joint(ctx, j, r.laplaceBall, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
 	case DomainBox:
-		a, err := Split(ctx, r.Lambda, r.Radii, p.Epsilon, 0, Laplace())
-		if err != nil {
-			return nil, err
-		}
-		if cs, err = r.addAxes(cs, j, TaskAware, laplaceAxes(a, p.Epsilon), a.Loss); err != nil {
-			return nil, err
-		}
-		for z := 1; z <= len(r.Lambda); z++ {
-			axes := make([]float64, z)
-			for i := range axes {
-				axes[i] = math.Nextafter(0.5/float64(z), 0)
-			}
-			if cs, err = r.addAxes(cs, j, PrivacyAgnostic, axes, r.axesLoss(axes, j.variance)); err != nil {
-				return nil, err
-			}
-		}
-	case DomainBounds:
-		return r.boundedCandidates(ctx, j)
+		return r.joint(ctx, j, r.laplaceBox, func(z int) float64 { return 0.5 / float64(z) })
+	default:
+		return r.laplaceBounds(ctx, j)
 	}
-	cs, err := r.judgeBest(ctx, cs)
-	if err != nil {
-		return nil, err
-	}
-	return r.addAgnostic(cs, j)
 }
 
-// gaussian finds encoders for Gaussian noise.
+// gaussian finds encoders for Gaussian noise. For bounds they are those of the box
+// around what the features can make of each coordinate: the ℓ2 distance that is
+// proved for a bundle is that of the box.
 func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	p := &r.problem
 	law, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
-	tau := law.Sigma()
-	j := joint{bundle.Gaussian, bundle.L2, tau * tau, SensitivityL2}
-	var cs []*Candidate
-	switch p.Domain {
-	case DomainBall:
+	j := joint{bundle.Gaussian, bundle.L2, law.Sigma(), SensitivityL2}
+	if p.Domain == DomainBall {
 		// Equal scales are optimal, so the privacy-agnostic encoder is too.
-		for z, radius := range r.Radii {
-			s, err := GaussianBall(r.Lambda, radius, tau, z+1)
-			if err != nil {
-				return nil, err
-			}
-			if cs, err = r.addScaling(cs, j, TaskAware, s, z+1, radius); err != nil {
-				return nil, err
-			}
-		}
-	case DomainBox:
-		s, err := GaussianBox(r.Lambda, r.Radii, tau)
-		if err != nil {
-			return nil, err
-		}
-		if cs, err = r.addAxes(cs, j, TaskAware, s.SemiAxes(), s.Loss); err != nil {
-			return nil, err
-		}
-		for z := 1; z <= len(r.Lambda); z++ {
-			axes := make([]float64, z)
-			for i := range axes {
-				axes[i] = 0.5 / math.Sqrt(float64(z)) * (1 - 0x1p-40)
-			}
-			if cs, err = r.addAxes(cs, j, PrivacyAgnostic, axes, r.axesLoss(axes, j.variance)); err != nil {
-				return nil, err
-			}
-		}
-	case DomainBounds:
-		return r.boundedCandidates(ctx, j)
+		return r.joint(ctx, j, r.gaussianBall, nil)
 	}
-	if cs, err = r.judgeBest(ctx, cs); err != nil {
-		return nil, err
-	}
-	return r.addAgnostic(cs, j)
+	return r.joint(ctx, j, r.gaussianBox, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
 }
 
-// laplaceAxes returns the semi-axes s_i = ε_i/(2ε), of which 2Σs_i <= 1.
-func laplaceAxes(a *Allocation, epsilon float64) []float64 {
-	axes := make([]float64, len(a.Epsilon))
-	for i, e := range a.Epsilon {
-		axes[i] = e / (2 * epsilon) * (1 - 0x1p-40)
-	}
-	return axes
-}
-
-// equalScales returns the squared scales of z of n coordinates.
-func equalScales(n, z int) []float64 {
-	s := make([]float64, n)
-	for i := range z {
-		s[i] = 1 / float64(z)
-	}
-	return s
-}
-
-// axesLoss is the loss without clipping of coordinates in a box with the
-// semi-axes and noise of the variance: Σ λ_i·q/(1+q), q = variance·c_i²/s_i².
-func (r *Result) axesLoss(axes []float64, variance float64) float64 {
-	loss := 0.0
-	for i, l := range r.Lambda {
-		share := 1.0
-		if i < len(axes) && axes[i] > 0 {
-			q := variance * (r.Radii[i] / axes[i]) * (r.Radii[i] / axes[i])
-			share = q / (1 + q)
-		}
-		loss += l * share
-	}
-	return loss
-}
-
-// addScaling adds a candidate in the ball of the radius around the first z
-// coordinates, unless it uses fewer than z, for which there is a smaller ball.
-func (r *Result) addScaling(cs []*Candidate, j joint, encoder string, s Scaling, z int, radius float64) ([]*Candidate, error) {
-	if s.Z < z {
-		return cs, nil
-	}
-	axes := s.SemiAxes()[:z]
-	radii := make([]float64, z)
-	for i := range radii {
-		radii[i] = radius
-	}
-	return r.add(cs, j, encoder, axes, radii, s.Loss)
-}
-
-// addAxes adds a candidate in the box.
-func (r *Result) addAxes(cs []*Candidate, j joint, encoder string, axes []float64, theory float64) ([]*Candidate, error) {
-	return r.add(cs, j, encoder, axes, r.Radii[:len(axes)], theory)
-}
-
-func (r *Result) add(cs []*Candidate, j joint, encoder string, axes, radii []float64, theory float64) ([]*Candidate, error) {
-	e, err := r.coordinates.Encoder(r.problem.Domain, axes, radii)
+// joint returns the best of the encoders found, the best with equal semi-axes, and
+// the one that sends the features themselves.
+func (r *Result) joint(ctx context.Context, j joint, find func(context.Context, joint) ([]*Candidate, error), equal func(z int) float64) ([]*Candidate, error) {
+	aware, err := find(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	return append(cs, r.jointCandidate(j, encoder, e, theory)), nil
+	var same []*Candidate
+	if equal != nil {
+		for _, z := range counts(len(r.Lambda)) {
+			if c := r.equalAxes(j, z, equal); c != nil {
+				same = append(same, c)
+			}
+		}
+	}
+	var cs []*Candidate
+	for _, group := range [][]*Candidate{aware, same} {
+		best, err := r.judgeBest(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		if best != nil {
+			cs = append(cs, best)
+		}
+	}
+	features, err := r.agnostic(j)
+	if err != nil {
+		return nil, err
+	}
+	return append(cs, features), nil
 }
 
-func (r *Result) jointCandidate(j joint, encoder string, e *LinearEncoder, theory float64) *Candidate {
-	z, _ := e.Rows.Dims()
-	variances := make([]float64, z)
-	for i := range variances {
-		variances[i] = j.variance
+// counts returns the numbers of coordinates that are tried, of n: all up to 64, and
+// from there in steps of a 32nd.
+func counts(n int) []int {
+	var all []int
+	for z := 1; z < n; z += max(1, z/32-1) {
+		all = append(all, z)
 	}
-	return &Candidate{
-		Noise: j.kind, Encoder: encoder, Composition: j.composition, Z: len(variances), Theory: theory, Bundled: true,
-		encoder: e, variances: variances,
-	}
+	return append(all, n)
 }
 
-// addAgnostic adds the benchmark that sends the features themselves. In task
-// coordinates its body is not one that a device can clip to axis by axis, so its
-// losses are those of features that all lie in the domain.
-func (r *Result) addAgnostic(cs []*Candidate, j joint) ([]*Candidate, error) {
+// equalAxes releases those of the first z coordinates that are not clipped to 0 with
+// equal semi-axes; nil if there are none.
+func (r *Result) equalAxes(j joint, z int, equal func(z int) float64) *Candidate {
+	axes, radii := make([]float64, z), r.radiiOf(z)
+	used := 0
+	for _, c := range radii {
+		if c > 0 {
+			used++
+		}
+	}
+	if used == 0 {
+		return nil
+	}
+	for i, c := range radii {
+		if c > 0 {
+			axes[i] = equal(used) * (1 - 0x1p-40)
+		}
+	}
+	return r.axesCandidate(j, PrivacyAgnostic, axes, radii)
+}
+
+// radiiOf returns the radii of the first z coordinates: that of the ball around
+// them, or those of the box.
+func (r *Result) radiiOf(z int) []float64 {
+	if r.problem.Domain != DomainBall {
+		return r.Radii[:z]
+	}
+	radii := make([]float64, z)
+	for i := range radii {
+		radii[i] = r.Radii[z-1]
+	}
+	return radii
+}
+
+// axesCandidate is the encoder of coordinates with the semi-axes; its Theory is
+// Σ λ_i·q/(1+q), q = variance·r_i²/s_i².
+func (r *Result) axesCandidate(j joint, encoder string, axes, radii []float64) *Candidate {
+	used := 0
+	theory := 0.0
+	for i, l := range r.Lambda {
+		if i >= len(axes) || axes[i] == 0 {
+			theory += l
+			continue
+		}
+		used++
+		ratio := j.deviation * (radii[i] / axes[i])
+		theory += l / (1 + 1/(ratio*ratio))
+	}
+	c := j.candidate(encoder, used)
+	c.axes, c.radii, c.Theory = axes, radii, theory
+	return c
+}
+
+// laplaceBall proposes the scales of Waterfill for balls around all numbers of
+// coordinates. It uses fewer than z when it does for all larger z, as the radii grow.
+func (r *Result) laplaceBall(_ context.Context, j joint) ([]*Candidate, error) {
+	var cs []*Candidate
+	for _, z := range counts(len(r.Lambda)) {
+		radius := r.Radii[z-1]
+		if radius == 0 {
+			continue
+		}
+		s, err := WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+		if err != nil {
+			return nil, err
+		}
+		if s.Z < z {
+			break
+		}
+		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes()[:z], r.radiiOf(z)))
+	}
+	return cs, nil
+}
+
+func (r *Result) gaussianBall(_ context.Context, j joint) ([]*Candidate, error) {
+	var cs []*Candidate
+	for _, z := range counts(len(r.Lambda)) {
+		if r.Radii[z-1] == 0 {
+			continue
+		}
+		s, err := GaussianBall(r.Lambda, r.Radii[z-1], j.deviation, z)
+		if err != nil {
+			return nil, err
+		}
+		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes()[:z], r.radiiOf(z)))
+	}
+	return cs, nil
+}
+
+func (r *Result) laplaceBox(ctx context.Context, j joint) ([]*Candidate, error) {
+	axes, err := r.laplaceAxes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []*Candidate{r.axesCandidate(j, TaskAware, axes, r.Radii)}, nil
+}
+
+// laplaceAxes returns the best semi-axes in a box for Laplace noise, of which 2Σs_i <=
+// 1: those of a split of epsilon, s_i = ε_i/(2ε).
+func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
+	lambda, halfwidths := r.judge.effective(r.Radii)
+	a, err := Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, Laplace())
+	if err != nil {
+		return nil, err
+	}
+	axes := make([]float64, len(a.Epsilon))
+	for i, e := range a.Epsilon {
+		axes[i] = e / (2 * r.problem.Epsilon) * (1 - 0x1p-40)
+	}
+	return axes, nil
+}
+
+func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
+	lambda, halfwidths := r.judge.effective(r.Radii)
+	ratios := make([]float64, len(lambda))
+	for i, c := range halfwidths {
+		ratios[i] = 4 * (c * j.deviation) * (c * j.deviation)
+	}
+	s := fill(lambda, ratios)
+	return []*Candidate{r.axesCandidate(j, TaskAware, s.SemiAxes(), r.Radii)}, nil
+}
+
+// agnostic returns the benchmark that sends the features themselves. Between bounds
+// it is an encoder like any other. In task coordinates its body is not one that a
+// device can clip to axis by axis, so its losses are those of features that all lie in
+// the domain.
+func (r *Result) agnostic(j joint) (*Candidate, error) {
+	n := r.coordinates.Len()
+	c := j.candidate(TaskAgnostic, n)
+	c.encoder = &LinearEncoder{Rows: eye(n), Mean: r.coordinates.Mean()}
 	distance, err := r.featureDistance(j)
 	if err != nil {
 		return nil, err
 	}
-	n := r.coordinates.Len()
-	e := &LinearEncoder{Rows: eye(n), Mean: r.coordinates.Mean()}
-	c := r.jointCandidate(j, TaskAgnostic, e, 0)
-	for i := range c.variances {
-		c.variances[i] *= distance * distance
+	if p := &r.problem; p.Domain == DomainBounds {
+		scale := (1 - 0x1p-30) / distance // a bundle's proof rounds outwards
+		c.encoder.Rows.Scale(scale, c.encoder.Rows)
+		for i := range n {
+			c.encoder.Axes = append(c.encoder.Axes, (p.High[i]-p.Low[i])*scale/2)
+		}
+		r.bounded(c.encoder)
+	} else {
+		c.Bundled = false
+		for i := range c.variances {
+			c.variances[i] *= distance * distance
+		}
 	}
-	c.Bundled = false
-	if err := r.judge(c); err != nil {
+	m, err := c.encoder.UnclippedMoments(r.moments)
+	if err != nil {
 		return nil, err
 	}
-	c.Theory = c.Loss
-	return append(cs, c), nil
+	if c.Theory, err = r.encoderLoss(m, c.variances); err != nil || !c.Bundled {
+		c.Loss = c.Theory // nothing is clipped
+		return c, err
+	}
+	if m, err = r.encoded(c.encoder); err != nil {
+		return nil, err
+	}
+	c.Loss, err = r.encoderLoss(m, c.variances)
+	return c, err
 }
 
 // featureDistance bounds the largest distance of the features of two points of the
-// ball or the box, in the norm of the noise. For the ball of radius r it is, for
-// x = μ + A⁻¹y, 2r·max ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂ for ℓ2.
+// domain, in the norm of the noise. For the ball of radius r it is, for x = μ + A⁻¹y,
+// 2r·max ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂ for ℓ2.
 func (r *Result) featureDistance(j joint) (float64, error) {
-	n := r.coordinates.Len()
+	p, n := &r.problem, r.coordinates.Len()
 	synthesis := r.coordinates.Synthesis()
 	widths := make([]float64, n)
 	switch {
-	case r.problem.Domain == DomainBox:
+	case p.Domain == DomainBounds:
+		norm := 2.0
+		if j.kind == bundle.Laplace {
+			norm = 1
+		}
+		for i := range widths {
+			widths[i] = p.High[i] - p.Low[i]
+		}
+		return mat.Norm(mat.NewVecDense(n, widths), norm), nil
+	case p.Domain == DomainBox:
 		for i, c := range r.Radii {
 			widths[i] = 2 * c
 		}
@@ -256,117 +320,92 @@ func denseMatrix(m *mat.Dense) bundle.Matrix {
 	return bundle.Matrix{Rows: rows, Cols: cols, Data: slices.Clone(m.RawMatrix().Data)}
 }
 
-// maxBounded bounds the numbers of coordinates that are tried for features
-// between bounds, where each needs a sensitivity of its own.
-const maxBounded = 32
+// maxSignWork bounds the additions that a sensitivity between bounds may take, of which
+// there are some for every number of coordinates.
+const maxSignWork = 1 << 26
 
-// boundedCandidates tries, for features between public bounds, scales that are
-// optimal for a ball, for every number of coordinates and balls of two sizes,
-// those of a box, equal ones, and the features themselves. None is optimal here;
-// the sensitivity and the loss of each are the real ones.
-func (r *Result) boundedCandidates(ctx context.Context, j joint) ([]*Candidate, error) {
-	p := &r.problem
-	widths, err := FeatureWidths(p.Low, p.High)
+// laplaceBounds tries, for features between public bounds, the scales that are
+// optimal for the box of the coordinates, equal ones and those optimal for a ball, for
+// every number of coordinates for which the ℓ1 distance is that of the polytope of all
+// features. None is optimal there; the distance and the loss of each are the real ones.
+// For more coordinates the distance is that of the box, where the first is optimal.
+func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, error) {
+	axes, err := r.laplaceAxes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	analysis := r.coordinates.Analysis()
-	var cs []*Candidate
-	add := func(encoder string, scales []float64, rows *mat.Dense) error {
+	best := map[string]*Candidate{}
+	try := func(encoder string, axes []float64) (*Candidate, error) {
 		if err := ctx.Err(); err != nil {
-			return err
-		}
-		e, err := r.boundedEncoder(j, scales, rows, widths)
-		if err != nil || e == nil {
-			return err
-		}
-		c := r.jointCandidate(j, encoder, e, math.NaN())
-		m, err := e.UnclippedMoments(r.moments)
-		if err != nil {
-			return err
-		}
-		if c.Theory, err = r.loss(m, c.variances); err != nil {
-			return err
-		}
-		cs = append(cs, c)
-		return r.judge(c)
-	}
-	n := r.coordinates.Len()
-	inner, outer := r.boundedRadii()
-	for z := 1; z <= min(n, maxBounded); z++ {
-		if err := add(PrivacyAgnostic, equalScales(n, z)[:z], analysis); err != nil {
 			return nil, err
 		}
-		for _, radius := range []float64{inner, outer} {
-			s, err := WaterfillAt(r.Lambda, radius, p.Epsilon, z)
+		c := r.axesCandidate(j, encoder, r.scaled(axes), r.Radii[:len(axes)])
+		var err error
+		if c.Loss, err = r.judge.loss(c); err != nil {
+			return nil, err
+		}
+		if b := best[encoder]; b == nil || c.Loss < b.Loss {
+			best[encoder] = c
+		}
+		return c, nil
+	}
+	if _, err := try(TaskAware, axes); err != nil {
+		return nil, err
+	}
+	n := len(r.Lambda)
+	for z := 1; z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {
+		equal := make([]float64, z)
+		copy(equal, r.Radii)
+		if _, err := try(PrivacyAgnostic, equal); err != nil {
+			return nil, err
+		}
+		// The ball for which the noise is that of the last scales.
+		radius := math.Sqrt(float64(z))
+		for range 2 {
+			s, err := WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
 			if err != nil {
 				return nil, err
 			}
-			if s.Z == z {
-				if err := add(TaskAware, s.Sigma2[:z], analysis); err != nil {
-					return nil, err
-				}
+			if s.Z < z {
+				break
 			}
+			ball := make([]float64, z)
+			for i := range ball {
+				ball[i] = math.Sqrt(s.Sigma2[i]) * r.Radii[i]
+			}
+			c, err := try(TaskAware, ball)
+			if err != nil {
+				return nil, err
+			}
+			radius = ball[0] / c.axes[0] / 2
 		}
 	}
-	a, err := Split(ctx, r.Lambda, r.Radii, p.Epsilon, 0, Laplace())
+	features, err := r.agnostic(j)
 	if err != nil {
 		return nil, err
 	}
-	scales := make([]float64, n)
-	for i, s := range laplaceAxes(a, p.Epsilon) {
-		scales[i] = (s / r.Radii[i]) * (s / r.Radii[i])
-	}
-	if err := add(TaskAware, scales, analysis); err != nil {
-		return nil, err
-	}
-	ones := make([]float64, n)
-	for i := range ones {
-		ones[i] = 1
-	}
-	return cs, add(TaskAgnostic, ones, eye(n))
+	return append(slices.Collect(maps.Values(best)), features), nil
 }
 
-// boundedRadii returns two sizes of balls in the task coordinates: one that the
-// training data suggests, and the one around all that the bounds allow.
-func (r *Result) boundedRadii() (inner, outer float64) {
-	for _, c := range r.Radii {
-		outer = math.Hypot(outer, c)
-	}
-	return math.Sqrt(float64(len(r.Radii))), outer
-}
-
-// boundedEncoder scales rows of the matrix so that the sensitivity of all is 1:
-// scales are squared, and the rows of scale 0 are left out.
-func (r *Result) boundedEncoder(j joint, scales []float64, rows *mat.Dense, widths []float64) (*LinearEncoder, error) {
-	_, n := rows.Dims()
+// scaled returns the semi-axes of the coordinates, half of the ranges of an encoder with
+// features between the bounds, times the number for which the encoder's ℓ1 range is a
+// little below 1, for a bundle's proof rounds outwards.
+func (r *Result) scaled(axes []float64) []float64 {
+	analysis := r.coordinates.Analysis()
 	var entries []float64
-	for i, s := range scales {
+	for i, s := range axes {
 		if s > 0 {
-			for _, a := range rows.RawRowView(i) {
-				entries = append(entries, math.Sqrt(s)*a)
+			for _, a := range analysis.RawRowView(i) {
+				entries = append(entries, s/r.Radii[i]*a)
 			}
 		}
 	}
-	if len(entries) == 0 {
-		return nil, nil
+	n := len(r.Lambda)
+	w := bundle.Matrix{Rows: len(entries) / n, Cols: n, Data: entries}
+	scale := (1 - 0x1p-30) / bundle.RangeL1(w, r.problem.Low, r.problem.High)
+	scaled := make([]float64, len(axes))
+	for i, s := range axes {
+		scaled[i] = s * scale
 	}
-	w := mat.NewDense(len(entries)/n, n, entries)
-	ranges, err := CoordinateRanges(w, widths)
-	if err != nil {
-		return nil, err
-	}
-	// The distances that a bundle's proof uses, and a little below 1, for it
-	// rounds outwards.
-	distance := mat.Norm(mat.NewVecDense(len(ranges), ranges), 2)
-	if j.kind == bundle.Laplace {
-		distance = bundle.RangeL1(denseMatrix(w), r.problem.Low, r.problem.High)
-	}
-	scale := (1 - 0x1p-30) / distance
-	w.Scale(scale, w)
-	e := &LinearEncoder{Rows: w, Mean: r.coordinates.Mean()}
-	for _, width := range ranges {
-		e.Axes = append(e.Axes, width*scale/2)
-	}
-	return r.bounded(e), nil
+	return scaled
 }

@@ -2,19 +2,20 @@ package latent
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // Bundle makes the bundle of a candidate and verifies it: its encoder, the tables of
-// its noise, and the best decoder for the exact variances of these tables.
+// its noise, and the best decoder for the exact means and variances of these tables.
 //
 // Errors wrap ErrInvalid for a candidate that is not Bundled, or are those of
-// package bundle.
+// package bundle: joint noise that is very large or has a tiny delta has no table.
 func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if !c.Bundled {
 		return nil, invalid("candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
@@ -22,7 +23,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	p := &r.problem
 	s := bundle.Spec{
 		Features: p.Features, FeatureLower: c.encoder.Low, FeatureUpper: c.encoder.High,
-		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: c.encoder.Axes,
+		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: slices.Clone(c.encoder.Axes),
 		Domain: bundle.Domain(p.Domain.String()), ClipOrigin: p.clipOrigin(),
 		Noise: c.Noise, Composition: c.Composition,
 		Task:    denseMatrix(r.coordinates.Task()),
@@ -31,23 +32,50 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if s.Offset == nil {
 		s.Offset = make([]float64, c.Z)
 	}
+	// Semi-axes are whole steps of the grid of joint noise, rounded down, and its tables
+	// are made for the distance that leaves. This keeps ½ from becoming a step less.
+	joint := len(c.points) == 0
+	for i := range s.Axes {
+		if joint {
+			s.Axes[i] *= 1 + 0x1p-30
+		}
+	}
 	if err := r.tables(&s, c); err != nil {
 		return nil, err
 	}
-	variances := make([]float64, c.Z)
-	for i, t := range s.TableOf {
-		variances[i] = floatUp(s.Tables[t].ExpectedLossOf(noise.L2{}))
+	device := *c.encoder
+	if joint && p.Domain != DomainBall {
+		device.Axes = slices.Clone(s.Axes)
+		step, _ := s.Tables[0].Grid().Step().Float64()
+		for i, a := range device.Axes {
+			if device.Axes[i] = math.Floor(a/step) * step; device.Axes[i] == 0 {
+				device.Axes[i] = math.SmallestNonzeroFloat64
+			}
+		}
 	}
-	m, err := r.encoded(c.encoder)
+	noise, err := measureAll(s.Tables, s.TableOf)
 	if err != nil {
 		return nil, err
+	}
+	m, err := r.encoded(&device)
+	if err != nil {
+		return nil, err
+	}
+	variances := make([]float64, c.Z)
+	for i, point := range noise {
+		variances[i] = point.Variance
 	}
 	d, err := NewDecoder(m, variances)
 	if err != nil {
 		return nil, err
 	}
 	s.Decoder, s.DecoderOffset = denseMatrix(d.Matrix), d.Offset
-	if s.Predicted.TrainingLoss, err = r.loss(m, variances); err != nil {
+	for j := range d.Offset {
+		for i, point := range noise {
+			s.DecoderOffset[j] -= d.Matrix.At(j, i) * point.Mean
+		}
+	}
+	if s.Predicted.TrainingLoss, err = r.encoderLoss(m, variances); err != nil {
 		return nil, err
 	}
 	s.Predicted.TheoryLoss = c.Theory
@@ -57,6 +85,22 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	}
 	_, err = b.Verify(Compose)
 	return b, err
+}
+
+// measureAll returns the moments of the table of each coordinate.
+func measureAll(distinct []*tables.Table, of []int) ([]*Point, error) {
+	points := make([]*Point, len(distinct))
+	for k, t := range distinct {
+		var err error
+		if points[k], err = measure(t); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]*Point, len(of))
+	for i, k := range of {
+		all[i] = points[k]
+	}
+	return all, nil
 }
 
 // Loss returns the expected loss of a candidate on the rows of other data (N×n),
@@ -94,10 +138,7 @@ func (r *Result) tables(s *bundle.Spec, c *Candidate) (err error) {
 		s.TableOf = make([]int, c.Z)
 	default:
 		index := map[*tables.Table]int{}
-		for _, point := range c.allocation.Points {
-			if point == nil {
-				continue
-			}
+		for _, point := range c.points {
 			i, ok := index[point.Table]
 			if !ok {
 				i = len(s.Tables)

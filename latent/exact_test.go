@@ -1,0 +1,197 @@
+package latent
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// handmade returns a table on the integers around 0 with the given shares, for a
+// sensitivity of one and epsilon; its delta is the least there is, rounded up.
+func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
+	t.Helper()
+	var total uint64
+	for _, s := range shares {
+		total += s
+	}
+	unit := math.MaxUint64 / total
+	weights := make([]uint64, len(shares))
+	rest := uint64(0) // 2^64 less the others
+	for i, s := range shares {
+		weights[i] = s * unit
+		rest -= weights[i]
+	}
+	weights[len(shares)/2] += rest
+	spec := tables.Spec{
+		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: noise.RealQuery, Loss: noise.L2{}, Weights: weights,
+		Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -(len(shares) / 2)},
+	}
+	table, err := tables.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := table.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Privacy.Delta = floatUp(certificate.DeltaUpper)
+	if table, err = tables.New(spec); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// mass returns P(X = k), exactly.
+func mass(t *tables.Table, k int) *big.Rat {
+	i := k - t.Grid().FirstCell
+	if i < 0 || i >= t.Cells() {
+		return new(big.Rat)
+	}
+	w := new(big.Int).SetUint64(t.Weight(i))
+	return new(big.Rat).SetFrac(w, new(big.Int).Lsh(big.NewInt(1), 64))
+}
+
+// jointDelta returns Σ (P(x) − ratio·P(x−d))₊ over pairs of integers, P the law of two
+// independent draws, exactly.
+func jointDelta(a, b *tables.Table, shiftA, shiftB int, ratio *big.Rat) *big.Rat {
+	sum := new(big.Rat)
+	const reach = 6
+	for i := -reach; i <= reach; i++ {
+		for j := -reach; j <= reach; j++ {
+			p := new(big.Rat).Mul(mass(a, i), mass(b, j))
+			q := new(big.Rat).Mul(mass(a, i-shiftA), mass(b, j-shiftB))
+			if p.Sub(p, q.Mul(q, ratio)).Sign() > 0 {
+				sum.Add(sum, p)
+			}
+		}
+	}
+	return sum
+}
+
+// The exact composition of two hand-made tables against all shifts in the box of both
+// coordinates, by enumeration: never below the truth, above it by 1 % of it at most, and
+// a promise between the two sides of the truth is told from one that is broken.
+func TestComposeAgainstEnumeration(t *testing.T) {
+	for _, pair := range [][2]*tables.Table{
+		{handmade(t, math.Ln2, 1, 3, 5, 3, 1), handmade(t, math.Ln2, 1, 3, 5, 3, 1)},
+		{handmade(t, 1, 1, 4, 9, 4, 1), handmade(t, 0.5, 2, 3, 4, 3, 2)},
+		{handmade(t, 0.75, 1, 2, 4, 8, 4, 2, 1), handmade(t, 1.5, 1, 6, 1)},
+	} {
+		a, b := pair[0], pair[1]
+		epsilon := a.Privacy().Epsilon + b.Privacy().Epsilon
+		basic := a.Privacy().Delta + b.Privacy().Delta
+		ratio := new(big.Rat).SetFloat64(math.Exp(epsilon)) // to 2 units of the last place
+		truth := 0.0
+		for i := -1; i <= 1; i++ {
+			for j := -1; j <= 1; j++ {
+				truth = max(truth, floatUp(jointDelta(a, b, i, j, ratio)))
+			}
+		}
+		got, err := Compose([]*tables.Table{a, b}, bundle.Promise{Epsilon: epsilon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(got >= truth*(1-1e-14) && got <= truth*1.01) {
+			t.Errorf("composed delta = %.12g, want %.12g and at most 1%% more", got, truth)
+		}
+		if !(got < 0.8*basic) {
+			t.Errorf("composed delta = %g is not much below the basic %g", got, basic)
+		}
+		identity := bundle.Matrix{Rows: 2, Cols: 2, Data: []float64{1, 0, 0, 1}}
+		verify := func(composition bundle.Composition, delta float64) error {
+			b, err := bundle.New(bundle.Spec{
+				Features: []string{"a", "b"}, Mean: []float64{0, 0}, Encoder: identity, Offset: []float64{0, 0},
+				Axes: []float64{0.5, 0.5}, Domain: bundle.Box, Noise: bundle.Designed, Composition: composition,
+				Tables: []*tables.Table{a, b}, TableOf: []int{0, 1}, Decoder: identity, DecoderOffset: []float64{0, 0},
+				Promise: bundle.Promise{Epsilon: epsilon, Delta: delta},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = b.Verify(Compose)
+			return err
+		}
+		if err := verify(bundle.Exact, got); err != nil {
+			t.Errorf("delta %g: %v", got, err)
+		}
+		if err := verify(bundle.Basic, got); !errors.Is(err, bundle.ErrNotPrivate) {
+			t.Errorf("basic, delta %g: error %v, want ErrNotPrivate", got, err)
+		}
+		if err := verify(bundle.Exact, truth*(1-1e-9)); !errors.Is(err, bundle.ErrNotPrivate) {
+			t.Errorf("delta %g, below the truth: error %v, want ErrNotPrivate", truth*(1-1e-9), err)
+		}
+	}
+}
+
+// Twenty equal coordinates in a small box: exact composition is used where it helps,
+// which takes a large delta.
+func TestDesignComposesExactly(t *testing.T) {
+	const n = 20
+	m, err := GivenMoments(make([]float64, n), eye(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		epsilon, delta, saved float64 // of the loss, relative
+	}{{20, 0.3, 0.01}, {20, 1e-2, 0}, {2, 1e-5, 0}} {
+		p := named(Problem{Moments: m, Epsilon: test.epsilon, Delta: test.delta, Domain: DomainBox, Radius: 1})
+		curve := testCurve(t)
+		r := design(t, p, DesignOptions{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
+		basic, err := Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta, curve)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := find(t, r, bundle.Designed, TaskAware)
+		saved := 1 - c.Loss/basic.Loss
+		t.Logf("epsilon %g, delta %g: %s composition, %d coordinates, basic %d, %.2f%% of the loss saved", p.Epsilon, p.Delta, c.Composition, c.Z, basic.Used(), 100*saved)
+		if (c.Composition == bundle.Exact) != (test.saved > 0) || !(saved >= test.saved-1e-9) {
+			t.Errorf("epsilon %g, delta %g: %s composition saves %g of the loss, want %g", p.Epsilon, p.Delta, c.Composition, saved, test.saved)
+		}
+		b, err := r.Bundle(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := b.Spec(); s.Composition != c.Composition || s.Promise.Delta != p.Delta {
+			t.Errorf("bundle for %+v, composition %s", s.Promise, s.Composition)
+		}
+		if c.Composition == bundle.Exact && !(sum(c.Epsilon) > p.Epsilon) {
+			t.Errorf("the exactly composed shares are %g together, not more than %g", sum(c.Epsilon), p.Epsilon)
+		}
+	}
+}
+
+// The bound by which exactSplit gives up, for the worst mechanisms.
+func TestExactCompositionSavesLittle(t *testing.T) {
+	for _, epsilons := range [][]float64{{3, 3}, {1, 2, 4}, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, {5}} {
+		for _, delta := range []float64{1e-4, 1e-2, 0.1} {
+			room, total := delta, 0.0
+			var ms []*account.Mechanism
+			for _, e := range epsilons {
+				room *= 1 + math.Exp(-e)
+				total += e
+				m, err := account.Approximate(e, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ms = append(ms, m)
+			}
+			if room >= 1 {
+				continue
+			}
+			// Beyond the bound the promise is broken.
+			got, err := composedDelta(ms, total+math.Log1p(-room)-1e-6*total)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !(got > delta) {
+				t.Errorf("%v: delta %g at an epsilon that saves more than %g, want above %g", epsilons, got, -math.Log1p(-room), delta)
+			}
+		}
+	}
+}
