@@ -66,6 +66,12 @@ func matches(patterns []string, name string) bool {
 // file, and those that keep takes as they are. A feature that is no finite number
 // is an error, and so is a file without any.
 func (a *app) readFrame(name string, choose, keep func(column string) bool) (*frame, error) {
+	return a.readColumns(name, choose, keep, false)
+}
+
+// readColumns is readFrame. If it may drop columns, one that has text in every row is
+// no feature, and a warning says so.
+func (a *app) readColumns(name string, choose, keep func(column string) bool, drop bool) (*frame, error) {
 	r, done, err := a.openCSV(name)
 	if err != nil {
 		return nil, err
@@ -101,6 +107,7 @@ func (a *app) readFrame(name string, choose, keep func(column string) bool) (*fr
 	if len(features) == 0 {
 		return nil, bad("none of the columns %s is wanted: is the header row missing?", shown(clipped(strings.Join(header, ","))))
 	}
+	text := make([]bool, len(features)) // no number so far
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -111,8 +118,15 @@ func (a *app) readFrame(name string, choose, keep func(column string) bool) (*fr
 		}
 		for k, i := range features {
 			v, err := strconv.ParseFloat(strings.TrimSpace(record[i]), 64)
-			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			number := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+			if f.rows == 0 && drop {
+				text[k] = !number
+			}
+			if number == text[k] {
 				line, _ := r.FieldPos(i)
+				if number {
+					line-- // it is the rows before that are no numbers
+				}
 				// The value is of a person: say where it is, not what.
 				return nil, bad("line %d, column %s: not a finite number; leave out columns of text with --exclude", line, shown(f.names[k]))
 			}
@@ -130,7 +144,33 @@ func (a *app) readFrame(name string, choose, keep func(column string) bool) (*fr
 	if f.rows == 0 {
 		return nil, bad("no rows after the header")
 	}
+	if slices.Contains(text, true) {
+		return a.withoutText(name, &f, text)
+	}
 	return &f, nil
+}
+
+// withoutText drops the columns of text.
+func (a *app) withoutText(name string, f *frame, text []bool) (*frame, error) {
+	out := &frame{others: f.others, kept: f.kept, rows: f.rows}
+	var dropped []string
+	for k, n := range f.names {
+		if text[k] {
+			dropped = append(dropped, n)
+		} else {
+			out.names = append(out.names, n)
+		}
+	}
+	for i, v := range f.data {
+		if !text[i%len(text)] {
+			out.data = append(out.data, v)
+		}
+	}
+	if len(out.names) == 0 {
+		return nil, badInput("", fmt.Errorf("%s: no column of numbers", inputName(name)))
+	}
+	a.warn("%s: %s left out, for it is not numbers", inputName(name), clipped(strings.Join(dropped, ", ")))
+	return out, nil
 }
 
 // csvCause says what is wrong without quoting the file.
@@ -142,26 +182,60 @@ func csvCause(err error) string {
 	return err.Error()
 }
 
-// readSquare reads a CSV file with a header of feature names, in any order, and
-// rows of numbers, and returns the numbers in the order of the names.
+// readNamed reads a CSV file of numbers with a header of feature names, in any order,
+// or without a header and in the order of the features, and returns the numbers in the
+// order of the features.
 func (a *app) readNamed(name string, features []string) (*mat.Dense, error) {
-	f, err := a.readFrame(name, func(string) bool { return true }, nil)
+	r, done, err := a.openCSV(name)
 	if err != nil {
 		return nil, err
 	}
-	m := mat.NewDense(f.rows, len(features), nil)
-	for j, feature := range features {
-		i := slices.Index(f.names, feature)
-		if i < 0 {
-			return nil, badInput("", fmt.Errorf("%s: column %s is missing, want one for each of the %d features", inputName(name), shown(feature), len(features)))
+	defer done()
+	bad := func(format string, args ...any) error {
+		return badInput("", fmt.Errorf("%s: %s", inputName(name), fmt.Sprintf(format, args...)))
+	}
+	r.ReuseRecord = false
+	records, err := r.ReadAll()
+	if err != nil {
+		return nil, bad("%s", csvCause(err))
+	}
+	if len(records) == 0 {
+		return nil, bad("the file is empty, want rows of numbers")
+	}
+	order := make([]int, len(features))
+	first := 0
+	if !slices.ContainsFunc(records[0], func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err != nil }) {
+		if len(records[0]) != len(features) {
+			return nil, bad("%d columns, want %d, one for each feature", len(records[0]), len(features))
 		}
-		for k := range f.rows {
-			m.Set(k, j, f.data[k*len(f.names)+i])
+		for j := range order {
+			order[j] = j
+		}
+	} else {
+		first = 1
+		for j, feature := range features {
+			if order[j] = slices.Index(records[0], feature); order[j] < 0 {
+				return nil, bad("column %s is missing, want one for each of the %d features", shown(feature), len(features))
+			}
+		}
+		for _, column := range records[0] {
+			if !slices.Contains(features, column) {
+				return nil, bad("column %s is not a feature", shown(column))
+			}
 		}
 	}
-	for _, column := range f.names {
-		if !slices.Contains(features, column) {
-			return nil, badInput("", fmt.Errorf("%s: column %s is not a feature", inputName(name), shown(column)))
+	records = records[first:]
+	if len(records) == 0 {
+		return nil, bad("no rows after the header")
+	}
+	m := mat.NewDense(len(records), len(features), nil)
+	for i, record := range records {
+		for j, k := range order {
+			v, err := strconv.ParseFloat(strings.TrimSpace(record[k]), 64)
+			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, bad("row %d, column %s = %s, want a finite number", i+1, shown(features[j]), shown(record[k]))
+			}
+			m.Set(i, j, v)
 		}
 	}
 	return m, nil

@@ -74,11 +74,11 @@ func newLatentFlags(cmd *cobra.Command) *latentFlags {
 	flags.StringVar(&l.data, "data", "", "CSV file of training data with a header, a row per person, perhaps compressed with gzip, - for standard input; public: only people encoded later are protected")
 	flags.StringVar(&l.mean, "mean", "", "in place of --data: CSV file with a header of features and one row, their means")
 	flags.StringVar(&l.covariance, "covariance", "", "in place of --data: CSV file with a header of features and a row for each, their covariances, in the order of the mean")
-	flags.StringVar(&l.columns, "columns", "*", "names of the feature columns, separated by commas, with * and ? for any letters")
+	flags.StringVar(&l.columns, "columns", "*", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but those of text")
 	flags.StringVar(&l.exclude, "exclude", "", "names of columns that are no features, as for --columns")
-	flags.StringVar(&l.task, "task", "", "CSV file of the task matrix K: a header of features, and a row for each number the task reads (default: the features themselves)")
+	flags.StringVar(&l.task, "task", "", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)")
 	flags.StringVar(&l.weights, "weights", "", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
-	l.epsilon = newText(cmd, "epsilon", "number", "", "epsilon of a person's release, without unit: above 0, at most 20")
+	l.epsilon = newText(cmd, "epsilon", "number", "", "epsilon of a person's release, without unit: above 0, at most 100")
 	l.delta = newText(cmd, "delta", "number", "0", "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 	l.domain = newText(cmd, "domain", "word", "box", "what is clipped: box (each task coordinate), ball (their norm) or bounds (each feature, to --bounds)")
 	l.clip = newText(cmd, "clip", "share", "0.99", "for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one")
@@ -104,7 +104,7 @@ type latentProblem struct {
 // read reads the flags, and then the files.
 func (l *latentFlags) read(a *app, cmd *cobra.Command, f *fields) (*latentProblem, error) {
 	p := &latentProblem{}
-	p.Epsilon = f.number("epsilon", l.epsilon, "a number above 0, at most 20", func(v float64) bool { return v > 0 && v <= lp.MaxEpsilon })
+	p.Epsilon = f.number("epsilon", l.epsilon, fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon), func(v float64) bool { return v > 0 && v <= tables.MaxEpsilon })
 	p.Delta = f.number("delta", l.delta, "0, or a number from 1e-10 to 0.5", func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 })
 	switch f.choice("domain", l.domain, "box", "ball", "bounds") {
 	case "box":
@@ -177,7 +177,7 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 			return badInput("", fmt.Errorf("%s: %w", inputName(l.covariance), err))
 		}
 	} else {
-		data, err := a.readFrame(l.data, choose, nil)
+		data, err := a.readColumns(l.data, choose, nil, l.columns == "*")
 		if err != nil {
 			return err
 		}
