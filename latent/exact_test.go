@@ -2,6 +2,7 @@ package latent
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"testing"
@@ -192,6 +193,32 @@ func TestExactCompositionSavesLittle(t *testing.T) {
 			if !(got > delta) {
 				t.Errorf("%v: delta %g at an epsilon that saves more than %g, want above %g", epsilons, got, -math.Log1p(-room), delta)
 			}
+		}
+	}
+}
+
+// The plan's formula against the composition of package account.
+func TestWorstDelta(t *testing.T) {
+	for _, test := range []struct {
+		e, d, epsilon float64
+		z             int
+	}{{1, 1e-3, 2, 4}, {0.5, 0, 3, 12}, {3, 0.01, 5, 2}, {2, 0.02, 2, 1}, {1.6, 0.002, 20, 16}} {
+		m, err := account.Approximate(test.e, test.d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms := make([]*account.Mechanism, test.z)
+		for i := range ms {
+			ms[i] = m
+		}
+		want, err := composedDelta(ms, test.epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantNear(t, fmt.Sprintf("%+v", test), worstDelta(test.e, test.d, test.z, test.epsilon), want, 0.02)
+		e := equalEpsilon(test.epsilon, 0.05, test.d, test.z)
+		if low, high := worstDelta(e, test.d, test.z, test.epsilon), worstDelta(e*1.0002, test.d, test.z, test.epsilon); low > 0.05 || high <= 0.05 && e < test.epsilon*0.999 {
+			t.Errorf("%+v: delta %g at the largest share %g, %g beyond it, want 0.05 between", test, low, e, high)
 		}
 	}
 }

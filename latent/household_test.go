@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // household returns the hourly profiles of Cheng, Tang and Chinchali (2022): 1417
@@ -169,4 +170,40 @@ func TestHouseholdSensitivityOverBounds(t *testing.T) {
 		t.Errorf("Z = %d, exact %v, want 20 coordinates, exactly", a.Z, got.Exact)
 	}
 	wantClose(t, "sensitivity", got.Value, 39.44593083536, 0, 1e-10)
+}
+
+// The losses of the whole chain for staircase noise in the box, on training and test
+// days, that an independent implementation found: one coordinate, clipped to 2.83986.
+func TestHouseholdDesign(t *testing.T) {
+	train, test := household(t)
+	features := make([]string, 24)
+	for h := range features {
+		features[h] = fmt.Sprintf("h%02d", h)
+	}
+	for _, want := range []struct{ epsilon, train, test float64 }{
+		{5, 0.8447246341518863, 0.691200969396819},
+		{10, 0.6296636298328845, 0.5140862019313811},
+	} {
+		r, err := latent.Design(t.Context(), latent.Problem{
+			Features: features, Data: train, Task: householdTask(),
+			Epsilon: want.epsilon, Domain: latent.DomainBox, Clip: 0.99,
+		}, latent.DesignOptions{Kinds: []bundle.Kind{bundle.Staircase}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("epsilon %g: ", want.epsilon)
+		wantClose(t, name+"nothing", r.Nothing, 1.0781172240281707, 0, 1e-9)
+		wantClose(t, name+"radius", r.Radii[0], 2.83985879, 0, 1e-8)
+		c := r.Candidates[0]
+		if c.Z != 1 {
+			t.Errorf("%s%d coordinates, want 1", name, c.Z)
+		}
+		loss, err := r.Loss(c, test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const grid = 1e-6 // that the step of the staircase was searched on
+		wantClose(t, name+"training loss", c.Loss, want.train, 0, grid)
+		wantClose(t, name+"test loss", loss.Total, want.test, 0, grid)
+	}
 }

@@ -3,7 +3,6 @@ package latent
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -79,21 +78,39 @@ func (r *Result) joint(ctx context.Context, j joint, find func(context.Context, 
 			}
 		}
 	}
-	var cs []*Candidate
-	for _, group := range [][]*Candidate{aware, same} {
-		best, err := r.judgeBest(ctx, group)
-		if err != nil {
-			return nil, err
-		}
-		if best != nil {
-			cs = append(cs, best)
-		}
+	best, err := r.judgeBest(ctx, aware)
+	if err != nil {
+		return nil, err
 	}
+	benchmark, err := r.judgeBest(ctx, same)
+	if err != nil {
+		return nil, err
+	}
+	cs := withBenchmark(best, benchmark)
 	features, err := r.agnostic(j)
 	if err != nil {
 		return nil, err
 	}
 	return append(cs, features), nil
+}
+
+// withBenchmark returns the task-aware and the privacy-agnostic candidate, either of
+// which may be nil. Clipping can make the second the better one; then it is the
+// encoder to use for the task, too.
+func withBenchmark(aware, agnostic *Candidate) []*Candidate {
+	var cs []*Candidate
+	if agnostic != nil {
+		cs = append(cs, agnostic)
+		if aware == nil || agnostic.Loss < aware.Loss {
+			same := *agnostic
+			same.Encoder = TaskAware
+			aware = &same
+		}
+	}
+	if aware != nil {
+		cs = append(cs, aware)
+	}
+	return cs
 }
 
 // counts returns the numbers of coordinates that are tried, of n: all up to 64, and
@@ -384,7 +401,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Collect(maps.Values(best)), features), nil
+	return append(withBenchmark(best[TaskAware], best[PrivacyAgnostic]), features), nil
 }
 
 // scaled returns the semi-axes of the coordinates, half of the ranges of an encoder with

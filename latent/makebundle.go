@@ -32,11 +32,11 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if s.Offset == nil {
 		s.Offset = make([]float64, c.Z)
 	}
-	// Semi-axes are whole steps of the grid of joint noise, rounded down, and its tables
-	// are made for the distance that leaves. This keeps ½ from becoming a step less.
 	joint := len(c.points) == 0
-	for i := range s.Axes {
-		if joint {
+	if joint {
+		// The device rounds semi-axes down to steps of the grid, and the table is for
+		// the distance that leaves. This keeps ½ from becoming one step less.
+		for i := range s.Axes {
 			s.Axes[i] *= 1 + 0x1p-30
 		}
 	}
@@ -45,13 +45,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	}
 	device := *c.encoder
 	if joint && p.Domain != DomainBall {
-		device.Axes = slices.Clone(s.Axes)
-		step, _ := s.Tables[0].Grid().Step().Float64()
-		for i, a := range device.Axes {
-			if device.Axes[i] = math.Floor(a/step) * step; device.Axes[i] == 0 {
-				device.Axes[i] = math.SmallestNonzeroFloat64
-			}
-		}
+		device.Axes = gridAxes(s.Axes, s.Tables[0])
 	}
 	noise, err := measureAll(s.Tables, s.TableOf)
 	if err != nil {
@@ -85,6 +79,17 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	}
 	_, err = b.Verify(Compose)
 	return b, err
+}
+
+// gridAxes returns the semi-axes that a device clips to, in a box on the grid of a table:
+// whole steps, or next to nothing.
+func gridAxes(axes []float64, t *tables.Table) []float64 {
+	step, _ := t.Grid().Step().Float64() // exact: a power of two
+	whole := make([]float64, len(axes))
+	for i, a := range axes {
+		whole[i] = max(math.Floor(a/step)*step, math.SmallestNonzeroFloat64)
+	}
+	return whole
 }
 
 // measureAll returns the moments of the table of each coordinate.
