@@ -16,16 +16,16 @@ import (
 // a ball.
 const maxCoordinates = 64
 
+// unmade is a family as far as its variances are known: those of a curve without its
+// tables, which take time.
+type unmade struct{ Family }
+
 // perCoordinate finds the best encoder for noise of the family on each coordinate. In a
 // ball it takes each to lie within ±radius, which wastes the sphere, and tries all
 // numbers of coordinates.
 func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Family) ([]*Candidate, error) {
-	// A curve knows variances without tables, which take time.
-	planned := family
+	planned := unmade{family}
 	_, designed := family.(*Curve)
-	if designed {
-		planned = TruncatedStaircase()
-	}
 	from, to := len(r.Lambda), len(r.Lambda)
 	if r.problem.Domain == DomainBall {
 		from, to = 1, min(to, maxCoordinates)

@@ -366,6 +366,7 @@ func TestDesignExtremes(t *testing.T) {
 		"much epsilon":              {Data: plain, Epsilon: 50},
 		"much delta":                {Data: plain, Delta: 0.3},
 		"everything out of bounds":  {Data: plain, Low: []float64{100, 100, 100, 100}, High: []float64{101, 101, 101, 101}},
+		"bounds that leave 64":      {Data: plain, Low: []float64{64, 64, 64, 64}, High: []float64{128, 128, 128, 128}},
 		"a wide and a narrow bound": {Data: plain, Low: []float64{3, 2, 2, -1e6}, High: []float64{3.001, 5, 5, 1e6}},
 		"little clip":               {Data: plain, Clip: 0.02},
 	} {

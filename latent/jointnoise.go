@@ -366,8 +366,10 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		}
 		return c, nil
 	}
-	if _, err := try(TaskAware, axes); err != nil {
-		return nil, err
+	if slices.Max(axes) > 0 {
+		if _, err := try(TaskAware, axes); err != nil {
+			return nil, err
+		}
 	}
 	n := len(r.Lambda)
 	for z := 1; z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {

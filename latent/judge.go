@@ -233,6 +233,7 @@ const (
 // returns the best; nil if there are none.
 func (r *Result) judgeBest(ctx context.Context, cs []*Candidate) (*Candidate, error) {
 	slices.SortStableFunc(cs, func(a, b *Candidate) int { return cmp.Compare(a.Theory, b.Theory) })
+	cs = slices.DeleteFunc(cs, func(c *Candidate) bool { return c.Z == 0 })
 	var best *Candidate
 	work := 0.
 	for k, c := range cs {
