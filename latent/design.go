@@ -238,10 +238,21 @@ func (r *Result) drawable(c *Candidate) bool {
 	return err == nil
 }
 
+// rank orders encoders of equal loss.
+func rank(encoder string) int {
+	return slices.Index([]string{TaskAware, PrivacyAgnostic, TaskAgnostic}, encoder)
+}
+
 // bestOfEach keeps the best of every kind of noise and encoder, and what can be
 // bundled beside a better one that cannot, by loss.
 func bestOfEach(all []*Candidate) []*Candidate {
-	slices.SortStableFunc(all, func(a, b *Candidate) int { return cmp.Compare(a.Loss, b.Loss) })
+	slices.SortStableFunc(all, func(a, b *Candidate) int {
+		// With one coordinate encoders are the same but for rounding.
+		if math.Abs(a.Loss-b.Loss) <= 1e-12*(a.Loss+b.Loss) && a.Noise == b.Noise {
+			return cmp.Compare(rank(a.Encoder), rank(b.Encoder))
+		}
+		return cmp.Compare(a.Loss, b.Loss)
+	})
 	type key struct {
 		noise   bundle.Kind
 		encoder string

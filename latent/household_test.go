@@ -202,7 +202,7 @@ func TestHouseholdDesign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const grid = 1e-6 // that the step of the staircase was searched on
+		const grid = 3e-6 // that the step of the staircase was searched on
 		wantClose(t, name+"training loss", c.Loss, want.train, 0, grid)
 		wantClose(t, name+"test loss", loss.Total, want.test, 0, grid)
 	}
