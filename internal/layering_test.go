@@ -21,7 +21,7 @@ const module = "github.com/noisewright/noisewright"
 var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
 	"internal/cli": {
-		"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "encoder", "learn",
+		"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "latent/bundle", "encoder", "learn",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
 	"lp":             {"noise", "tables", "internal/exact"},
