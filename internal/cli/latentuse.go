@@ -20,7 +20,8 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	if err == nil {
 		return b, nil
 	}
-	if f := latentFailure(err); !errors.Is(f, err) || f != err {
+	var f *failure
+	if errors.As(latentFailure(err), &f) {
 		return nil, f
 	}
 	return nil, badInput("", fmt.Errorf("bundle %s: %w", dir, inputCause(err)))

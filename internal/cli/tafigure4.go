@@ -339,8 +339,8 @@ drawn. Three protocols:
              0.99 quantile of the training days, with Laplace, Gaussian, truncated
              Laplace and designed noise
 
-Written are ta-figure4.csv, ta-figure4-hours.csv (the loss of every hour on the test
-days at epsilon 5) and ta-figure4.svg.
+Written are ta-figure4.csv and ta-figure4.svg, and the mean squared error of every
+hour on the test days at epsilon 5, ta-figure4-hours.csv and ta-figure4-hours.svg.
 
 The data is "Individual household electric power consumption" (UCI Machine Learning
 Repository), as a CSV file with a row per day and columns h00 to h23, the mean of
@@ -385,7 +385,7 @@ Global_active_power in every hour, perhaps compressed with gzip.`,
 			return err
 		}
 		defer files.discard()
-		hours, err := a.create(filepath.Join(out, "ta-figure4-hours.csv"))
+		hours, err := a.createPair(out, "ta-figure4-hours")
 		if err != nil {
 			return err
 		}
@@ -397,16 +397,16 @@ Global_active_power in every hour, perhaps compressed with gzip.`,
 		if err := csv.NewWriter(files.csv).WriteAll(e.records()); err != nil {
 			return err
 		}
-		if err := csv.NewWriter(hours).WriteAll(e.hourRecords()); err != nil {
+		if err := csv.NewWriter(hours.csv).WriteAll(e.hourRecords()); err != nil {
 			return err
 		}
-		if err := e.draw(files.svg); err != nil {
+		if err := errors.Join(e.draw(files.svg), e.drawHours(hours.svg)); err != nil {
 			return err
 		}
 		if err := errors.Join(files.commit(), hours.commit()); err != nil {
 			return err
 		}
-		return printRows(a.stdout, append(e.summary(), row{"files", files.names + ", " + filepath.Join(out, "ta-figure4-hours.csv")}))
+		return printRows(a.stdout, append(e.summary(), row{"files", files.names + ", " + hours.names}))
 	}
 	return cmd
 }
@@ -536,4 +536,45 @@ func (e *taExperiment) draw(out *output) error {
 	}
 	plots[0].Y.Label.Text = "task loss per hour, test days"
 	return writeRowSVG(out, plots, 34*vg.Centimeter, 12*vg.Centimeter)
+}
+
+// drawHours draws the error of every hour at ε = 5: with the published noise and with
+// that of the formula.
+func (e *taExperiment) drawHours(out *output) error {
+	const epsilon = 5
+	var plots []*plot.Plot
+	for _, protocol := range []string{protocolPublished, protocolFormula} {
+		p := newPlot()
+		p.Title.Text = map[string]string{
+			protocolPublished: "ε = 5, as published (noise √2 too small)",
+			protocolFormula:   "ε = 5, noise of the formula",
+		}[protocol]
+		p.X.Label.Text = "hour of the day (8 to 19 count double)"
+		line := func(approach string, delta float64) plotter.XYs {
+			var points plotter.XYs
+			if l := e.find(protocol, approach, epsilon, delta); l != nil {
+				for h, v := range l.hours {
+					w := e.task.At(h, h)
+					points = append(points, plotter.XY{X: float64(h), Y: v / (w * w)})
+				}
+			}
+			return points
+		}
+		var curves []curve
+		for i := len(taStyles) - 1; i >= 0; i-- {
+			curves = append(curves, curve{taStyles[i].name, line(taStyles[i].name, 0), taStyles[i].style})
+		}
+		if protocol == protocolFormula {
+			curves = append(curves, curve{fmt.Sprintf("designed, δ = %g", taDeltas[0]), line(string(bundle.Designed), taDeltas[0]), draw.LineStyle{Color: kernelColors[3], Width: vg.Points(2)}})
+		}
+		if err := addCurves(p, curves); err != nil {
+			return err
+		}
+		p.Legend.Left = true
+		p.Legend.XOffs = vg.Points(8)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, taHours-1, 0, 0.03
+		plots = append(plots, p)
+	}
+	plots[0].Y.Label.Text = "mean squared error, test days"
+	return writeRowSVG(out, plots, 30*vg.Centimeter, 12*vg.Centimeter)
 }
