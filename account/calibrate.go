@@ -45,7 +45,7 @@ type CalibrateOptions struct {
 
 // calibrationTolerance is how close to the target the composed epsilon has to
 // come from below.
-const calibrationTolerance = 0.002
+const calibrationTolerance = 0.001
 
 // Calibrate finds the single release of least loss such that so many of them
 // keep the target. It calls design some ten to thirty times, with epsilons of at
@@ -116,40 +116,41 @@ type calibrator struct {
 	width  float64
 }
 
-// climb tries shares from 0.5 on in the direction in which the loss falls, beside
-// basic composition, which is the best for few releases.
+// climb tries shares from 0.5 on up and down as long as the loss falls, beside pure
+// releases, which are the better ones for many, and basic composition, which is for few.
 func (c *calibrator) climb(ctx context.Context, start float64) (*Calibration, error) {
-	shares := []float64{0.05, 0.2, 0.5, 0.75, 0.9}
 	basic, basicErr := c.at(ctx, start, portion(c.target.Delta, c.target.Releases))
 	// Many releases have much more each than their part; design may not even
 	// have noise for that.
-	best, err := c.find(ctx, shares[2], start*math.Max(1, math.Sqrt(float64(c.target.Releases))/8))
+	middle, err := c.find(ctx, 0.5, start*math.Max(1, math.Sqrt(float64(c.target.Releases))/8))
 	if err != nil {
 		if basicErr == nil && ctx.Err() == nil {
 			return basic, nil
 		}
 		return nil, err
 	}
-	for _, path := range [][]float64{{shares[3], shares[4]}, {shares[1], shares[0]}} {
-		moved := false
-		for _, s := range path {
-			found, err := c.find(ctx, s, best.Epsilon)
-			if err != nil {
-				return nil, err
-			}
-			if found.Loss >= best.Loss {
-				break
-			}
-			best, moved = found, true
-		}
-		if moved {
-			break
-		}
-	}
+	best := middle
 	if basicErr == nil {
 		best = better(best, basic)
 	}
-	return best, nil
+	if pure, err := c.find(ctx, 0, middle.Epsilon); err == nil { // not every loss has one
+		best = better(best, pure)
+	}
+	for _, path := range [][]float64{{0.2, 0.05}, {0.75, 0.9}} {
+		last := middle
+		for _, s := range path {
+			found, err := c.find(ctx, s, last.Epsilon)
+			if err != nil {
+				return nil, err
+			}
+			best = better(best, found)
+			if found.Loss >= last.Loss {
+				break
+			}
+			last = found
+		}
+	}
+	return best, ctx.Err()
 }
 
 // at makes the single release and composes it.

@@ -34,6 +34,9 @@ type table struct {
 
 const (
 	coarseStep = 0x1p-4
+	// mostLost is how much of a step rounding down may cost on average for losses
+	// to count as being on the grid.
+	mostLost = 0.05
 	// maxLoss exceeds log 2^64, the largest finite privacy loss of a table.
 	maxLoss = 45
 	// maxUnrolled bounds the cells of a tail that are unrolled; the rest of
@@ -204,8 +207,24 @@ func (l *table) unroll() {
 	l.rest = -(sum + l.atom) // 2^64 − sum − atom
 }
 
-func (l *table) unit(float64) float64   { return l.t.Privacy().Epsilon }
-func (l *table) fits(step float64) bool { return multiple(l.t.Privacy().Epsilon, step) }
+func (l *table) unit(float64) float64 { return l.t.Privacy().Epsilon }
+
+// fits looks at the losses of a shift by whole cells: designed noise has nearly all of
+// them at multiples of its epsilon, other shapes anywhere.
+func (l *table) fits(step float64) bool {
+	k := l.t.Grid().CellsPerSensitivity
+	var all, lost float64 // rounding down costs, in steps
+	for j := k; j < len(l.down); j++ {
+		if l.down[j] == 0 || l.up[j-k] == 0 {
+			continue
+		}
+		x := (l.logDown[j]-l.logUp[j-k])/step + slackShare
+		p := float64(l.down[j])
+		all += p
+		lost += p * (x - math.Floor(x))
+	}
+	return lost <= mostLost*all
+}
 
 func (l *table) deltaUpper(epsilon float64) float64 {
 	if epsilon > tables.MaxEpsilon {
