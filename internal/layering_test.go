@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
 	"internal/cli": {
 		"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "latent/bundle", "encoder", "learn",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
+		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"lp":             {"noise", "tables", "internal/exact"},
 	"lp/highs":       {"lp"},

@@ -47,9 +47,9 @@ func newAccountCommand(a *app) *cobra.Command {
 		Use:   "account RELEASE... [--times K] --delta D | --epsilon E",
 		Short: "Compute what several releases cost together",
 		Long: `Compute the total epsilon of several releases at a total delta, or the total
-delta at an epsilon: much less than the sum, which is basic composition. Each
-release adds fresh noise to a query about the same people; later queries may
-depend on earlier answers.
+delta at an epsilon: for many releases much less than the sum, which is basic
+composition. Each release adds fresh noise to a query about the same people; later
+queries may depend on earlier answers.
 
 The result is a proven upper bound, computed from the exact weights of the tables
 with every error of the numerical convolution bounded and added. The lower bound
@@ -257,7 +257,7 @@ func accountRows(args []string, counts []int, r accountReport) []row {
 	)
 	if b := r.BasicEpsilon; b != nil && r.Releases > 1 {
 		saved := ""
-		if *b > r.Epsilon {
+		if *b > r.Epsilon*1.0001 {
 			saved = fmt.Sprintf(", %s more", percent(*b/r.Epsilon-1))
 		}
 		rows = append(rows, row{"basic", fmt.Sprintf("epsilon %.7g by adding up%s", up(*b), saved)})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -160,7 +161,8 @@ type calibration struct {
 
 	// What the table is compared with; NaN if it does not apply.
 	basic, laplace, gaussian float64
-	crossover                int // releases from which on the Gaussian is better; 0: not found
+	crossover                int  // releases from which on the Gaussian is better; 0: not found
+	unavailable              bool // the solver: nothing was designed
 }
 
 // designer designs tables with the gap, and keeps the last one.
@@ -209,7 +211,12 @@ func (c *calibration) run(ctx context.Context) error {
 	var designed, gaussian *calibrated
 	var err error
 	if c.noise != "gaussian" {
-		if designed, err = c.designed(ctx); err != nil {
+		designed, err = c.designed(ctx)
+		if c.noise == "auto" && errors.Is(err, highs.ErrUnavailable) && gaussianApplies(c.problem) {
+			c.noise, err = "gaussian", nil // as without the solver
+			c.unavailable = true
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -476,6 +483,8 @@ func (c *calibration) rows(out string) []row {
 	switch {
 	case c.crossover > 0:
 		rows = append(rows, row{"crossover", fmt.Sprintf("from %d releases on, Gaussian noise has the smaller loss at this total", c.crossover)})
+	case c.unavailable:
+		rows = append(rows, row{"designed", highs.ErrUnavailable.Error()})
 	case p.Delta > 0:
 		rows = append(rows, row{"crossover", "not found in the time there was"})
 	}

@@ -145,7 +145,7 @@ func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, 
 	case err == nil:
 		return r, nil, nil
 	case errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize, compare and plot work without it"}
+		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize, compare, plot, account, latent and calibrate --noise gaussian work without it"}
 	case errors.Is(err, lp.ErrInvalid):
 		return nil, nil, badInput("noisewright design --help", err)
 	case errors.Is(err, lp.ErrInfeasible):

@@ -215,7 +215,7 @@ func (a *app) readNamed(name string, features []string) (*mat.Dense, error) {
 		first = 1
 		for j, feature := range features {
 			if order[j] = slices.Index(records[0], feature); order[j] < 0 {
-				return nil, bad("column %s is missing, want one for each of the %d features", shown(feature), len(features))
+				return nil, bad("column %s is missing, want one for each of the %d features (--exclude makes them fewer)", shown(feature), len(features))
 			}
 		}
 		for _, column := range records[0] {

@@ -537,11 +537,7 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 		if c == best {
 			mark = " <- bundle"
 		}
-		coordinates := "coordinates"
-		if c.Z == 1 {
-			coordinates = "coordinate"
-		}
-		rows = append(rows, row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %d %s%s%s", c.Loss, percent(c.Loss/r.Nothing), c.Encoder, c.Z, coordinates, note, mark)})
+		rows = append(rows, row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %s%s%s", c.Loss, percent(c.Loss/r.Nothing), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
 	if l := newLatentBounds(p, r); l != nil {
 		rows = append(rows, row{"laplace bounds", fmt.Sprintf("the least loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -88,7 +89,7 @@ bundle is malformed.`,
 			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, *floatUp(v.DeltaUpper()))},
 			{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
 			{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
-			{"encoder", fmt.Sprintf("%d features to %d numbers", b.Features(), b.Coordinates())},
+			{"encoder", fmt.Sprintf("%s to %s", counted(b.Features(), "feature"), counted(b.Coordinates(), "number"))},
 		})
 	}
 	return cmd
@@ -265,14 +266,18 @@ type evaluateReport struct {
 	PredictedOut    []float64 `json:"predicted_outputs"`
 }
 
-// The confidence of the interval that evaluate prints, its half-width in standard
-// errors, and the difference in standard errors that is no chance: that happens
-// less than once in a million runs of 100 draws.
+// The confidence of the interval that evaluate prints, and how improbable a
+// difference has to be to be no chance.
 const (
 	evaluateConfidence = 0.999
-	evaluateWidth      = 3.2905267314919255
-	noChance           = 6
+	noChance           = 1e-8
 )
+
+// standardErrors returns the half-width of the interval, in standard errors from so
+// many draws, that the mean of nearly normal numbers leaves with the probability.
+func standardErrors(draws int, outside float64) float64 {
+	return -distuv.StudentsT{Sigma: 1, Nu: float64(draws - 1)}.Quantile(outside / 2)
+}
 
 func newLatentEvaluateCommand(a *app) *cobra.Command {
 	var (
@@ -286,9 +291,9 @@ func newLatentEvaluateCommand(a *app) *cobra.Command {
 loss measured with the one predicted: what encoding, clipping and decoding lose on
 these rows, and the noise, whose variance is exact. The interval of the measured
 loss has a confidence of %g %%. The exit code is 3 if the two differ by more than
-%d standard errors, which is no chance.
+chance explains, once in %.0e runs.
 
-Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, noChance),
+Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, 1/noChance),
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
 		Args:    noArguments,
 	}
@@ -324,8 +329,8 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		} else {
 			err = printRows(a.stdout, evaluateRows(r))
 		}
-		if low, high := e.Interval(noChance); err == nil && !r.Agrees && !(low <= r.Predicted && r.Predicted <= high) {
-			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than %d standard errors", r.Measured, r.Predicted, noChance))
+		if low, high := e.Interval(standardErrors(e.Draws, noChance)); err == nil && !r.Agrees && !(low <= r.Predicted && r.Predicted <= high) {
+			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance explains", r.Measured, r.Predicted))
 		}
 		return err
 	}
@@ -345,7 +350,7 @@ func (f *frame) reorder(names []string) *frame {
 }
 
 func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
-	low, high := e.Interval(evaluateWidth)
+	low, high := e.Interval(standardErrors(e.Draws, 1-evaluateConfidence))
 	// A loss without noise is measured exactly, but for rounding.
 	slack := 1e-9 * math.Abs(e.Predicted.Total)
 	s := b.Spec()
@@ -371,4 +376,12 @@ func evaluateRows(r evaluateReport) []row {
 		{"release nothing", fmt.Sprintf("%.6g, %s above the measured loss", r.Nothing, percent(r.Nothing/r.Measured-1))},
 		{"at the design", fmt.Sprintf("%.6g on the training data; %.6g in theory, without clipping", r.TrainingLoss, r.TheoryLoss)},
 	}
+}
+
+// counted writes a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }

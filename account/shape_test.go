@@ -1,0 +1,51 @@
+package account
+
+import (
+	"math"
+	"testing"
+
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// TestGaussianShapeIsTight composes a table whose privacy losses lie anywhere, and
+// not at multiples of its epsilon as those of designed tables do.
+func TestGaussianShapeIsTight(t *testing.T) {
+	const (
+		cells = 16 // per sensitivity
+		sigma = 12.0
+		half  = int(9.2 * sigma * cells)
+	)
+	pmf := make([]float64, 2*half+1)
+	total := 0.0
+	for i := range pmf {
+		x := float64(i-half) / cells / sigma
+		pmf[i] = math.Exp(-x * x / 2)
+		total += pmf[i]
+	}
+	for i := range pmf {
+		pmf[i] /= total
+	}
+	weights, atom, err := tables.Quantize(pmf, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := tables.New(tables.Spec{
+		Privacy: tables.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: noise.L2{},
+		Grid:    tables.Grid{GranularityExponent: -24, PointsPerCell: 1<<20 + 1, CellsPerSensitivity: cells, FirstCell: -half},
+		Weights: weights, Atom: atom,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, times := range []int{10, 1000} {
+		got := must(t)(Compose([]Release{{mustTable(t, table), times}}, Options{}))
+		e := must(t)(got.Epsilon(1e-6))
+		// Normal noise, flat over cells of a 200th of its deviation.
+		normal := must(t)(Compose([]Release{{must(t)(Gaussian(sigma)), times}}, Options{}))
+		n := must(t)(normal.Epsilon(1e-6))
+		if !(e.Lower >= 0.985*e.Upper) || !(math.Abs(e.Upper/n.Upper-1) < 0.01) {
+			t.Errorf("%d releases: epsilon in [%g, %g], want a width below 1.5 %% and about %g", times, e.Lower, e.Upper, n.Upper)
+		}
+	}
+}
