@@ -14,7 +14,7 @@ func TestGaussianShapeIsTight(t *testing.T) {
 	const (
 		cells = 16 // per sensitivity
 		sigma = 12.0
-		half  = int(9.2 * sigma * cells)
+		half  = 1766 // 9.2 sigma
 	)
 	pmf := make([]float64, 2*half+1)
 	total := 0.0
@@ -38,12 +38,21 @@ func TestGaussianShapeIsTight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	epsilon := func(m *Mechanism, times int) Bounds {
+		c, err := Compose([]Release{{m, times}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := c.Epsilon(1e-6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
 	for _, times := range []int{10, 1000} {
-		got := must(t)(Compose([]Release{{mustTable(t, table), times}}, Options{}))
-		e := must(t)(got.Epsilon(1e-6))
+		e := epsilon(mustTable(t, table), times)
 		// Normal noise, flat over cells of a 200th of its deviation.
-		normal := must(t)(Compose([]Release{{must(t)(Gaussian(sigma)), times}}, Options{}))
-		n := must(t)(normal.Epsilon(1e-6))
+		n := epsilon(must(t)(Gaussian(sigma)), times)
 		if !(e.Lower >= 0.985*e.Upper) || !(math.Abs(e.Upper/n.Upper-1) < 0.01) {
 			t.Errorf("%d releases: epsilon in [%g, %g], want a width below 1.5 %% and about %g", times, e.Lower, e.Upper, n.Upper)
 		}
