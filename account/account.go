@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Release is a mechanism and how often it is used, each time with fresh noise,
@@ -250,10 +252,46 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 		return Bounds{}, err
 	}
 	b.Upper = upper.deltaUpper(epsilon)
+	if sum := c.basicEpsilon(); sum != nil {
+		if share := epsilon / exact.FloatUp(sum); share > 1-c.width {
+			// Two roundings, and one for each product.
+			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(math.Min(1, share*(1-4*roundoff)))))
+		}
+	}
 	for _, l := range lower {
 		b.Lower = math.Max(b.Lower, l.deltaLower(epsilon))
 	}
 	return b, nil
+}
+
+// basicEpsilon returns the sum of the ε that the releases are made for, nil if one
+// is made for none. There basicDelta bounds δ, and better than a grid does: so close
+// to the sum of all losses their rounding counts most.
+func (c *Composition) basicEpsilon() *big.Rat {
+	return c.sum(func(l law) float64 {
+		if own := l.unit(math.Inf(1)); own > 0 {
+			return own
+		}
+		return math.Inf(1)
+	})
+}
+
+// basicDelta returns the sum of the δ of the releases, each at a share of its own ε.
+func (c *Composition) basicDelta(share float64) *big.Rat {
+	return c.sum(func(l law) float64 { return l.deltaUpper(l.unit(math.Inf(1)) * share) })
+}
+
+// sum adds a number for every release, exactly; nil if one is infinite.
+func (c *Composition) sum(of func(law) float64) *big.Rat {
+	total := new(big.Rat)
+	for _, r := range c.releases {
+		term := new(big.Rat).SetFloat64(of(r.Mechanism.law))
+		if term == nil {
+			return nil
+		}
+		total.Add(total, term.Mul(term, new(big.Rat).SetInt64(int64(r.Times))))
+	}
+	return total
 }
 
 // ErrDeltaTooSmall marks a delta that the composition does not reach at any
@@ -304,6 +342,11 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	if pure, e := c.pure(); e == nil && (err != nil || pure.Upper < b.Upper) {
 		b.Upper, err = pure.Upper, nil
 	}
+	if sum := c.basicEpsilon(); sum != nil && (err != nil || exact.FloatUp(sum) < b.Upper) {
+		if c.basicDelta(1).Cmp(new(big.Rat).SetFloat64(delta)) <= 0 {
+			b.Upper, err = exact.FloatUp(sum), nil
+		}
+	}
 	if err != nil {
 		return Bounds{}, err
 	}
@@ -344,7 +387,7 @@ func (c *Composition) pure() (Bounds, error) {
 		upper.Add(upper, new(big.Rat).Mul(n, new(big.Rat).SetFloat64(b.Upper)))
 		lower.Add(lower, n.Mul(n, new(big.Rat).SetFloat64(b.Lower)))
 	}
-	return Bounds{Lower: -floatUp(lower.Neg(lower)), Upper: floatUp(upper)}, nil
+	return Bounds{Lower: -exact.FloatUp(lower.Neg(lower)), Upper: exact.FloatUp(upper)}, nil
 }
 
 // maxSearch exceeds every ε that a composition can need.

@@ -244,7 +244,7 @@ func TestSingleTable(t *testing.T) {
 		m := mustTable(t, table)
 		c := compose(t, Release{m, 1})
 		p := table.Privacy()
-		want := floatUp(table.Certify().DeltaUpper)
+		want := exact.FloatUp(table.Certify().DeltaUpper)
 		b := delta(t, c, p.Epsilon)
 		if b.Upper != want || b.Lower < 0.99*want {
 			t.Errorf("%s: delta = %v, want the certified %g", name, b, want)

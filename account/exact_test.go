@@ -280,3 +280,31 @@ func TestRandomCompositions(t *testing.T) {
 		}
 	}
 }
+
+// TestNearTheSum: at the sum of the epsilons, and just below all losses, the deltas add up.
+func TestNearTheSum(t *testing.T) {
+	var releases []Release
+	sum := 0.0
+	for _, epsilon := range []float64{8.25, 6.5, 5.125} {
+		m, err := Approximate(epsilon, 1e-4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases = append(releases, Release{Mechanism: m, Times: 1})
+		sum += epsilon
+	}
+	c, err := Compose(releases, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, epsilon := range []float64{sum, sum * (1 - 0x1p-50), sum * (1 + 0x1p-50)} {
+		d, err := c.Delta(epsilon)
+		if err != nil || d.Upper > 3.01e-4 || d.Lower > d.Upper || d.Lower < 2.9e-4 {
+			t.Errorf("delta at %v = %+v, error %v, want about 3e-4", epsilon, d, err)
+		}
+	}
+	e, err := c.Epsilon(3.01e-4)
+	if err != nil || e.Upper > sum || e.Lower > e.Upper {
+		t.Errorf("epsilon = %+v, error %v, want at most %g", e, err, sum)
+	}
+}

@@ -230,7 +230,7 @@ func (l *table) deltaUpper(epsilon float64) float64 {
 	if epsilon > tables.MaxEpsilon {
 		epsilon = tables.MaxEpsilon
 	}
-	return floatUp(l.t.DeltaUpperAt(epsilon))
+	return exact.FloatUp(l.t.DeltaUpperAt(epsilon))
 }
 
 // deltaLower is about the shift, of those attained, that costs most: for any set
@@ -292,15 +292,6 @@ func (l *table) atomExcess(m int64, e float64) float64 {
 	gain := atom*down - math.Max(0, e*partner*up-own)/points
 	lost := math.Max(0, float64(at(l.up, l.cell(m)))*up-e*float64(at(l.down, l.cell(0)))) / points
 	return (math.Max(0, gain) - lost) * 0x1p-64
-}
-
-// floatUp rounds r >= 0 up to a float64.
-func floatUp(r *big.Rat) float64 {
-	f, exact := r.Float64()
-	if !exact && new(big.Rat).SetFloat64(f).Cmp(r) < 0 {
-		f = math.Nextafter(f, math.Inf(1))
-	}
-	return f
 }
 
 func (l *table) extent(tail float64) (least, most float64) {

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 )
@@ -79,6 +80,15 @@ func decimal(r *big.Rat, n int, up bool) string {
 		return whole
 	}
 	return whole + "." + frac
+}
+
+// FloatUp returns the least float64 that is not below r.
+func FloatUp(r *big.Rat) float64 {
+	f, isExact := r.Float64()
+	if !isExact && !math.IsInf(f, 0) && new(big.Rat).SetFloat64(f).Cmp(r) < 0 {
+		return math.Nextafter(f, math.Inf(1))
+	}
+	return f
 }
 
 // pow10 returns 10^e for any e.
