@@ -204,8 +204,9 @@ func (t *Table) judge(c Certificate) error {
 	p, claims := t.spec.Privacy, t.spec.Claims
 	if !c.SensitivityCovered {
 		g := t.spec.Grid
-		return fmt.Errorf("tables: sensitivity = %g is longer than %d cells of %d points of 2^%d: %w",
-			p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, g.GranularityExponent, ErrNotPrivate)
+		step, _ := g.Step().Float64()
+		return fmt.Errorf("tables: sensitivity = %g is longer than %d cells of %d points of %g: %w",
+			p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, step, ErrNotPrivate)
 	}
 	if err := t.spec.keeps(); err != nil {
 		return err

@@ -11,7 +11,23 @@ import (
 // TestExpectedAgainstCells compares expectations, which take moments of the weights
 // where the loss is a polynomial, with the sum over the cells one by one.
 func TestExpectedAgainstCells(t *testing.T) {
-	names := []string{"l1", "l2", "lp:1.5", "pinball:0.3", "asymmetric:1,3", "huber:2", "deadzone:1.5", "exceed:3", "l2:0.25"}
+	names := []string{
+		"l1", "l2", "lp:1", "lp:1.5", "lp:2", "lp:3", "pinball:0.3", "asymmetric:1,3", "huber:2", "deadzone:1.5", "exceed:3", "l2:0.25", "exceed:2.5:0.3",
+		"pwl:-inf,-2;-1.5,0,0.25;0,0;1.25,3,1",
+	}
+	var losses []noise.Loss
+	for _, name := range names {
+		loss, err := noise.ParseLoss(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, loss)
+	}
+	sum, err := noise.ParseLosses([]string{"l1:0.5", "l2:0.25", "exceed:3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses = append(losses, sum)
 	r := rand.New(rand.NewPCG(1, 2))
 	for trial := range 300 {
 		n := 1 + r.IntN(40)
@@ -30,11 +46,10 @@ func TestExpectedAgainstCells(t *testing.T) {
 		if r.IntN(2) == 0 {
 			s.Atom = r.Uint64N(1 << 60)
 		}
-		for _, name := range names {
-			loss, err := noise.ParseLoss(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+		if r.IntN(3) == 0 {
+			s.Grid.GranularityExponent, s.Grid.Unit = 0, 0.3
+		}
+		for _, loss := range losses {
 			want := new(big.Rat)
 			add := func(w uint64, first, count int64) {
 				weight := new(big.Rat).SetInt(new(big.Int).SetUint64(w))
@@ -46,7 +61,7 @@ func TestExpectedAgainstCells(t *testing.T) {
 			add(s.Atom, 0, 1)
 			want.Quo(want, powerOfTwo(64))
 			if got := s.expected(loss); got.Cmp(want) != 0 {
-				t.Fatalf("trial %d, %s, grid %+v: expected loss %v, want %v", trial, name, s.Grid, got, want)
+				t.Fatalf("trial %d, %s, grid %+v: expected loss %v, want %v", trial, loss.Name(), s.Grid, got, want)
 			}
 		}
 	}
