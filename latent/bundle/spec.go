@@ -210,7 +210,8 @@ func (c *checker) numbers(field string, v []float64) {
 }
 
 func (c *checker) matrix(field string, m Matrix, rows, cols int) {
-	if m.Rows != rows || m.Cols != cols || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
+	// No product before rows is known to be small.
+	if m.Rows != rows || m.Cols != cols || rows > MaxEntries || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
 		c.bad(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
 			fmt.Sprintf("%d×%d, and at most %d entries", rows, cols, MaxEntries))
 		return
