@@ -201,6 +201,9 @@ func newAccountReport(c *account.Composition, releases []account.Release, delta,
 			return r, err
 		}
 		r.Epsilon, r.Delta, r.DeltaLower = epsilon, d.Upper, d.Lower
+		if d.Upper >= 1 { // at any epsilon
+			return r, nil
+		}
 		e, err := c.Epsilon(d.Upper)
 		switch {
 		case err == nil:
@@ -252,27 +255,35 @@ func accountRows(args []string, counts []int, r accountReport) []row {
 		rows = append(rows, row{name, fmt.Sprintf("%d of %s", counts[i], inputName(arg))})
 	}
 	rows = append(rows,
-		row{"epsilon", fmt.Sprintf("%.7g (at least %.7g at this delta)", up(r.Epsilon), r.EpsilonLower)},
-		row{"delta", fmt.Sprintf("%.7g (at least %.7g at this epsilon)", up(r.Delta), r.DeltaLower)},
+		row{"epsilon", fmt.Sprintf("%s (at least %s at this delta)", digitsUp(r.Epsilon), digitsDown(r.EpsilonLower))},
+		row{"delta", fmt.Sprintf("%s (at least %s at this epsilon)", digitsUp(r.Delta), digitsDown(r.DeltaLower))},
 	)
 	if b := r.BasicEpsilon; b != nil && r.Releases > 1 {
 		saved := ""
 		if *b > r.Epsilon*1.0001 {
 			saved = fmt.Sprintf(", %s more", percent(*b/r.Epsilon-1))
 		}
-		rows = append(rows, row{"basic", fmt.Sprintf("epsilon %.7g by adding up%s", up(*b), saved)})
+		rows = append(rows, row{"basic", fmt.Sprintf("epsilon %s by adding up%s", digitsUp(*b), saved)})
 	}
 	return rows
 }
 
-// up returns x so that its 7 digits, as printed, are not below it.
-func up(x float64) float64 {
-	s, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 7, 64), 64)
-	if err != nil || s >= x || x == 0 {
-		return x
+// digitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
+// below it, digitsDown to digits that are not above.
+func digitsUp(x float64) string   { return digits(x, +1) }
+func digitsDown(x float64) string { return digits(x, -1) }
+
+func digits(x, sign float64) string {
+	const form = "%.6e"
+	text := fmt.Sprintf(form, x)
+	f, err := strconv.ParseFloat(text, 64)
+	if err == nil && sign*f < sign*x {
+		// One more in the last digit; the exponent of the text is that of x.
+		_, exponent, _ := strings.Cut(text, "e")
+		e, _ := strconv.Atoi(exponent)
+		f += sign * math.Pow10(e-6)
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(x))-6)
-	return s + unit
+	return fmt.Sprintf("%.7g", f)
 }
 
 // drawProfile draws delta against epsilon for the composition.

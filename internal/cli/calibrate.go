@@ -102,7 +102,8 @@ written and the exit code is 4.
 			}
 			defer w.discard()
 		}
-		c := &calibration{problem: p, options: o, releases: int(k), noise: word, line: a.newProgress()}
+		none := math.NaN() // until compared
+		c := &calibration{problem: p, options: o, releases: int(k), noise: word, line: a.newProgress(), basic: none, laplace: none, gaussian: none}
 		if quiet {
 			c.line = &progress{}
 		}
@@ -212,16 +213,17 @@ func (c *calibration) run(ctx context.Context) error {
 	var err error
 	if c.noise != "gaussian" {
 		designed, err = c.designed(ctx)
-		if c.noise == "auto" && errors.Is(err, highs.ErrUnavailable) && gaussianApplies(c.problem) {
-			c.noise, err = "gaussian", nil // as without the solver
-			c.unavailable = true
-		}
-		if err != nil {
+		c.unavailable = errors.Is(err, highs.ErrUnavailable)
+		if err != nil && (c.noise == "designed" || !gaussianApplies(c.problem) || ctx.Err() != nil) {
 			return err
 		}
 	}
 	if c.noise != "designed" && gaussianApplies(c.problem) {
-		if gaussian, err = c.gaussianShaped(); err != nil && c.noise == "gaussian" {
+		var none error
+		if gaussian, none = c.gaussianShaped(); gaussian == nil && designed == nil {
+			if err == nil {
+				err = none
+			}
 			return err
 		}
 	}
@@ -325,14 +327,13 @@ func (c *calibration) failure(err error) error {
 func (c *calibration) compare(ctx context.Context) {
 	keepLimit := c.limit
 	defer func() { c.limit = keepLimit }()
-	c.basic = math.NaN()
 	k := float64(c.releases)
 	if _, loss, err := c.designer(max(coarseGap, c.options.Gap))(ctx, c.problem.Epsilon/k, c.problem.Delta/k); err == nil {
 		c.basic = loss
 	}
 	c.laplace = c.laplaceLoss(ctx)
 	c.gaussian = c.gaussianLoss(c.releases)
-	if c.problem.Delta > 0 && !math.IsNaN(c.gaussian) {
+	if gaussianApplies(c.problem) && !math.IsNaN(c.gaussian) {
 		c.crossover = c.findCrossover(ctx)
 	}
 }
@@ -446,7 +447,7 @@ func (c *calibration) rows(out string) []row {
 	claims := c.certificate.Claims()
 	rows := []row{
 		{"releases", fmt.Sprint(c.releases)},
-		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %.7g)", p.Epsilon, p.Delta, up(c.found.Composed.Upper))},
+		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, digitsUp(c.found.Composed.Upper))},
 		{"each", fmt.Sprintf("epsilon %v, delta %v", c.found.Epsilon, c.found.Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", lossUnit(p.loss)},
@@ -460,13 +461,17 @@ func (c *calibration) rows(out string) []row {
 		rows = append(rows, row{"gap", percent(gapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
 	}
 	designed := c.found.Loss
+	free := "" // what the alternatives are free of
+	if !p.constraints.None() {
+		free = ", without the constraints"
+	}
 	for _, other := range []struct {
 		name, note string
 		loss       float64
 	}{
 		{"basic", "designed for an equal part of epsilon and delta", c.basic},
-		{"laplace", "Laplace noise for the same total", c.laplace},
-		{"gaussian", "Gaussian noise for the same total", c.gaussian},
+		{"laplace", "Laplace noise for the same total" + free, c.laplace},
+		{"gaussian", "Gaussian noise for the same total" + free, c.gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.releases == 1 && other.name == "basic" || other.name == c.noise {
 			continue
@@ -482,11 +487,11 @@ func (c *calibration) rows(out string) []row {
 	}
 	switch {
 	case c.crossover > 0:
-		rows = append(rows, row{"crossover", fmt.Sprintf("from %d releases on, Gaussian noise has the smaller loss at this total", c.crossover)})
+		rows = append(rows, row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has the smaller loss at this total", c.crossover)})
 	case c.unavailable:
 		rows = append(rows, row{"designed", highs.ErrUnavailable.Error()})
-	case p.Delta > 0:
-		rows = append(rows, row{"crossover", "not found in the time there was"})
+	case gaussianApplies(p):
+		rows = append(rows, row{"crossover", "not found"})
 	}
 	if out != "" {
 		rows = append(rows, row{"table", out})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,13 +157,13 @@ func (c *compositionCurve) compose(ctx context.Context, delta float64) error {
 func (c *compositionCurve) summary() string {
 	text := fmt.Sprintf("loss %.4g each; epsilon", c.loss)
 	for i, k := range compositionCounts {
-		if exponent := math.Log10(float64(k)); exponent != math.Trunc(exponent) {
+		if !strings.HasPrefix(strconv.Itoa(k), "10") && k > 1 {
 			continue
 		}
 		if math.IsInf(c.bounds[i].Upper, 1) {
 			text += fmt.Sprintf(" none for %d,", k)
 		} else {
-			text += fmt.Sprintf(" %.4g for %d,", c.bounds[i].Upper, k)
+			text += fmt.Sprintf(" %s for %d,", digitsUp(c.bounds[i].Upper), k)
 		}
 	}
 	return text[:len(text)-1]
@@ -170,15 +171,15 @@ func (c *compositionCurve) summary() string {
 
 func compositionRecords(curves []compositionCurve) [][]string {
 	out := [][]string{{"mechanism", "expected_loss_l1", "releases", "epsilon", "epsilon_lower"}}
-	number := func(v float64) string {
+	number := func(v float64, digits func(float64) string) string {
 		if math.IsInf(v, 0) {
 			return ""
 		}
-		return fmt.Sprintf("%.8g", v)
+		return digits(v)
 	}
 	for _, c := range curves {
 		for i, k := range compositionCounts {
-			out = append(out, []string{c.name, fmt.Sprintf("%.8g", c.loss), strconv.Itoa(k), number(c.bounds[i].Upper), number(c.bounds[i].Lower)})
+			out = append(out, []string{c.name, fmt.Sprintf("%.8g", c.loss), strconv.Itoa(k), number(c.bounds[i].Upper, digitsUp), number(c.bounds[i].Lower, digitsDown)})
 		}
 	}
 	return out

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -167,6 +169,7 @@ func sentences(err error) []string {
 			sampler.ErrInvalid, sampler.ErrEntropy, sampler.ErrOverflow,
 			lp.ErrInvalid, lp.ErrInfeasible, lp.ErrLimit, lp.ErrTooFine, highs.ErrInvalid,
 			account.ErrInvalid, account.ErrDeltaTooSmall,
+			bundle.ErrInvalid, bundle.ErrFormat, bundle.ErrNotPrivate, bundle.ErrExists, latent.ErrInvalid,
 		} {
 			s = strings.TrimSuffix(s, ": "+sentinel.Error())
 		}

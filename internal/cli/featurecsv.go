@@ -30,6 +30,21 @@ type frame struct {
 // matrix returns the features, a row per person.
 func (f *frame) matrix() *mat.Dense { return mat.NewDense(f.rows, len(f.names), f.data) }
 
+// constant returns the first feature that is the same in every row.
+func (f *frame) constant() (name string, ok bool) {
+	n := len(f.names)
+	for j, name := range f.names {
+		same := true
+		for i := 1; i < f.rows && same; i++ {
+			same = f.data[i*n+j] == f.data[j]
+		}
+		if same {
+			return name, true
+		}
+	}
+	return "", false
+}
+
 // openCSV opens a CSV file, "-" for standard input, that may be compressed with
 // gzip.
 func (a *app) openCSV(name string) (r *csv.Reader, done func(), err error) {
@@ -128,7 +143,7 @@ func (a *app) readColumns(name string, choose, keep func(column string) bool, dr
 					line-- // it is the rows before that are no numbers
 				}
 				// The value is of a person: say where it is, not what.
-				return nil, bad("line %d, column %s: not a finite number; leave out columns of text with --exclude", line, shown(f.names[k]))
+				return nil, bad("line %d, column %s: not a finite number", line, shown(f.names[k]))
 			}
 			f.data = append(f.data, v)
 		}
@@ -143,6 +158,9 @@ func (a *app) readColumns(name string, choose, keep func(column string) bool, dr
 	}
 	if f.rows == 0 {
 		return nil, bad("no rows after the header")
+	}
+	if drop && !slices.ContainsFunc(f.names, func(s string) bool { return !isNumber(s) && !text[slices.Index(f.names, s)] }) {
+		a.warn("%s: the columns have numbers for names: is the header row missing?", inputName(name))
 	}
 	if slices.Contains(text, true) {
 		return a.withoutText(name, &f, text)
@@ -204,7 +222,7 @@ func (a *app) readNamed(name string, features []string) (*mat.Dense, error) {
 	}
 	order := make([]int, len(features))
 	first := 0
-	if !slices.ContainsFunc(records[0], func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err != nil }) {
+	if !slices.ContainsFunc(records[0], func(s string) bool { return !isNumber(s) }) {
 		if len(records[0]) != len(features) {
 			return nil, bad("%d columns, want %d, one for each feature", len(records[0]), len(features))
 		}

@@ -178,10 +178,17 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 		}
 	} else {
 		data, err := a.readColumns(l.data, choose, nil, l.columns == "*")
+		var f *failure
+		if errors.As(err, &f) {
+			f.hint = "--columns and --exclude choose the columns that are read"
+		}
 		if err != nil {
 			return err
 		}
 		p.Features, p.Data = data.names, data.matrix()
+		if column, constant := data.constant(); constant && p.Ridge == 0 {
+			return badInput("", fmt.Errorf("%s: column %s is the same in every row, want it left out with --exclude, or --ridge 1e-6", inputName(l.data), shown(column)))
+		}
 	}
 	var err error
 	switch {
@@ -202,10 +209,7 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 
 // readWeights returns the diagonal task of NAME=W,….
 func readWeights(text string, features []string) (*mat.Dense, error) {
-	task := mat.NewDense(len(features), len(features), nil)
-	for i := range features {
-		task.Set(i, i, 1)
-	}
+	task := eyeMatrix(len(features))
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		w, err := strconv.ParseFloat(value, 64)
@@ -379,9 +383,9 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		if err != nil {
 			return err
 		}
-		if out != "" && !overwrite {
-			if _, err := os.Lstat(out); err == nil {
-				return badInput("--overwrite replaces a bundle", fmt.Errorf("output %s is there already", out))
+		if out != "" {
+			if err := checkBundleOutput(out, overwrite); err != nil {
+				return err
 			}
 		}
 		line := a.newProgress()
@@ -421,6 +425,21 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		return printRows(a.stdout, latentRows(p, r, best, b, out))
 	}
 	return cmd
+}
+
+// checkBundleOutput finds out before the design takes its time whether a bundle can
+// be written.
+func checkBundleOutput(out string, overwrite bool) error {
+	if out == "-" {
+		return badInput("", errors.New("output = -, want a directory: a bundle is several files"))
+	}
+	if _, err := os.Lstat(out); err == nil && !overwrite {
+		return badInput("--overwrite replaces a bundle", fmt.Errorf("output %s is there already", out))
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Clean(out))); err != nil {
+		return badInput("", fmt.Errorf("output %s: %w", out, inputCause(err)))
+	}
+	return nil
 }
 
 // design chooses the clip share by the noises that take no time, and designs.
@@ -473,7 +492,11 @@ func latentFailure(err error) error {
 		return negative("", err)
 	case errors.Is(err, latent.ErrInvalid), errors.Is(err, bundle.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists),
 		errors.Is(err, tables.ErrFormat), errors.Is(err, tables.ErrInvalid), errors.Is(err, account.ErrInvalid), errors.Is(err, noise.ErrInvalid):
-		return badInput("", err)
+		hint := ""
+		if strings.Contains(err.Error(), "use a ridge") {
+			hint = "--ridge 1e-6"
+		}
+		return badInput(hint, err)
 	}
 	return err
 }

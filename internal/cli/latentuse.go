@@ -209,6 +209,11 @@ func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, w
 			return nil, nil, badInput("", fmt.Errorf("%s: column %s of the bundle is missing", inputName(file), shown(c)))
 		}
 	}
+	for _, k := range keep {
+		if flags.keep != "" && !slices.ContainsFunc(in.others, func(name string) bool { return matches([]string{k}, name) }) {
+			return nil, nil, badInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", shown(k), inputName(file)))
+		}
+	}
 	return b, in, nil
 }
 

@@ -110,6 +110,7 @@ func (a *app) newTAExperiment(file string, curve *latent.Curve) (*taExperiment, 
 	return e, nil
 }
 
+// eyeMatrix returns the identity.
 func eyeMatrix(n int) *mat.Dense {
 	m := mat.NewDense(n, n, nil)
 	for i := range n {
