@@ -324,10 +324,11 @@ type latentBounds struct {
 	Upper float64 `json:"upper"`
 }
 
-func newLatentCandidate(c *latent.Candidate) latentCandidate {
+// newLatentCandidate reports a candidate; best is that of the bundle.
+func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	return latentCandidate{
 		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
-		Loss: c.Loss, Theory: c.Theory, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c.Bundled,
+		Loss: c.Loss, Theory: c.Theory, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c == best,
 	}
 }
 
@@ -502,7 +503,7 @@ func latentFailure(err error) error {
 }
 
 func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate) latentReport {
-	chosen := newLatentCandidate(best)
+	chosen := newLatentCandidate(best, best)
 	out := latentReport{
 		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: p.Domain.String(), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
 	}
@@ -510,7 +511,7 @@ func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate)
 		out.Clip = finite(p.Clip)
 	}
 	for _, c := range r.Candidates {
-		out.Candidates = append(out.Candidates, newLatentCandidate(c))
+		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
 	}
 	out.Bounds = newLatentBounds(p, r)
 	return out

@@ -271,17 +271,18 @@ type evaluateReport struct {
 	PredictedOut    []float64 `json:"predicted_outputs"`
 }
 
-// The confidence of the interval that evaluate prints, and how improbable a
-// difference has to be to be no chance.
+// The confidence of the interval that evaluate prints, and how rare a difference is
+// that is no chance.
 const (
 	evaluateConfidence = 0.999
 	noChance           = 1e-8
 )
 
-// standardErrors returns the half-width of the interval, in standard errors from so
-// many draws, that the mean of nearly normal numbers leaves with the probability.
-func standardErrors(draws int, outside float64) float64 {
-	return -distuv.StudentsT{Sigma: 1, Nu: float64(draws - 1)}.Quantile(outside / 2)
+// standardErrors returns how many standard errors a mean of so many draws differs
+// from the truth by with the given probability, either way: Student's law, as the
+// errors are estimated from the draws too.
+func standardErrors(draws int, probability float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: float64(draws - 1)}.Quantile(1 - probability/2)
 }
 
 func newLatentEvaluateCommand(a *app) *cobra.Command {
@@ -296,7 +297,7 @@ func newLatentEvaluateCommand(a *app) *cobra.Command {
 loss measured with the one predicted: what encoding, clipping and decoding lose on
 these rows, and the noise, whose variance is exact. The interval of the measured
 loss has a confidence of %g %%. The exit code is 3 if the two differ by more than
-chance explains, once in %.0e runs.
+chance does once in %g runs.
 
 Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, 1/noChance),
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
@@ -335,7 +336,7 @@ Losses of people's true features are printed: they are for who may see these.`, 
 			err = printRows(a.stdout, evaluateRows(r))
 		}
 		if low, high := e.Interval(standardErrors(e.Draws, noChance)); err == nil && !r.Agrees && !(low <= r.Predicted && r.Predicted <= high) {
-			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance explains", r.Measured, r.Predicted))
+			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance", r.Measured, r.Predicted))
 		}
 		return err
 	}
