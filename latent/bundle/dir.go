@@ -129,6 +129,9 @@ func (a array) encode(w io.Writer) error {
 // The error wraps ErrExists if dir may not be replaced, or is that of the file system.
 func (b *Bundle) Write(dir string, overwrite bool) error {
 	dir = filepath.Clean(dir)
+	if end, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = end // a link stays a link
+	}
 	old := false
 	if _, err := os.Lstat(dir); err == nil {
 		if err := replaceable(dir, overwrite); err != nil {

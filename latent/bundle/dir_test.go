@@ -77,6 +77,45 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
+// TestWriteThroughLink: a link to a bundle stays a link, and what it leads to is
+// replaced.
+func TestWriteThroughLink(t *testing.T) {
+	parent := t.TempDir()
+	dir, link := filepath.Join(parent, "b"), filepath.Join(parent, "link")
+	one := must(New(perCoordinate(t)))
+	other := perCoordinate(t)
+	other.ClipOrigin = "another"
+	two := must(New(other))
+	if err := one.Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("b", link); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	if err := two.Write(link, true); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info, err)
+	}
+	if back := must(Read(dir)); !equal(t, back, two) {
+		t.Error("the bundle was not replaced")
+	}
+}
+
+// TestHugeMatrix: a shape whose product overflows is refused.
+func TestHugeMatrix(t *testing.T) {
+	s := perCoordinate(t)
+	s.Task = Matrix{Rows: math.MaxInt, Cols: len(s.Features)}
+	if _, err := New(s); !errors.Is(err, ErrInvalid) {
+		t.Errorf("error = %v, want ErrInvalid", err)
+	}
+	s.Task = Matrix{Rows: 1 << 62, Cols: len(s.Features)}
+	if _, err := New(s); !errors.Is(err, ErrInvalid) {
+		t.Errorf("error = %v, want ErrInvalid", err)
+	}
+}
+
 func TestWriteLeavesAlone(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "b")
