@@ -329,6 +329,9 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		if err != nil {
 			return latentFailure(err)
 		}
+		if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
+			return badInput("", fmt.Errorf("%s: the squares of its numbers overflow, want features of the size of the training data's", inputName(data)))
+		}
 		r := newEvaluateReport(b, e)
 		if asJSON {
 			err = printJSON(a.stdout, r)

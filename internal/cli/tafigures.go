@@ -141,7 +141,7 @@ encoder, and ta-figure3.svg.`,
 			p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 4+3*setting
 			plots = append(plots, p)
 			t := points[24]
-			rows = append(rows, row{fmt.Sprintf("lambda %g", setting), fmt.Sprintf("r/epsilon = 0.5: task-aware %.4f (%d coordinates), task-agnostic %.4f, privacy-agnostic %.4f", t.taskAware, t.z, t.taskAgnostic, t.privacyAgnosticZ2)})
+			rows = append(rows, row{fmt.Sprintf("lambda %g", setting), fmt.Sprintf("r/epsilon = 0.5: task-aware %.4f (z = %d), task-agnostic %.4f, privacy-agnostic %.4f", t.taskAware, t.z, t.taskAgnostic, t.privacyAgnosticZ2)})
 		}
 		plots[0].Y.Label.Text = "task loss"
 		if err := csv.NewWriter(files.csv).WriteAll(records); err != nil {
