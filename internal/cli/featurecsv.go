@@ -17,14 +17,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// frame is a CSV file whose columns are told apart into features, which are
-// numbers, and others, which are text.
+// frame is columns of numbers, the features, in memory.
 type frame struct {
-	names  []string   // of the features
-	data   []float64  // by rows
-	others []string   // names of the columns kept as they are
-	kept   [][]string // their values, a row each
-	rows   int
+	names []string
+	data  []float64 // by rows
+	rows  int
 }
 
 // matrix returns the features, a row per person.
@@ -77,100 +74,167 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// readFrame reads the columns that choose takes as features, in the order of the
-// file, and those that keep takes as they are. A feature that is no finite number
-// is an error, and so is a file without any.
-func (a *app) readFrame(name string, choose, keep func(column string) bool) (*frame, error) {
-	return a.readColumns(name, choose, keep, false)
+// columnReader reads a CSV file row by row: columns of numbers, the features, and
+// columns of text that are kept as they are.
+type columnReader struct {
+	file     string
+	r        *csv.Reader
+	done     func()
+	names    []string // of the features, in the order of the file
+	others   []string // of the columns kept
+	features []int    // where they stand
+	kept     []int
+	drop     bool      // columns that have text in every row are no error
+	text     []bool    // those columns
+	rows     int       // read so far
+	values   []float64 // of the current row; 0 in columns of text
+	texts    []string
 }
 
-// readColumns is readFrame. If it may drop columns, one that has text in every row is
-// no feature, and a warning says so.
-func (a *app) readColumns(name string, choose, keep func(column string) bool, drop bool) (*frame, error) {
-	r, done, err := a.openCSV(name)
-	if err != nil {
+func (c *columnReader) bad(format string, args ...any) error {
+	return badInput("", fmt.Errorf("%s: %s", inputName(c.file), fmt.Sprintf(format, args...)))
+}
+
+// openColumns opens a CSV file and reads its header: choose takes columns as
+// features, keep those that are kept. A file without any feature is an error. The
+// caller calls done.
+func (a *app) openColumns(file string, choose, keep func(column string) bool) (*columnReader, error) {
+	c := &columnReader{file: file}
+	var err error
+	if c.r, c.done, err = a.openCSV(file); err != nil {
 		return nil, err
 	}
-	defer done()
-	bad := func(format string, args ...any) error {
-		return badInput("", fmt.Errorf("%s: %s", inputName(name), fmt.Sprintf(format, args...)))
+	if err := c.readHeader(choose, keep); err != nil {
+		c.done()
+		return nil, err
 	}
-	header, err := r.Read()
+	return c, nil
+}
+
+func (c *columnReader) readHeader(choose, keep func(column string) bool) error {
+	header, err := c.r.Read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, bad("the file is empty, want a header and rows")
+			return c.bad("the file is empty, want a header and rows")
 		}
-		return nil, bad("%s", csvCause(err))
+		return c.bad("%s", csvCause(err))
 	}
-	var f frame
-	var features, others []int
 	seen := map[string]bool{}
 	for i, column := range header {
 		if seen[column] {
-			return nil, bad("column %s is there twice, want distinct names", shown(column))
+			return c.bad("column %s is there twice, want distinct names", shown(column))
 		}
 		seen[column] = true
 		switch {
 		case choose(column):
-			features = append(features, i)
-			f.names = append(f.names, strings.Clone(column))
+			c.features = append(c.features, i)
+			c.names = append(c.names, strings.Clone(column))
 		case keep != nil && keep(column):
-			others = append(others, i)
-			f.others = append(f.others, strings.Clone(column))
+			c.kept = append(c.kept, i)
+			c.others = append(c.others, strings.Clone(column))
 		}
 	}
-	if len(features) == 0 {
-		return nil, bad("none of the columns %s is wanted: is the header row missing?", shown(clipped(strings.Join(header, ","))))
+	if len(c.features) == 0 {
+		return c.bad("none of the columns %s is wanted: is the header row missing?", shown(clipped(strings.Join(header, ","))))
 	}
-	text := make([]bool, len(features)) // no number so far
+	c.text = make([]bool, len(c.features)) // no number so far
+	c.values = make([]float64, len(c.features))
+	c.texts = make([]string, len(c.kept))
+	return nil
+}
+
+// next reads a row, io.EOF after the last one. A feature that is no finite number is
+// an error, and so is a file without rows. What it read is valid until the next call.
+func (c *columnReader) next() error {
+	record, err := c.r.Read()
+	switch {
+	case errors.Is(err, io.EOF) && c.rows == 0:
+		return c.bad("no rows after the header")
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case err != nil:
+		return c.bad("%s", csvCause(err))
+	}
+	for k, i := range c.features {
+		v, err := strconv.ParseFloat(strings.TrimSpace(record[i]), 64)
+		number := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+		if c.rows == 0 && c.drop {
+			c.text[k] = !number
+		}
+		if number == c.text[k] {
+			line, _ := c.r.FieldPos(i)
+			if number {
+				line-- // it is the rows before that are no numbers
+			}
+			// The value is of a person: say where it is, not what.
+			return c.bad("line %d, column %s: not a finite number", line, shown(c.names[k]))
+		}
+		c.values[k] = v
+	}
+	for k, i := range c.kept {
+		c.texts[k] = record[i]
+	}
+	c.rows++
+	return nil
+}
+
+// readAll reads all rows, the features in the order of the names.
+func (c *columnReader) readAll(names []string) (*frame, error) {
+	f := &frame{names: names}
+	row := c.ordered(names)
 	for {
-		record, err := r.Read()
+		err := c.next()
 		if errors.Is(err, io.EOF) {
-			break
+			f.rows = c.rows
+			return f, nil
 		}
 		if err != nil {
-			return nil, bad("%s", csvCause(err))
+			return nil, err
 		}
-		for k, i := range features {
-			v, err := strconv.ParseFloat(strings.TrimSpace(record[i]), 64)
-			number := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-			if f.rows == 0 && drop {
-				text[k] = !number
-			}
-			if number == text[k] {
-				line, _ := r.FieldPos(i)
-				if number {
-					line-- // it is the rows before that are no numbers
-				}
-				// The value is of a person: say where it is, not what.
-				return nil, bad("line %d, column %s: not a finite number", line, shown(f.names[k]))
-			}
-			f.data = append(f.data, v)
+		f.data = append(f.data, row()...)
+	}
+}
+
+// ordered returns a function that returns the current row in the order of the names.
+func (c *columnReader) ordered(names []string) func() []float64 {
+	order := make([]int, len(names))
+	for i, name := range names {
+		order[i] = slices.Index(c.names, name)
+	}
+	row := make([]float64, len(names))
+	return func() []float64 {
+		for i, k := range order {
+			row[i] = c.values[k]
 		}
-		if keep != nil {
-			kept := make([]string, len(others))
-			for k, i := range others {
-				kept[k] = strings.Clone(record[i])
-			}
-			f.kept = append(f.kept, kept)
-		}
-		f.rows++
+		return row
 	}
-	if f.rows == 0 {
-		return nil, bad("no rows after the header")
+}
+
+// readFrame reads the columns that choose takes as features. If it may drop columns,
+// one that has text in every row is no feature, and a warning says so.
+func (a *app) readFrame(file string, choose func(column string) bool, drop bool) (*frame, error) {
+	c, err := a.openColumns(file, choose, nil)
+	if err != nil {
+		return nil, err
 	}
-	if drop && !slices.ContainsFunc(f.names, func(s string) bool { return !isNumber(s) && !text[slices.Index(f.names, s)] }) {
-		a.warn("%s: the columns have numbers for names: is the header row missing?", inputName(name))
+	defer c.done()
+	c.drop = drop
+	f, err := c.readAll(c.names)
+	if err != nil {
+		return nil, err
 	}
-	if slices.Contains(text, true) {
-		return a.withoutText(name, &f, text)
+	if drop && !slices.ContainsFunc(f.names, func(s string) bool { return !isNumber(s) && !c.text[slices.Index(f.names, s)] }) {
+		a.warn("%s: the columns have numbers for names: is the header row missing?", inputName(file))
 	}
-	return &f, nil
+	if slices.Contains(c.text, true) {
+		return a.withoutText(file, f, c.text)
+	}
+	return f, nil
 }
 
 // withoutText drops the columns of text.
 func (a *app) withoutText(name string, f *frame, text []bool) (*frame, error) {
-	out := &frame{others: f.others, kept: f.kept, rows: f.rows}
+	out := &frame{rows: f.rows}
 	var dropped []string
 	for k, n := range f.names {
 		if text[k] {
@@ -257,28 +321,4 @@ func (a *app) readNamed(name string, features []string) (*mat.Dense, error) {
 		}
 	}
 	return m, nil
-}
-
-// writeFrame writes a CSV file of the kept columns and the numbers of every row.
-func (f *frame) write(w io.Writer, names []string, row func(i int) ([]float64, error)) error {
-	out := csv.NewWriter(w)
-	record := append(slices.Clone(f.others), names...)
-	if err := out.Write(record); err != nil {
-		return err
-	}
-	for i := range f.rows {
-		values, err := row(i)
-		if err != nil {
-			return err
-		}
-		record = append(record[:0], f.kept[i]...)
-		for _, v := range values {
-			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
-		}
-		if err := out.Write(record); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
 }

@@ -161,7 +161,7 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 	columns, exclude := strings.Split(l.columns, ","), strings.Split(l.exclude, ",")
 	choose := func(name string) bool { return matches(columns, name) && !matches(exclude, name) }
 	if moments {
-		mean, err := a.readFrame(l.mean, choose, nil)
+		mean, err := a.readFrame(l.mean, choose, false)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 			return badInput("", fmt.Errorf("%s: %w", inputName(l.covariance), err))
 		}
 	} else {
-		data, err := a.readColumns(l.data, choose, nil, l.columns == "*")
+		data, err := a.readFrame(l.data, choose, l.columns == "*")
 		var f *failure
 		if errors.As(err, &f) {
 			f.hint = "--columns and --exclude choose the columns that are read"

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -125,10 +128,11 @@ protection. The file is read with a header, perhaps compressed with gzip.`,
 	}
 	flags := newBundleFlags(cmd, "CSV file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, f, err := a.bundleInput(cmd, flags, args[0], func(b *bundle.Bundle) []string { return b.Spec().Features })
+		b, in, err := a.bundleInput(cmd, flags, args[0], featureNames)
 		if err != nil {
 			return err
 		}
+		defer in.done()
 		v, err := b.Verify(latent.Compose)
 		if err != nil {
 			return latentFailure(fmt.Errorf("%s: %w", flags.bundle, err))
@@ -137,14 +141,7 @@ protection. The file is read with a header, perhaps compressed with gzip.`,
 		if err != nil {
 			return err
 		}
-		x := make([]float64, b.Features())
-		order := columnOrder(f.names, b.Spec().Features)
-		return a.mapRows(cmd, flags, args[0], f, unitNames(b), func(dst []float64, i int) ([]float64, error) {
-			for j, k := range order {
-				x[j] = f.data[i*len(f.names)+k]
-			}
-			return p.Privatize(dst, x)
-		})
+		return a.mapRows(cmd, flags, in, featureNames(b), unitNames(b), p.Privatize)
 	}
 	return cmd
 }
@@ -160,18 +157,12 @@ privatize wrote. Decoding costs no privacy.`,
 	}
 	flags := newBundleFlags(cmd, "CSV file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, f, err := a.bundleInput(cmd, flags, args[0], unitNames)
+		b, in, err := a.bundleInput(cmd, flags, args[0], unitNames)
 		if err != nil {
 			return err
 		}
-		u := make([]float64, b.Coordinates())
-		order := columnOrder(f.names, unitNames(b))
-		return a.mapRows(cmd, flags, args[0], f, b.Spec().Features, func(dst []float64, i int) ([]float64, error) {
-			for j, k := range order {
-				u[j] = f.data[i*len(f.names)+k]
-			}
-			return b.Decode(dst, u)
-		})
+		defer in.done()
+		return a.mapRows(cmd, flags, in, unitNames(b), featureNames(b), b.Decode)
 	}
 	return cmd
 }
@@ -185,8 +176,12 @@ func unitNames(b *bundle.Bundle) []string {
 	return names
 }
 
-// bundleInput reads a bundle and a CSV file with all of the columns it wants.
-func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, want func(*bundle.Bundle) []string) (*bundle.Bundle, *frame, error) {
+// featureNames are the columns of the features.
+func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
+
+// bundleInput reads a bundle and opens a CSV file with all of the columns it wants.
+// The caller calls done.
+func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, want func(*bundle.Bundle) []string) (*bundle.Bundle, *columnReader, error) {
 	var f fields
 	f.required("bundle", flags.bundle, "a directory made by latent design")
 	if err := f.err(cmd); err != nil {
@@ -198,7 +193,7 @@ func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, w
 	}
 	columns := want(b)
 	keep := strings.Split(flags.keep, ",")
-	in, err := a.readFrame(file,
+	in, err := a.openColumns(file,
 		func(name string) bool { return slices.Contains(columns, name) },
 		func(name string) bool { return flags.keep != "" && matches(keep, name) })
 	if err != nil {
@@ -206,49 +201,59 @@ func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, w
 	}
 	for _, c := range columns {
 		if !slices.Contains(in.names, c) {
-			return nil, nil, badInput("", fmt.Errorf("%s: column %s of the bundle is missing", inputName(file), shown(c)))
+			in.done()
+			return nil, nil, in.bad("column %s of the bundle is missing", shown(c))
 		}
 	}
 	for _, k := range keep {
 		if flags.keep != "" && !slices.ContainsFunc(in.others, func(name string) bool { return matches([]string{k}, name) }) {
+			in.done()
 			return nil, nil, badInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", shown(k), inputName(file)))
 		}
 	}
 	return b, in, nil
 }
 
-// columnOrder returns where each of the wanted names stands.
-func columnOrder(have, want []string) []int {
-	order := make([]int, len(want))
-	for i, w := range want {
-		order[i] = slices.Index(have, w)
-	}
-	return order
-}
-
-// mapRows writes a CSV file with a row for each of the input's; it appears whole or
-// not at all.
-func (a *app) mapRows(cmd *cobra.Command, flags *bundleFlags, file string, f *frame, names []string, value func(dst []float64, i int) ([]float64, error)) error {
-	out, err := a.create(flags.out, file)
+// mapRows writes a CSV file with a row for each of the input's, row by row; it appears
+// whole or not at all.
+func (a *app) mapRows(cmd *cobra.Command, flags *bundleFlags, in *columnReader, from, to []string, value func(dst, x []float64) ([]float64, error)) error {
+	file, err := a.create(flags.out, in.file)
 	if err != nil {
 		return err
 	}
-	defer out.discard()
-	var buffer []float64
-	err = f.write(out, names, func(i int) ([]float64, error) {
+	defer file.discard()
+	out := csv.NewWriter(file)
+	record := append(slices.Clone(in.others), to...)
+	if err := out.Write(record); err != nil {
+		return err
+	}
+	row := in.ordered(from)
+	var values []float64
+	for {
 		if err := cmd.Context().Err(); err != nil {
-			return nil, err
+			return err
 		}
-		var err error
-		if buffer, err = value(buffer[:0], i); err != nil {
-			return nil, fmt.Errorf("%s: row %d: %w", inputName(file), i+1, err)
+		if err := in.next(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
 		}
-		return buffer, nil
-	})
-	if err != nil {
+		if values, err = value(values[:0], row()); err != nil {
+			return fmt.Errorf("%s: row %d: %w", inputName(in.file), in.rows, err)
+		}
+		record = append(record[:0], in.texts...)
+		for _, v := range values {
+			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		if err := out.Write(record); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
 		return err
 	}
-	return out.commit()
+	return file.commit()
 }
 
 // evaluateReport is what latent evaluate --json prints.
@@ -316,16 +321,20 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		if err := f.err(cmd); err != nil {
 			return err
 		}
-		b, in, err := a.bundleInput(cmd, &bundleFlags{bundle: dir}, data, func(b *bundle.Bundle) []string { return b.Spec().Features })
+		b, in, err := a.bundleInput(cmd, &bundleFlags{bundle: dir}, data, featureNames)
 		if err != nil {
 			return err
 		}
+		defer in.done()
 		p, err := latent.NewPrivatizer(b, sampler.Options{})
 		if err != nil {
 			return latentFailure(fmt.Errorf("%s: %w", dir, err))
 		}
-		ordered := in.reorder(b.Spec().Features)
-		e, err := latent.Evaluate(cmd.Context(), p, ordered.matrix(), int(n))
+		people, err := in.readAll(featureNames(b))
+		if err != nil {
+			return err
+		}
+		e, err := latent.Evaluate(cmd.Context(), p, people.matrix(), int(n))
 		if err != nil {
 			return latentFailure(err)
 		}
@@ -344,18 +353,6 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		return err
 	}
 	return cmd
-}
-
-// reorder returns the frame with its features in the order of names.
-func (f *frame) reorder(names []string) *frame {
-	order := columnOrder(f.names, names)
-	out := &frame{names: names, rows: f.rows}
-	for i := range f.rows {
-		for _, k := range order {
-			out.data = append(out.data, f.data[i*len(f.names)+k])
-		}
-	}
-	return out
 }
 
 func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {

@@ -68,7 +68,7 @@ const taHours = 24
 // newTAExperiment reads the profiles, normalises all of them together, as the
 // authors do, and takes the first 70 % for training.
 func (a *app) newTAExperiment(file string, curve *latent.Curve) (*taExperiment, error) {
-	f, err := a.readFrame(file, func(name string) bool { return matches([]string{"h[0-9][0-9]"}, name) }, nil)
+	f, err := a.readFrame(file, func(name string) bool { return matches([]string{"h[0-9][0-9]"}, name) }, false)
 	if err != nil {
 		return nil, err
 	}
