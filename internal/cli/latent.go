@@ -562,7 +562,7 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 		case c == best:
 			mark = " <- bundle"
 		case !c.Bundled:
-			mark = " (for comparison, no bundle can have it)"
+			mark = " (for comparison)"
 		}
 		rows = append(rows, row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %s%s%s", c.Loss, percent(c.Loss/r.Nothing), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
