@@ -440,6 +440,9 @@ func checkBundleOutput(out string, overwrite bool) error {
 	if _, err := os.Stat(filepath.Dir(filepath.Clean(out))); err != nil {
 		return badInput("", fmt.Errorf("output %s: %w", out, inputCause(err)))
 	}
+	if err := bundle.CheckWrite(out, overwrite); err != nil {
+		return latentFailure(err)
+	}
 	return nil
 }
 

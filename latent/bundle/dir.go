@@ -128,19 +128,11 @@ func (a array) encode(w io.Writer) error {
 //
 // The error wraps ErrExists if dir may not be replaced, or is that of the file system.
 func (b *Bundle) Write(dir string, overwrite bool) error {
-	dir = filepath.Clean(dir)
-	if end, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = end // a link stays a link
+	if err := CheckWrite(dir, overwrite); err != nil {
+		return err
 	}
-	old := false
-	if _, err := os.Lstat(dir); err == nil {
-		if err := replaceable(dir, overwrite); err != nil {
-			return err
-		}
-		old = true
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("bundle: %w", err)
-	}
+	dir = target(dir)
+	_, missing := os.Lstat(dir)
 	beside, err := name(dir)
 	if err != nil {
 		return err
@@ -149,7 +141,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 	if err := b.writeFiles(beside); err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}
-	if !old {
+	if missing != nil {
 		if err := os.Rename(beside, dir); err != nil {
 			return fmt.Errorf("bundle: %w", err)
 		}
@@ -170,6 +162,28 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 		return fmt.Errorf("bundle: %w", err)
 	}
 	return nil
+}
+
+// CheckWrite says beforehand whether Write would refuse the directory, with the same
+// errors.
+func CheckWrite(dir string, overwrite bool) error {
+	dir = target(dir)
+	switch _, err := os.Lstat(dir); {
+	case err == nil:
+		return replaceable(dir, overwrite)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("bundle: %w", err)
+	}
+	return nil
+}
+
+// target returns where a bundle written to dir goes: a link stays a link.
+func target(dir string) string {
+	dir = filepath.Clean(dir)
+	if end, err := filepath.EvalSymlinks(dir); err == nil {
+		return end
+	}
+	return dir
 }
 
 // name returns a name for a temporary directory beside dir.
