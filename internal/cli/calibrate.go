@@ -30,10 +30,19 @@ type calibrateReport struct {
 	Sensitivity       float64            `json:"sensitivity"`
 	Loss              string             `json:"loss"`
 	Noise             string             `json:"noise"`
+	Exponent          float64            `json:"exponent,omitempty"`
 	ExpectedLoss      json.Number        `json:"expected_loss"`
 	Alternatives      map[string]float64 `json:"alternatives"`
 	GaussianCrossover *int               `json:"gaussian_crossover"`
 }
+
+// The words of --noise.
+const (
+	noiseAuto     = "auto"
+	noiseDesigned = "designed"
+	noiseGaussian = "gaussian"
+	noisePower    = "exponential-power"
+)
 
 func newCalibrateCommand(a *app) *cobra.Command {
 	var (
@@ -51,10 +60,11 @@ The summary compares the loss of a release with that of a table for basic
 composition, (epsilon/K, delta/K) each, and with Laplace and Gaussian noise
 calibrated to the same total. ` + hardTruncation + `
 
-Where a table of Gaussian shape has the smaller loss at this total it is what is
-written, unless --noise designed says otherwise: it is proved as any other table,
-and its own epsilon and delta are one point of what it keeps. It needs a query
-without constraints on the noise, and delta above 0.
+Where a table of exponential power shape, with a density like exp(-|x/s|^p), has
+the smallest loss at this total it is what is written, unless --noise says
+otherwise; p = 2 is Gaussian noise. It is proved as any other table, and its own
+epsilon and delta are one point of what it keeps. It needs a query without
+constraints on the noise, and delta above 0.
 
 Constraints are as for design. Every loss of a table was recomputed in exact
 arithmetic and is rounded up. If a limit is hit, the best proven table is
@@ -66,7 +76,7 @@ written and the exit code is 4.
 		Args: noArguments,
 	}
 	releases := newText(cmd, "releases", "K", "", fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
-	shape := newText(cmd, "noise", "word", "auto", "noise of the table: auto (the smaller loss), designed or gaussian")
+	shape := newText(cmd, "noise", "word", "auto", "noise of the table: auto (the smallest loss), designed, gaussian or exponential-power")
 	problemFlags := newProblemFlags(cmd, true)
 	cmd.Flags().Lookup("epsilon").Usage = "epsilon of all releases together, without unit: from 0.001 to 20"
 	cmd.Flags().Lookup("delta").Usage = "delta of all releases together, a probability: 0, or " + wantDelta
@@ -83,9 +93,9 @@ written and the exit code is 4.
 		if p.Epsilon == 0 {
 			f.bad("epsilon", problemFlags.epsilon, fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)))
 		}
-		word := f.choice("noise", shape, "auto", "designed", "gaussian")
-		if word == "gaussian" && !gaussianApplies(p) {
-			f.add("noise = gaussian, want no constraints on the noise, and delta above 0")
+		word := f.choice("noise", shape, noiseAuto, noiseDesigned, noiseGaussian, noisePower)
+		if (word == noiseGaussian || word == noisePower) && !gaussianApplies(p) {
+			f.add("noise = %s, want no constraints on the noise, and delta above 0", word)
 		}
 		o := effort.read(&f)
 		if asJSON && out == "-" {
@@ -151,12 +161,13 @@ type calibration struct {
 	problem  problem
 	options  lp.Options
 	releases int
-	noise    string // auto, designed or gaussian; auto is replaced by what was chosen
+	noise    string // a word of --noise; auto is replaced by what was chosen
 	line     *progress
 
 	found       *account.Calibration
 	table       *tables.Table // of found
 	certificate tables.Certificate
+	exponent    float64    // of its shape; 0 if it was designed
 	result      *lp.Result // of the last design
 	limit       error
 
@@ -211,16 +222,16 @@ func (c *calibration) run(ctx context.Context) error {
 	c.options.Progress = c.line.show
 	var designed, gaussian *calibrated
 	var err error
-	if c.noise != "gaussian" {
+	if c.noise == noiseAuto || c.noise == noiseDesigned {
 		designed, err = c.designed(ctx)
 		c.unavailable = errors.Is(err, highs.ErrUnavailable)
-		if err != nil && (c.noise == "designed" || !gaussianApplies(c.problem) || ctx.Err() != nil) {
+		if err != nil && (c.noise == noiseDesigned || !gaussianApplies(c.problem) || ctx.Err() != nil) {
 			return err
 		}
 	}
-	if c.noise != "designed" && gaussianApplies(c.problem) {
+	if c.noise != noiseDesigned && gaussianApplies(c.problem) {
 		var none error
-		if gaussian, none = c.gaussianShaped(); gaussian == nil && designed == nil {
+		if gaussian, none = c.bestShape(ctx); gaussian == nil && designed == nil {
 			if err == nil {
 				err = none
 			}
@@ -228,19 +239,22 @@ func (c *calibration) run(ctx context.Context) error {
 		}
 	}
 	chosen := designed
-	if c.noise = "designed"; designed == nil || gaussian != nil && gaussian.found.Loss < designed.found.Loss {
-		c.noise, chosen = "gaussian", gaussian
+	if c.noise = noiseDesigned; designed == nil || gaussian != nil && gaussian.found.Loss < designed.found.Loss {
+		if c.noise, chosen = noisePower, gaussian; gaussian.exponent == 2 {
+			c.noise = noiseGaussian
+		}
 	}
-	c.found, c.table, c.limit = chosen.found, chosen.table, chosen.limit
+	c.found, c.table, c.limit, c.exponent = chosen.found, chosen.table, chosen.limit, chosen.exponent
 	c.certificate, err = c.table.Verify()
 	return err
 }
 
 // calibrated is a table whose releases keep the target.
 type calibrated struct {
-	found *account.Calibration
-	table *tables.Table
-	limit error // of its design
+	found    *account.Calibration
+	table    *tables.Table
+	limit    error   // of its design
+	exponent float64 // of its shape; 0 if it was designed
 }
 
 // designed searches with coarse designs and ends with a fine one.
@@ -266,52 +280,132 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 	return out, nil
 }
 
-// gaussianShaped makes a table of Gaussian shape whose releases keep the target:
-// one with the deviation that continuous noise needs, or a little more until the
-// table itself is proved to compose.
-func (c *calibration) gaussianShaped() (*calibrated, error) {
+// shaped makes a table of exponential power shape whose releases keep the target: the
+// scale is searched for, from that of continuous normal noise on, until the table itself
+// is proved to compose to little less.
+func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated, error) {
 	p := c.problem.Parameters
 	p.Sensitivity *= math.Sqrt(float64(c.releases))
 	law, err := noise.NewAnalyticGaussian(p)
 	if err != nil {
 		return nil, err
 	}
-	// Of the points of its profile the table promises one with about half of its
-	// part of the total delta.
-	delta := c.problem.Delta / float64(c.releases) / 2
-	for _, more := range []float64{1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3} {
-		sigma := law.Sigma() * (1 + more)
-		lo, hi := 0.0, float64(lp.MaxEpsilon)
-		for range 60 {
-			if middle := (lo + hi) / 2; noise.GaussianDelta(middle, c.problem.Sensitivity, sigma) > delta {
-				lo = middle
-			} else {
-				hi = middle
-			}
+	const close = 1e-3
+	lo, hi := 0.0, math.Inf(1) // too small, large enough
+	scale := law.Sigma() * math.Sqrt2 * (1 + 1e-6)
+	try := func(width float64) (*shapedRelease, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		t, err := gaussianTable(c.problem, sigma, hi)
+		s, err := c.composeShape(shape{exponent, scale}, width)
+		if err == nil && s.bounds.Upper <= c.problem.Epsilon {
+			hi = scale
+		} else {
+			lo = scale
+		}
+		return s, err
+	}
+	for hi > lo*(1+close/4) {
+		s, err := try(coarseWidth)
 		if err != nil {
 			return nil, err
 		}
-		m, err := account.Table(t)
-		if err != nil {
-			return nil, err
+		ratio := s.bounds.Upper / c.problem.Epsilon
+		if ratio <= 1 && ratio >= 1-close/2 {
+			break
 		}
-		composition, err := account.Compose([]account.Release{{Mechanism: m, Times: c.releases}}, account.Options{})
-		if err != nil {
-			return nil, err
+		// The composed epsilon falls about as the scale grows.
+		scale *= math.Min(math.Max(ratio, 0.25), 4) * (1 + close/8)
+		if !(scale > lo && scale < hi) {
+			scale = lo + (hi-lo)/2
 		}
-		b, err := composition.Epsilon(c.problem.Delta)
-		if err == nil && b.Upper <= c.problem.Epsilon {
-			loss, _ := t.Certify().ExpectedLoss.Float64()
-			own := t.Privacy()
-			return &calibrated{
-				found: &account.Calibration{Epsilon: own.Epsilon, Delta: own.Delta, Mechanism: m, Loss: loss, Composed: b},
-				table: t,
-			}, nil
+		if scale > 1e3*law.Sigma() {
+			return nil, fmt.Errorf("noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, c.problem.Epsilon, c.problem.Delta, c.releases)
 		}
 	}
-	return nil, fmt.Errorf("noise = gaussian: no table was found that keeps epsilon = %g, delta = %g over %d releases", c.problem.Epsilon, c.problem.Delta, c.releases)
+	// On a finer grid the bound may be a little larger, or smaller.
+	for scale = hi; ; scale *= 1 + close/4 {
+		s, err := try(0)
+		if err != nil {
+			return nil, err
+		}
+		if s.bounds.Upper > c.problem.Epsilon {
+			continue
+		}
+		// Of the points of its profile the table promises one with half of its part
+		// of the total delta.
+		t, err := promised(s.spec, s.mechanism, c.problem.Delta/float64(c.releases)/2)
+		if err != nil {
+			return nil, err
+		}
+		loss, _ := t.Certify().ExpectedLoss.Float64()
+		return &calibrated{
+			found: &account.Calibration{
+				Epsilon: t.Privacy().Epsilon, Delta: t.Privacy().Delta, Mechanism: s.mechanism, Loss: loss, Composed: s.bounds,
+			},
+			table: t, exponent: exponent,
+		}, nil
+	}
+}
+
+// shapedRelease is a table of a given shape, without its promise, and what so many releases
+// of it cost at the total delta.
+type shapedRelease struct {
+	spec      tables.Spec
+	mechanism *account.Mechanism
+	bounds    account.Bounds // on epsilon; +Inf if none is enough
+}
+
+// composeShape makes the weights of a shape and composes them.
+func (c *calibration) composeShape(s shape, width float64) (*shapedRelease, error) {
+	spec, err := shapedSpec(c.problem, s)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tables.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	m, err := account.Table(t)
+	if err != nil {
+		return nil, err
+	}
+	composition, err := account.Compose([]account.Release{{Mechanism: m, Times: c.releases}}, account.Options{Width: width})
+	if err != nil {
+		return nil, err
+	}
+	b, err := composition.Epsilon(c.problem.Delta)
+	if errors.Is(err, account.ErrDeltaTooSmall) {
+		b, err = account.Bounds{Lower: math.Inf(1), Upper: math.Inf(1)}, nil
+	}
+	return &shapedRelease{spec, m, b}, err
+}
+
+// bestShape tries exponents from 2, normal noise, down as long as the loss falls.
+func (c *calibration) bestShape(ctx context.Context) (*calibrated, error) {
+	best, err := c.shaped(ctx, 2)
+	if best == nil || c.noise == noiseGaussian {
+		return best, err
+	}
+	for _, exponent := range []float64{1.75, 1.5, 1.25} {
+		next, err := c.shaped(ctx, exponent)
+		if next == nil || next.found.Loss >= best.found.Loss {
+			return best, ctx.Err()
+		}
+		if err != nil {
+			return next, ctx.Err()
+		}
+		best = next
+	}
+	return best, nil
+}
+
+// shapeName names the noise chosen.
+func (c *calibration) shapeName() string {
+	if c.noise == noisePower {
+		return fmt.Sprintf("%s, exponent %g", c.noise, c.exponent)
+	}
+	return c.noise
 }
 
 // failure is what a calibration that found nothing says.
@@ -428,7 +522,7 @@ func (c *calibration) report() calibrateReport {
 		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: c.found.Epsilon, ReleaseDelta: c.found.Delta,
 		Sensitivity: c.problem.Sensitivity, Loss: c.problem.loss.Name(),
-		Noise: c.noise, ExpectedLoss: json.Number(c.certificate.Claims().ExpectedLoss),
+		Noise: c.noise, Exponent: c.exponent, ExpectedLoss: json.Number(c.certificate.Claims().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
 	for name, loss := range map[string]float64{"basic": c.basic, "laplace": c.laplace, "gaussian": c.gaussian} {
@@ -454,10 +548,10 @@ func (c *calibration) rows(out string) []row {
 	}
 	rows = append(rows, queryRows(p.query, p.step, p.constraints)...)
 	rows = append(rows,
-		row{"noise", c.noise},
+		row{"noise", c.shapeName()},
 		row{"expected loss", claims.ExpectedLoss},
 	)
-	if c.noise == "designed" {
+	if c.noise == noiseDesigned {
 		rows = append(rows, row{"gap", percent(gapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
 	}
 	designed := c.found.Loss
@@ -487,7 +581,7 @@ func (c *calibration) rows(out string) []row {
 	}
 	switch {
 	case c.crossover > 0:
-		rows = append(rows, row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has the smaller loss at this total", c.crossover)})
+		rows = append(rows, row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
 	case c.unavailable:
 		rows = append(rows, row{"designed", highs.ErrUnavailable.Error()})
 	case gaussianApplies(p):
