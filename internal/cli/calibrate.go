@@ -290,7 +290,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 	if err != nil {
 		return nil, err
 	}
-	const close = 1e-3
+	const near = 1e-3
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
 	scale := law.Sigma() * math.Sqrt2 * (1 + 1e-6)
 	try := func(width float64) (*shapedRelease, error) {
@@ -305,17 +305,17 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 		}
 		return s, err
 	}
-	for hi > lo*(1+close/4) {
+	for hi > lo*(1+near/4) {
 		s, err := try(coarseWidth)
 		if err != nil {
 			return nil, err
 		}
 		ratio := s.bounds.Upper / c.problem.Epsilon
-		if ratio <= 1 && ratio >= 1-close/2 {
+		if ratio <= 1 && ratio >= 1-near/2 {
 			break
 		}
 		// The composed epsilon falls about as the scale grows.
-		scale *= math.Min(math.Max(ratio, 0.25), 4) * (1 + close/8)
+		scale *= math.Min(math.Max(ratio, 0.25), 4) * (1 + near/8)
 		if !(scale > lo && scale < hi) {
 			scale = lo + (hi-lo)/2
 		}
@@ -324,7 +324,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 		}
 	}
 	// On a finer grid the bound may be a little larger, or smaller.
-	for scale = hi; ; scale *= 1 + close/4 {
+	for scale = hi; ; scale *= 1 + near/4 {
 		s, err := try(0)
 		if err != nil {
 			return nil, err

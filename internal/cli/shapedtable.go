@@ -15,6 +15,8 @@ const (
 	// shape for a real query, or a half, a quarter, … of it where noise is so large
 	// that there would be too many: the density is flat over each.
 	shapedCells = 32
+	// shapedMost is how many cells are too many.
+	shapedMost = 1 << 15
 	// shapedPoints is how fine its grid is at least, per sensitivity.
 	shapedPoints = 1 << 26
 	// shapedDepth is where it ends: where the density is e^-45 of its peak, about
@@ -123,7 +125,7 @@ func shapedGrid(p problem, s shape) (tables.Grid, error) {
 	}
 	exponent := math.Floor(math.Log2(p.Sensitivity / shapedPoints))
 	cells := shapedCells
-	for cells > 1 && 2*s.half(p.Sensitivity/float64(cells))+1 > tables.MaxCells {
+	for cells > 1 && 2*s.half(p.Sensitivity/float64(cells))+1 > shapedMost {
 		cells /= 2
 	}
 	points := int64(math.Ceil(p.Sensitivity / math.Exp2(exponent) / float64(cells)))
