@@ -238,6 +238,9 @@ func (c *calibration) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := ctx.Err(); err != nil { // what there is may not be the best
+		return err
+	}
 	chosen := designed
 	if c.noise = noiseDesigned; designed == nil || gaussian != nil && gaussian.found.Loss < designed.found.Loss {
 		if c.noise, chosen = noisePower, gaussian; gaussian.exponent == 2 {
@@ -290,7 +293,8 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 	if err != nil {
 		return nil, err
 	}
-	const near = 1e-3
+	const near = 1e-3 // relative, of the composed epsilon to the target
+	none := fmt.Errorf("noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, c.problem.Epsilon, c.problem.Delta, c.releases)
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
 	scale := law.Sigma() * math.Sqrt2 * (1 + 1e-6)
 	try := func(width float64) (*shapedRelease, error) {
@@ -320,11 +324,11 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 			scale = lo + (hi-lo)/2
 		}
 		if scale > 1e3*law.Sigma() {
-			return nil, fmt.Errorf("noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, c.problem.Epsilon, c.problem.Delta, c.releases)
+			return nil, none
 		}
 	}
 	// On a finer grid the bound may be a little larger, or smaller.
-	for scale = hi; ; scale *= 1 + near/4 {
+	for scale = hi; scale < 2*hi; scale *= 1 + near/4 {
 		s, err := try(0)
 		if err != nil {
 			return nil, err
@@ -346,6 +350,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 			table: t, exponent: exponent,
 		}, nil
 	}
+	return nil, none
 }
 
 // shapedRelease is a table of a given shape, without its promise, and what so many releases
@@ -384,16 +389,13 @@ func (c *calibration) composeShape(s shape, width float64) (*shapedRelease, erro
 // bestShape tries exponents from 2, normal noise, down as long as the loss falls.
 func (c *calibration) bestShape(ctx context.Context) (*calibrated, error) {
 	best, err := c.shaped(ctx, 2)
-	if best == nil || c.noise == noiseGaussian {
+	if err != nil || c.noise == noiseGaussian {
 		return best, err
 	}
 	for _, exponent := range []float64{1.75, 1.5, 1.25} {
 		next, err := c.shaped(ctx, exponent)
-		if next == nil || next.found.Loss >= best.found.Loss {
-			return best, ctx.Err()
-		}
-		if err != nil {
-			return next, ctx.Err()
+		if err != nil || next.found.Loss >= best.found.Loss {
+			break
 		}
 		best = next
 	}
