@@ -2,11 +2,12 @@ package account
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
@@ -49,18 +50,18 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 		c.width = DefaultWidth
 	}
 	if !(c.width >= 1e-6 && c.width <= 0.5) {
-		return nil, fmt.Errorf("account: width = %g, want from 1e-6 to 0.5: %w", o.Width, ErrInvalid)
+		return nil, check.Field("account", "width", o.Width, "from 1e-6 to 0.5")
 	}
 	if len(releases) == 0 {
-		return nil, fmt.Errorf("account: releases = none, want at least one: %w", ErrInvalid)
+		return nil, check.Field("account", "releases", "none", "at least one")
 	}
 	at := map[*Mechanism]int{}
 	for i, r := range releases {
 		if r.Mechanism == nil {
-			return nil, fmt.Errorf("account: mechanism of release %d = <nil>, want a mechanism: %w", i+1, ErrInvalid)
+			return nil, check.Errorf("account", dp.ErrInvalid, "mechanism of release %d = <nil>, want a mechanism", i+1)
 		}
 		if r.Times < 1 || r.Times > MaxReleases || c.count+r.Times > MaxReleases {
-			return nil, fmt.Errorf("account: times of release %d = %d, want 1 to %d, and no more in all: %w", i+1, r.Times, MaxReleases, ErrInvalid)
+			return nil, check.Errorf("account", dp.ErrInvalid, "times of release %d = %d, want 1 to %d, and no more in all", i+1, r.Times, MaxReleases)
 		}
 		c.count += r.Times
 		if j, ok := at[r.Mechanism]; ok {
@@ -209,7 +210,7 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		}
 		return upper, lower, nil
 	}
-	return nil, nil, fmt.Errorf("account: releases = %d, want fewer: their losses do not fit %d points: %w", c.count, maxLength, ErrInvalid)
+	return nil, nil, check.Errorf("account", dp.ErrInvalid, "releases = %d, want fewer: their losses do not fit %d points", c.count, maxLength)
 }
 
 const (
@@ -225,7 +226,7 @@ const (
 // Upper)-differentially private.
 func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
-		return Bounds{}, fmt.Errorf("account: epsilon = %g, want a finite number >= 0: %w", epsilon, ErrInvalid)
+		return Bounds{}, check.Field("account", "epsilon", epsilon, "a finite number >= 0")
 	}
 	if c.count == 1 {
 		l := c.releases[0].Mechanism.law
@@ -306,7 +307,7 @@ var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 // at least is needed.
 func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	if !(delta >= 0 && delta < 1) {
-		return Bounds{}, fmt.Errorf("account: delta = %g, want 0 <= delta < 1: %w", delta, ErrInvalid)
+		return Bounds{}, check.Field("account", "delta", delta, "0 <= delta < 1")
 	}
 	if c.count == 1 {
 		return c.single(delta)
@@ -358,7 +359,7 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 
 // tooSmall is the error for a delta that no ε reaches, but needed at best.
 func tooSmall(delta, needed float64) error {
-	return fmt.Errorf("account: delta = %g, want more than %.6g, the probability of outputs that only one of two neighbours has: %w", delta, needed, ErrDeltaTooSmall)
+	return check.Errorf("account", ErrDeltaTooSmall, "delta = %g, want more than %.6g, the probability of outputs that only one of two neighbours has", delta, needed)
 }
 
 // single answers for one release from its profile.

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -203,7 +206,7 @@ func RandomizedResponse(epsilon float64, categories int) (*Mechanism, error) {
 		return nil, err
 	}
 	if categories < 2 || categories > 1<<30 {
-		return nil, fmt.Errorf("account: categories = %d, want 2 to 2^30: %w", categories, ErrInvalid)
+		return nil, check.Field("account", "categories", categories, "2 to 2^30")
 	}
 	others := float64(categories - 1)
 	z := 1 + others*math.Exp(-epsilon)
@@ -222,10 +225,10 @@ func RandomizedResponse(epsilon float64, categories int) (*Mechanism, error) {
 // is not.
 func Approximate(epsilon, delta float64) (*Mechanism, error) {
 	if !(delta >= 0 && delta < 1) {
-		return nil, fmt.Errorf("account: delta = %g, want 0 <= delta < 1: %w", delta, ErrInvalid)
+		return nil, check.Field("account", "delta", delta, "0 <= delta < 1")
 	}
 	if !(epsilon >= 0 && epsilon <= maxEpsilon) || epsilon == 0 && delta == 0 {
-		return nil, fmt.Errorf("account: epsilon = %g, want 0 <= epsilon <= %d, and > 0 if delta = 0: %w", epsilon, maxEpsilon, ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "epsilon = %g, want 0 <= epsilon <= %d, and > 0 if delta = 0", epsilon, maxEpsilon)
 	}
 	name := fmt.Sprintf("dp:epsilon=%g,delta=%g", epsilon, delta)
 	if epsilon == 0 {
@@ -269,7 +272,7 @@ func checkSteps(sensitivity int) error {
 	if sensitivity >= 1 && sensitivity <= maxSteps {
 		return nil
 	}
-	return fmt.Errorf("account: sensitivity = %d, want an integer from 1 to %d: %w", sensitivity, maxSteps, ErrInvalid)
+	return check.Errorf("account", dp.ErrInvalid, "sensitivity = %d, want an integer from 1 to %d", sensitivity, maxSteps)
 }
 
 // Staircase is the staircase mechanism tuned to the loss (Geng & Viswanath
@@ -281,11 +284,11 @@ func checkSteps(sensitivity int) error {
 // privacy loss is ε, 0 or −ε. It is ε on the outer t of every level on one side,
 // min(t, 2γΔ) for level 0, which grows in t: the full shift is the worst one,
 // with probability 1/2 + C·Δ·min(γ, 1−γ), C the density at 0.
-func Staircase(epsilon float64, loss noise.Loss) (*Mechanism, error) {
+func Staircase(epsilon float64, loss loss.Loss) (*Mechanism, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
-	m, err := noise.NewStaircase(noise.Parameters{Epsilon: epsilon, Sensitivity: 1}, loss)
+	m, err := noise.NewStaircase(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +314,7 @@ func DiscreteGaussian(sigma float64, sensitivity int) (*Mechanism, error) {
 		return nil, err
 	}
 	if !(sigma > 0 && sigma <= maxGaussianSteps) {
-		return nil, fmt.Errorf("account: sigma = %g, want 0 < sigma <= %g steps; beyond, discrete and continuous noise agree: %w", sigma, maxGaussianSteps, ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "sigma = %g, want 0 < sigma <= %g steps; beyond, discrete and continuous noise agree", sigma, maxGaussianSteps)
 	}
 	if err := checkMultiplier(sigma / float64(sensitivity)); err != nil {
 		return nil, err

@@ -3,9 +3,11 @@ package account
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Designer makes the mechanism of a single release that is (epsilon,
@@ -82,13 +84,13 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 
 func (t Target) validate() error {
 	if t.Releases < 1 || t.Releases > MaxReleases {
-		return fmt.Errorf("account: releases = %d, want 1 to %d: %w", t.Releases, MaxReleases, ErrInvalid)
+		return check.Errorf("account", dp.ErrInvalid, "releases = %d, want 1 to %d", t.Releases, MaxReleases)
 	}
 	if !(t.Epsilon > 0) || math.IsInf(t.Epsilon, 1) {
-		return fmt.Errorf("account: epsilon = %g, want a finite number > 0: %w", t.Epsilon, ErrInvalid)
+		return check.Field("account", "epsilon", t.Epsilon, "a finite number > 0")
 	}
 	if !(t.Delta >= 0 && t.Delta < 1) {
-		return fmt.Errorf("account: delta = %g, want 0 <= delta < 1: %w", t.Delta, ErrInvalid)
+		return check.Field("account", "delta", t.Delta, "0 <= delta < 1")
 	}
 	return nil
 }
@@ -224,8 +226,7 @@ func (c *calibrator) findAt(ctx context.Context, delta, start float64) (*Calibra
 		}
 	}
 	if best == nil {
-		return nil, fmt.Errorf("account: releases = %d, want fewer, or a larger epsilon or delta: no single release was found that keeps epsilon = %g, delta = %g together: %w",
-			c.target.Releases, c.target.Epsilon, c.target.Delta, ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "releases = %d, want fewer, or a larger epsilon or delta: no single release was found that keeps epsilon = %g, delta = %g together", c.target.Releases, c.target.Epsilon, c.target.Delta)
 	}
 	return best, nil
 }

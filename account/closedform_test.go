@@ -8,8 +8,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -161,7 +162,7 @@ func TestPureSums(t *testing.T) {
 		Release{must(t)(Laplace(0.25)), 3},
 		Release{must(t)(DiscreteLaplace(0.5, 4)), 2},
 		Release{must(t)(RandomizedResponse(1, 5)), 1},
-		Release{must(t)(Staircase(0.125, noise.L1{})), 8})
+		Release{must(t)(Staircase(0.125, loss.L1{})), 8})
 	e, err := c.Epsilon(0)
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +297,8 @@ func geometric(t testing.TB, epsilon float64, sensitivity int) *tables.Table {
 	}
 	weights[sensitivity] = left + 1
 	table, err := tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)},
-		Query:   noise.IntegerQuery, Loss: noise.L1{},
+		Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)},
+		Query:   dp.IntegerQuery, Loss: loss.L1{},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: sensitivity, FirstCell: -sensitivity},
 		Weights: weights, TailRatio: ratio,
 	})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -119,7 +121,7 @@ func checkMultiplier(m float64) error {
 	if m >= minMultiplier && m <= maxMultiplier {
 		return nil
 	}
-	return fmt.Errorf("account: sigma/sensitivity = %g, want from %g to %g: %w", m, minMultiplier, maxMultiplier, ErrInvalid)
+	return check.Errorf("account", dp.ErrInvalid, "sigma/sensitivity = %g, want from %g to %g", m, minMultiplier, maxMultiplier)
 }
 
 // Gaussian is normal noise; multiplier is its standard deviation divided by the
@@ -175,7 +177,7 @@ func normalTail(a, b float64) (low, high float64) {
 // AnalyticGaussian is the Gaussian that is (epsilon, delta)-private by itself
 // (Balle & Wang 2018), with the smallest multiplier that is, rounded up.
 func AnalyticGaussian(epsilon, delta float64) (*Mechanism, error) {
-	m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
+	m, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -190,5 +192,5 @@ func AnalyticGaussian(epsilon, delta float64) (*Mechanism, error) {
 		}
 		sigma *= 1 + 0x1p-40
 	}
-	return nil, fmt.Errorf("account: delta = %g at epsilon = %g is below what float64 can prove of a Gaussian: %w", delta, epsilon, ErrInvalid)
+	return nil, check.Errorf("account", dp.ErrInvalid, "delta = %g at epsilon = %g is below what float64 can prove of a Gaussian", delta, epsilon)
 }

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -57,9 +58,9 @@ func randomTable(t *testing.T, r *rand.Rand) *tables.Table {
 		sensitivity -= float64(r.Intn(int(points)))
 	}
 	table, err := tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: sensitivity},
-		Query:   noise.IntegerQuery,
-		Loss:    noise.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: sensitivity},
+		Query:   dp.IntegerQuery,
+		Loss:    loss.L1{},
 		Grid:    tables.Grid{PointsPerCell: points, CellsPerSensitivity: k, FirstCell: -r.Intn(n + 1)},
 		Weights: weights, Atom: atom,
 	})
@@ -202,8 +203,8 @@ func TestTablesExactly(t *testing.T) {
 			weights[2*n-1-i] = weights[i]
 		}
 		table, err := tables.New(tables.Spec{
-			Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
-			Query:   noise.IntegerQuery, Loss: noise.L1{},
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
+			Query:   dp.IntegerQuery, Loss: loss.L1{},
 			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -n},
 			Weights: weights,
 		})

@@ -1,12 +1,9 @@
 package account
 
 import (
-	"errors"
-	"fmt"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
-
-// ErrInvalid marks a parameter outside its stated range.
-var ErrInvalid = errors.New("invalid input")
 
 // Mechanism is one kind of release, known by its privacy profile. It is
 // immutable and safe for concurrent use.
@@ -62,5 +59,5 @@ func checkEpsilon(epsilon float64) error {
 	if epsilon > 0 && epsilon <= maxEpsilon {
 		return nil
 	}
-	return fmt.Errorf("account: epsilon = %g, want 0 < epsilon <= %d: %w", epsilon, maxEpsilon, ErrInvalid)
+	return check.Errorf("account", dp.ErrInvalid, "epsilon = %g, want 0 < epsilon <= %d", epsilon, maxEpsilon)
 }

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Usage says how a classical mechanism is written for [Parse].
@@ -25,11 +27,11 @@ type arguments map[string]string
 func (a arguments) float(key string) (float64, error) {
 	text, ok := a[key]
 	if !ok {
-		return 0, fmt.Errorf("account: %s = missing, want %s=NUMBER: %w", key, key, ErrInvalid)
+		return 0, check.Errorf("account", dp.ErrInvalid, "%s = missing, want %s=NUMBER", key, key)
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, fmt.Errorf("account: %s = %q, want a number: %w", key, text, ErrInvalid)
+		return 0, check.Errorf("account", dp.ErrInvalid, "%s = %q, want a number", key, text)
 	}
 	return x, nil
 }
@@ -41,7 +43,7 @@ func (a arguments) int(key string, missing int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("account: %s = %q, want an integer: %w", key, text, ErrInvalid)
+		return 0, check.Errorf("account", dp.ErrInvalid, "%s = %q, want an integer", key, text)
 	}
 	return n, nil
 }
@@ -151,14 +153,14 @@ func Parse(text string) (*Mechanism, error) {
 		for _, k := range kinds() {
 			forms = append(forms, k.name)
 		}
-		return nil, fmt.Errorf("account: mechanism = %q, want NAME:KEY=VALUE,… with a name of %s: %w", text, strings.Join(forms, ", "), ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "mechanism = %q, want NAME:KEY=VALUE,… with a name of %s", text, strings.Join(forms, ", "))
 	}
 	k := kinds()[i]
 	a := arguments{}
 	for pair := range strings.SplitSeq(rest, ",") {
 		key, value, ok := strings.Cut(pair, "=")
 		if _, twice := a[key]; !ok || twice || !slices.Contains(k.keys, key) {
-			return nil, fmt.Errorf("account: mechanism = %q, want %s: %w", text, k.form, ErrInvalid)
+			return nil, check.Errorf("account", dp.ErrInvalid, "mechanism = %q, want %s", text, k.form)
 		}
 		a[key] = value
 	}
@@ -178,9 +180,9 @@ func parseStaircase(a arguments) (*Mechanism, error) {
 	if !ok {
 		name = "l1"
 	}
-	loss, err := noise.ParseLoss(name)
+	loss, err := loss.Parse(name)
 	if err != nil {
-		return nil, fmt.Errorf("account: %w: %w", err, ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "%w", err)
 	}
 	return Staircase(epsilon, loss)
 }
@@ -190,7 +192,7 @@ func parseGaussian(a arguments) (*Mechanism, error) {
 		return epsilonAndDelta(a, AnalyticGaussian)
 	}
 	if len(a) > 1 {
-		return nil, fmt.Errorf("account: sigma and epsilon or delta, want sigma alone or both others: %w", ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "sigma and epsilon or delta, want sigma alone or both others")
 	}
 	return oneFloat("sigma", Gaussian)(a)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
 )
 
 func TestParse(t *testing.T) {
@@ -65,7 +67,7 @@ func TestParseErrors(t *testing.T) {
 		"dp:epsilon=0,delta=0":                       "epsilon = 0",
 		"dp:epsilon=1,delta=1":                       "want 0 <= delta < 1",
 	} {
-		if m, err := Parse(text); m != nil || !errors.Is(err, ErrInvalid) && !strings.Contains(text, "loss=") || err == nil || !strings.Contains(err.Error(), want) {
+		if m, err := Parse(text); m != nil || !errors.Is(err, dp.ErrInvalid) && !strings.Contains(text, "loss=") || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q) = %v, %v, want an error with %q", text, m, err, want)
 		}
 	}
@@ -88,17 +90,17 @@ func TestComposeErrors(t *testing.T) {
 		{[]Release{{m, 1}}, 0.6},
 		{[]Release{{m, 1}}, -1},
 	} {
-		if c, err := Compose(x.releases, Options{Width: x.width}); c != nil || !errors.Is(err, ErrInvalid) {
+		if c, err := Compose(x.releases, Options{Width: x.width}); c != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("Compose(%v, %g) = %v, %v, want ErrInvalid", x.releases, x.width, c, err)
 		}
 	}
 	c := compose(t, Release{m, 2})
 	for _, x := range []float64{-1, 1, 2} {
-		if _, err := c.Epsilon(x); !errors.Is(err, ErrInvalid) {
+		if _, err := c.Epsilon(x); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("Epsilon(%g): %v", x, err)
 		}
 	}
-	if _, err := c.Delta(-1); !errors.Is(err, ErrInvalid) {
+	if _, err := c.Delta(-1); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("Delta(-1): %v", err)
 	}
 }

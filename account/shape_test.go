@@ -4,7 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -31,7 +32,7 @@ func TestGaussianShapeIsTight(t *testing.T) {
 		t.Fatal(err)
 	}
 	table, err := tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: noise.L2{},
+		Privacy: dp.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L2{},
 		Grid:    tables.Grid{GranularityExponent: -24, PointsPerCell: 1<<20 + 1, CellsPerSensitivity: cells, FirstCell: -half},
 		Weights: weights, Atom: atom,
 	})

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -53,13 +55,13 @@ const (
 func Table(t *tables.Table) (*Mechanism, error) {
 	certificate := t.Certify()
 	if !certificate.SensitivityCovered {
-		return nil, fmt.Errorf("account: table: its cells per sensitivity do not cover a sensitivity of %g: %w", t.Privacy().Sensitivity, ErrInvalid)
+		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)
 	}
 	p := t.Privacy()
 	l := &table{t: t, atom: t.Atom(), points: t.Grid().PointsPerCell, zero: -t.Grid().FirstPoint(0)}
 	if t.TailRatio() > 0 {
 		if certificate.DeltaUpper.Sign() != 0 {
-			return nil, fmt.Errorf("account: table: delta = %s at its epsilon and a tail, want a tail with delta = 0: %w", certificate.DeltaUpper.FloatString(20), ErrInvalid)
+			return nil, check.Errorf("account", dp.ErrInvalid, "table: delta = %s at its epsilon and a tail, want a tail with delta = 0", certificate.DeltaUpper.FloatString(20))
 		}
 		l.tailed = true
 		l.unroll()

@@ -3,11 +3,11 @@ package latent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -329,7 +329,7 @@ func composedDelta(mechanisms []*account.Mechanism, epsilon float64) (float64, e
 		return 0, err
 	}
 	if !(b.Upper >= 0) { // NaN too
-		return 0, fmt.Errorf("latent: composed delta = %g, want a number of at least 0: %w", b.Upper, ErrInvalid)
+		return 0, check.Field("latent", "composed delta", b.Upper, "a number of at least 0")
 	}
 	return b.Upper, nil
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // maxCondition is the largest condition number of the (ridged) correlation
@@ -78,7 +81,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(gram, true) {
-		return nil, fmt.Errorf("latent: the eigenvalues of the task's prices did not converge: %w", ErrInvalid)
+		return nil, check.Errorf("latent", dp.ErrInvalid, "the eigenvalues of the task's prices did not converge")
 	}
 	lambda := eigen.Values(nil)
 	slices.Reverse(lambda)
@@ -100,7 +103,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	}
 	var transposed mat.Dense // Aᵀ = L⁻ᵀQ
 	if err := lower.SolveTo(&transposed, true, q); err != nil {
-		return nil, fmt.Errorf("latent: the covariance cannot be inverted (%w), use a ridge: %w", err, ErrInvalid)
+		return nil, check.Errorf("latent", dp.ErrInvalid, "the covariance cannot be inverted (%w), use a ridge", err)
 	}
 	c.analysis.CloneFrom(transposed.T())
 	c.synthesis.Mul(lower, q)
@@ -133,18 +136,16 @@ func (c *Coordinates) fixSigns() {
 func choleskyFactor(covariance *mat.SymDense) (*mat.TriDense, error) {
 	for i := range covariance.SymmetricDim() {
 		if covariance.At(i, i) == 0 {
-			return nil, fmt.Errorf("latent: feature %d has zero variance, want a positive one: drop the feature or use a ridge: %w",
-				i, ErrInvalid)
+			return nil, check.Errorf("latent", dp.ErrInvalid, "feature %d has zero variance, want a positive one: drop the feature or use a ridge", i)
 		}
 	}
 	correlation, deviation := equilibrate(covariance)
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(correlation) {
-		return nil, fmt.Errorf("latent: the covariance is singular (a feature is a linear function of the others), use a ridge: %w", ErrInvalid)
+		return nil, check.Errorf("latent", dp.ErrInvalid, "the covariance is singular (a feature is a linear function of the others), use a ridge")
 	}
 	if condition := cholesky.Cond(); !(condition <= maxCondition) {
-		return nil, fmt.Errorf("latent: condition number of the correlation matrix = %.3g, want at most %g: use a ridge: %w",
-			condition, maxCondition, ErrInvalid)
+		return nil, check.Errorf("latent", dp.ErrInvalid, "condition number of the correlation matrix = %.3g, want at most %g: use a ridge", condition, maxCondition)
 	}
 	var lower mat.TriDense
 	cholesky.LTo(&lower)

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
 )
 
@@ -93,7 +94,7 @@ func TestConstantFeatureHasNoVariance(t *testing.T) {
 		t.Errorf("variance %g and mean %.17g of the constant 0.1", v, m.Mean[1])
 	}
 	_, err := latent.NewCoordinates(m, nil, 0)
-	if !errors.Is(err, latent.ErrInvalid) || !strings.Contains(err.Error(), "feature 1") || !strings.Contains(err.Error(), "ridge") {
+	if !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "feature 1") || !strings.Contains(err.Error(), "ridge") {
 		t.Errorf("error %v, want one that names feature 1 and the ridge", err)
 	}
 	if _, err := latent.NewCoordinates(m, nil, 1e-6); err != nil {
@@ -119,14 +120,14 @@ func TestGivenMoments(t *testing.T) {
 		{"NaN", []float64{1, math.NaN(), math.NaN(), 1}, false},
 	} {
 		_, err := latent.GivenMoments(mean, mat.NewDense(2, 2, test.covariance))
-		if test.ok != (err == nil) || !test.ok && !errors.Is(err, latent.ErrInvalid) {
+		if test.ok != (err == nil) || !test.ok && !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ok %v", test.name, err, test.ok)
 		}
 	}
-	if _, err := latent.GivenMoments([]float64{1}, mat.NewDense(2, 2, nil)); !errors.Is(err, latent.ErrInvalid) {
+	if _, err := latent.GivenMoments([]float64{1}, mat.NewDense(2, 2, nil)); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("sizes that differ: %v", err)
 	}
-	if _, err := latent.NewMoments(mat.NewDense(2, 1, []float64{1, math.Inf(1)})); !errors.Is(err, latent.ErrInvalid) {
+	if _, err := latent.NewMoments(mat.NewDense(2, 1, []float64{1, math.Inf(1)})); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("infinite data: %v", err)
 	}
 }
@@ -220,7 +221,7 @@ func TestCoordinatesRefuse(t *testing.T) {
 			return latent.NewCoordinates(good, mat.NewDense(1, 4, []float64{1e200, 0, 0, 0}), 0)
 		},
 	} {
-		if c, err := call(); !errors.Is(err, latent.ErrInvalid) || c != nil {
+		if c, err := call(); !errors.Is(err, dp.ErrInvalid) || c != nil {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		} else if name == "singular" && !strings.Contains(err.Error(), "use a ridge") {
 			t.Errorf("%s: %q does not say to use a ridge", name, err)

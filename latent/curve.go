@@ -13,7 +13,9 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -84,7 +86,7 @@ func NewCurve(o CurveOptions) (*Curve, error) {
 	}
 	if o.Directory != "" {
 		if err := os.MkdirAll(o.Directory, 0o750); err != nil {
-			return nil, fmt.Errorf("latent: directory for tables: %w", err)
+			return nil, check.Errorf("latent", nil, "directory for tables: %w", err)
 		}
 	}
 	return &Curve{options: o, points: make(map[pointKey]*pending)}, nil
@@ -156,8 +158,8 @@ func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) 
 
 // designPoint returns the point to design for (ε, δ); see leastDesignEpsilon.
 func designPoint(epsilon, delta float64) (pointKey, error) {
-	if err := (noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}).Validate(); err != nil {
-		return pointKey{}, fmt.Errorf("latent: %w: %w", err, ErrInvalid)
+	if err := (dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}).Validate(); err != nil {
+		return pointKey{}, check.Errorf("latent", dp.ErrInvalid, "%w", err)
 	}
 	key := pointKey{math.Min(epsilon, mostDesignEpsilon), math.Min(delta, mostDesignDelta)}
 	if key.epsilon < leastDesignEpsilon {
@@ -202,11 +204,11 @@ func (c *Curve) make(ctx context.Context, key pointKey) (*Point, error) {
 	}
 	t, err := c.options.Design(ctx, key.epsilon, key.delta)
 	if err != nil {
-		return nil, fmt.Errorf("latent: noise for epsilon = %g, delta = %g: %w", key.epsilon, key.delta, err)
+		return nil, check.Errorf("latent", nil, "noise for epsilon = %g, delta = %g: %w", key.epsilon, key.delta, err)
 	}
 	p, err := newPoint(t, key)
 	if err != nil {
-		return nil, fmt.Errorf("latent: designed table: %w", err)
+		return nil, check.Errorf("latent", nil, "designed table: %w", err)
 	}
 	if c.options.Directory != "" {
 		if err := store(path, t); err != nil {
@@ -258,14 +260,14 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 	if t == nil {
 		return nil, errors.New("no table")
 	}
-	if want := (tables.Privacy{Epsilon: key.epsilon, Delta: key.delta, Sensitivity: 1}); t.Privacy() != want {
+	if want := (dp.Privacy{Epsilon: key.epsilon, Delta: key.delta, Sensitivity: 1}); t.Privacy() != want {
 		return nil, fmt.Errorf("privacy = %+v, want %+v", t.Privacy(), want)
 	}
-	if t.Query() != noise.RealQuery {
-		return nil, fmt.Errorf("query = %s, want %s", t.Query(), noise.RealQuery)
+	if t.Query() != dp.RealQuery {
+		return nil, fmt.Errorf("query = %s, want %s", t.Query(), dp.RealQuery)
 	}
-	if name := t.Loss().Name(); name != (noise.L2{}).Name() {
-		return nil, fmt.Errorf("loss = %s, want %s", name, noise.L2{}.Name())
+	if name := t.Loss().Name(); name != (loss.L2{}).Name() {
+		return nil, fmt.Errorf("loss = %s, want %s", name, loss.L2{}.Name())
 	}
 	if _, err := t.Verify(); err != nil {
 		return nil, err
@@ -275,7 +277,7 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 
 // measure returns a point with the moments of a table.
 func measure(t *tables.Table) (*Point, error) {
-	square := t.ExpectedLossOf(noise.L2{})
+	square := t.ExpectedLossOf(loss.L2{})
 	p := &Point{Table: t, MeanSquare: floatUp(square)}
 	if symmetric(t) {
 		p.Variance = p.MeanSquare
@@ -311,11 +313,11 @@ func symmetric(t *tables.Table) bool {
 // mean returns E X, exactly: it is the difference of two losses, of which x is
 // that of their costs.
 func mean(t *tables.Table) (*big.Rat, error) {
-	right, err := noise.NewAsymmetric(1, 2)
+	right, err := loss.NewAsymmetric(1, 2)
 	if err != nil {
 		return nil, err
 	}
-	left, err := noise.NewAsymmetric(2, 1)
+	left, err := loss.NewAsymmetric(2, 1)
 	if err != nil {
 		return nil, err
 	}

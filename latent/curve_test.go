@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -22,14 +24,14 @@ import (
 // cutLaplace is a Designer without a solver: truncated Laplace noise on a grid of
 // 16 points per sensitivity.
 func cutLaplace(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
-	return cutLaplaceFor(tables.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, noise.RealQuery, noise.L2{}, 0)
+	return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 0)
 }
 
 // cutLaplaceFor makes it for any promise; skew > 0 adds cells on the right.
-func cutLaplaceFor(p tables.Privacy, query noise.Query, loss noise.Loss, skew int) (*tables.Table, error) {
+func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tables.Table, error) {
 	const perUnit = 16
 	exponent := -4
-	if query == noise.IntegerQuery {
+	if query == dp.IntegerQuery {
 		exponent = 0
 	}
 	for half := perUnit; half < 1<<14; half += 1 + half/32 {
@@ -137,19 +139,19 @@ func encoded(t *testing.T, table *tables.Table) string {
 
 // A file that is not what its name says is reported, designed anew and replaced.
 func TestCurveRefusesBadFiles(t *testing.T) {
-	good := func(p tables.Privacy, q noise.Query, l noise.Loss) string {
+	good := func(p dp.Privacy, q dp.Query, l loss.Loss) string {
 		table, err := cutLaplaceFor(p, q, l, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return encoded(t, table)
 	}
-	want := tables.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}
-	text := good(want, noise.RealQuery, noise.L2{})
+	want := dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}
+	text := good(want, dp.RealQuery, loss.L2{})
 	// The claim of less ε than the noise has.
-	forged := strings.Replace(good(tables.Privacy{Epsilon: 2, Delta: 0.01, Sensitivity: 1}, noise.RealQuery, noise.L2{}),
+	forged := strings.Replace(good(dp.Privacy{Epsilon: 2, Delta: 0.01, Sensitivity: 1}, dp.RealQuery, loss.L2{}),
 		`"epsilon":2`, `"epsilon":1`, 1)
-	if forged == good(tables.Privacy{Epsilon: 2, Delta: 0.01, Sensitivity: 1}, noise.RealQuery, noise.L2{}) {
+	if forged == good(dp.Privacy{Epsilon: 2, Delta: 0.01, Sensitivity: 1}, dp.RealQuery, loss.L2{}) {
 		t.Fatal("nothing forged; has the format changed?")
 	}
 	for name, file := range map[string]struct {
@@ -161,11 +163,11 @@ func TestCurveRefusesBadFiles(t *testing.T) {
 		"truncated":         {text[:len(text)/2], tables.ErrFormat},
 		"trailing":          {text + "x", tables.ErrFormat},
 		"forged epsilon":    {forged, tables.ErrNotPrivate},
-		"other epsilon":     {good(tables.Privacy{Epsilon: 1.5, Delta: 0.01, Sensitivity: 1}, noise.RealQuery, noise.L2{}), nil},
-		"other delta":       {good(tables.Privacy{Epsilon: 1, Delta: 0.02, Sensitivity: 1}, noise.RealQuery, noise.L2{}), nil},
-		"other loss":        {good(want, noise.RealQuery, noise.L1{}), nil},
-		"integer query":     {good(tables.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, noise.IntegerQuery, noise.L2{}), nil},
-		"other sensitivity": {good(tables.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 0.5}, noise.RealQuery, noise.L2{}), nil},
+		"other epsilon":     {good(dp.Privacy{Epsilon: 1.5, Delta: 0.01, Sensitivity: 1}, dp.RealQuery, loss.L2{}), nil},
+		"other delta":       {good(dp.Privacy{Epsilon: 1, Delta: 0.02, Sensitivity: 1}, dp.RealQuery, loss.L2{}), nil},
+		"other loss":        {good(want, dp.RealQuery, loss.L1{}), nil},
+		"integer query":     {good(dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, dp.IntegerQuery, loss.L2{}), nil},
+		"other sensitivity": {good(dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 0.5}, dp.RealQuery, loss.L2{}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			design, calls := counted(cutLaplace)
@@ -319,11 +321,11 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 		t.Errorf("privacy = %+v, want ε = 0", p.Table.Privacy())
 	}
 	for _, bad := range [][2]float64{{0, 0}, {1e-4, 1e-13}, {math.NaN(), 0.1}, {1, -1}, {1, 1}} {
-		if _, err := designPoint(bad[0], bad[1]); !errors.Is(err, ErrInvalid) {
+		if _, err := designPoint(bad[0], bad[1]); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%v: %v, want ErrInvalid", bad, err)
 		}
 	}
-	if _, err := NewCurve(CurveOptions{}); !errors.Is(err, ErrInvalid) {
+	if _, err := NewCurve(CurveOptions{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no designer: %v, want ErrInvalid", err)
 	}
 }
@@ -331,7 +333,7 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 // The moments of a lopsided table, against a plain sum over its points.
 func TestPointMoments(t *testing.T) {
 	key := pointKey{0.5, 0.2}
-	table, err := cutLaplaceFor(tables.Privacy{Epsilon: key.epsilon, Delta: key.delta, Sensitivity: 1}, noise.RealQuery, noise.L2{}, 5)
+	table, err := cutLaplaceFor(dp.Privacy{Epsilon: key.epsilon, Delta: key.delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +376,7 @@ func TestCurveBoundIsNotOptimistic(t *testing.T) {
 	for range 50 {
 		epsilon, delta := 0.2*math.Pow(20, r.Float64()), 1e-4*math.Pow(2000, r.Float64())
 		bound := variance(t, c, epsilon, delta)
-		least, err := noise.LowerBound(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, noise.L2{})
+		least, err := noise.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss.L2{})
 		if err != nil {
 			t.Fatal(err)
 		}

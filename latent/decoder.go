@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // A Decoder reconstructs features from noisy unit coordinates,
@@ -184,12 +187,12 @@ func solvePositive(dst *mat.Dense, s *mat.SymDense, b mat.Matrix) error {
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(correlation) || !(cholesky.Cond() <= maxCondition) {
 		return fmt.Errorf("latent: the covariance of the noisy coordinates is singular, "+
-			"want noise on every coordinate that is constant or a function of the others: %w", ErrInvalid)
+			"want noise on every coordinate that is constant or a function of the others: %w", dp.ErrInvalid)
 	}
 	scaled := mat.DenseCopyOf(b)
 	divideRows(scaled, deviation)
 	if err := cholesky.SolveTo(dst, scaled); err != nil {
-		return fmt.Errorf("latent: decoder: %w: %w", err, ErrInvalid)
+		return check.Errorf("latent", dp.ErrInvalid, "decoder: %w", err)
 	}
 	divideRows(dst, deviation)
 	return nil

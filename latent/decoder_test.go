@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
 )
 
@@ -249,7 +250,7 @@ func TestGainOfLeadingCoordinates(t *testing.T) {
 		wantClose(t, "loss", nothing-gain, mustLoss(t, task, &leading, d, data, variances[:z]).Total, 0, 1e-11)
 	}
 	for _, z := range []int{0, 4} {
-		if _, err := all.Leading(z); !errors.Is(err, latent.ErrInvalid) {
+		if _, err := all.Leading(z); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("leading %d of 3: error %v, want ErrInvalid", z, err)
 		}
 	}
@@ -328,7 +329,7 @@ func TestDecoderRefuses(t *testing.T) {
 			return err
 		}(),
 	} {
-		if !errors.Is(err, latent.ErrInvalid) {
+		if !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}

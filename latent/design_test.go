@@ -10,8 +10,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -261,7 +262,7 @@ func TestBundles(t *testing.T) {
 			b, err := res.Bundle(c)
 			what := fmt.Sprintf("trial %d, %s, %s noise, %s", trial, p.Domain, c.Noise, c.Encoder)
 			if !c.Bundled {
-				if !errors.Is(err, ErrInvalid) {
+				if !errors.Is(err, dp.ErrInvalid) {
 					t.Errorf("%s: error %v, want ErrInvalid", what, err)
 				}
 				continue
@@ -308,7 +309,7 @@ func TestBundles(t *testing.T) {
 // Noise that is not centred is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
 	curve, err := NewCurve(CurveOptions{Design: func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
-		return cutLaplaceFor(tables.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, noise.RealQuery, noise.L2{}, 32)
+		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 32)
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -450,7 +451,7 @@ func TestDesignRefuses(t *testing.T) {
 	} {
 		p := good
 		change(&p)
-		if _, err := Design(t.Context(), p, DesignOptions{}); !errors.Is(err, ErrInvalid) {
+		if _, err := Design(t.Context(), p, DesignOptions{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
 )
 
@@ -22,11 +23,11 @@ func TestParseDomain(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"", "Ball", "sphere"} {
-		if _, err := latent.ParseDomain(word); !errors.Is(err, latent.ErrInvalid) {
+		if _, err := latent.ParseDomain(word); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%q: error %v, want ErrInvalid", word, err)
 		}
 	}
-	if _, err := latent.Domain(3).MarshalText(); !errors.Is(err, latent.ErrInvalid) {
+	if _, err := latent.Domain(3).MarshalText(); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("unknown domain: %v", err)
 	}
 }
@@ -72,7 +73,7 @@ func TestRadii(t *testing.T) {
 		}
 	}
 	for _, clip := range []float64{0, -1, 1.5, math.NaN()} {
-		if _, err := latent.BallRadii(mat.NewDense(1, 1, nil), clip); !errors.Is(err, latent.ErrInvalid) {
+		if _, err := latent.BallRadii(mat.NewDense(1, 1, nil), clip); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("clip %g: error %v, want ErrInvalid", clip, err)
 		}
 	}
@@ -87,11 +88,11 @@ func TestFeatureWidths(t *testing.T) {
 		t.Errorf("widths %v are not rounded up", widths)
 	}
 	for _, bad := range [][2]float64{{1, 1}, {2, 1}, {0, math.Inf(1)}, {math.NaN(), 1}, {-math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := latent.FeatureWidths(bad[:1], bad[1:]); !errors.Is(err, latent.ErrInvalid) {
+		if _, err := latent.FeatureWidths(bad[:1], bad[1:]); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("bounds %v: error %v, want ErrInvalid", bad, err)
 		}
 	}
-	if _, err := latent.FeatureWidths([]float64{1}, nil); !errors.Is(err, latent.ErrInvalid) {
+	if _, err := latent.FeatureWidths([]float64{1}, nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("lengths that differ: %v", err)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -30,7 +31,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	}
 	weights[len(shares)/2] += rest
 	spec := tables.Spec{
-		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: noise.RealQuery, Loss: noise.L2{}, Weights: weights,
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}, Weights: weights,
 		Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -(len(shares) / 2)},
 	}
 	table, err := tables.New(spec)

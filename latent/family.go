@@ -3,6 +3,8 @@ package latent
 import (
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -25,14 +27,14 @@ type Family interface {
 type closedForm struct {
 	name     string
 	pure     bool
-	variance func(p noise.Parameters) (float64, error)
+	variance func(p dp.Privacy) (float64, error)
 }
 
 func (f closedForm) Name() string { return f.name }
 func (f closedForm) Pure() bool   { return f.pure }
 
 func (f closedForm) Variance(epsilon, delta float64) (float64, error) {
-	p := noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
+	p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
 	if err := p.Validate(); err != nil {
 		return 0, err
 	}
@@ -42,7 +44,7 @@ func (f closedForm) Variance(epsilon, delta float64) (float64, error) {
 // Laplace returns the family of Laplace noise, of variance 2/ε². Split over
 // coordinates in a box it is the joint ℓ1 Laplace mechanism; see [Split].
 func Laplace() Family {
-	return closedForm{"laplace", true, func(p noise.Parameters) (float64, error) {
+	return closedForm{"laplace", true, func(p dp.Privacy) (float64, error) {
 		m, err := noise.NewLaplace(p)
 		if err != nil {
 			return 0, err
@@ -55,7 +57,7 @@ func Laplace() Family {
 // ([noise.TruncatedLaplace]); it needs δ > 0. For δ > 1/2, where that noise
 // wastes privacy, it is the noise for δ = 1/2.
 func TruncatedLaplace() Family {
-	return closedForm{"truncated-laplace", false, func(p noise.Parameters) (float64, error) {
+	return closedForm{"truncated-laplace", false, func(p dp.Privacy) (float64, error) {
 		p.Delta = math.Min(p.Delta, 0.5)
 		m, err := noise.NewTruncatedLaplace(p)
 		if err != nil {
@@ -68,9 +70,9 @@ func TruncatedLaplace() Family {
 // Staircase returns the family of staircase noise, the least variance there is
 // for δ = 0 ([noise.Staircase]).
 func Staircase() Family {
-	return closedForm{"staircase", true, func(p noise.Parameters) (float64, error) {
+	return closedForm{"staircase", true, func(p dp.Privacy) (float64, error) {
 		p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)
-		m, err := noise.NewStaircase(p, noise.L2{})
+		m, err := noise.NewStaircase(p, loss.L2{})
 		if err != nil {
 			return 0, err
 		}
@@ -81,7 +83,7 @@ func Staircase() Family {
 // meanSquareUp returns E X², which is the variance as all these laws are
 // symmetric, rounded up.
 func meanSquareUp(m noise.Mechanism) (float64, error) {
-	value, errorBound, err := m.ExpectedLoss(noise.L2{})
+	value, errorBound, err := m.ExpectedLoss(loss.L2{})
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -39,8 +41,8 @@ func TestFamiliesHaveKnownVariances(t *testing.T) {
 	if v := variance(t, Laplace(), 0.5, 0.1); !near(v, 8, 1e-13) || v < 8 {
 		t.Errorf("laplace at 0.5: %g, want 8 or just above", v)
 	}
-	p := noise.Parameters{Epsilon: 3, Sensitivity: 1}
-	want, _ := noise.StaircaseLoss(p, noise.L2{})
+	p := dp.Privacy{Epsilon: 3, Sensitivity: 1}
+	want, _ := noise.StaircaseLoss(p, loss.L2{})
 	if v := variance(t, Staircase(), 3, 0.1); !near(v, want, 1e-13) {
 		t.Errorf("staircase at 3: %g, want %g", v, want)
 	}
@@ -56,11 +58,11 @@ func TestVariancesAreAboveTheLowerBound(t *testing.T) {
 	for range 2000 {
 		epsilon, delta := randomPrivacy(r)
 		for _, f := range families() {
-			p := noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
+			p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
 			if f.Pure() {
 				p.Delta = 0
 			}
-			least, err := noise.LowerBound(p, noise.L2{})
+			least, err := noise.LowerBound(p, loss.L2{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +94,7 @@ func TestFamiliesRefuseNoNoise(t *testing.T) {
 			t.Errorf("%s has noise that is (0, 0)-private", f.Name())
 		}
 		for _, bad := range [][2]float64{{math.NaN(), 0.1}, {-1, 0.1}, {1, 1}, {math.Inf(1), 0}} {
-			if _, err := f.Variance(bad[0], bad[1]); !errors.Is(err, noise.ErrInvalid) {
+			if _, err := f.Variance(bad[0], bad[1]); !errors.Is(err, dp.ErrInvalid) {
 				t.Errorf("%s at %v: %v, want ErrInvalid", f.Name(), bad, err)
 			}
 		}
@@ -123,7 +125,7 @@ func TestTruncatedStaircaseIsItsLaw(t *testing.T) {
 	for range 300 {
 		epsilon, delta := randomPrivacy(r)
 		epsilon = math.Max(epsilon, minStepEpsilon)
-		gamma, _ := noise.StaircaseStep(epsilon, noise.L2{})
+		gamma, _ := noise.StaircaseStep(epsilon, loss.L2{})
 		// The end with this δ, by bisection; never below 1, where δ is a bound.
 		low, high := 1.0, 2.0
 		for _, d := cutStaircase(epsilon, gamma, high); d > delta; _, d = cutStaircase(epsilon, gamma, high) {
@@ -153,7 +155,7 @@ func TestTruncatedStaircaseIsItsLaw(t *testing.T) {
 func TestTruncatedStaircaseIsPrivate(t *testing.T) {
 	const perUnit = 200
 	for _, epsilon := range []float64{0.3, 1, 3} {
-		gamma, _ := noise.StaircaseStep(epsilon, noise.L2{})
+		gamma, _ := noise.StaircaseStep(epsilon, loss.L2{})
 		gamma = math.Round(gamma*perUnit) / perUnit
 		for _, end := range []float64{1, 1 + gamma, 2.6, 5} {
 			_, delta := cutStaircase(epsilon, gamma, end)

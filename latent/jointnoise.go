@@ -2,12 +2,13 @@ package latent
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -51,7 +52,7 @@ func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 // proved for a bundle is that of the box.
 func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	p := &r.problem
-	law, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
+	law, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +318,7 @@ func (r *Result) featureDistance(j joint) (float64, error) {
 	default:
 		var svd mat.SVD
 		if !svd.Factorize(synthesis, mat.SVDNone) {
-			return 0, fmt.Errorf("latent: the singular values of the coordinates did not converge: %w", ErrInvalid)
+			return 0, check.Errorf("latent", dp.ErrInvalid, "the singular values of the coordinates did not converge")
 		}
 		return 2 * r.Radii[n-1] * svd.Values(nil)[0], nil
 	}

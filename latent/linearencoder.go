@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // A LinearEncoder maps n features to Z unit coordinates,
@@ -95,7 +98,7 @@ func (e *LinearEncoder) clip(u []float64) {
 // does not. It returns the number of rows of the data.
 func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 	if e.Rows == nil {
-		return 0, fmt.Errorf("latent: the encoder has no rows: %w", ErrInvalid)
+		return 0, check.Errorf("latent", dp.ErrInvalid, "the encoder has no rows")
 	}
 	z, n := e.Rows.Dims()
 	for _, field := range []struct {
@@ -126,7 +129,7 @@ func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 		}
 	}
 	if (e.Low == nil) != (e.High == nil) {
-		return 0, fmt.Errorf("latent: the encoder has only one of lower and upper bounds, want both or none: %w", ErrInvalid)
+		return 0, check.Errorf("latent", dp.ErrInvalid, "the encoder has only one of lower and upper bounds, want both or none")
 	}
 	for j := range e.Low {
 		if !(e.Low[j] <= e.High[j]) {

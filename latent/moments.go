@@ -6,6 +6,9 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Moments are the mean and the covariance of n features.
@@ -95,7 +98,7 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	correlation, _ := equilibrate(m.Covariance)
 	var eigen mat.EigenSym
 	if !eigen.Factorize(correlation, false) {
-		return Moments{}, fmt.Errorf("latent: the eigenvalues of the covariance did not converge: %w", ErrInvalid)
+		return Moments{}, check.Errorf("latent", dp.ErrInvalid, "the eigenvalues of the covariance did not converge")
 	}
 	if least := eigen.Values(nil)[0]; least < -negativeTolerance*float64(n) {
 		return Moments{}, invalid("smallest eigenvalue of the covariance (as correlations)", least,
@@ -120,7 +123,7 @@ func (m Moments) ridged(ridge float64) *mat.SymDense {
 // negative variances.
 func (m Moments) checkFinite() error {
 	if m.Covariance == nil || len(m.Mean) == 0 || m.Covariance.SymmetricDim() != len(m.Mean) {
-		return fmt.Errorf("latent: moments want a mean of n ≥ 1 features and an n×n covariance: %w", ErrInvalid)
+		return check.Errorf("latent", dp.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
 	}
 	for i, mean := range m.Mean {
 		if !finite(mean) {

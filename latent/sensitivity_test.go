@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
 )
 
@@ -201,10 +202,10 @@ func TestSensitivityRefuses(t *testing.T) {
 		"too small":      {one, []float64{1e-200}},
 		"underflow":      {mat.NewDense(1, 1, []float64{1e-200}), []float64{1e-200}},
 	} {
-		if _, err := latent.SensitivityL1(test.w, test.widths); !errors.Is(err, latent.ErrInvalid) {
+		if _, err := latent.SensitivityL1(test.w, test.widths); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
-		if _, err := latent.SensitivityL2(test.w, test.widths); !errors.Is(err, latent.ErrInvalid) {
+		if _, err := latent.SensitivityL2(test.w, test.widths); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}

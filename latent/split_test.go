@@ -8,6 +8,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
 )
 
 func split(t *testing.T, lambda, halfwidth []float64, epsilon, delta float64, f Family) *Allocation {
@@ -328,7 +330,7 @@ func TestSplitOfLittleDesignedNoise(t *testing.T) {
 	if err != nil || shares.Epsilon[0] != 0.01 {
 		t.Errorf("%+v, %v, want all for coordinate 0", shares, err)
 	}
-	if _, err := Split(t.Context(), lambda, halfwidth, 1e-4, 0, c); !errors.Is(err, ErrInvalid) {
+	if _, err := Split(t.Context(), lambda, halfwidth, 1e-4, 0, c); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("too little for any design: %v, want ErrInvalid", err)
 	}
 }
@@ -362,7 +364,7 @@ func TestSplitRefusesBadInput(t *testing.T) {
 		"delta NaN":         {one, one, 1, math.NaN(), Laplace()},
 		"no family":         {one, one, 1, 0, nil},
 	} {
-		if _, err := Split(t.Context(), c.lambda, c.halfwidth, c.epsilon, c.delta, c.family); !errors.Is(err, ErrInvalid) {
+		if _, err := Split(t.Context(), c.lambda, c.halfwidth, c.epsilon, c.delta, c.family); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}

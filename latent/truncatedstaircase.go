@@ -3,6 +3,8 @@ package latent
 import (
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -33,7 +35,7 @@ func TruncatedStaircase() Family {
 
 // leastVarianceUp returns an upper bound on the variance of the best (ε, δ)-
 // private noise for sensitivity 1; the parameters are valid.
-func leastVarianceUp(p noise.Parameters) (float64, error) {
+func leastVarianceUp(p dp.Privacy) (float64, error) {
 	p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)
 	if p.Epsilon < minStepEpsilon && p.Delta > 0 {
 		return TruncatedLaplace().Variance(p.Epsilon, p.Delta)
@@ -60,7 +62,7 @@ func leastVarianceUp(p noise.Parameters) (float64, error) {
 // B = 2δM solves b^n = q, q = 2δ(γ+b/(1-b))/(1+2δb/(1-b)); θ is then the
 // solution of a linear equation.
 func truncatedStaircase(epsilon, delta float64) float64 {
-	gamma, _ := noise.StaircaseStep(epsilon, noise.L2{})
+	gamma, _ := noise.StaircaseStep(epsilon, loss.L2{})
 	b, c := math.Exp(-epsilon), -math.Expm1(-epsilon)
 	s := b / c
 	q := 2 * delta * (gamma + s) / (1 + 2*delta*s)

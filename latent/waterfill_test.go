@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
 )
 
@@ -397,7 +398,7 @@ func TestWaterfillRefuses(t *testing.T) {
 		"tau 0":           func() error { _, err := latent.GaussianBall(good, 1, 0, 1); return err },
 		"gaussian z is 3": func() error { _, err := latent.GaussianBall(good, 1, 1, 3); return err },
 	} {
-		if err := call(); !errors.Is(err, latent.ErrInvalid) {
+		if err := call(); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}

@@ -2,9 +2,9 @@ package lp
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -26,7 +26,7 @@ func (f *frame) chainTable(maxCells int) (t *tables.Table, c tables.Certificate,
 		epsilon, delta := tightened(f.Problem, grid{}.centred(int(reach)+1), margin)
 		tails, err = noise.AwanDongTails(max(epsilon, 0), delta)
 		if err != nil {
-			return nil, c, fmt.Errorf("lp: %w", err)
+			return nil, c, check.Errorf("lp", nil, "%w", err)
 		}
 		half := len(tails)
 		if 2*half+1 > maxCells {

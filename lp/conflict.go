@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // ErrInfeasible marks constraints that no noise keeps together.
@@ -38,7 +40,7 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 		if ctx.Err() != nil {
 			return ErrLimit
 		}
-		if err == nil && status == StatusInfeasible {
+		if err == nil && status == solver.StatusInfeasible {
 			left = without
 		}
 	}
@@ -46,11 +48,10 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 	for _, c := range listed(left) {
 		names = append(names, c.name)
 	}
-	return fmt.Errorf("lp: %s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones: %w",
-		strings.Join(names, " and "), d.Epsilon, d.Delta, d.Sensitivity, ErrInfeasible)
+	return check.Errorf("lp", ErrInfeasible, "%s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones", strings.Join(names, " and "), d.Epsilon, d.Delta, d.Sensitivity)
 }
 
-func (f *frame) withConstraints(c noise.Constraints) Problem {
+func (f *frame) withConstraints(c dp.Constraints) Problem {
 	p := f.Problem
 	p.Constraints = c
 	return p
@@ -62,8 +63,7 @@ func (d *designer) nothing(stopped error) error {
 	for _, c := range listed(d.Constraints) {
 		names = append(names, c.name)
 	}
-	err := fmt.Errorf("lp: no noise with %s was found on grids of up to %d cells per sensitivity; it may not exist, or need more time or cells: %w",
-		strings.Join(names, " and "), d.upper.grid.k, ErrInfeasible)
+	err := check.Errorf("lp", ErrInfeasible, "no noise with %s was found on grids of up to %d cells per sensitivity; it may not exist, or need more time or cells", strings.Join(names, " and "), d.upper.grid.k)
 	if stopped != nil {
 		err = fmt.Errorf("%w (%w)", err, stopped)
 	}
@@ -73,36 +73,36 @@ func (d *designer) nothing(stopped error) error {
 // listedConstraint is one constraint of a set, as a flag states it.
 type listedConstraint struct {
 	name string
-	drop func(noise.Constraints) noise.Constraints
+	drop func(dp.Constraints) dp.Constraints
 }
 
 // listed lists the constraints of a set that can make it infeasible.
-func listed(c noise.Constraints) []listedConstraint {
+func listed(c dp.Constraints) []listedConstraint {
 	var all []listedConstraint
-	add := func(name string, drop func(*noise.Constraints)) {
-		all = append(all, listedConstraint{name, func(c noise.Constraints) noise.Constraints {
+	add := func(name string, drop func(*dp.Constraints)) {
+		all = append(all, listedConstraint{name, func(c dp.Constraints) dp.Constraints {
 			drop(&c)
 			return c
 		}})
 	}
 	if c.Symmetric {
-		add("symmetric", func(c *noise.Constraints) { c.Symmetric = false })
+		add("symmetric", func(c *dp.Constraints) { c.Symmetric = false })
 	}
 	if c.Monotone {
-		add("monotone", func(c *noise.Constraints) { c.Monotone = false })
+		add("monotone", func(c *dp.Constraints) { c.Monotone = false })
 	}
 	if c.Unbiased {
-		add("unbiased", func(c *noise.Constraints) { c.Unbiased = false })
+		add("unbiased", func(c *dp.Constraints) { c.Unbiased = false })
 	}
 	if s := c.Support; s != nil {
-		add(fmt.Sprintf("support = %g,%g", s.Lower, s.Upper), func(c *noise.Constraints) { c.Support = nil })
+		add(fmt.Sprintf("support = %g,%g", s.Lower, s.Upper), func(c *dp.Constraints) { c.Support = nil })
 	}
 	if c.MaxVariance != 0 {
-		add(fmt.Sprintf("max-variance = %g", c.MaxVariance), func(c *noise.Constraints) { c.MaxVariance = 0 })
+		add(fmt.Sprintf("max-variance = %g", c.MaxVariance), func(c *dp.Constraints) { c.MaxVariance = 0 })
 	}
 	for _, q := range c.Quantiles {
-		add(fmt.Sprintf("quantile = %g,%g", q.Probability, q.Magnitude), func(c *noise.Constraints) {
-			var rest []noise.Quantile
+		add(fmt.Sprintf("quantile = %g,%g", q.Probability, q.Magnitude), func(c *dp.Constraints) {
+			var rest []dp.Quantile
 			for _, other := range c.Quantiles {
 				if other != q {
 					rest = append(rest, other)
@@ -112,7 +112,7 @@ func listed(c noise.Constraints) []listedConstraint {
 		})
 	}
 	if c.MaxDistinguishing != 0 {
-		add(fmt.Sprintf("max-distinguishing = %g", c.MaxDistinguishing), func(c *noise.Constraints) { c.MaxDistinguishing = 0 })
+		add(fmt.Sprintf("max-distinguishing = %g", c.MaxDistinguishing), func(c *dp.Constraints) { c.MaxDistinguishing = 0 })
 	}
 	return all
 }

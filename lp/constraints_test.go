@@ -9,15 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
-func loss(t *testing.T, name string) noise.Loss {
+func named(t *testing.T, name string) loss.Loss {
 	t.Helper()
-	l, err := noise.ParseLoss(name)
+	l, err := loss.Parse(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestIntegerOptimum(t *testing.T) {
 	for _, name := range []string{"l1", "l2", "huber:2", "deadzone:1", "exceed:2", "lp:1.5"} {
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			for _, delta := range []float64{1e-6, 0.005, 0.2} {
-				l := loss(t, name)
+				l := named(t, name)
 				tails, err := noise.AwanDongTails(epsilon, delta)
 				if err != nil {
 					t.Fatal(err)
@@ -60,7 +62,7 @@ func TestIntegerOptimum(t *testing.T) {
 					}
 					want += 2 * m * l.At(float64(i+1))
 				}
-				p := lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: l, Query: noise.IntegerQuery}
+				p := lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: l, Query: dp.IntegerQuery}
 				upper, lower, _ := bracket(t, p, 1e-4)
 				if lower > want*(1+1e-9) || upper < want*(1-1e-9) || upper > want*(1+1e-4)+1e-12 {
 					t.Errorf("%s ε=%g δ=%g: [%.9g, %.9g], want %.9g inside", name, epsilon, delta, lower, upper, want)
@@ -74,11 +76,11 @@ func TestIntegerOptimum(t *testing.T) {
 // value of the complete program.
 func TestIntegersAgreeWithTheLP(t *testing.T) {
 	for _, sensitivity := range []int{2, 3, 7} {
-		want, err := lp.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, noise.L1{})
+		want, err := lp.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, loss.L1{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity), Loss: noise.L1{}, Query: noise.IntegerQuery}
+		p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity), Loss: loss.L1{}, Query: dp.IntegerQuery}
 		upper, lower, table := bracket(t, p, 1e-5)
 		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
 			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
@@ -93,7 +95,7 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 // many, for a prime sensitivity too.
 func TestManyIntegers(t *testing.T) {
 	for _, sensitivity := range []float64{211, 1000} {
-		p := lp.Problem{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity, Loss: noise.L1{}, Query: noise.IntegerQuery}
+		p := lp.Problem{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity, Loss: loss.L1{}, Query: dp.IntegerQuery}
 		upper, lower, table := bracket(t, p, 1e-2)
 		// Between the optimum for real queries and that for integers in steps of
 		// the sensitivity.
@@ -111,8 +113,8 @@ func TestManyIntegers(t *testing.T) {
 func TestPadding(t *testing.T) {
 	for _, c := range []struct{ delta, want, digits float64 }{{1e-6, 13.07, 0.005}, {1e-3, 6.20, 0.005}} {
 		p := lp.Problem{
-			Epsilon: 1, Delta: c.delta, Sensitivity: 1, Loss: noise.L1{}, Query: noise.IntegerQuery,
-			Constraints: noise.Constraints{Support: &noise.Interval{Lower: 0, Upper: math.Inf(1)}},
+			Epsilon: 1, Delta: c.delta, Sensitivity: 1, Loss: loss.L1{}, Query: dp.IntegerQuery,
+			Constraints: dp.Constraints{Support: &dp.Interval{Lower: 0, Upper: math.Inf(1)}},
 		}
 		upper, lower, table := bracket(t, p, 1e-4)
 		if math.Abs(upper-c.want) > c.digits || math.Abs(lower-c.want) > c.digits {
@@ -128,7 +130,7 @@ func TestPadding(t *testing.T) {
 // brackets of the two problems do not overlap.
 func TestMonotoneIsStrictlyWorse(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta float64 }{{1, 0.4}, {1, 0.3}, {0.5, 0.4}} {
-		p := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1, Loss: noise.L1{}}
+		p := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1, Loss: loss.L1{}}
 		free, _, _ := bracket(t, p, 1e-3)
 		p.Constraints.Monotone = true
 		_, monotone, table := bracket(t, p, 1e-3)
@@ -148,12 +150,12 @@ func TestMonotoneIsStrictlyWorse(t *testing.T) {
 // 2019).
 func TestAdditiveOptimum(t *testing.T) {
 	for _, delta := range []float64{0.1, 0.3, 0.75} {
-		for _, l := range []noise.Loss{noise.L1{}, noise.L2{}} {
-			want, err := noise.AdditiveOptimum(noise.Parameters{Delta: delta, Sensitivity: 1}, l)
+		for _, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
+			want, err := noise.AdditiveOptimum(dp.Privacy{Delta: delta, Sensitivity: 1}, l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			upper, lower, _ := bracket(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: l, Constraints: noise.Constraints{Monotone: true}}, 1e-3)
+			upper, lower, _ := bracket(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: l, Constraints: dp.Constraints{Monotone: true}}, 1e-3)
 			if lower > want*(1+1e-6) || upper < want*(1-1e-6) {
 				t.Errorf("%s δ=%g: [%g, %g], want %g inside", l.Name(), delta, lower, upper, want)
 			}
@@ -165,7 +167,7 @@ func TestAdditiveOptimum(t *testing.T) {
 // translations puts the τ-quantile of the noise at 0.
 func TestPinballPutsTheQuantileAtZero(t *testing.T) {
 	for _, tau := range []string{"0.2", "0.5", "0.9"} {
-		_, _, table := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: loss(t, "pinball:"+tau)}, 1e-3)
+		_, _, table := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: named(t, "pinball:"+tau)}, 1e-3)
 		pmf, atom := table.PMF()
 		below, at := 0.0, atom
 		for i, m := range pmf {
@@ -176,7 +178,7 @@ func TestPinballPutsTheQuantileAtZero(t *testing.T) {
 				at += m
 			}
 		}
-		want := loss(t, "pinball:"+tau).At(1) // the slope to the right of 0 is τ
+		want := named(t, "pinball:"+tau).At(1) // the slope to the right of 0 is τ
 		if below > want+1e-3 || below+at < want-1e-3 {
 			t.Errorf("τ=%s: P(X<0) = %g and P(X in the cell of 0) = %g", tau, below, at)
 		}
@@ -187,16 +189,16 @@ func TestPinballPutsTheQuantileAtZero(t *testing.T) {
 // constraint costs what averaging the loss with its mirror image does.
 func TestMirrorImages(t *testing.T) {
 	const gap = 2e-3
-	p := lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss(t, "asymmetric:1,3")}
+	p := lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: named(t, "asymmetric:1,3")}
 	upper, lower, _ := bracket(t, p, gap)
-	p.Loss = loss(t, "asymmetric:3,1")
+	p.Loss = named(t, "asymmetric:3,1")
 	mirrorUpper, mirrorLower, _ := bracket(t, p, gap)
 	if upper < mirrorLower || mirrorUpper < lower {
 		t.Errorf("[%g, %g] and mirrored [%g, %g]", lower, upper, mirrorLower, mirrorUpper)
 	}
 	p.Constraints.Symmetric = true
 	symmetricUpper, symmetricLower, table := bracket(t, p, gap)
-	l1Upper, l1Lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: noise.L1{}}, gap)
+	l1Upper, l1Lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss.L1{}}, gap)
 	if symmetricUpper < 2*l1Lower || 2*l1Upper < symmetricLower {
 		t.Errorf("symmetric [%g, %g], twice l1 [%g, %g]", symmetricLower, symmetricUpper, 2*l1Lower, 2*l1Upper)
 	}
@@ -216,22 +218,22 @@ func TestMirrorImages(t *testing.T) {
 func TestBindingConstraints(t *testing.T) {
 	const gap = 2e-3
 	integer := func(l string) lp.Problem {
-		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 3, Loss: loss(t, l), Query: noise.IntegerQuery}
+		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 3, Loss: named(t, l), Query: dp.IntegerQuery}
 	}
 	realQuery := func(l string) lp.Problem {
-		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss(t, l)}
+		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: named(t, l)}
 	}
 	for name, c := range map[string]struct {
 		p lp.Problem
-		c noise.Constraints
+		c dp.Constraints
 	}{
-		"unbiased":          {realQuery("pinball:0.8"), noise.Constraints{Unbiased: true}},
-		"unbiased integers": {integer("pinball:0.8"), noise.Constraints{Unbiased: true}},
-		"support":           {realQuery("l1"), noise.Constraints{Support: &noise.Interval{Lower: -1.5, Upper: 6}}},
-		"narrow support":    {realQuery("l2"), noise.Constraints{Support: &noise.Interval{Lower: -3.1, Upper: 3.1}, Symmetric: true}},
-		"variance":          {realQuery("pinball:0.9"), noise.Constraints{MaxVariance: 1.3}},
-		"quantile":          {integer("l1"), noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.93, Magnitude: 6}}}},
-		"monotone":          {integer("asymmetric:1,2"), noise.Constraints{Monotone: true}},
+		"unbiased":          {realQuery("pinball:0.8"), dp.Constraints{Unbiased: true}},
+		"unbiased integers": {integer("pinball:0.8"), dp.Constraints{Unbiased: true}},
+		"support":           {realQuery("l1"), dp.Constraints{Support: &dp.Interval{Lower: -1.5, Upper: 6}}},
+		"narrow support":    {realQuery("l2"), dp.Constraints{Support: &dp.Interval{Lower: -3.1, Upper: 3.1}, Symmetric: true}},
+		"variance":          {realQuery("pinball:0.9"), dp.Constraints{MaxVariance: 1.3}},
+		"quantile":          {integer("l1"), dp.Constraints{Quantiles: []dp.Quantile{{Probability: 0.93, Magnitude: 6}}}},
+		"monotone":          {integer("asymmetric:1,2"), dp.Constraints{Monotone: true}},
 	} {
 		_, free, _ := bracket(t, c.p, gap)
 		p := c.p
@@ -256,7 +258,7 @@ func TestBindingConstraints(t *testing.T) {
 // TestDistinguishingIsCheap: bounding the probability of telling outputs costs
 // next to nothing, since tails of next to no weight hide everything.
 func TestDistinguishingIsCheap(t *testing.T) {
-	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}}
+	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}}
 	_, free, _ := bracket(t, p, 1e-3)
 	p.Constraints.MaxDistinguishing = 1e-5
 	upper, _, table := bracket(t, p, 2e-3)
@@ -275,10 +277,10 @@ func TestDistinguishingIsCheap(t *testing.T) {
 
 // TestLattice: noise on the multiples of a step.
 func TestLattice(t *testing.T) {
-	p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: noise.L2{}, Query: noise.LatticeQuery, Step: 0.3}
+	p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: loss.L2{}, Query: dp.LatticeQuery, Step: 0.3}
 	upper, _, table := bracket(t, p, 1e-4)
 	// ⌈1/0.3⌉ = 4 steps have to be hidden.
-	integers, lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 4, Loss: noise.L2{}, Query: noise.IntegerQuery}, 1e-4)
+	integers, lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 4, Loss: loss.L2{}, Query: dp.IntegerQuery}, 1e-4)
 	if upper < 0.09*lower*(1-1e-9) || upper > 0.09*integers*(1+2e-4) {
 		t.Errorf("loss %g, want 0.09 times one in [%g, %g]", upper, lower, integers)
 	}
@@ -294,7 +296,7 @@ func TestJumps(t *testing.T) {
 		name    string
 		epsilon float64
 	}{{"exceed:1", 1}, {"exceed:3", 1}, {"exceed:0.5", 3}} {
-		_, _, table := bracket(t, lp.Problem{Epsilon: c.epsilon, Delta: 1e-3, Sensitivity: 1, Loss: loss(t, c.name)}, 1e-3)
+		_, _, table := bracket(t, lp.Problem{Epsilon: c.epsilon, Delta: 1e-3, Sensitivity: 1, Loss: named(t, c.name)}, 1e-3)
 		if d := table.Dual(); d == nil || !d.Edges {
 			t.Errorf("%s: the bound is not that of cells between nodes", c.name)
 		}
@@ -302,18 +304,18 @@ func TestJumps(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	half := &noise.Interval{Lower: 0, Upper: math.Inf(1)}
+	half := &dp.Interval{Lower: 0, Upper: math.Inf(1)}
 	for _, c := range []struct {
 		name        string
-		constraints noise.Constraints
+		constraints dp.Constraints
 		says, not   []string
 	}{
-		{"short", noise.Constraints{Support: &noise.Interval{Lower: -0.2, Upper: 0.2}, MaxVariance: 9}, []string{"support = -0.2,0.2"}, []string{"max-variance"}},
-		{"one-sided and unbiased", noise.Constraints{Support: half, Unbiased: true, MaxVariance: 1e6}, []string{"support", "unbiased"}, []string{"max-variance"}},
-		{"variance", noise.Constraints{MaxVariance: 0.5, Monotone: true}, []string{"max-variance = 0.5"}, []string{"monotone"}},
-		{"quantile", noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.99, Magnitude: 0.5}, {Probability: 0.5, Magnitude: 3}}}, []string{"quantile = 0.99,0.5"}, []string{"quantile = 0.5,3"}},
+		{"short", dp.Constraints{Support: &dp.Interval{Lower: -0.2, Upper: 0.2}, MaxVariance: 9}, []string{"support = -0.2,0.2"}, []string{"max-variance"}},
+		{"one-sided and unbiased", dp.Constraints{Support: half, Unbiased: true, MaxVariance: 1e6}, []string{"support", "unbiased"}, []string{"max-variance"}},
+		{"variance", dp.Constraints{MaxVariance: 0.5, Monotone: true}, []string{"max-variance = 0.5"}, []string{"monotone"}},
+		{"quantile", dp.Constraints{Quantiles: []dp.Quantile{{Probability: 0.99, Magnitude: 0.5}, {Probability: 0.5, Magnitude: 3}}}, []string{"quantile = 0.99,0.5"}, []string{"quantile = 0.5,3"}},
 	} {
-		p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}, Constraints: c.constraints}
+		p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}, Constraints: c.constraints}
 		r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 20 * time.Second})
 		if r != nil || !errors.Is(err, lp.ErrInfeasible) {
 			t.Errorf("%s: result %v, error %v", c.name, r, err)
@@ -333,22 +335,22 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestBadQueries(t *testing.T) {
-	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 2, Loss: noise.L1{}}
+	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 2, Loss: loss.L1{}}
 	for says, change := range map[string]func(*lp.Problem){
-		"sensitivity = 1.5":   func(p *lp.Problem) { p.Query, p.Sensitivity = noise.IntegerQuery, 1.5 },
-		"sensitivity = 20000": func(p *lp.Problem) { p.Query, p.Sensitivity = noise.IntegerQuery, 20000 },
-		"output-step = 0":     func(p *lp.Problem) { p.Query = noise.LatticeQuery },
-		"output-step = NaN":   func(p *lp.Problem) { p.Query, p.Step = noise.LatticeQuery, math.NaN() },
-		"output-step = 1e-06": func(p *lp.Problem) { p.Query, p.Step = noise.LatticeQuery, 1e-6 },
+		"sensitivity = 1.5":   func(p *lp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 1.5 },
+		"sensitivity = 20000": func(p *lp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 20000 },
+		"output-step = 0":     func(p *lp.Problem) { p.Query = dp.LatticeQuery },
+		"output-step = NaN":   func(p *lp.Problem) { p.Query, p.Step = dp.LatticeQuery, math.NaN() },
+		"output-step = 1e-06": func(p *lp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-6 },
 		"query = \"odd\"":     func(p *lp.Problem) { p.Query = "odd" },
-		"support = 1,2":       func(p *lp.Problem) { p.Constraints.Support = &noise.Interval{Lower: 1, Upper: 2} },
+		"support = 1,2":       func(p *lp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 1, Upper: 2} },
 		"max-variance = -1":   func(p *lp.Problem) { p.Constraints.MaxVariance = -1 },
-		"quantile = 1,2":      func(p *lp.Problem) { p.Constraints.Quantiles = []noise.Quantile{{Probability: 1, Magnitude: 2}} },
+		"quantile = 1,2":      func(p *lp.Problem) { p.Constraints.Quantiles = []dp.Quantile{{Probability: 1, Magnitude: 2}} },
 	} {
 		p := good
 		change(&p)
 		r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New})
-		if r != nil || !errors.Is(err, lp.ErrInvalid) || !strings.Contains(err.Error(), says) {
+		if r != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: result %v, error %v", says, r, err)
 		}
 	}

@@ -3,11 +3,13 @@ package lp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -23,7 +25,7 @@ type Options struct {
 	// is returned when it is reached, beside ErrLimit.
 	TimeLimit time.Duration
 	// NewSolver makes the LP solver, e.g. highs.New.
-	NewSolver NewSolverFunc
+	NewSolver solver.Factory
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
 	Progress func(Progress)
@@ -70,16 +72,16 @@ type Result struct {
 func (o Options) validate() error {
 	var errs []error
 	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
-		errs = append(errs, fmt.Errorf("lp: gap = %g, want a number from %g to %d: %w", o.Gap, MinGap, MaxGap, ErrInvalid))
+		errs = append(errs, check.Errorf("lp", dp.ErrInvalid, "gap = %g, want a number from %g to %d", o.Gap, MinGap, MaxGap))
 	}
 	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
-		errs = append(errs, fmt.Errorf("lp: max-cells = %d, want an integer from %d to %d: %w", o.MaxCells, MinMaxCells, tables.MaxCells, ErrInvalid))
+		errs = append(errs, check.Errorf("lp", dp.ErrInvalid, "max-cells = %d, want an integer from %d to %d", o.MaxCells, MinMaxCells, tables.MaxCells))
 	}
 	if o.TimeLimit < 0 {
-		errs = append(errs, fmt.Errorf("lp: time-limit = %s, want a duration of at least 0: %w", o.TimeLimit, ErrInvalid))
+		errs = append(errs, check.Field("lp", "time-limit", o.TimeLimit, "a duration of at least 0"))
 	}
 	if o.NewSolver == nil {
-		errs = append(errs, fmt.Errorf("lp: solver = none, want one: %w", ErrInvalid))
+		errs = append(errs, check.Field("lp", "solver", "none", "one"))
 	}
 	return errors.Join(errs...)
 }
@@ -118,7 +120,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	}
 	f, err := newFrame(p)
 	if err != nil {
-		return nil, fmt.Errorf("lp: %w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	d := &designer{frame: f, options: o, start: start}
 	if err := d.begin(); err != nil {
@@ -339,15 +341,15 @@ func (d *designer) affordable(s *side) float64 {
 // advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, b bound, s *side) error {
 	if d.stuck(s) {
-		return fmt.Errorf("lp: cells of single points on all of the support do not reach the gap: %w", ErrLimit)
+		return check.Errorf("lp", ErrLimit, "cells of single points on all of the support do not reach the gap")
 	}
 	g := d.extent(b, s.grid.k, s.reach)
 	s.grid = g
 	if g.n > d.options.MaxCells {
-		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", g.n, d.options.MaxCells, ErrLimit)
+		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, d.options.MaxCells)
 	}
 	if int64(g.n)*int64(g.k) > maxProgramWork {
-		return fmt.Errorf("lp: %d cells per sensitivity are needed, too many for a linear program: %w: %w", g.k, ErrTooFine, ErrLimit)
+		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
 	}
 	previous := g
 	if s.hint != nil {
@@ -428,9 +430,9 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 	switch {
 	case err != nil:
 		return 0, err
-	case status == StatusLimit:
+	case status == solver.StatusLimit:
 		return 0, ErrLimit
-	case status != StatusOptimal:
+	case status != solver.StatusOptimal:
 		return 0, nil // no noise on this support; the next is wider
 	}
 	d.upper.hint = prog.hint(g)
@@ -451,8 +453,8 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 // Where the loss or a quantile jumps there are two kinds of cells to choose from,
 // around the nodes and between them; the first grid tells which is better.
 func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
-	if !d.jumping || d.Query == noise.IntegerQuery || d.Query == noise.LatticeQuery ||
-		!noise.Increasing(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
+	if !d.jumping || d.Query == dp.IntegerQuery || d.Query == dp.LatticeQuery ||
+		!loss.Increasing(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
 		return d.prove(ctx, g)
 	}
 	if d.cells != aroundNodes {
@@ -504,9 +506,9 @@ func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error)
 	switch {
 	case errors.Is(err, errSolver):
 		return bound, nil
-	case err == nil && status == StatusLimit:
+	case err == nil && status == solver.StatusLimit:
 		return bound, ErrLimit
-	case err == nil && status == StatusInfeasible && !d.Constraints.None():
+	case err == nil && status == solver.StatusInfeasible && !d.Constraints.None():
 		return 0, d.conflict(ctx, g.k)
 	default:
 		return bound, err
@@ -531,11 +533,11 @@ func (d *designer) result(stopped error) (*Result, error) {
 	}
 	t, err := d.table.WithDual(d.dual)
 	if err != nil {
-		return nil, fmt.Errorf("lp: %w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	c, err := t.Verify()
 	if err != nil {
-		return nil, fmt.Errorf("lp: %w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	r := &Result{Table: t, Certificate: c, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
 	if gap, ok := c.Gap(); ok {

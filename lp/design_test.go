@@ -13,14 +13,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
-var bothLosses = []noise.Loss{noise.L1{}, noise.L2{}}
+var bothLosses = []loss.Loss{loss.L1{}, loss.L2{}}
 
 // design runs Design and fails the test unless the table verifies from its
 // file, that is, from nothing but its bytes.
@@ -48,7 +51,7 @@ func design(t *testing.T, p lp.Problem, gap float64) *lp.Result {
 	if c.ExpectedLoss.Cmp(r.Certificate.ExpectedLoss) != 0 || c.LowerBound.Cmp(r.Certificate.LowerBound) != 0 {
 		t.Errorf("the file's certificate differs from the result's")
 	}
-	if back.Privacy() != (tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) {
+	if back.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) {
 		t.Errorf("the table promises %+v for %+v", back.Privacy(), p)
 	}
 	return r
@@ -84,11 +87,11 @@ func TestEdgesOfTheRange(t *testing.T) {
 		p   lp.Problem
 		gap float64
 	}{
-		{lp.Problem{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1, Loss: noise.L1{}}, 0.05},
-		{lp.Problem{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6, Loss: noise.L1{}}, 0.02},
-		{lp.Problem{Epsilon: 2, Delta: 1e-12, Sensitivity: 7, Loss: noise.L1{}}, 0.02},
-		{lp.Problem{Epsilon: 0, Delta: 0.01, Sensitivity: 1, Loss: noise.L1{}}, 0.02},
-		{lp.Problem{Epsilon: 0, Delta: 0.9, Sensitivity: 1, Loss: noise.L2{}}, 0.05},
+		{lp.Problem{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1, Loss: loss.L1{}}, 0.05},
+		{lp.Problem{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6, Loss: loss.L1{}}, 0.02},
+		{lp.Problem{Epsilon: 2, Delta: 1e-12, Sensitivity: 7, Loss: loss.L1{}}, 0.02},
+		{lp.Problem{Epsilon: 0, Delta: 0.01, Sensitivity: 1, Loss: loss.L1{}}, 0.02},
+		{lp.Problem{Epsilon: 0, Delta: 0.9, Sensitivity: 1, Loss: loss.L2{}}, 0.05},
 	}
 	for _, c := range cases {
 		if r := design(t, c.p, c.gap); !r.Optimal {
@@ -110,7 +113,7 @@ func TestLargestEpsilon(t *testing.T) {
 			if _, err := r.Table.Verify(); err != nil {
 				t.Errorf("%s δ=%g: %v", loss.Name(), delta, err)
 			}
-			stairs, _ := noise.StaircaseLoss(noise.Parameters{Epsilon: 20, Sensitivity: 0.3}, loss)
+			stairs, _ := noise.StaircaseLoss(dp.Privacy{Epsilon: 20, Sensitivity: 0.3}, loss)
 			if upper, _ := losses(r); upper > 3*stairs*(1-0.99*delta) {
 				t.Errorf("%s δ=%g: loss %g, the staircase has %g", loss.Name(), delta, upper, stairs*(1-delta))
 			}
@@ -140,7 +143,7 @@ func TestBrackets(t *testing.T) {
 		brackets = file.Brackets
 	}
 	for _, b := range brackets {
-		loss, err := noise.ParseLoss(b.Loss)
+		loss, err := loss.Parse(b.Loss)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +173,7 @@ func TestAgainstClosedForms(t *testing.T) {
 	}
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{1, 2, 5} {
-			p := noise.Parameters{Epsilon: epsilon, Sensitivity: 1}
+			p := dp.Privacy{Epsilon: epsilon, Sensitivity: 1}
 			want, ok := noise.StaircaseLoss(p, loss)
 			if !ok {
 				t.Fatal("no closed form")
@@ -188,7 +191,7 @@ func TestAgainstClosedForms(t *testing.T) {
 	}
 	// ε = 0, 1/(2δ) an integer.
 	for _, delta := range []float64{0.5, 0.25, 0.1, 0.05} {
-		holds(lp.Problem{Delta: delta, Sensitivity: 1, Loss: noise.L1{}}, 1/(4*delta), "additive l1")
+		holds(lp.Problem{Delta: delta, Sensitivity: 1, Loss: loss.L1{}}, 1/(4*delta), "additive l1")
 	}
 	// For l2 that closed form, 1/(12δ²), is the optimum among monotone
 	// densities only: the bracket lies strictly below it.
@@ -198,16 +201,16 @@ func TestAgainstClosedForms(t *testing.T) {
 		if err != nil || math.Abs(got-monotone) > 1e-7 {
 			t.Errorf("additive l2 δ=%g: monotone optimum %g, error %v, want %g", delta, got, err, monotone)
 		}
-		r := design(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: noise.L2{}}, gap)
+		r := design(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: loss.L2{}}, gap)
 		if upper, _ := losses(r); upper > 0.997*monotone {
 			t.Errorf("additive l2 δ=%g: loss %g, want below the monotone %g", delta, upper, monotone)
 		}
 	}
-	holds(lp.Problem{Delta: 0.7, Sensitivity: 1, Loss: noise.L1{}}, 1-0.7, "additive l1")
+	holds(lp.Problem{Delta: 0.7, Sensitivity: 1, Loss: loss.L1{}}, 1-0.7, "additive l1")
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			for _, delta := range []float64{0.005, 0.2} {
-				known, err := noise.LowerBound(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss)
+				known, err := noise.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -219,7 +222,7 @@ func TestAgainstClosedForms(t *testing.T) {
 		}
 	}
 	// ε = 0 away from those points: a law that is not monotone is better.
-	r := design(t, lp.Problem{Delta: 0.3, Sensitivity: 1, Loss: noise.L1{}}, gap)
+	r := design(t, lp.Problem{Delta: 0.3, Sensitivity: 1, Loss: loss.L1{}}, gap)
 	if upper, lower := losses(r); lower > 0.827577 || upper > 0.8295 {
 		t.Errorf("ε=0 δ=0.3: [%g, %g], want to hold a loss of at most 0.827577, below the monotone 0.8333", lower, upper)
 	}
@@ -255,9 +258,9 @@ func TestIntegersOfSensitivityOne(t *testing.T) {
 // with the optimal discrete staircase.
 func TestDiscreteStaircase(t *testing.T) {
 	for _, c := range []struct {
-		loss noise.Loss
+		loss loss.Loss
 		want float64
-	}{{noise.L1{}, 2.860832490}, {noise.L2{}, 17.238791362}} {
+	}{{loss.L1{}, 2.860832490}, {loss.L2{}, 17.238791362}} {
 		got, err := lp.SolveIntegers(t.Context(), highs.New, 1, 1e-10, 3, 75, c.loss)
 		if err != nil {
 			t.Fatal(err)
@@ -291,14 +294,14 @@ func TestMonotoneInPrivacy(t *testing.T) {
 	const gap = 5e-3
 	var previous float64
 	for i, delta := range []float64{0.5, 0.2, 0.05, 1e-3} {
-		upper, lower := losses(design(t, lp.Problem{Epsilon: 1, Delta: delta, Sensitivity: 1, Loss: noise.L1{}}, gap))
+		upper, lower := losses(design(t, lp.Problem{Epsilon: 1, Delta: delta, Sensitivity: 1, Loss: loss.L1{}}, gap))
 		if i > 0 && upper < previous {
 			t.Errorf("δ=%g: loss %g below the bound %g at a larger δ", delta, upper, previous)
 		}
 		previous = lower
 	}
 	for i, epsilon := range []float64{5, 2, 0.5, 0.1} {
-		upper, lower := losses(design(t, lp.Problem{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1, Loss: noise.L2{}}, gap))
+		upper, lower := losses(design(t, lp.Problem{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1, Loss: loss.L2{}}, gap))
 		if i > 0 && upper < previous {
 			t.Errorf("ε=%g: loss %g below the bound %g at a larger ε", epsilon, upper, previous)
 		}
@@ -308,7 +311,7 @@ func TestMonotoneInPrivacy(t *testing.T) {
 
 // TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
 func TestTablesAreSymmetric(t *testing.T) {
-	r := design(t, lp.Problem{Epsilon: 1, Delta: 0.2, Sensitivity: 1, Loss: noise.L1{}}, 5e-3)
+	r := design(t, lp.Problem{Epsilon: 1, Delta: 0.2, Sensitivity: 1, Loss: loss.L1{}}, 5e-3)
 	n := r.Table.Cells()
 	if r.Table.Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
 		t.Fatalf("%d cells from %d", n, r.Table.Grid().FirstCell)
@@ -346,7 +349,7 @@ func TestChainsMatchThePrograms(t *testing.T) {
 
 // TestLimits: whatever stops a Design, what it returns is proven.
 func TestLimits(t *testing.T) {
-	p := lp.Problem{Epsilon: 5, Delta: 0.25, Sensitivity: 1, Loss: noise.L1{}}
+	p := lp.Problem{Epsilon: 5, Delta: 0.25, Sensitivity: 1, Loss: loss.L1{}}
 	check := func(name string, r *lp.Result, err error) {
 		t.Helper()
 		if !errors.Is(err, lp.ErrLimit) || r == nil {
@@ -376,7 +379,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("few cells: %d", r.Table.Cells())
 	}
 	// Too few for any noise: an error without a result.
-	r, err = lp.Design(t.Context(), lp.Problem{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1, Loss: noise.L1{}},
+	r, err = lp.Design(t.Context(), lp.Problem{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1, Loss: loss.L1{}},
 		lp.Options{NewSolver: highs.New, MaxCells: 101})
 	if r != nil || !errors.Is(err, lp.ErrLimit) || !strings.Contains(err.Error(), "101") {
 		t.Errorf("far too few cells: %v, %v", r, err)
@@ -384,7 +387,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestBadProblems(t *testing.T) {
-	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}}
+	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}}
 	for field, change := range map[string]func(*lp.Problem, *lp.Options){
 		"epsilon = NaN":      func(p *lp.Problem, _ *lp.Options) { p.Epsilon = math.NaN() },
 		"epsilon = -1":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = -1 },
@@ -406,7 +409,7 @@ func TestBadProblems(t *testing.T) {
 		p, o := good, lp.Options{NewSolver: highs.New}
 		change(&p, &o)
 		r, err := lp.Design(t.Context(), p, o)
-		if r != nil || !errors.Is(err, lp.ErrInvalid) || !strings.Contains(err.Error(), field) {
+		if r != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: result %v, error %v", field, r, err)
 		}
 	}
@@ -421,7 +424,7 @@ func TestBadProblems(t *testing.T) {
 // TestProgress: the bounds reported only ever improve, and end at the result's.
 func TestProgress(t *testing.T) {
 	var seen []lp.Progress
-	r, err := lp.Design(t.Context(), lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}},
+	r, err := lp.Design(t.Context(), lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}},
 		lp.Options{NewSolver: highs.New, Progress: func(p lp.Progress) { seen = append(seen, p) }})
 	if err != nil {
 		t.Fatal(err)
@@ -441,12 +444,12 @@ func TestProgress(t *testing.T) {
 
 // faulty wraps a solver and spoils what it says.
 type faulty struct {
-	lp.Solver
-	spoil func(call int, s lp.Solution) lp.Solution
+	solver.Solver
+	spoil func(call int, s solver.Solution) solver.Solution
 	calls int
 }
 
-func (f *faulty) Solve(ctx context.Context, o lp.SolverOptions) (lp.Solution, error) {
+func (f *faulty) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	s, err := f.Solver.Solve(ctx, o)
 	f.calls++
 	return f.spoil(f.calls, s), err
@@ -455,7 +458,7 @@ func (f *faulty) Solve(ctx context.Context, o lp.SolverOptions) (lp.Solution, er
 // TestFaultySolvers: a solver that fails is asked again, and one that lies is
 // never believed; every table and bound returned is true.
 func TestFaultySolvers(t *testing.T) {
-	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}}
+	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}}
 	const best, worst = 0.69069, 0.69086 // a certified bracket of the optimum
 	scaled := func(v []float64, by float64) []float64 {
 		out := append([]float64(nil), v...)
@@ -464,29 +467,29 @@ func TestFaultySolvers(t *testing.T) {
 		}
 		return out
 	}
-	for name, spoil := range map[string]func(int, lp.Solution) lp.Solution{
-		"every other call fails": func(call int, s lp.Solution) lp.Solution {
+	for name, spoil := range map[string]func(int, solver.Solution) solver.Solution{
+		"every other call fails": func(call int, s solver.Solution) solver.Solution {
 			if call%2 == 1 {
-				return lp.Solution{Status: lp.StatusFailed}
+				return solver.Solution{Status: solver.StatusFailed}
 			}
 			return s
 		},
-		"always fails": func(int, lp.Solution) lp.Solution { return lp.Solution{Status: lp.StatusFailed} },
-		"duals too large": func(_ int, s lp.Solution) lp.Solution {
+		"always fails": func(int, solver.Solution) solver.Solution { return solver.Solution{Status: solver.StatusFailed} },
+		"duals too large": func(_ int, s solver.Solution) solver.Solution {
 			s.RowDual = scaled(s.RowDual, 1.5)
 			return s
 		},
-		"duals of the wrong sign": func(_ int, s lp.Solution) lp.Solution {
+		"duals of the wrong sign": func(_ int, s solver.Solution) solver.Solution {
 			s.RowDual = scaled(s.RowDual, -1)
 			return s
 		},
-		"not a number": func(call int, s lp.Solution) lp.Solution {
+		"not a number": func(call int, s solver.Solution) solver.Solution {
 			if call%3 == 0 {
 				s.Primal, s.RowDual = scaled(s.Primal, math.NaN()), scaled(s.RowDual, math.Inf(1))
 			}
 			return s
 		},
-		"masses all in the middle": func(_ int, s lp.Solution) lp.Solution {
+		"masses all in the middle": func(_ int, s solver.Solution) solver.Solution {
 			out := append([]float64(nil), s.Primal...)
 			for i := range out {
 				if i > 0 {
@@ -499,7 +502,7 @@ func TestFaultySolvers(t *testing.T) {
 	} {
 		r, err := lp.Design(t.Context(), p, lp.Options{
 			TimeLimit: 2 * time.Second,
-			NewSolver: func() (lp.Solver, error) {
+			NewSolver: func() (solver.Solver, error) {
 				s, err := highs.New()
 				return &faulty{Solver: s, spoil: spoil}, err
 			},
@@ -542,14 +545,14 @@ func TestAligned(t *testing.T) {
 			}
 		}
 	}
-	if k := lp.Aligned(true, lp.Problem{Epsilon: 1, Loss: noise.L1{}}, 17); k != 17 {
+	if k := lp.Aligned(true, lp.Problem{Epsilon: 1, Loss: loss.L1{}}, 17); k != 17 {
 		t.Errorf("ε=1: K=%d, want 17 as asked", k)
 	}
 }
 
 func ExampleDesign() {
 	r, err := lp.Design(context.Background(), lp.Problem{
-		Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{},
+		Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{},
 	}, lp.Options{NewSolver: highs.New})
 	if err != nil {
 		fmt.Println(err)
@@ -581,10 +584,10 @@ func benchmarkDesign(b *testing.B, p lp.Problem) {
 
 func BenchmarkDesign(b *testing.B) {
 	for _, c := range []lp.Problem{
-		{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: noise.L1{}},
-		{Epsilon: 1, Delta: 1e-9, Sensitivity: 1, Loss: noise.L1{}},
-		{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1, Loss: noise.L2{}},
-		{Epsilon: 3, Delta: 1e-3, Sensitivity: 1, Loss: noise.L1{}},
+		{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}},
+		{Epsilon: 1, Delta: 1e-9, Sensitivity: 1, Loss: loss.L1{}},
+		{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1, Loss: loss.L2{}},
+		{Epsilon: 3, Delta: 1e-3, Sensitivity: 1, Loss: loss.L1{}},
 	} {
 		b.Run(fmt.Sprintf("%s/eps=%g/delta=%g", c.Loss.Name(), c.Epsilon, c.Delta), func(b *testing.B) { benchmarkDesign(b, c) })
 	}

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // SolveEdgeCells solves the complete problem on the cells [i/K, (i+1)/K) for
 // i = −cells/2 … cells/2−1, sensitivity 1, without an atom.
-func SolveEdgeCells(ctx context.Context, solver NewSolverFunc, epsilon, delta float64, k, cells int, loss string, monotone bool) (float64, error) {
+func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta float64, k, cells int, lossName string, monotone bool) (float64, error) {
 	half := cells / 2
 	width := 1 / float64(k)
 	l := layout{
@@ -22,18 +23,18 @@ func SolveEdgeCells(ctx context.Context, solver NewSolverFunc, epsilon, delta fl
 	for i := range cells {
 		x := (float64(i-half) + 0.5) * width
 		var c float64
-		switch loss {
+		switch lossName {
 		case "l1":
-			c = noise.L1{}.CellMean(x, width)
+			c = loss.L1{}.CellMean(x, width)
 		case "l2":
-			c = noise.L2{}.CellMean(x, width)
+			c = loss.L2{}.CellMean(x, width)
 		case "asym": // |x| to the left of 0, 2|x| to the right
 			c = math.Abs(x)
 			if x > 0 {
 				c *= 2
 			}
 		default:
-			return 0, fmt.Errorf("loss %q", loss)
+			return 0, fmt.Errorf("loss %q", lossName)
 		}
 		l.variable[i] = i
 		l.cost = append(l.cost, c)
@@ -47,12 +48,12 @@ func SolveEdgeCells(ctx context.Context, solver NewSolverFunc, epsilon, delta fl
 	for s := 1; s <= k; s++ {
 		l.shifts = append(l.shifts, s, -s)
 	}
-	p, err := newProgram(l, solver)
+	p, err := newProgram(l, lpSolver)
 	if err != nil {
 		return 0, err
 	}
 	status, err := p.solve(ctx, 1e-9, 0)
-	if err == nil && status != StatusOptimal {
+	if err == nil && status != solver.StatusOptimal {
 		err = fmt.Errorf("status %d", status)
 	}
 	if err != nil {
@@ -64,7 +65,7 @@ func SolveEdgeCells(ctx context.Context, solver NewSolverFunc, epsilon, delta fl
 // SolveIntegers solves the upper and the lower program of a query on the
 // integers, where cells are the integers themselves and the two coincide, and
 // returns the optimum: noise on |j| ≤ half, sensitivity in integers.
-func SolveIntegers(ctx context.Context, solver NewSolverFunc, epsilon, delta float64, sensitivity, half int, loss noise.Loss) (float64, error) {
+func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta float64, sensitivity, half int, loss loss.Loss) (float64, error) {
 	n := 2*half + 1
 	l := layout{
 		variable: make([]int, n), eventHi: n,
@@ -78,12 +79,12 @@ func SolveIntegers(ctx context.Context, solver NewSolverFunc, epsilon, delta flo
 	for s := 1; s <= sensitivity; s++ {
 		l.shifts = append(l.shifts, s)
 	}
-	p, err := newProgram(l, solver)
+	p, err := newProgram(l, lpSolver)
 	if err != nil {
 		return 0, err
 	}
 	status, err := p.run(ctx, grid{k: sensitivity}.centred(half), nil, 1e-11, 0)
-	if err == nil && status != StatusOptimal {
+	if err == nil && status != solver.StatusOptimal {
 		err = fmt.Errorf("status %d", status)
 	}
 	if err != nil {
@@ -106,7 +107,7 @@ func Aligned(upperBound bool, p Problem, want int) int {
 
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
 // linear programs.
-func OneCell(ctx context.Context, solver NewSolverFunc, p Problem) (chainLoss, chainBound, loss, bound float64, err error) {
+func OneCell(ctx context.Context, solver solver.Factory, p Problem) (chainLoss, chainBound, loss, bound float64, err error) {
 	f, err := newFrame(p)
 	if err != nil {
 		return 0, 0, 0, 0, err

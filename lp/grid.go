@@ -4,7 +4,8 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -83,7 +84,7 @@ const (
 // moment is a constraint E g(X) <= limit, or E X = 0 of kind meanMoment.
 type moment struct {
 	kind  momentKind
-	loss  noise.Loss
+	loss  loss.Loss
 	limit float64
 }
 
@@ -92,7 +93,7 @@ func newFrame(p Problem) (*frame, error) {
 	f.folded = (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
 	if f.discrete() {
 		f.unit = new(big.Rat).SetInt64(1)
-		if p.Query == noise.LatticeQuery {
+		if p.Query == dp.LatticeQuery {
 			f.unit.SetFloat64(p.Step)
 		}
 		f.points = ceilQuo(p.Sensitivity, f.unit).Int64()
@@ -101,7 +102,7 @@ func newFrame(p Problem) (*frame, error) {
 		f.moments = append(f.moments, moment{kind: meanMoment})
 	}
 	if v := p.Constraints.MaxVariance; v > 0 {
-		f.moments = append(f.moments, moment{varianceMoment, noise.L2{}, v})
+		f.moments = append(f.moments, moment{varianceMoment, loss.L2{}, v})
 	}
 	for _, q := range p.Constraints.Quantiles {
 		loss, err := q.Loss()
@@ -115,7 +116,7 @@ func newFrame(p Problem) (*frame, error) {
 }
 
 func (f *frame) discrete() bool {
-	return f.Query == noise.IntegerQuery || f.Query == noise.LatticeQuery
+	return f.Query == dp.IntegerQuery || f.Query == dp.LatticeQuery
 }
 
 // target is the problem that a table and a bound are about.
@@ -125,8 +126,8 @@ func (f *frame) target() tables.Problem {
 	}
 }
 
-func (f *frame) privacy() tables.Privacy {
-	return tables.Privacy{Epsilon: f.Epsilon, Delta: f.Delta, Sensitivity: f.Sensitivity}
+func (f *frame) privacy() dp.Privacy {
+	return dp.Privacy{Epsilon: f.Epsilon, Delta: f.Delta, Sensitivity: f.Sensitivity}
 }
 
 // fit returns a possible number of cells per sensitivity, at least want and not
@@ -168,12 +169,12 @@ func (f *frame) cells(b bound, k int) grid {
 	case f.points > 0 && b == upper:
 		s := (f.points + int64(k) - 1) / int64(k)
 		g.lay = tables.Grid{PointsPerCell: s + 1 - s%2, CellsPerSensitivity: k}
-		if f.Query == noise.LatticeQuery {
+		if f.Query == dp.LatticeQuery {
 			g.lay.Unit = f.Step
 		}
 	case f.points > 0:
 		g.lay = tables.Grid{PointsPerCell: f.points / int64(k)}
-		if f.Query == noise.LatticeQuery {
+		if f.Query == dp.LatticeQuery {
 			g.lay.Unit = f.Step
 		}
 	case b == upper:
@@ -235,7 +236,7 @@ func (g grid) betweenNodes() grid {
 // reachedNodes returns the first and the last node of the lower program that
 // noise on the support reaches: within less than a cell of it, or in it if the
 // nodes are all points there are.
-func (f *frame) reachedNodes(g *grid, s noise.Interval) (lo, hi float64) {
+func (f *frame) reachedNodes(g *grid, s dp.Interval) (lo, hi float64) {
 	width := f.nodeStep(g)
 	lo, hi = math.Inf(-1), math.Inf(1)
 	end := func(x float64) *big.Rat {
@@ -265,7 +266,7 @@ func floorFloat(r *big.Rat, up bool) float64 {
 
 // heldCells returns the first and the last cell of the upper program that the
 // support holds, and for one end moves the cells so that it is an edge.
-func (f *frame) heldCells(g *grid, s noise.Interval) (lo, hi float64) {
+func (f *frame) heldCells(g *grid, s dp.Interval) (lo, hi float64) {
 	step := g.lay.Step()
 	size, half := g.lay.PointsPerCell, (g.lay.PointsPerCell-1)/2
 	lo, hi = math.Inf(-1), math.Inf(1)
@@ -319,7 +320,7 @@ func (f *frame) nodeStep(g *grid) *big.Rat {
 // cost returns what one unit of mass in the i-th cell costs under a loss, nil
 // standing for the identity: the average over the cell in the upper program,
 // the lower node in the lower one (docs/how-it-works.md).
-func (f *frame) cost(b bound, g *grid, loss noise.Loss, i int) float64 {
+func (f *frame) cost(b bound, g *grid, l loss.Loss, i int) float64 {
 	j := g.first + i
 	if b == lower {
 		step := f.nodeStep(g)
@@ -331,12 +332,12 @@ func (f *frame) cost(b bound, g *grid, loss noise.Loss, i int) float64 {
 			if j < 0 {
 				x, side = x.Add(x, step), -1
 			}
-			x = noise.LimitDown(loss, x, side)
-		case loss == nil:
+			x = loss.LimitDown(l, x, side)
+		case l == nil:
 		case f.points > 0 && g.lay.PointsPerCell == 1:
-			x = loss.AtDown(x)
+			x = l.AtDown(x)
 		default:
-			x = loss.LowerNode(int64(j), step)
+			x = l.LowerNode(int64(j), step)
 		}
 		v, _ := x.Float64()
 		return v
@@ -347,13 +348,13 @@ func (f *frame) cost(b bound, g *grid, loss noise.Loss, i int) float64 {
 	width := float64(lay.PointsPerCell) * step
 	center := g.center(i) * width
 	switch {
-	case loss == nil:
+	case l == nil:
 		return center
 	case f.points > 0:
-		v, _ := loss.GridMeanUp(lay.FirstPoint(i), lay.PointsPerCell, lay.Step()).Float64()
+		v, _ := l.GridMeanUp(lay.FirstPoint(i), lay.PointsPerCell, lay.Step()).Float64()
 		return v
 	default:
-		return loss.CellMean(center, width)
+		return l.CellMean(center, width)
 	}
 }
 
@@ -417,7 +418,7 @@ func (f *frame) layout(b bound, g grid, epsilon, delta, unit, margin float64) la
 }
 
 // folding returns cost, averaged with that of the mirror image if folded.
-func (f *frame) folding(b bound, g *grid, loss noise.Loss, i int) float64 {
+func (f *frame) folding(b bound, g *grid, loss loss.Loss, i int) float64 {
 	c := f.cost(b, g, loss, i)
 	if f.folded && (loss == nil || !loss.Symmetric()) {
 		c = (c + f.cost(b, g, loss, g.n-1-i)) / 2

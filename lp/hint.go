@@ -3,6 +3,8 @@ package lp
 import (
 	"context"
 	"math"
+
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // hint is what a solved program teaches the next, finer one: which shifts
@@ -59,7 +61,7 @@ func (h *hint) expects(k int, g grid) bool {
 // stall. Without a hint the expected shape is the scale of the variables, and
 // the shifts by a whole sensitivity matter, or all if the density falls by
 // much within one.
-func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (Status, error) {
+func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (solver.Status, error) {
 	p.mass = append([]float64(nil), p.scale...)
 	if h != nil {
 		for j, v := range p.variable {
@@ -69,7 +71,7 @@ func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall flo
 	for i, k := range p.shifts {
 		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && p.ratio > steep) {
 			if err := p.lift(i, p.terms(k, termSlack)); err != nil {
-				return StatusFailed, err
+				return solver.StatusFailed, err
 			}
 		}
 	}

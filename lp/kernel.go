@@ -6,7 +6,9 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -17,7 +19,7 @@ import (
 type KernelProblem struct {
 	// Epsilon, Delta, Sensitivity and Loss are as in Problem, but Delta is not 0.
 	Epsilon, Delta, Sensitivity float64
-	Loss                        noise.Loss
+	Loss                        loss.Loss
 	// Queries is the range of the query's values, and their weight.
 	Queries tables.Queries
 	// Nodes fixes the answers of the kernel, ascending inside the range. Each
@@ -38,10 +40,10 @@ func (p KernelProblem) additive() Problem {
 func (p KernelProblem) validate() error {
 	errs := []error{p.additive().validate()}
 	if err := p.Queries.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("lp: %w", err))
+		errs = append(errs, check.Errorf("lp", nil, "%w", err))
 	}
 	bad := func(field string, value any, rule string) {
-		errs = append(errs, fmt.Errorf("lp: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+		errs = append(errs, check.Field("lp", field, value, rule))
 	}
 	if p.Delta == 0 {
 		bad("delta", "0 (pure differential privacy)", fmt.Sprintf("a number from %g to %g for a kernel", MinDelta, MaxDelta))
@@ -64,8 +66,8 @@ func (p KernelProblem) validate() error {
 	return errors.Join(errs...)
 }
 
-func (p KernelProblem) privacy() tables.Privacy {
-	return tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+func (p KernelProblem) privacy() dp.Privacy {
+	return dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
 }
 
 // partition is a split of the range into cells, each with an answer.
@@ -204,7 +206,7 @@ func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]ca
 			a := c.edges[k] + float64(part)*width
 			costs[k][part] = make([]float64, len(c.nodes))
 			for j, y := range c.nodes {
-				most, ok := noise.CeilingUp(p.Loss, new(big.Rat).SetFloat64(y-a-width), new(big.Rat).SetFloat64(y-a))
+				most, ok := loss.CeilingUp(p.Loss, new(big.Rat).SetFloat64(y-a-width), new(big.Rat).SetFloat64(y-a))
 				if !ok {
 					most = new(big.Rat) // the certificate refuses such a loss
 				}

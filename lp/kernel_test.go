@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -51,7 +52,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 
 func unitRange(epsilon, delta float64) lp.KernelProblem {
 	return lp.KernelProblem{
-		Epsilon: epsilon, Delta: delta, Sensitivity: 2, Loss: noise.L1{},
+		Epsilon: epsilon, Delta: delta, Sensitivity: 2, Loss: loss.L1{},
 		Queries: tables.Queries{Lower: 0, Upper: 4},
 	}
 }
@@ -87,7 +88,7 @@ func TestKernelRefines(t *testing.T) {
 		t.Errorf("gap %g", r.Gap)
 	}
 	p := unitRange(1, 0.1)
-	p.Loss = noise.L2{}
+	p.Loss = loss.L2{}
 	if r, _, _ := designKernel(t, p, 0.05); !r.Optimal {
 		t.Errorf("l2: gap %g", r.Gap)
 	}
@@ -139,7 +140,7 @@ func TestKernelNodesAndWeights(t *testing.T) {
 		"tiny δ":   func(p *lp.KernelProblem) { p.Cells = 10; p.Delta = 1e-9 },
 		"ε = 0":    func(p *lp.KernelProblem) { p.Cells = 10; p.Epsilon = 0 },
 	} {
-		p := lp.KernelProblem{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3, Loss: noise.L1{}, Queries: tables.Queries{Upper: 1}}
+		p := lp.KernelProblem{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3, Loss: loss.L1{}, Queries: tables.Queries{Upper: 1}}
 		change(&p)
 		r, loss, bound := designKernel(t, p, 1)
 		t.Logf("%s: [%.4g, %.4g], delta %s", name, bound, loss, r.Certificate.Claims().Delta)
@@ -162,7 +163,7 @@ func TestKernelLosses(t *testing.T) {
 		"pwl:-inf,-1000;-2.5,-1;0,1;2.5,1000", "pinball:0.2", "exceed:0.5", "huber:1", "lp:1.5", "l1:2 + l2",
 		"pwl:-inf,-2;-1,1;0,-1;1,2",
 	} {
-		l, err := noise.ParseLoss(name)
+		l, err := loss.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,13 +203,13 @@ func TestDesignKernelRefuses(t *testing.T) {
 	} {
 		p, o := unitRange(1, 0.2), lp.Options{NewSolver: highs.New}
 		change(&p, &o)
-		if _, err := lp.DesignKernel(t.Context(), p, o); !errors.Is(err, lp.ErrInvalid) || !bytes.Contains([]byte(err.Error()), []byte(name)) {
+		if _, err := lp.DesignKernel(t.Context(), p, o); !errors.Is(err, dp.ErrInvalid) || !bytes.Contains([]byte(err.Error()), []byte(name)) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	p := unitRange(1, 0.2)
 	p.Queries.Upper = -1
-	if _, err := lp.DesignKernel(t.Context(), p, lp.Options{NewSolver: highs.New}); !errors.Is(err, tables.ErrInvalid) {
+	if _, err := lp.DesignKernel(t.Context(), p, lp.Options{NewSolver: highs.New}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("range: error %v", err)
 	}
 }

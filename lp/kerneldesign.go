@@ -3,11 +3,12 @@ package lp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -112,7 +113,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		}
 		switch {
 		case d.infeasible:
-			return fmt.Errorf("lp: instance-cap = %g is out of reach of every private mechanism: %w", d.problem.InstanceCap, ErrInfeasible)
+			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
 		case d.gap() <= d.options.Gap:
 			return nil
 		case ctx.Err() != nil, fixed:
@@ -120,7 +121,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		}
 		cells = d.next(cells)
 		if cells > d.options.MaxCells {
-			return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", cells, d.options.MaxCells, ErrLimit)
+			return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", cells, d.options.MaxCells)
 		}
 	}
 }
@@ -223,7 +224,7 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 		}
 		var err error
 		if rows[k], _, err = tables.Quantize(mixed, 0); err != nil {
-			return fmt.Errorf("lp: %w", err)
+			return check.Errorf("lp", nil, "%w", err)
 		}
 	}
 	k, err := tables.NewKernel(tables.KernelSpec{
@@ -231,11 +232,11 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
 	})
 	if err != nil {
-		return fmt.Errorf("lp: %w", err)
+		return check.Errorf("lp", nil, "%w", err)
 	}
 	c, err := k.Verify()
 	if err != nil {
-		return fmt.Errorf("lp: %w", err)
+		return check.Errorf("lp", nil, "%w", err)
 	}
 	if loss, _ := c.ExpectedLoss.Float64(); loss < d.loss {
 		d.kernel, d.loss = k, loss
@@ -286,9 +287,9 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 	switch {
 	case err != nil:
 		return err
-	case status == StatusLimit:
+	case status == solver.StatusLimit:
 		return ErrLimit
-	case status != StatusOptimal:
+	case status != solver.StatusOptimal:
 		return nil // the cap is out of reach on these cells
 	}
 	d.upperLaws = prog.laws()
@@ -317,7 +318,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	}
 	status, err := prog.solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
 	d.lowerRounds += prog.rounds
-	d.infeasible = d.infeasible || err == nil && status == StatusInfeasible
+	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.rounds > 0 {
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.privacy(), p.Queries, p.Loss, p.InstanceCap).Float64()
@@ -329,7 +330,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	switch {
 	case errors.Is(err, errSolver):
 		return nil
-	case err == nil && status == StatusLimit:
+	case err == nil && status == solver.StatusLimit:
 		return ErrLimit
 	default:
 		return err
@@ -342,7 +343,7 @@ func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 		return nil, stopped
 	}
 	if d.kernel == nil {
-		return nil, fmt.Errorf("lp: instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed: %w", d.problem.InstanceCap, ErrInfeasible)
+		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed", d.problem.InstanceCap)
 	}
 	n := d.kernel.Cells()
 	edges, nodes, rows := make([]float64, n+1), make([]float64, n), make([][]uint64, n)
@@ -359,11 +360,11 @@ func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 		Edges: edges, Nodes: nodes, Rows: rows, InstanceCap: d.kernel.InstanceCap(), Dual: d.dual,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lp: %w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	c, err := k.Verify()
 	if err != nil {
-		return nil, fmt.Errorf("lp: %w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	r := &KernelResult{
 		Kernel: k, Certificate: c, Gap: math.Inf(1),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -66,7 +67,7 @@ type capTerm struct {
 type kernelProgram struct {
 	kernelLayout
 	n      int
-	solver Solver
+	solver solver.Solver
 
 	variable [][]int      // of (k, j)
 	count    []int        // number of (k, j) of each variable
@@ -88,7 +89,7 @@ type liftedPair struct {
 	term []int
 }
 
-func newKernelProgram(l kernelLayout, newSolver NewSolverFunc) (*kernelProgram, error) {
+func newKernelProgram(l kernelLayout, newSolver solver.Factory) (*kernelProgram, error) {
 	s, err := newSolver()
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (p *kernelProgram) close() error { return p.solver.Close() }
 // build passes the variables and the rows of total mass, row i for query i.
 func (p *kernelProgram) build() error {
 	n := p.n
-	var cols Columns
+	var cols solver.Columns
 	p.variable = make([][]int, n)
 	for k := range n {
 		p.variable[k] = make([]int, n)
@@ -130,7 +131,7 @@ func (p *kernelProgram) build() error {
 	if err := p.solver.AddColumns(cols); err != nil {
 		return err
 	}
-	var rows Rows
+	var rows solver.Rows
 	for k := range p.sums() {
 		rows.Lower = append(rows.Lower, 1)
 		rows.Upper = append(rows.Upper, 1)
@@ -156,7 +157,7 @@ func (p *kernelProgram) sums() int {
 }
 
 // appendTerms starts a new row with the given entries.
-func (p *kernelProgram) appendTerms(rows *Rows, terms []capTerm) {
+func (p *kernelProgram) appendTerms(rows *solver.Rows, terms []capTerm) {
 	rows.Start = append(rows.Start, len(rows.Index))
 	place := make(map[int]int, len(terms))
 	for _, t := range terms {
@@ -172,14 +173,14 @@ func (p *kernelProgram) appendTerms(rows *Rows, terms []capTerm) {
 	}
 }
 
-func (p *kernelProgram) addRows(rows Rows) error {
+func (p *kernelProgram) addRows(rows solver.Rows) error {
 	p.rows += len(rows.Lower)
 	return p.solver.AddRows(rows)
 }
 
 // cap adds Σ coefficient·P_k(j) ≤ 1.
 func (p *kernelProgram) cap(terms []capTerm) error {
-	rows := Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}}
+	rows := solver.Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}}
 	p.appendTerms(&rows, terms)
 	p.capRow = append(p.capRow, p.rows)
 	return p.addRows(rows)
@@ -191,14 +192,14 @@ func (p *kernelProgram) lift(i int, slack float64) (added bool, err error) {
 	l := &p.lifted[i]
 	if l.sum < 0 {
 		l.sum, added = p.rows, true
-		if err := p.addRows(Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}, Start: []int{0}}); err != nil {
+		if err := p.addRows(solver.Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}, Start: []int{0}}); err != nil {
 			return false, err
 		}
 	}
 	// A term is scaled by the geometric mean of δ and masses of order 1/n.
 	balance := math.Sqrt(1 / (float64(p.n) * p.delta))
-	var cols Columns
-	var rows Rows
+	var cols solver.Columns
+	var rows solver.Rows
 	for j, row := range l.term {
 		u, v := p.variable[p.limits[i].gain][j], p.variable[p.limits[i].lose][j]
 		if m := p.mass[u]; row >= 0 || !(m > 0 && m > slack*p.ratio*p.mass[v]) {
@@ -248,25 +249,25 @@ func (p *kernelProgram) divergence(a nodePair) float64 {
 // round raised the optimum by no more than the relative stall (0: never mind),
 // or the context ends: then it returns StatusLimit with the last relaxation in
 // place.
-func (p *kernelProgram) solve(ctx context.Context, tolerance, stall float64) (Status, error) {
+func (p *kernelProgram) solve(ctx context.Context, tolerance, stall float64) (solver.Status, error) {
 	for {
 		before := p.value
 		sol, err := climb(ctx, p.solver, p.attempts(), p.rows, p.columns)
 		p.iterations += sol.Iterations
-		if err != nil || sol.Status != StatusOptimal {
+		if err != nil || sol.Status != solver.StatusOptimal {
 			return sol.Status, err
 		}
 		p.read(sol)
 		p.rounds++
 		if stall > 0 && p.rounds > 1 && p.value-before < stall*p.value {
-			return StatusOptimal, nil
+			return solver.StatusOptimal, nil
 		}
 		added, err := p.separate(tolerance)
 		if err != nil {
-			return StatusFailed, err
+			return solver.StatusFailed, err
 		}
 		if !added {
-			return StatusOptimal, nil
+			return solver.StatusOptimal, nil
 		}
 	}
 }
@@ -279,10 +280,10 @@ func (p *kernelProgram) attempts() []attempt {
 	if p.rows < interiorFrom {
 		return ladder
 	}
-	return append([]attempt{{SolverOptions: SolverOptions{Method: MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}}, ladder...)
+	return append([]attempt{{Options: solver.Options{Method: solver.MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}}, ladder...)
 }
 
-func (p *kernelProgram) read(sol Solution) {
+func (p *kernelProgram) read(sol solver.Solution) {
 	for v := range p.mass {
 		p.mass[v] = max(0, sol.Primal[v])
 	}

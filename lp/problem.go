@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Sentinel errors, checked with errors.Is.
 var (
-	// ErrInvalid marks a problem or option outside its stated range.
-	ErrInvalid = errors.New("invalid problem")
 	// ErrLimit marks a result that a limit stopped short of the requested
 	// gap; what is returned beside it is proven and usable.
 	ErrLimit = errors.New("stopped at a limit")
@@ -48,32 +48,32 @@ type Problem struct {
 	// in its units: from 1e-6 to 1e9.
 	Sensitivity float64
 	// Loss is what is minimised.
-	Loss noise.Loss
+	Loss loss.Loss
 	// Query says what values the query takes; the zero value is
 	// noise.RealQuery. An integer query has an integer sensitivity of at most
 	// MaxIntegerSensitivity.
-	Query noise.Query
+	Query dp.Query
 	// Step is that of a lattice query, in its units: the released values are
 	// the multiples of Step. At most MaxIntegerSensitivity steps make a
 	// sensitivity.
 	Step float64
 	// Constraints restrict the noise further. The lower bound is about noise
 	// that keeps them too.
-	Constraints noise.Constraints
+	Constraints dp.Constraints
 }
 
 // validate reports all bad fields together.
 func (p Problem) validate() error {
 	var errs []error
 	bad := func(field string, value float64, rule string) {
-		errs = append(errs, fmt.Errorf("lp: %s = %g, want %s: %w", field, value, rule, ErrInvalid))
+		errs = append(errs, check.Field("lp", field, value, rule))
 	}
 	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
 		bad("epsilon", p.Epsilon, fmt.Sprintf("0, or a number from %g to %d", MinEpsilon, MaxEpsilon))
 	}
 	if p.Delta == 0 {
 		if p.Epsilon == 0 {
-			errs = append(errs, fmt.Errorf("lp: epsilon = 0 and delta = 0, want one of them above 0, since no noise hides everything: %w", ErrInvalid))
+			errs = append(errs, check.Field("lp", "epsilon", "0 and delta = 0", "one of them above 0, since no noise hides everything"))
 		}
 	} else if !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
 		bad("delta", p.Delta, fmt.Sprintf("0, or a number from %g to %g", MinDelta, MaxDelta))
@@ -82,23 +82,23 @@ func (p Problem) validate() error {
 		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity))
 	}
 	switch p.Query {
-	case "", noise.RealQuery:
-	case noise.IntegerQuery:
+	case "", dp.RealQuery:
+	case dp.IntegerQuery:
 		if p.Sensitivity != math.Trunc(p.Sensitivity) || p.Sensitivity < 1 || p.Sensitivity > MaxIntegerSensitivity {
 			bad("sensitivity", p.Sensitivity, fmt.Sprintf("an integer from 1 to %d for an integer query", MaxIntegerSensitivity))
 		}
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		if !(p.Step > 0) || !(p.Sensitivity/p.Step <= MaxIntegerSensitivity) || !(p.Sensitivity/p.Step >= 1e-6) {
 			bad("output-step", p.Step, fmt.Sprintf("a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity))
 		}
 	default:
-		errs = append(errs, fmt.Errorf("lp: query = %q, want real, integer or lattice: %w", p.Query, ErrInvalid))
+		errs = append(errs, check.Field("lp", "query", fmt.Sprintf("%q", p.Query), "real, integer or lattice"))
 	}
 	if err := p.Constraints.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("lp: %w: %w", err, ErrInvalid))
+		errs = append(errs, check.Errorf("lp", dp.ErrInvalid, "%w", err))
 	}
 	if p.Loss == nil {
-		errs = append(errs, fmt.Errorf("lp: loss = none, want a loss: %w", ErrInvalid))
+		errs = append(errs, check.Field("lp", "loss", "none", "a loss"))
 	}
 	return errors.Join(errs...)
 }

@@ -3,9 +3,11 @@ package lp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"sort"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // layout describes a discretised design problem: cells in a row, the linear
@@ -69,7 +71,7 @@ type pair struct{ shift, cell int }
 // of magnitude, and the solver's tolerances are absolute.
 type program struct {
 	layout
-	solver   Solver
+	solver   solver.Solver
 	attempts []attempt
 	interior bool // large relaxations need no corner of the optimal face
 
@@ -90,7 +92,7 @@ type program struct {
 
 var errSolver = errors.New("the LP solver gave up")
 
-func newProgram(l layout, newSolver NewSolverFunc) (*program, error) {
+func newProgram(l layout, newSolver solver.Factory) (*program, error) {
 	s, err := newSolver()
 	if err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func (p *program) build() error {
 	for i := range p.sumRow {
 		p.sumRow[i] = -1
 	}
-	cols := Columns{}
+	cols := solver.Columns{}
 	for v := range n {
 		cols.Cost = append(cols.Cost, p.cost[v]*float64(p.cells[v])*p.scale[v])
 		cols.Lower = append(cols.Lower, 0)
@@ -141,7 +143,7 @@ func (p *program) build() error {
 	if err := p.solver.AddColumns(cols); err != nil {
 		return err
 	}
-	rows := Rows{Lower: []float64{1}, Upper: []float64{1}, Start: []int{0}}
+	rows := solver.Rows{Lower: []float64{1}, Upper: []float64{1}, Start: []int{0}}
 	for v := range n {
 		rows.Index = append(rows.Index, v)
 		rows.Value = append(rows.Value, float64(p.cells[v])*p.scale[v])
@@ -182,7 +184,7 @@ func (p *program) build() error {
 func (p *program) lift(i int, cells []int) error {
 	k := p.shifts[i]
 	if p.sumRow[i] < 0 {
-		row := Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}, Start: []int{0}}
+		row := solver.Rows{Lower: []float64{math.Inf(-1)}, Upper: []float64{1}, Start: []int{0}}
 		if p.atom {
 			row.Index = append(row.Index, p.atomCol)
 			row.Value = append(row.Value, 1)
@@ -210,8 +212,8 @@ func (p *program) lift(i int, cells []int) error {
 		p.sumRow[i] = p.rows
 		p.rows++
 	}
-	var cols Columns
-	var rows Rows
+	var cols solver.Columns
+	var rows solver.Rows
 	for _, j := range cells {
 		if _, done := p.rowOf[pair{k, j}]; done || !p.inside(j-k) {
 			continue
@@ -294,23 +296,23 @@ func (p *program) terms(k int, slack float64) []int {
 // δ(1+tolerance), or a round raised the optimum by no more than the relative
 // stall (0: never mind), or the context ends. In the latter case it returns
 // StatusLimit with the last relaxation in place.
-func (p *program) solve(ctx context.Context, tolerance, stall float64) (Status, error) {
+func (p *program) solve(ctx context.Context, tolerance, stall float64) (solver.Status, error) {
 	for {
 		before := p.value
 		status, err := p.resolve(ctx)
-		if err != nil || status != StatusOptimal {
+		if err != nil || status != solver.StatusOptimal {
 			return status, err
 		}
 		p.rounds++
 		if stall > 0 && p.rounds > 1 && p.value-before < stall*p.value {
-			return StatusOptimal, nil
+			return solver.StatusOptimal, nil
 		}
 		added, err := p.separate(tolerance)
 		if err != nil {
-			return StatusFailed, err
+			return solver.StatusFailed, err
 		}
 		if !added {
-			return StatusOptimal, nil
+			return solver.StatusOptimal, nil
 		}
 	}
 }
@@ -375,7 +377,7 @@ const (
 
 // attempt is one way to solve a relaxation.
 type attempt struct {
-	SolverOptions
+	solver.Options
 	effort int  // simplex iterations allowed, as a multiple of rows + columns; 0: any
 	fresh  bool // forget the last basis first
 	repair bool // for solver errors: skipped after a stall
@@ -385,14 +387,14 @@ type attempt struct {
 // basis with dual simplex, then other algorithms, fresh starts, scalings and
 // tolerances. Efforts are counted, not timed, so that results can be repeated.
 var ladder = []attempt{
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9}, effort: 1},
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: -1}, effort: 1, repair: true},
-	{SolverOptions: SolverOptions{Method: MethodPrimalSimplex, Tolerance: 1e-9}, effort: 2, fresh: true},
-	{SolverOptions: SolverOptions{Method: MethodInteriorPoint, Tolerance: 1e-9}, effort: 2, fresh: true},
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Presolve: true}, effort: 8, fresh: true},
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-9, Scaling: 4}, effort: 8, fresh: true},
-	{SolverOptions: SolverOptions{Method: MethodInteriorPoint, Tolerance: 1e-8, Presolve: true}, fresh: true},
-	{SolverOptions: SolverOptions{Method: MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
+	{Options: solver.Options{Method: solver.MethodDualSimplex, Tolerance: 1e-9}, effort: 1},
+	{Options: solver.Options{Method: solver.MethodDualSimplex, Tolerance: 1e-9, Scaling: -1}, effort: 1, repair: true},
+	{Options: solver.Options{Method: solver.MethodPrimalSimplex, Tolerance: 1e-9}, effort: 2, fresh: true},
+	{Options: solver.Options{Method: solver.MethodInteriorPoint, Tolerance: 1e-9}, effort: 2, fresh: true},
+	{Options: solver.Options{Method: solver.MethodDualSimplex, Tolerance: 1e-9, Presolve: true}, effort: 8, fresh: true},
+	{Options: solver.Options{Method: solver.MethodDualSimplex, Tolerance: 1e-9, Scaling: 4}, effort: 8, fresh: true},
+	{Options: solver.Options{Method: solver.MethodInteriorPoint, Tolerance: 1e-8, Presolve: true}, fresh: true},
+	{Options: solver.Options{Method: solver.MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
 }
 
 // For large epsilon and tiny delta simplex may take tens of thousands of degenerate
@@ -406,19 +408,19 @@ const (
 )
 
 // resolve solves the current relaxation, going down the ladder on failures.
-func (p *program) resolve(ctx context.Context) (Status, error) {
+func (p *program) resolve(ctx context.Context) (solver.Status, error) {
 	attempts := p.attempts
 	if p.interior && p.rows > interiorRows {
-		attempts = append([]attempt{{SolverOptions: SolverOptions{Method: MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}}, ladder...)
+		attempts = append([]attempt{{Options: solver.Options{Method: solver.MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}}, ladder...)
 	}
 	sol, err := climb(ctx, p.solver, attempts, p.rows, p.columns)
 	p.iterations += sol.Iterations
-	if err == nil && sol.Status == StatusOptimal {
+	if err == nil && sol.Status == solver.StatusOptimal {
 		p.read(sol)
 		if !p.whole() {
 			// HiGHS sometimes calls an infeasible program optimal after a change
 			// of scaling.
-			return StatusInfeasible, nil
+			return solver.StatusInfeasible, nil
 		}
 	}
 	return sol.Status, err
@@ -426,7 +428,7 @@ func (p *program) resolve(ctx context.Context) (Status, error) {
 
 // climb solves a program with one attempt after another until one succeeds. The
 // Iterations are those of all.
-func climb(ctx context.Context, s Solver, attempts []attempt, rows, columns int) (Solution, error) {
+func climb(ctx context.Context, s solver.Solver, attempts []attempt, rows, columns int) (solver.Solution, error) {
 	stalled := false
 	infeasible, iterations := 0, 0
 	for _, a := range attempts {
@@ -435,31 +437,31 @@ func climb(ctx context.Context, s Solver, attempts []attempt, rows, columns int)
 		}
 		if a.fresh {
 			if err := s.Reset(); err != nil {
-				return Solution{}, err
+				return solver.Solution{}, err
 			}
 		}
 		a.IterationLimit = a.effort * (rows + columns + 500)
-		sol, err := s.Solve(ctx, a.SolverOptions)
+		sol, err := s.Solve(ctx, a.Options)
 		if err != nil {
-			return Solution{}, err
+			return solver.Solution{}, err
 		}
 		iterations += sol.Iterations
 		sol.Iterations = iterations
 		switch {
-		case sol.Status == StatusOptimal && finite(sol.Primal) && finite(sol.RowDual):
+		case sol.Status == solver.StatusOptimal && finite(sol.Primal) && finite(sol.RowDual):
 			return sol, nil
 		case ctx.Err() != nil:
-			return Solution{Status: StatusLimit, Iterations: iterations}, nil
-		case sol.Status == StatusLimit:
+			return solver.Solution{Status: solver.StatusLimit, Iterations: iterations}, nil
+		case sol.Status == solver.StatusLimit:
 			stalled = true
-		case sol.Status == StatusInfeasible:
+		case sol.Status == solver.StatusInfeasible:
 			infeasible++
 		}
 	}
 	if infeasible >= enoughInfeasible {
-		return Solution{Status: StatusInfeasible, Iterations: iterations}, nil
+		return solver.Solution{Status: solver.StatusInfeasible, Iterations: iterations}, nil
 	}
-	return Solution{Iterations: iterations}, fmt.Errorf("lp: %d rows, %d columns, after %d attempts: %w", rows, columns, len(attempts), errSolver)
+	return solver.Solution{Iterations: iterations}, check.Errorf("lp", errSolver, "%d rows, %d columns, after %d attempts", rows, columns, len(attempts))
 }
 
 // whole reports whether the masses sum to about 1.
@@ -487,7 +489,7 @@ func finite(v []float64) bool {
 
 // read unscales the solution. Masses a hair below 0 are within the solver's
 // tolerance and become 0; what is published is recomputed from the masses.
-func (p *program) read(sol Solution) {
+func (p *program) read(sol solver.Solution) {
 	p.mass = p.mass[:0]
 	for v := range p.cost {
 		p.mass = append(p.mass, max(0, sol.Primal[v])*p.scale[v])

@@ -3,15 +3,16 @@ package lp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"sort"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -29,16 +30,15 @@ import (
 // designPure is Design for delta = 0.
 func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Result, error) {
 	if s := p.Constraints.Support; s != nil && !(math.IsInf(s.Lower, -1) && math.IsInf(s.Upper, 1)) {
-		return nil, fmt.Errorf("lp: support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it: %w",
-			s.Lower, s.Upper, ErrInfeasible)
+		return nil, check.Errorf("lp", ErrInfeasible, "support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it", s.Lower, s.Upper)
 	}
-	if noise.TailParts(p.Loss) == nil {
-		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want one whose growth far from 0 is known: %w", p.Loss.Name(), ErrInvalid)
+	if loss.TailParts(p.Loss) == nil {
+		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one whose growth far from 0 is known", p.Loss.Name())
 	}
 	p.Constraints.Support = nil
 	f, err := newFrame(p)
 	if err != nil {
-		return nil, fmt.Errorf("lp: %w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	d := &designer{frame: f, options: o, start: start}
 	loss, s, e, ok := f.searchStairs()
@@ -49,7 +49,7 @@ func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Re
 		loss, s, e, ok = f.searchStairs()
 	}
 	if !ok {
-		return nil, fmt.Errorf("lp: loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9: %w", p.Loss.Name(), ErrInvalid)
+		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9", p.Loss.Name())
 	}
 	c := newCore(s, e)
 	f.steps = []float64{math.Abs(c.from), math.Abs(c.from + c.width)}
@@ -61,12 +61,12 @@ func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Re
 
 // searchStairs finds the best staircase for the loss, or for the loss made symmetric, if
 // folded.
-func (f *frame) searchStairs() (loss noise.Loss, s *stairs, e ends, ok bool) {
-	loss = f.Loss
+func (f *frame) searchStairs() (l loss.Loss, s *stairs, e ends, ok bool) {
+	l = f.Loss
 	if f.folded {
-		loss = noise.Symmetrized(loss)
+		l = loss.Symmetrized(l)
 	}
-	s = f.newStairs(loss)
+	s = f.newStairs(l)
 	starts := []int64{0}
 	if !f.folded {
 		starts = s.valleys()
@@ -77,7 +77,7 @@ func (f *frame) searchStairs() (loss noise.Loss, s *stairs, e ends, ok bool) {
 			e, least, ok = found, value, true
 		}
 	}
-	return loss, s, e, ok
+	return l, s, e, ok
 }
 
 // core is the core of a staircase, in sensitivities; on points that of their cells.
@@ -97,7 +97,7 @@ func newCore(s *stairs, e ends) core {
 func (d *designer) stairsAbove(ctx context.Context, c core) error {
 	if d.discrete() {
 		lay := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: int(d.points)}
-		if d.Query == noise.LatticeQuery {
+		if d.Query == dp.LatticeQuery {
 			lay.Unit = d.Step
 		}
 		points := float64(d.points)
@@ -200,7 +200,7 @@ func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables
 	left, right := extraPeriods(lay, first, n)
 	w := newTower(f.Epsilon, k, n, max(left, right))
 	if w == nil {
-		return nil, none, fmt.Errorf("lp: %d cells per sensitivity at epsilon = %g are more than integer weights can tell apart: %w", k, f.Epsilon, ErrLimit)
+		return nil, none, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, f.Epsilon)
 	}
 	var outwards [2][]uint64 // the cells on either side, from the core on
 	for side, extra := range []int{left, right} {
@@ -221,14 +221,14 @@ func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables
 		Grid: lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
 	})
 	if err != nil {
-		return nil, none, fmt.Errorf("lp: %w", err)
+		return nil, none, check.Errorf("lp", nil, "%w", err)
 	}
 	c, err := t.Verify()
 	if errors.Is(err, tables.ErrFalseClaim) {
-		return nil, none, fmt.Errorf("lp: constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w: %w", err, ErrInvalid)
+		return nil, none, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
 	}
 	if err != nil {
-		return nil, none, fmt.Errorf("lp: %w", err)
+		return nil, none, check.Errorf("lp", nil, "%w", err)
 	}
 	return t, c, nil
 }
@@ -308,7 +308,7 @@ func newTower(epsilon float64, k, n, between int) *tower {
 
 // stairsBelow proves bounds on finer and finer nodes until the gap is reached. The
 // loss is that of the problem, made symmetric if folded.
-func (d *designer) stairsBelow(ctx context.Context, c core, loss noise.Loss) error {
+func (d *designer) stairsBelow(ctx context.Context, c core, loss loss.Loss) error {
 	least, most := d.periodsBelow(c, loss)
 	sides := 2
 	if d.folded {
@@ -344,11 +344,11 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss noise.Loss) err
 		case ctx.Err() != nil:
 			return ErrLimit
 		case d.discrete() && int64(k) == d.points:
-			return fmt.Errorf("lp: nodes on all points do not prove the gap, which happens for losses with several valleys and for high powers: %w", ErrLimit)
+			return check.Errorf("lp", ErrLimit, "nodes on all points do not prove the gap, which happens for losses with several valleys and for high powers")
 		case k >= finest:
-			return fmt.Errorf("lp: more than %d cells per sensitivity are needed, max-cells = %d: %w", k, d.options.MaxCells, ErrLimit)
+			return check.Errorf("lp", ErrLimit, "more than %d cells per sensitivity are needed, max-cells = %d", k, d.options.MaxCells)
 		case idle >= mostIdle && d.bound > 0, idle >= 3*mostIdle:
-			return fmt.Errorf("lp: finer grids no longer raise the lower bound, at %d cells per sensitivity, which happens for losses with several valleys and for high powers: %w", k, ErrLimit)
+			return check.Errorf("lp", ErrLimit, "finer grids no longer raise the lower bound, at %d cells per sensitivity, which happens for losses with several valleys and for high powers", k)
 		}
 		k += max(1, k/2)
 	}
@@ -363,7 +363,7 @@ const mostIdle = 4
 // little where nodes are few. But for a loss that grows steeply fewer are better: the
 // multipliers grow with it, and all are multiples of some 2^-60 of the largest, which
 // the bound misses e^ε times.
-func (d *designer) periodsBelow(c core, loss noise.Loss) (least, most int) {
+func (d *designer) periodsBelow(c core, loss loss.Loss) (least, most int) {
 	p := d.Problem
 	p.Loss = loss
 	middle := c.from + c.width/2
@@ -417,7 +417,7 @@ const fewMultipliers = 1 << 14
 // on either side of it; a cell i there can carry A_i, see stairsSide. λ is the largest
 // for which those can carry what is needed. The cells on the right serve the right end
 // of the core, as far as they suffice, and those on the left the rest.
-func (d *designer) stairsDual(c core, loss noise.Loss, k, n int) *tables.Dual {
+func (d *designer) stairsDual(c core, loss loss.Loss, k, n int) *tables.Dual {
 	scale := float64(k)
 	if d.discrete() {
 		scale = float64(d.points) / float64(d.points/int64(k))
@@ -495,7 +495,7 @@ type stairsSide struct {
 	r               int // the first cell beyond the core
 }
 
-func (d *designer) newSide(loss noise.Loss, k, middle, side, n int) *stairsSide {
+func (d *designer) newSide(loss loss.Loss, k, middle, side, n int) *stairsSide {
 	s := &stairsSide{middle: middle, side: side, k: k, nodes: make([]float64, n), carry: make([]float64, n+k)}
 	step := d.target().Step
 	for j := range s.nodes {
@@ -583,7 +583,7 @@ func (s *stairsSide) serve(from int, need []float64, add func(j, i int, y float6
 }
 
 // stairsNode returns l_j of the dual's grid, as the certificate does.
-func (f *frame) stairsNode(loss noise.Loss, unit *big.Rat, k, j int) float64 {
+func (f *frame) stairsNode(loss loss.Loss, unit *big.Rat, k, j int) float64 {
 	step := new(big.Rat)
 	points := false
 	if f.discrete() {

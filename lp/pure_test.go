@@ -7,13 +7,16 @@ import (
 	"math"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // noSolver: for delta = 0 none is needed.
-func noSolver() (lp.Solver, error) { return nil, errors.New("asked for a solver") }
+func noSolver() (solver.Solver, error) { return nil, errors.New("asked for a solver") }
 
 func designPure(t *testing.T, p lp.Problem) *lp.Result {
 	t.Helper()
@@ -41,14 +44,14 @@ func enclose(t *testing.T, name string, r *lp.Result, want, above float64) {
 }
 
 func TestPureReal(t *testing.T) {
-	for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, epsilon := range []float64{0.01, 0.1, 0.3, 1, 2, 3, 5, 7, 10, 12} {
 			for _, sensitivity := range []float64{1, 0.37, 1e6} {
 				if sensitivity != 1 && epsilon != 1 {
 					continue
 				}
 				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: sensitivity, Loss: loss})
-				want, _ := noise.StaircaseLoss(noise.Parameters{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
+				want, _ := noise.StaircaseLoss(dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
 				enclose(t, fmt.Sprintf("%s, epsilon = %g", loss.Name(), epsilon), r, want, 5e-4)
 				if !r.Optimal || r.Gap > 1e-3 {
 					t.Errorf("%s, epsilon = %g: gap = %g, want at most 0.001", loss.Name(), epsilon, r.Gap)
@@ -56,21 +59,21 @@ func TestPureReal(t *testing.T) {
 			}
 		}
 	}
-	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: noise.L1{}})
+	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: loss.L1{}})
 	enclose(t, "l1", r, 0.959517375667, 5e-4)
-	r = designPure(t, lp.Problem{Epsilon: 5, Sensitivity: 1, Loss: noise.L1{}})
+	r = designPure(t, lp.Problem{Epsilon: 5, Sensitivity: 1, Loss: loss.L1{}})
 	enclose(t, "l1", r, 0.082641834928, 5e-4)
-	r = designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: noise.L2{}})
+	r = designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: loss.L2{}})
 	enclose(t, "l2", r, 1.918103531236, 5e-4)
 }
 
 // TestPureInteger: the discrete staircase is optimal, and both sides find it.
 func TestPureInteger(t *testing.T) {
-	for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, k := range []int64{1, 2, 3, 10, 57} {
 			for _, epsilon := range []float64{0.1, 1, 3, 15} {
 				name := fmt.Sprintf("%s, K = %d, epsilon = %g", loss.Name(), k, epsilon)
-				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: noise.IntegerQuery})
+				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: dp.IntegerQuery})
 				_, want, err := noise.DiscreteStaircase(epsilon, k, loss)
 				if err != nil {
 					t.Fatal(err)
@@ -82,9 +85,9 @@ func TestPureInteger(t *testing.T) {
 			}
 		}
 	}
-	three := lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: noise.L1{}, Query: noise.IntegerQuery}
+	three := lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: loss.L1{}, Query: dp.IntegerQuery}
 	enclose(t, "K = 3, l1", designPure(t, three), 2.8608324896, 1e-9)
-	three.Loss = noise.L2{}
+	three.Loss = loss.L2{}
 	r := designPure(t, three)
 	enclose(t, "K = 3, l2", r, 17.238791362, 1e-9)
 	if n := r.Table.Cells(); n != 9 { // 2·3 + 2r-1, r = 2
@@ -95,8 +98,8 @@ func TestPureInteger(t *testing.T) {
 // TestPureStrides: where one node per point would make too large a proof, nodes
 // lie some points apart, and cover the sensitivity even if it is prime.
 func TestPureStrides(t *testing.T) {
-	r := designPure(t, lp.Problem{Epsilon: 0.005, Sensitivity: 1009, Loss: noise.L1{}, Query: noise.IntegerQuery})
-	_, want, err := noise.DiscreteStaircase(0.005, 1009, noise.L1{})
+	r := designPure(t, lp.Problem{Epsilon: 0.005, Sensitivity: 1009, Loss: loss.L1{}, Query: dp.IntegerQuery})
+	_, want, err := noise.DiscreteStaircase(0.005, 1009, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +108,8 @@ func TestPureStrides(t *testing.T) {
 
 // TestPureLattice: noise on a lattice is integer noise times its step.
 func TestPureLattice(t *testing.T) {
-	r := designPure(t, lp.Problem{Epsilon: 0.7, Sensitivity: 1, Step: 0.3, Query: noise.LatticeQuery, Loss: noise.L1{}})
-	_, want, err := noise.DiscreteStaircase(0.7, 4, noise.L1{})
+	r := designPure(t, lp.Problem{Epsilon: 0.7, Sensitivity: 1, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1{}})
+	_, want, err := noise.DiscreteStaircase(0.7, 4, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +122,7 @@ func TestPureLosses(t *testing.T) {
 	for _, name := range []string{"huber:0.5", "huber:3", "deadzone:0.4", "exceed:1", "l1:2 + l2:0.5", "l1:3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.3, 1, 4} {
-			r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: noise.IntegerQuery})
+			r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: dp.IntegerQuery})
 			if !(r.Gap <= 1e-6) {
 				t.Errorf("%s, epsilon = %g, integers: gap = %g, want next to none", name, epsilon, r.Gap)
 			}
@@ -133,22 +136,22 @@ func TestPureLosses(t *testing.T) {
 
 func TestPureConstraints(t *testing.T) {
 	p := lp.Problem{
-		Epsilon: 1, Sensitivity: 1, Loss: noise.L1{},
-		Constraints: noise.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxDistinguishing: 0.1, MaxVariance: 3},
+		Epsilon: 1, Sensitivity: 1, Loss: loss.L1{},
+		Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxDistinguishing: 0.1, MaxVariance: 3},
 	}
 	designPure(t, p)
 	for name, c := range map[string]struct {
 		change func(*lp.Problem)
 		want   error
 	}{
-		"support":  {func(p *lp.Problem) { p.Constraints.Support = &noise.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
-		"variance": {func(p *lp.Problem) { p.Constraints.MaxVariance = 1.5 }, lp.ErrInvalid},
+		"support":  {func(p *lp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
+		"variance": {func(p *lp.Problem) { p.Constraints.MaxVariance = 1.5 }, dp.ErrInvalid},
 		"asymmetric": {func(p *lp.Problem) {
-			p.Loss, _ = noise.ParseLoss("pinball:0.3")
+			p.Loss, _ = loss.Parse("pinball:0.3")
 			p.Constraints.Symmetric = false
-		}, lp.ErrInvalid},
-		"unknown tail": {func(p *lp.Problem) { p.Loss = struct{ noise.Loss }{noise.L1{}} }, lp.ErrInvalid},
-		"epsilon":      {func(p *lp.Problem) { p.Epsilon = 0 }, lp.ErrInvalid},
+		}, dp.ErrInvalid},
+		"unknown tail": {func(p *lp.Problem) { p.Loss = struct{ loss.Loss }{loss.L1{}} }, dp.ErrInvalid},
+		"epsilon":      {func(p *lp.Problem) { p.Epsilon = 0 }, dp.ErrInvalid},
 	} {
 		bad := p
 		c.change(&bad)
@@ -161,9 +164,9 @@ func TestPureConstraints(t *testing.T) {
 	}
 }
 
-func parseLoss(t *testing.T, name string) noise.Loss {
+func parseLoss(t *testing.T, name string) loss.Loss {
 	t.Helper()
-	l, err := noise.ParseLoss(name)
+	l, err := loss.Parse(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +183,7 @@ func bounds(r *lp.Result) (loss, bound float64) {
 // bestLevels returns the least expected loss of integer noise with a core a … b and e^ε
 // less in each sensitivity further out, over all cores within reach, summed term by
 // term.
-func bestLevels(loss noise.Loss, epsilon float64, k, reach int) float64 {
+func bestLevels(loss loss.Loss, epsilon float64, k, reach int) float64 {
 	best := math.Inf(1)
 	for a := -reach; a <= reach; a++ {
 		for b := a; b <= min(reach, a+2*k); b++ {
@@ -205,7 +208,7 @@ func TestPureAsymmetric(t *testing.T) {
 		for _, epsilon := range []float64{0.5, 1, 3, 5} {
 			for _, k := range []int{1, 3} {
 				what := fmt.Sprintf("%s, epsilon = %g, K = %d", name, epsilon, k)
-				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: noise.IntegerQuery})
+				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: dp.IntegerQuery})
 				enclose(t, what, r, bestLevels(loss, epsilon, k, 12*k), 1e-9)
 				if r.Gap > 1e-9 {
 					t.Errorf("%s: gap = %g, want next to none", what, r.Gap)
@@ -226,7 +229,7 @@ func TestPureValleys(t *testing.T) {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 2, 4} {
 			what := fmt.Sprintf("%s, epsilon = %g", name, epsilon)
-			r, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: noise.IntegerQuery}, lp.Options{NewSolver: noSolver})
+			r, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: dp.IntegerQuery}, lp.Options{NewSolver: noSolver})
 			if r == nil {
 				t.Errorf("%s: %v", what, err)
 				continue
@@ -260,19 +263,19 @@ func TestPureAway(t *testing.T) {
 func TestPureMirror(t *testing.T) {
 	for _, pair := range [][2]string{{"pinball:0.8", "pinball:0.2"}, {"asymmetric:2,3", "asymmetric:3,2"}, {"pinball:0.5", "l1:0.5"}, {"pwl:-inf,-1;2,3", "pwl:-inf,-3;-2,1"}} {
 		for _, epsilon := range []float64{0.5, 2} {
-			for _, query := range []noise.Query{noise.RealQuery, noise.IntegerQuery} {
+			for _, query := range []dp.Query{dp.RealQuery, dp.IntegerQuery} {
 				p := lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: parseLoss(t, pair[0]), Query: query}
 				a, aBelow := bounds(designPure(t, p))
 				p.Loss = parseLoss(t, pair[1])
 				b, bBelow := bounds(designPure(t, p))
-				if !(aBelow <= b && bBelow <= a && math.Abs(a/b-1) < 1e-3) || query == noise.IntegerQuery && math.Abs(a/b-1) > 1e-12 {
+				if !(aBelow <= b && bBelow <= a && math.Abs(a/b-1) < 1e-3) || query == dp.IntegerQuery && math.Abs(a/b-1) > 1e-12 {
 					t.Errorf("%s, epsilon = %g, %s: [%.12g, %.12g] and mirrored [%.12g, %.12g]", pair[0], epsilon, query, aBelow, a, bBelow, b)
 				}
 			}
 		}
 	}
 	// Symmetric noise pays both sides alike.
-	p := lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: parseLoss(t, "pinball:0.9"), Constraints: noise.Constraints{Symmetric: true}}
+	p := lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: parseLoss(t, "pinball:0.9"), Constraints: dp.Constraints{Symmetric: true}}
 	enclose(t, "symmetric", designPure(t, p), 0.959517375667/2, 5e-4)
 }
 
@@ -282,7 +285,7 @@ func TestPurePowers(t *testing.T) {
 	for _, name := range []string{"lp:1.1", "lp:1.5", "lp:3", "lp:10", "lp:2.5:0.3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 1, 3} {
-			m, err := noise.NewStaircase(noise.Parameters{Epsilon: epsilon, Sensitivity: 1}, loss)
+			m, err := noise.NewStaircase(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,14 +297,14 @@ func TestPurePowers(t *testing.T) {
 		}
 	}
 	loss := parseLoss(t, "lp:1.5 + pinball:0.9:3")
-	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: loss, Query: noise.IntegerQuery})
+	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: loss, Query: dp.IntegerQuery})
 	enclose(t, loss.Name(), r, bestLevels(loss, 1, 3, 20), 1e-6)
 }
 
 // TestPureTampered: a tail that falls too fast, or a core too high, is not private.
 func TestPureTampered(t *testing.T) {
 	for _, name := range []string{"pinball:0.99", "lp:1.5"} {
-		r := designPure(t, lp.Problem{Epsilon: 0.5, Sensitivity: 3, Loss: parseLoss(t, name), Query: noise.IntegerQuery})
+		r := designPure(t, lp.Problem{Epsilon: 0.5, Sensitivity: 3, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
 				Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss(), Grid: r.Table.Grid(),

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -28,8 +29,8 @@ func DesignRow(ctx context.Context, p Problem, deltas []float64, o Options, done
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if !p.Constraints.None() || (p.Query != "" && p.Query != noise.RealQuery) {
-		return fmt.Errorf("lp: a row of deltas with constraints or a query on points, want neither: %w", ErrInvalid)
+	if !p.Constraints.None() || (p.Query != "" && p.Query != dp.RealQuery) {
+		return check.Errorf("lp", dp.ErrInvalid, "a row of deltas with constraints or a query on points, want neither")
 	}
 	o = o.filled()
 	if o.TimeLimit > 0 {
@@ -45,7 +46,7 @@ func DesignRow(ctx context.Context, p Problem, deltas []float64, o Options, done
 		}
 		f, err := newFrame(p)
 		if err != nil {
-			return fmt.Errorf("lp: %w", err)
+			return check.Errorf("lp", nil, "%w", err)
 		}
 		d := &designer{frame: f, options: o, start: time.Now()}
 		if err := d.begin(); err != nil {
@@ -181,10 +182,10 @@ func (r *row) advance(ctx context.Context, b bound, list []*member) error {
 	}
 	g := open[0].extent(b, k, reach)
 	if g.n > r.options.MaxCells {
-		return fmt.Errorf("lp: %d cells are needed, max-cells = %d: %w", g.n, r.options.MaxCells, ErrLimit)
+		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, r.options.MaxCells)
 	}
 	if int64(g.n)*int64(k) > maxProgramWork {
-		return fmt.Errorf("lp: %d cells per sensitivity are needed, too many for a linear program: %w: %w", k, ErrTooFine, ErrLimit)
+		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", k, ErrTooFine)
 	}
 	before := make([]float64, len(open))
 	previous := make([]int, len(open))
@@ -248,7 +249,7 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 		if err := prog.tighten(delta); err != nil {
 			return failed, err
 		}
-		var status Status
+		var status solver.Status
 		if i == 0 {
 			status, err = prog.run(ctx, g, d.side(b).hint, tolerance, stall)
 		} else {
@@ -269,9 +270,9 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 			return failed, nil
 		case err != nil:
 			return failed, err
-		case status == StatusLimit:
+		case status == solver.StatusLimit:
 			return failed, ErrLimit
-		case status != StatusOptimal:
+		case status != solver.StatusOptimal:
 			return failed, nil // no noise on this support, nor for a smaller delta
 		}
 		if b == lower {
@@ -344,7 +345,7 @@ const (
 func (p *program) tighten(delta float64) error {
 	p.limit = delta
 	p.rows++
-	return p.solver.AddRows(Rows{
+	return p.solver.AddRows(solver.Rows{
 		Lower: []float64{math.Inf(-1)}, Upper: []float64{delta / p.delta},
 		Start: []int{0}, Index: []int{p.budgetCol()}, Value: []float64{1},
 	})

@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 )
 
 // TestRowAgreesWithDesigns designs for several deltas, in no order, together
@@ -22,8 +23,8 @@ func TestRowAgreesWithDesigns(t *testing.T) {
 	deltas := []float64{0.3, 1e-4, 0.75, 0.05, 0.5}
 	for _, c := range []struct {
 		epsilon float64
-		loss    noise.Loss
-	}{{3, noise.L1{}}, {2, noise.L2{}}, {0.5, noise.L1{}}} {
+		loss    loss.Loss
+	}{{3, loss.L1{}}, {2, loss.L2{}}, {0.5, loss.L1{}}} {
 		p := lp.Problem{Epsilon: c.epsilon, Sensitivity: 3, Loss: c.loss}
 		o := lp.Options{Gap: gap, NewSolver: highs.New}
 		seen := make([]int, len(deltas))
@@ -62,7 +63,7 @@ func TestRowAgreesWithDesigns(t *testing.T) {
 // TestRowLimits wants proven results when time or cells run out, bad deltas
 // refused, and the caller's error returned.
 func TestRowLimits(t *testing.T) {
-	p := lp.Problem{Epsilon: 5, Sensitivity: 1, Loss: noise.L2{}}
+	p := lp.Problem{Epsilon: 5, Sensitivity: 1, Loss: loss.L2{}}
 	for name, o := range map[string]lp.Options{
 		"time":  {NewSolver: highs.New, TimeLimit: time.Nanosecond},
 		"cells": {NewSolver: highs.New, MaxCells: 101, Gap: 1e-6},
@@ -81,12 +82,12 @@ func TestRowLimits(t *testing.T) {
 		}
 	}
 	never := func(int, *lp.Result) error { t.Error("a result"); return nil }
-	if err := lp.DesignRow(context.Background(), p, []float64{0.1, 1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, lp.ErrInvalid) {
+	if err := lp.DesignRow(context.Background(), p, []float64{0.1, 1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("delta 1: %v, want ErrInvalid", err)
 	}
 	q := p
 	q.Constraints.Monotone = true
-	if err := lp.DesignRow(context.Background(), q, []float64{0.1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, lp.ErrInvalid) {
+	if err := lp.DesignRow(context.Background(), q, []float64{0.1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("constraints: %v, want ErrInvalid", err)
 	}
 	stop := errors.New("stop")

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -82,7 +83,7 @@ func (f *frame) jumps() bool {
 	if len(f.Constraints.Quantiles) > 0 {
 		return true
 	}
-	kinked, ok := f.Loss.(noise.Kinked)
+	kinked, ok := f.Loss.(loss.Kinked)
 	if !ok {
 		return false
 	}
@@ -121,7 +122,7 @@ func (f *frame) marks() []float64 {
 	if gamma, ok := stairStep(f.Problem); ok && len(marks) == 0 {
 		marks = append(marks, gamma)
 	}
-	if kinked, ok := f.Loss.(noise.Kinked); ok {
+	if kinked, ok := f.Loss.(loss.Kinked); ok {
 		for _, x := range kinked.Kinks() {
 			add(x)
 		}

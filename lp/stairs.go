@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // stairs is the search for the best staircase, docs/proofs/tail.md: the density that
@@ -14,7 +14,7 @@ import (
 // Positions are integers in units of a step: the points of an integer or lattice
 // query, and otherwise a fine division of the sensitivity.
 type stairs struct {
-	loss   noise.Loss
+	loss   loss.Loss
 	step   float64 // the unit
 	period int64   // T
 	ratio  float64 // e^-ε
@@ -41,7 +41,7 @@ const (
 )
 
 // newStairs prepares the search for the loss, which is symmetric if f.folded.
-func (f *frame) newStairs(loss noise.Loss) *stairs {
+func (f *frame) newStairs(loss loss.Loss) *stairs {
 	s := &stairs{loss: loss, ratio: math.Exp(-f.Epsilon), period: divisions, points: f.discrete()}
 	s.step = f.Sensitivity / divisions
 	if s.points {
@@ -188,7 +188,7 @@ func (s *stairs) end(side, start int64, lambda float64) (x int64, ok bool) {
 // kinks.
 func (s *stairs) valleys() []int64 {
 	starts := []int64{0}
-	if kinked, ok := s.loss.(noise.Kinked); ok && !noise.Increasing(s.loss) {
+	if kinked, ok := s.loss.(loss.Kinked); ok && !loss.Increasing(s.loss) {
 		for _, k := range kinked.Kinks() {
 			if x := math.Round(k / s.step); math.Abs(x) < mostDistant {
 				starts = append(starts, int64(x))
@@ -198,7 +198,7 @@ func (s *stairs) valleys() []int64 {
 	byLoss := func(a, b int64) int { return cmp.Or(cmp.Compare(s.at(1, a), s.at(1, b)), cmp.Compare(a, b)) }
 	slices.SortFunc(starts, byLoss)
 	starts = starts[:min(len(starts), mostStarts)]
-	if !noise.Increasing(s.loss) {
+	if !loss.Increasing(s.loss) {
 		for i := range starts {
 			starts[i] = s.downhill(starts[i])
 		}

@@ -2,9 +2,9 @@ package lp
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -69,7 +69,7 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 	}
 	weights, atomWeight, err := tables.Quantize(scaled, atom/sum)
 	if err != nil {
-		return nil, none, fmt.Errorf("lp: %w", err)
+		return nil, none, check.Errorf("lp", nil, "%w", err)
 	}
 	if f.Constraints.Unbiased && !f.folded {
 		balance(lay, weights)
@@ -84,11 +84,11 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 		Atom:        atomWeight,
 	})
 	if err != nil {
-		return nil, none, fmt.Errorf("lp: %w", err)
+		return nil, none, check.Errorf("lp", nil, "%w", err)
 	}
 	c, err := t.Verify()
 	if err != nil {
-		return nil, none, fmt.Errorf("lp: %w", err)
+		return nil, none, check.Errorf("lp", nil, "%w", err)
 	}
 	return t, c, nil
 }
@@ -196,5 +196,5 @@ func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 }
 
 func tooManyCells(maxCells int) error {
-	return fmt.Errorf("lp: the noise needs more than %d cells (max-cells): %w", maxCells, ErrLimit)
+	return check.Errorf("lp", ErrLimit, "the noise needs more than %d cells (max-cells)", maxCells)
 }

@@ -1,5 +1,10 @@
 package noise
 
+import (
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+)
+
 // AdditiveOptimum returns the least expected loss of any (0, δ)-private additive
 // noise whose density does not increase away from 0, atoms at 0 allowed, in the
 // loss's units. The parameters must have ε = 0 and δ > 0, the loss must be L1
@@ -19,12 +24,12 @@ package noise
 // 1/(2δ) is an integer, and for l1 with δ >= 1/2; elsewhere noise with a density
 // that rises and falls is better (l1, δ = 0.3: at most 0.827577 against
 // 0.833333; l2, δ = 0.75: at most 0.136142 against 0.140625).
-func AdditiveOptimum(p Parameters, loss Loss) (float64, error) {
+func AdditiveOptimum(p dp.Privacy, l loss.Loss) (float64, error) {
 	const name = "additive optimum"
 	if err := p.Validate(); err != nil {
 		return 0, err
 	}
-	if err := checkLoss(loss); err != nil {
+	if err := checkLoss(l); err != nil {
 		return 0, err
 	}
 	if p.Epsilon != 0 {
@@ -34,19 +39,19 @@ func AdditiveOptimum(p Parameters, loss Loss) (float64, error) {
 		return 0, notApplicable(name, "no noise is private with epsilon = 0 and delta = 0")
 	}
 	d := p.Sensitivity
-	switch loss.(type) {
-	case L1:
+	switch l.(type) {
+	case loss.L1:
 		if p.Delta <= 0.5 {
 			return d / (4 * p.Delta), nil
 		}
 		return d * (1 - p.Delta), nil
-	case L2:
+	case loss.L2:
 		if 3*p.Delta <= 2 {
 			a := d / p.Delta
 			return a * a / 12, nil
 		}
 		return d * d * (1 - p.Delta) * 9 / 16, nil
 	default:
-		return 0, notApplicable(name, "it is known for the losses l1 and l2 only, loss = %s", loss.Name())
+		return 0, notApplicable(name, "it is known for the losses l1 and l2 only, loss = %s", l.Name())
 	}
 }

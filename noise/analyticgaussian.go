@@ -3,6 +3,9 @@ package noise
 import (
 	"math"
 	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
 )
 
 // NewAnalyticGaussian returns the Gaussian mechanism with the smallest σ that
@@ -12,7 +15,7 @@ import (
 // error bound of the evaluation. For ε <= 100 and 1e-300 <= δ <= 0.9 σ exceeds
 // the exact solution by less than one part in 10^12. The cost is some 60
 // microseconds.
-func NewAnalyticGaussian(p Parameters) (*Gaussian, error) {
+func NewAnalyticGaussian(p dp.Privacy) (*Gaussian, error) {
 	const name = "analytic-gaussian"
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -84,18 +87,18 @@ func gaussianLogDelta(epsilon, mu float64) (logDelta, errorBound float64) {
 		integrand = func(y float64) float64 { return math.Exp(-y*(2*u+y)/2) * factor(u+y) }
 		// Until uy = farGap or y²/2 = farGap.
 		end := math.Min(farGap/u, math.Sqrt(2*farGap))
-		panels = geometricPanels([]float64{0}, math.Min(math.Max(u, q)/4, 1/math.Max(1, u)), end)
+		panels = quadrature.GeometricPanels([]float64{0}, math.Min(math.Max(u, q)/4, 1/math.Max(1, u)), end)
 	} else {
 		density = math.Exp(-u * u / 2)
 		integrand = func(w float64) float64 { return math.Exp(-w*w/2) * factor(w) }
 		first := math.Min(1, math.Max(q/4, -u*farBelow))
-		for _, w := range geometricPanels([]float64{0}, first, -u) {
+		for _, w := range quadrature.GeometricPanels([]float64{0}, first, -u) {
 			panels = append(panels, -w)
 		}
 		slices.Reverse(panels)
-		panels = geometricPanels(panels, first, farAbove)
+		panels = quadrature.GeometricPanels(panels, first, farAbove)
 	}
-	value, quadrature := integrate(integrand, panels)
+	value, quadrature := quadrature.Integrate(integrand, panels)
 	logDelta = math.Log(value) - peak - 0.5*math.Log(2*math.Pi)
 	// u is off by v ulps, which moves δ by φ(u)·factor(u) times that. The last
 	// term is the subnormal range, reached only at ε = 0.

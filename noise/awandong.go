@@ -1,8 +1,11 @@
 package noise
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // The optimal integer noise for sensitivity 1, for every ε and δ at once and
@@ -63,26 +66,26 @@ func AwanDongTails(epsilon, delta float64) ([]float64, error) {
 // The error wraps [ErrInvalid] for bad parameters and [ErrNotApplicable] for
 // ε = δ = 0 and for other losses. The relative rounding error is below 1e-12.
 // The cost is O(log n) for n tails.
-func AwanDongLoss(epsilon, delta float64, loss Loss) (float64, error) {
+func AwanDongLoss(epsilon, delta float64, l loss.Loss) (float64, error) {
 	const name = "optimal integer noise"
 	if err := checkInteger(name, epsilon, delta); err != nil {
 		return 0, err
 	}
-	if err := checkLoss(loss); err != nil {
+	if err := checkLoss(l); err != nil {
 		return 0, err
 	}
 	sum, weighted := tailSums(epsilon, delta)
 	var value float64
-	switch loss.(type) {
-	case L1:
+	switch l.(type) {
+	case loss.L1:
 		value = 2 * sum
-	case L2:
+	case loss.L2:
 		value = 2 * weighted
 	default:
-		return 0, notApplicable(name, "its loss is known for l1 and l2 only, loss = %s", loss.Name())
+		return 0, notApplicable(name, "its loss is known for l1 and l2 only, loss = %s", l.Name())
 	}
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, fmt.Errorf("noise: %s: expected %s loss = %g, want a finite float64: %w", name, loss.Name(), value, ErrInvalid)
+		return 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return value, nil
 }
@@ -95,16 +98,16 @@ func AwanDongLoss(epsilon, delta float64, loss Loss) (float64, error) {
 //	E|X| = Δ(2ΣT_k + p(0)/4),  E X² = Δ²(2Σ(2k-1)T_k + 1/12).
 //
 // Errors and accuracy are those of [AwanDongLoss].
-func TulapLoss(p Parameters, loss Loss) (float64, error) {
+func TulapLoss(p dp.Privacy, l loss.Loss) (float64, error) {
 	if err := p.Validate(); err != nil {
 		return 0, err
 	}
-	v, err := AwanDongLoss(p.Epsilon, p.Delta, loss)
+	v, err := AwanDongLoss(p.Epsilon, p.Delta, l)
 	if err != nil {
 		return 0, err
 	}
 	d := p.Sensitivity
-	if _, ok := loss.(L2); ok {
+	if _, ok := l.(loss.L2); ok {
 		return d * d * (v + 1.0/12), nil
 	}
 	return d * (v + (1-2*firstTail(p.Epsilon, p.Delta))/4), nil
@@ -127,16 +130,16 @@ func TulapLoss(p Parameters, loss Loss) (float64, error) {
 //
 // Errors are those of [AwanDongLoss]. The value is a float64 with a relative
 // error below 1e-12, in no particular direction: not a certificate.
-func LowerBound(p Parameters, loss Loss) (float64, error) {
+func LowerBound(p dp.Privacy, l loss.Loss) (float64, error) {
 	if err := p.Validate(); err != nil {
 		return 0, err
 	}
-	v, err := AwanDongLoss(p.Epsilon, p.Delta, loss)
+	v, err := AwanDongLoss(p.Epsilon, p.Delta, l)
 	if err != nil {
 		return 0, err
 	}
 	d := p.Sensitivity
-	if _, ok := loss.(L2); ok {
+	if _, ok := l.(loss.L2); ok {
 		return math.Max(0, d*d*(v-0.25)), nil
 	}
 	return d * v, nil
@@ -144,7 +147,7 @@ func LowerBound(p Parameters, loss Loss) (float64, error) {
 
 // checkInteger validates ε and δ for sensitivity 1.
 func checkInteger(name string, epsilon, delta float64) error {
-	if err := (Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}).Validate(); err != nil {
+	if err := (dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}).Validate(); err != nil {
 		return err
 	}
 	if epsilon == 0 && delta == 0 {

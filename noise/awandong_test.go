@@ -3,6 +3,10 @@ package noise
 import (
 	"math"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TestAwanDongTails: the law that the tails describe has mass 1, wastes no
@@ -39,25 +43,25 @@ func TestAwanDongTails(t *testing.T) {
 				}
 				return 0
 			}
-			var mass, first, second, divergence compensated
+			var mass, first, second, divergence exact.Sum
 			for k := -len(p); k <= len(p); k++ {
 				x := float64(k)
-				mass.add(at(k))
-				first.add(at(k) * math.Abs(x))
-				second.add(at(k) * x * x)
-				divergence.add(math.Max(0, at(k)-math.Exp(epsilon)*at(k-1)))
+				mass.Add(at(k))
+				first.Add(at(k) * math.Abs(x))
+				second.Add(at(k) * x * x)
+				divergence.Add(math.Max(0, at(k)-math.Exp(epsilon)*at(k-1)))
 			}
-			near(t, "mass", mass.value(), 1, 1e-13)
-			if !(math.Abs(divergence.value()-delta) <= 1e-12) {
-				t.Errorf("(%g, %g): hockey-stick at 1 is %g", epsilon, delta, divergence.value())
+			near(t, "mass", mass.Value(), 1, 1e-13)
+			if !(math.Abs(divergence.Value()-delta) <= 1e-12) {
+				t.Errorf("(%g, %g): hockey-stick at 1 is %g", epsilon, delta, divergence.Value())
 			}
-			v1, err1 := AwanDongLoss(epsilon, delta, L1{})
-			v2, err2 := AwanDongLoss(epsilon, delta, L2{})
+			v1, err1 := AwanDongLoss(epsilon, delta, loss.L1{})
+			v2, err2 := AwanDongLoss(epsilon, delta, loss.L2{})
 			if err1 != nil || err2 != nil {
 				t.Fatal(err1, err2)
 			}
-			near(t, "first moment", first.value(), v1, 1e-10)
-			near(t, "second moment", second.value(), v2, 1e-10)
+			near(t, "first moment", first.Value(), v1, 1e-10)
+			near(t, "second moment", second.Value(), v2, 1e-10)
 		}
 	}
 }
@@ -91,11 +95,11 @@ func TestAwanDongSmallest(t *testing.T) {
 func TestTulapOptimalForZeroEpsilon(t *testing.T) {
 	must := must(t)
 	for _, n := range []float64{1, 2, 50, 1e6} {
-		p := Parameters{0, 1 / (2*n + 1), 2}
-		near(t, "integer l1", must(AwanDongLoss(0, p.Delta, L1{})), n*(n+1)/(2*n+1), 1e-12)
-		near(t, "integer l2", must(AwanDongLoss(0, p.Delta, L2{})), n*(n+1)/3, 1e-12)
-		near(t, "Tulap l1", must(TulapLoss(p, L1{})), lossOf(t, "uniform", p, L1{}), 1e-12)
-		near(t, "Tulap l2", must(TulapLoss(p, L2{})), lossOf(t, "uniform", p, L2{}), 1e-12)
+		p := dp.Privacy{Epsilon: 0, Delta: 1 / (2*n + 1), Sensitivity: 2}
+		near(t, "integer l1", must(AwanDongLoss(0, p.Delta, loss.L1{})), n*(n+1)/(2*n+1), 1e-12)
+		near(t, "integer l2", must(AwanDongLoss(0, p.Delta, loss.L2{})), n*(n+1)/3, 1e-12)
+		near(t, "Tulap l1", must(TulapLoss(p, loss.L1{})), lossOf(t, "uniform", p, loss.L1{}), 1e-12)
+		near(t, "Tulap l2", must(TulapLoss(p, loss.L2{})), lossOf(t, "uniform", p, loss.L2{}), 1e-12)
 	}
 }
 
@@ -103,11 +107,11 @@ func TestTulapOptimalForZeroEpsilon(t *testing.T) {
 // the uniform mechanism.
 func TestLowerBoundExact(t *testing.T) {
 	for _, n := range []float64{1, 2, 7} {
-		p := Parameters{0, 1 / (2 * n), 1.5}
-		near(t, "lower bound", must(t)(LowerBound(p, L1{})), lossOf(t, "uniform", p, L1{}), 1e-14)
+		p := dp.Privacy{Epsilon: 0, Delta: 1 / (2 * n), Sensitivity: 1.5}
+		near(t, "lower bound", must(t)(LowerBound(p, loss.L1{})), lossOf(t, "uniform", p, loss.L1{}), 1e-14)
 	}
 	// With δ near 1 and l2 the bound would be negative.
-	if v := must(t)(LowerBound(Parameters{1, 0.9, 1}, L2{})); v != 0 {
+	if v := must(t)(LowerBound(dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, loss.L2{})); v != 0 {
 		t.Errorf("lower bound %g, want 0", v)
 	}
 }

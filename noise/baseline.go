@@ -1,5 +1,10 @@
 package noise
 
+import (
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+)
+
 // Baseline is one classical mechanism that a designed noise is compared with. It
 // is a plain value; New is safe for concurrent use.
 type Baseline struct {
@@ -11,7 +16,7 @@ type Baseline struct {
 	// tuned to the one given; the others ignore it. The error wraps ErrInvalid
 	// for bad parameters and ErrNotApplicable if the mechanism cannot be used
 	// at these parameters.
-	New func(p Parameters, loss Loss) (Mechanism, error)
+	New func(p dp.Privacy, loss loss.Loss) (Mechanism, error)
 }
 
 // Baselines returns every baseline in display order: pure mechanisms, then
@@ -21,42 +26,42 @@ func Baselines() []Baseline {
 		{
 			Name:    "laplace",
 			Summary: "Laplace noise of scale sensitivity/epsilon; epsilon > 0",
-			New:     func(p Parameters, _ Loss) (Mechanism, error) { return mechanism(NewLaplace(p)) },
+			New:     func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return mechanism(NewLaplace(p)) },
 		},
 		{
 			Name:    "staircase",
 			Summary: "optimal noise for delta = 0, step tuned to the loss; epsilon > 0",
-			New:     func(p Parameters, loss Loss) (Mechanism, error) { return mechanism(NewStaircase(p, loss)) },
+			New:     func(p dp.Privacy, loss loss.Loss) (Mechanism, error) { return mechanism(NewStaircase(p, loss)) },
 		},
 		{
 			Name:    "staircase-atom",
 			Summary: "staircase mixed with an atom of weight delta at 0; epsilon > 0",
-			New:     func(p Parameters, loss Loss) (Mechanism, error) { return mechanism(NewStaircaseAtom(p, loss)) },
+			New:     func(p dp.Privacy, loss loss.Loss) (Mechanism, error) { return mechanism(NewStaircaseAtom(p, loss)) },
 		},
 		{
 			Name:    "discrete-laplace",
 			Summary: "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0",
-			New:     func(p Parameters, _ Loss) (Mechanism, error) { return mechanism(NewDiscreteLaplace(p)) },
+			New:     func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return mechanism(NewDiscreteLaplace(p)) },
 		},
 		{
 			Name:    "gaussian",
 			Summary: "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0",
-			New:     func(p Parameters, _ Loss) (Mechanism, error) { return mechanism(NewGaussian(p)) },
+			New:     func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return mechanism(NewGaussian(p)) },
 		},
 		{
 			Name:    "analytic-gaussian",
 			Summary: "Gaussian noise, exact calibration; delta > 0",
-			New:     func(p Parameters, _ Loss) (Mechanism, error) { return mechanism(NewAnalyticGaussian(p)) },
+			New:     func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return mechanism(NewAnalyticGaussian(p)) },
 		},
 		{
 			Name:    "truncated-laplace",
 			Summary: "Laplace noise cut to a finite support; delta > 0",
-			New:     func(p Parameters, _ Loss) (Mechanism, error) { return mechanism(NewTruncatedLaplace(p)) },
+			New:     func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return mechanism(NewTruncatedLaplace(p)) },
 		},
 		{
 			Name:    "uniform",
 			Summary: "uniform noise, (0, delta)-private whatever epsilon; delta > 0",
-			New:     func(p Parameters, _ Loss) (Mechanism, error) { return mechanism(NewUniform(p)) },
+			New:     func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return mechanism(NewUniform(p)) },
 		},
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // digits checks got against a value written with a certain number of decimals:
@@ -35,7 +38,7 @@ func near(t *testing.T, what string, got, want, relative float64) {
 }
 
 // lossOf builds the named baseline and returns its expected loss.
-func lossOf(t *testing.T, name string, p Parameters, loss Loss) float64 {
+func lossOf(t *testing.T, name string, p dp.Privacy, loss loss.Loss) float64 {
 	t.Helper()
 	value, _, err := baseline(t, name, p, loss).ExpectedLoss(loss)
 	if err != nil {
@@ -45,7 +48,7 @@ func lossOf(t *testing.T, name string, p Parameters, loss Loss) float64 {
 }
 
 // baseline builds the named baseline.
-func baseline(t *testing.T, name string, p Parameters, loss Loss) Mechanism {
+func baseline(t *testing.T, name string, p dp.Privacy, loss loss.Loss) Mechanism {
 	t.Helper()
 	for _, b := range Baselines() {
 		if b.Name == name {
@@ -75,23 +78,25 @@ func must(t *testing.T) func(float64, error) float64 {
 // package, by exact integration or by a linear program, digit by digit.
 func TestClosedFormDigits(t *testing.T) {
 	must := must(t)
-	unit := func(epsilon, delta float64) Parameters { return Parameters{epsilon, delta, 1} }
+	unit := func(epsilon, delta float64) dp.Privacy {
+		return dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
+	}
 
 	for _, d := range []float64{0.25, 1, 3} {
-		p := Parameters{0.5, 0, d}
-		near(t, "laplace l1", lossOf(t, "laplace", p, L1{}), 2*d, 1e-15)
-		near(t, "laplace l2", lossOf(t, "laplace", p, L2{}), 8*d*d, 1e-15)
+		p := dp.Privacy{Epsilon: 0.5, Delta: 0, Sensitivity: d}
+		near(t, "laplace l1", lossOf(t, "laplace", p, loss.L1{}), 2*d, 1e-15)
+		near(t, "laplace l2", lossOf(t, "laplace", p, loss.L2{}), 8*d*d, 1e-15)
 	}
 
 	for _, c := range []struct {
 		epsilon float64
-		loss    Loss
+		loss    loss.Loss
 		want    string
 	}{
-		{1, L1{}, "0.959517375667"},
-		{5, L1{}, "0.082641834928"},
-		{1, L2{}, "1.918103531236"},
-		{5, L2{}, "0.029711024136"},
+		{1, loss.L1{}, "0.959517375667"},
+		{5, loss.L1{}, "0.082641834928"},
+		{1, loss.L2{}, "1.918103531236"},
+		{5, loss.L2{}, "0.029711024136"},
 	} {
 		value, ok := StaircaseLoss(unit(c.epsilon, 0), c.loss)
 		if !ok {
@@ -102,9 +107,9 @@ func TestClosedFormDigits(t *testing.T) {
 	}
 
 	for _, c := range []struct {
-		loss Loss
+		loss loss.Loss
 		want string
-	}{{L1{}, "2.860832490"}, {L2{}, "17.238791362"}} {
+	}{{loss.L1{}, "2.860832490"}, {loss.L2{}, "17.238791362"}} {
 		step, value, err := DiscreteStaircase(1, 3, c.loss)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +122,7 @@ func TestClosedFormDigits(t *testing.T) {
 
 	for _, epsilon := range []float64{0.1, 1, 5} {
 		b := math.Exp(-epsilon)
-		for loss, want := range map[Loss]float64{L1{}: 2 * b / (1 - b*b), L2{}: 2 * b / ((1 - b) * (1 - b))} {
+		for loss, want := range map[loss.Loss]float64{loss.L1{}: 2 * b / (1 - b*b), loss.L2{}: 2 * b / ((1 - b) * (1 - b))} {
 			near(t, "discrete-laplace", lossOf(t, "discrete-laplace", unit(epsilon, 0), loss), want, 1e-14)
 			near(t, "AwanDongLoss, delta 0", must(AwanDongLoss(epsilon, 0, loss)), want, 1e-14)
 			step, value, err := DiscreteStaircase(epsilon, 1, loss)
@@ -130,16 +135,16 @@ func TestClosedFormDigits(t *testing.T) {
 
 	for _, c := range []struct {
 		epsilon, delta float64
-		loss           Loss
+		loss           loss.Loss
 		want           string
 	}{
-		{1, 0.005, L1{}, "0.821004630"},
-		{1, 0.05, L1{}, "0.681016322"},
-		{0.1, 0.005, L1{}, "7.658820035"},
-		{5, 0.2, L1{}, "0.010708561"},
-		{1, 0.05, L2{}, "1.058738222"},
-		{1, 1e-3, L1{}, "0.84298"},
-		{1, 1e-3, L2{}, "1.77390"},
+		{1, 0.005, loss.L1{}, "0.821004630"},
+		{1, 0.05, loss.L1{}, "0.681016322"},
+		{0.1, 0.005, loss.L1{}, "7.658820035"},
+		{5, 0.2, loss.L1{}, "0.010708561"},
+		{1, 0.05, loss.L2{}, "1.058738222"},
+		{1, 1e-3, loss.L1{}, "0.84298"},
+		{1, 1e-3, loss.L2{}, "1.77390"},
 	} {
 		digits(t, "AwanDongLoss", must(AwanDongLoss(c.epsilon, c.delta, c.loss)), c.want)
 	}
@@ -149,12 +154,12 @@ func TestClosedFormDigits(t *testing.T) {
 
 	// Tulap: the integer row spread over a cell.
 	for _, d := range []float64{1, 2.5} {
-		p := Parameters{1, 0.05, d}
+		p := dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: d}
 		p0 := 1 - 2*firstTail(1, 0.05)
-		near(t, "Tulap l1", must(TulapLoss(p, L1{})), d*(0.6810163221946051+p0/4), 1e-14)
-		near(t, "Tulap l2", must(TulapLoss(p, L2{})), d*d*(1.0587382215498518+1.0/12), 1e-14)
-		near(t, "lower bound l1", must(LowerBound(p, L1{})), d*0.6810163221946051, 1e-14)
-		near(t, "lower bound l2", must(LowerBound(p, L2{})), d*d*(1.0587382215498518-0.25), 1e-14)
+		near(t, "Tulap l1", must(TulapLoss(p, loss.L1{})), d*(0.6810163221946051+p0/4), 1e-14)
+		near(t, "Tulap l2", must(TulapLoss(p, loss.L2{})), d*d*(1.0587382215498518+1.0/12), 1e-14)
+		near(t, "lower bound l1", must(LowerBound(p, loss.L1{})), d*0.6810163221946051, 1e-14)
+		near(t, "lower bound l2", must(LowerBound(p, loss.L2{})), d*d*(1.0587382215498518-0.25), 1e-14)
 	}
 
 	tl, err := NewTruncatedLaplace(unit(1, 0.1))
@@ -163,25 +168,25 @@ func TestClosedFormDigits(t *testing.T) {
 	}
 	digits(t, "A", tl.Bound(), "2.260867817")
 	digits(t, "A", TruncatedLaplaceBound(unit(1, 0.1)), "2.260867817")
-	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 0.1), L1{}), "0.736845518660")
-	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 0.1), L2{}), "0.878733539608")
-	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 1e-3), L1{}), "0.99214")
-	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 1e-3), L2{}), "1.93113")
+	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L1{}), "0.736845518660")
+	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L2{}), "0.878733539608")
+	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L1{}), "0.99214")
+	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L2{}), "1.93113")
 	near(t, "TruncatedLaplaceDelta", TruncatedLaplaceDelta(1, 1, tl.Bound()), 0.1, 1e-14)
 
 	for _, c := range []struct {
 		delta float64
-		loss  Loss
+		loss  loss.Loss
 		want  float64
 	}{
-		{0.3, L1{}, 0.8333333333333333},
-		{0.5, L1{}, 0.5},
-		{0.75, L1{}, 0.25},
-		{0.3, L2{}, 0.9259259259259259},
-		{2.0 / 3, L2{}, 0.1875},
-		{0.75, L2{}, 0.140625},
+		{0.3, loss.L1{}, 0.8333333333333333},
+		{0.5, loss.L1{}, 0.5},
+		{0.75, loss.L1{}, 0.25},
+		{0.3, loss.L2{}, 0.9259259259259259},
+		{2.0 / 3, loss.L2{}, 0.1875},
+		{0.75, loss.L2{}, 0.140625},
 	} {
-		near(t, "AdditiveOptimum", must(AdditiveOptimum(Parameters{0, c.delta, 1}, c.loss)), c.want, 1e-15)
+		near(t, "AdditiveOptimum", must(AdditiveOptimum(dp.Privacy{Epsilon: 0, Delta: c.delta, Sensitivity: 1}, c.loss)), c.want, 1e-15)
 	}
 
 	digits(t, "NearOptimalLowerBound", must(NearOptimalLowerBound(unit(1, 0.1))), "0.2596")
@@ -204,8 +209,8 @@ func TestClosedFormDigits(t *testing.T) {
 		want, _ := strconv.ParseFloat(c.want, 64)
 		near(t, "sigma", g.Sigma(), want, 5e-13)
 		near(t, "gaussian delta", GaussianDelta(c.epsilon, 1, want), c.delta, 1e-11)
-		near(t, "analytic-gaussian l1", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), L1{}), want*math.Sqrt(2/math.Pi), 5e-13)
-		near(t, "analytic-gaussian l2", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), L2{}), want*want, 1e-12)
+		near(t, "analytic-gaussian l1", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L1{}), want*math.Sqrt(2/math.Pi), 5e-13)
+		near(t, "analytic-gaussian l2", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L2{}), want*want, 1e-12)
 	}
 }
 
@@ -218,8 +223,8 @@ func TestStaircaseAnyStep(t *testing.T) {
 		{6, 0.01, 0.10600633527170305, 0.06938283631394801},
 	} {
 		m := &Staircase{epsilon: c.epsilon, sensitivity: 1, step: c.step}
-		v1, _, err1 := m.ExpectedLoss(L1{})
-		v2, _, err2 := m.ExpectedLoss(L2{})
+		v1, _, err1 := m.ExpectedLoss(loss.L1{})
+		v2, _, err2 := m.ExpectedLoss(loss.L2{})
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
@@ -283,7 +288,7 @@ var staircaseReference = []struct {
 func TestStability(t *testing.T) {
 	must := must(t)
 	for _, c := range approximateReference {
-		p := Parameters{c.epsilon, c.delta, 1}
+		p := dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}
 		g, err := NewAnalyticGaussian(p)
 		if err != nil {
 			t.Fatal(err)
@@ -295,20 +300,20 @@ func TestStability(t *testing.T) {
 		}
 		near(t, "gaussian delta", GaussianDelta(c.epsilon, 1, c.sigma), c.delta, 1e-13)
 		near(t, "A", TruncatedLaplaceBound(p), c.bound, 4e-15)
-		near(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", p, L1{}), c.first, 4e-15)
-		near(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", p, L2{}), c.second, 4e-15)
-		near(t, "integer l1", must(AwanDongLoss(c.epsilon, c.delta, L1{})), c.integerFirst, 4e-15)
-		near(t, "integer l2", must(AwanDongLoss(c.epsilon, c.delta, L2{})), c.integerSecond, 4e-15)
+		near(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", p, loss.L1{}), c.first, 4e-15)
+		near(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", p, loss.L2{}), c.second, 4e-15)
+		near(t, "integer l1", must(AwanDongLoss(c.epsilon, c.delta, loss.L1{})), c.integerFirst, 4e-15)
+		near(t, "integer l2", must(AwanDongLoss(c.epsilon, c.delta, loss.L2{})), c.integerSecond, 4e-15)
 	}
 	for _, c := range staircaseReference {
-		p := Parameters{c.epsilon, 0, 1}
-		v1, _ := StaircaseLoss(p, L1{})
-		v2, _ := StaircaseLoss(p, L2{})
-		step, _ := StaircaseStep(c.epsilon, L2{})
+		p := dp.Privacy{Epsilon: c.epsilon, Delta: 0, Sensitivity: 1}
+		v1, _ := StaircaseLoss(p, loss.L1{})
+		v2, _ := StaircaseLoss(p, loss.L2{})
+		step, _ := StaircaseStep(c.epsilon, loss.L2{})
 		near(t, "StaircaseLoss l1", v1, c.first, 4e-15)
 		near(t, "StaircaseLoss l2", v2, c.second, 4e-15)
 		near(t, "StaircaseStep l2", step, c.step, 4e-15)
-		near(t, "staircase l1", lossOf(t, "staircase", p, L1{}), c.first, 4e-15)
-		near(t, "staircase l2", lossOf(t, "staircase", p, L2{}), c.second, 4e-15)
+		near(t, "staircase l1", lossOf(t, "staircase", p, loss.L1{}), c.first, 4e-15)
+		near(t, "staircase l2", lossOf(t, "staircase", p, loss.L2{}), c.second, 4e-15)
 	}
 }

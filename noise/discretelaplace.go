@@ -3,6 +3,10 @@ package noise
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // DiscreteLaplace is two-sided geometric noise on the integers,
@@ -26,7 +30,7 @@ type DiscreteLaplace struct {
 // NewDiscreteLaplace returns the discrete Laplace mechanism on the integers of
 // the query's unit. It needs ε > 0 and a sensitivity that is a positive
 // integer, and assumes integer query values; it makes no use of δ.
-func NewDiscreteLaplace(p Parameters) (*DiscreteLaplace, error) {
+func NewDiscreteLaplace(p dp.Privacy) (*DiscreteLaplace, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -66,7 +70,7 @@ func (m *DiscreteLaplace) Atom() float64 { return m.PMF(0) }
 // ExpectedLoss implements Mechanism: E|X| = 2q/(1-q²), E X² = 2q/(1-q)². For any
 // other loss the error bound is a rounding bound down to ε/Δ = 10^-4; below, it
 // is ε/Δ of the value and assumes a loss that does not decrease away from 0.
-func (m *DiscreteLaplace) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
+func (m *DiscreteLaplace) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error) {
 	q, c := math.Exp(-m.rate), -math.Expm1(-m.rate)
 	return evaluate(m.Name(), loss, 2*q/-math.Expm1(-2*m.rate), 2*q/c/c, m.numericLoss)
 }
@@ -76,18 +80,18 @@ func (m *DiscreteLaplace) ExpectedLoss(loss Loss) (value, errorBound float64, er
 // (trapezoid rule), at an error of half the total variation of g. For a loss
 // that does not decrease away from 0 the falling part of g varies by a∫g, and
 // so, at most, does the rising part: a relative error of a.
-func (m *DiscreteLaplace) numericLoss(loss Loss) (value, errorBound float64) {
+func (m *DiscreteLaplace) numericLoss(loss loss.Loss) (value, errorBound float64) {
 	p0 := math.Tanh(m.rate / 2)
 	if m.rate < smallSumEpsilon {
 		value, errorBound = exponentialLoss(1/m.rate, tailCut, loss)
 		unit := 2 * p0 / m.rate
 		return unit * value, unit * (errorBound + m.rate*value)
 	}
-	var sum compensated
-	sum.add(loss.At(0))
+	var sum exact.Sum
+	sum.Add(loss.At(0))
 	for k := 1.0; k*m.rate <= tailCut; k++ {
-		sum.add((loss.At(k) + loss.At(-k)) * math.Exp(-m.rate*k))
+		sum.Add((loss.At(k) + loss.At(-k)) * math.Exp(-m.rate*k))
 	}
-	value = p0 * sum.value()
+	value = p0 * sum.Value()
 	return value, closedFormError * value
 }

@@ -1,8 +1,11 @@
 package noise
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // DiscreteStaircase returns the least expected loss, L1 or L2, of any
@@ -16,25 +19,25 @@ import (
 // For K = 1 it is two-sided geometric noise. The error wraps [ErrInvalid] for
 // bad parameters and [ErrNotApplicable] for ε = 0 and for other losses. The
 // relative rounding error is below 1e-13; the cost is O(log K).
-func DiscreteStaircase(epsilon float64, sensitivity int64, loss Loss) (step int64, value float64, err error) {
+func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step int64, value float64, err error) {
 	const name = "discrete staircase"
-	if err := (Parameters{Epsilon: epsilon, Sensitivity: float64(sensitivity)}).Validate(); err != nil {
+	if err := (dp.Privacy{Epsilon: epsilon, Sensitivity: float64(sensitivity)}).Validate(); err != nil {
 		return 0, 0, err
 	}
-	if err := checkLoss(loss); err != nil {
+	if err := checkLoss(l); err != nil {
 		return 0, 0, err
 	}
 	if epsilon == 0 {
 		return 0, 0, notApplicable(name, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
 	}
 	var at func(r int64) float64
-	switch loss.(type) {
-	case L1:
+	switch l.(type) {
+	case loss.L1:
 		at = func(r int64) float64 { first, _ := discreteStaircaseMoments(epsilon, sensitivity, r); return first }
-	case L2:
+	case loss.L2:
 		at = func(r int64) float64 { _, second := discreteStaircaseMoments(epsilon, sensitivity, r); return second }
 	default:
-		return 0, 0, notApplicable(name, "its loss is known for l1 and l2 only, loss = %s", loss.Name())
+		return 0, 0, notApplicable(name, "its loss is known for l1 and l2 only, loss = %s", l.Name())
 	}
 	// The loss is a convex function of r over a positive linear one, hence
 	// falls and then rises: bisect on the sign of its difference.
@@ -48,7 +51,7 @@ func DiscreteStaircase(epsilon float64, sensitivity int64, loss Loss) (step int6
 	}
 	value = at(low)
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, 0, fmt.Errorf("noise: %s: expected %s loss = %g, want a finite float64: %w", name, loss.Name(), value, ErrInvalid)
+		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return low, value, nil
 }

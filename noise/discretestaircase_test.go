@@ -3,6 +3,10 @@ package noise
 import (
 	"math"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TestDiscreteStaircaseBruteForce sums the law term by term for every step and
@@ -10,12 +14,12 @@ import (
 func TestDiscreteStaircaseBruteForce(t *testing.T) {
 	for _, epsilon := range []float64{0.05, 0.5, 1, 4, 12} {
 		for _, sensitivity := range []int64{1, 2, 3, 7, 20} {
-			for _, loss := range []Loss{L1{}, L2{}} {
+			for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 				b, k := math.Exp(-epsilon), float64(sensitivity)
 				best, bestStep := math.Inf(1), int64(0)
 				for r := int64(1); r <= sensitivity; r++ {
 					a := (1 - b) / (2*float64(r) + 2*b*(k-float64(r)) - (1 - b))
-					var mass, sum compensated
+					var mass, sum exact.Sum
 					for i := int64(0); float64(i/sensitivity)*epsilon < 50; i++ {
 						p := a * math.Exp(-epsilon*float64(i/sensitivity))
 						if i%sensitivity >= r {
@@ -24,12 +28,12 @@ func TestDiscreteStaircaseBruteForce(t *testing.T) {
 						if i > 0 {
 							p *= 2
 						}
-						mass.add(p)
-						sum.add(p * loss.At(float64(i)))
+						mass.Add(p)
+						sum.Add(p * loss.At(float64(i)))
 					}
-					near(t, "mass", mass.value(), 1, 1e-12)
-					if sum.value() < best {
-						best, bestStep = sum.value(), r
+					near(t, "mass", mass.Value(), 1, 1e-12)
+					if sum.Value() < best {
+						best, bestStep = sum.Value(), r
 					}
 				}
 				step, value, err := DiscreteStaircase(epsilon, sensitivity, loss)
@@ -49,8 +53,8 @@ func TestDiscreteStaircaseBruteForce(t *testing.T) {
 // continuous staircase; it is never worse than discrete Laplace noise.
 func TestDiscreteStaircaseLimits(t *testing.T) {
 	for _, epsilon := range []float64{0.1, 1, 5} {
-		for _, loss := range []Loss{L1{}, L2{}} {
-			p := Parameters{epsilon, 0, 1e9}
+		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+			p := dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 1e9}
 			step, value, err := DiscreteStaircase(epsilon, 1e9, loss)
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +65,7 @@ func TestDiscreteStaircaseLimits(t *testing.T) {
 			near(t, "step", float64(step)/1e9, gamma, 1e-4)
 			for _, sensitivity := range []int64{1, 2, 5, 100} {
 				_, value, err := DiscreteStaircase(epsilon, sensitivity, loss)
-				laplace := lossOf(t, "discrete-laplace", Parameters{epsilon, 0, float64(sensitivity)}, loss)
+				laplace := lossOf(t, "discrete-laplace", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: float64(sensitivity)}, loss)
 				if err != nil || value > laplace*(1+1e-13) {
 					t.Errorf("epsilon %g, sensitivity %d, %s: %g, %v; discrete Laplace has %g", epsilon, sensitivity, loss.Name(), value, err, laplace)
 				}

@@ -1,11 +1,11 @@
 package noise
 
-import "errors"
+import (
+	"errors"
+)
 
 // Sentinel errors, checked with errors.Is.
 var (
-	// ErrInvalid marks an input outside its stated range.
-	ErrInvalid = errors.New("invalid input")
 	// ErrNotApplicable marks a mechanism that exists but cannot be used at
 	// the given parameters; the error's text says why.
 	ErrNotApplicable = errors.New("mechanism does not apply")

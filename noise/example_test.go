@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
 func ExampleBaselines() {
-	p := noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
+	p := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
 	for _, b := range noise.Baselines() {
-		m, err := b.New(p, noise.L1{})
+		m, err := b.New(p, loss.L1{})
 		if errors.Is(err, noise.ErrNotApplicable) {
 			fmt.Println(err)
 			continue
@@ -20,7 +22,7 @@ func ExampleBaselines() {
 			fmt.Println(err)
 			return
 		}
-		value, _, err := m.ExpectedLoss(noise.L1{})
+		value, _, err := m.ExpectedLoss(loss.L1{})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -38,48 +40,41 @@ func ExampleBaselines() {
 	// uniform           2.500000  support +-5; private with epsilon = 0, epsilon is not used
 }
 
-func ExampleParameters_Validate() {
-	fmt.Println(noise.Parameters{Epsilon: -1, Delta: 1, Sensitivity: 1}.Validate())
-	// Output:
-	// noise: epsilon = -1, want a finite number >= 0: invalid input
-	// noise: delta = 1, want a probability, 0 <= delta < 1: invalid input
-}
-
 func ExampleNewLaplace() {
-	m, err := noise.NewLaplace(noise.Parameters{Epsilon: 0.5, Sensitivity: 3})
+	m, err := noise.NewLaplace(dp.Privacy{Epsilon: 0.5, Sensitivity: 3})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	variance, _, err := m.ExpectedLoss(noise.L2{})
+	variance, _, err := m.ExpectedLoss(loss.L2{})
 	fmt.Println(m.Scale(), variance, err)
 	// Output: 6 72 <nil>
 }
 
 func ExampleNewStaircase() {
-	m, err := noise.NewStaircase(noise.Parameters{Epsilon: 5, Sensitivity: 1}, noise.L1{})
+	m, err := noise.NewStaircase(dp.Privacy{Epsilon: 5, Sensitivity: 1}, loss.L1{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	value, _, err := m.ExpectedLoss(noise.L1{})
+	value, _, err := m.ExpectedLoss(loss.L1{})
 	fmt.Printf("step %.4f, E|X| = %.6f, against 0.2 for Laplace noise, %v\n", m.Step(), value, err)
 	// Output: step 0.0759, E|X| = 0.082642, against 0.2 for Laplace noise, <nil>
 }
 
 func ExampleNewStaircaseAtom() {
-	m, err := noise.NewStaircaseAtom(noise.Parameters{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, noise.L1{})
+	m, err := noise.NewStaircaseAtom(dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, loss.L1{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	value, _, err := m.ExpectedLoss(noise.L1{})
+	value, _, err := m.ExpectedLoss(loss.L1{})
 	fmt.Printf("E|X| = %.6f, exactly 0 with probability %g, %v\n", value, m.Atom(), err)
 	// Output: E|X| = 0.061981, exactly 0 with probability 0.25, <nil>
 }
 
 func ExampleNewDiscreteLaplace() {
-	p := noise.Parameters{Epsilon: 1, Sensitivity: 1}
+	p := dp.Privacy{Epsilon: 1, Sensitivity: 1}
 	m, err := noise.NewDiscreteLaplace(p)
 	if err != nil {
 		fmt.Println(err)
@@ -95,7 +90,7 @@ func ExampleNewDiscreteLaplace() {
 }
 
 func ExampleNewGaussian() {
-	p := noise.Parameters{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 1}
+	p := dp.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 1}
 	classical, err := noise.NewGaussian(p)
 	if err != nil {
 		fmt.Println(err)
@@ -111,7 +106,7 @@ func ExampleNewGaussian() {
 }
 
 func ExampleNewAnalyticGaussian() {
-	m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: 1, Delta: 1e-5, Sensitivity: 1})
+	m, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: 1, Delta: 1e-5, Sensitivity: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -126,19 +121,19 @@ func ExampleGaussianDelta() {
 }
 
 func ExampleNewTruncatedLaplace() {
-	m, err := noise.NewTruncatedLaplace(noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 2})
+	m, err := noise.NewTruncatedLaplace(dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	value, _, err := m.ExpectedLoss(noise.L1{})
+	value, _, err := m.ExpectedLoss(loss.L1{})
 	fmt.Printf("|X| <= %.4f, E|X| = %.4f, %v\n", m.Bound(), value, err)
 	// Output: |X| <= 4.5217, E|X| = 1.4737, <nil>
 }
 
 func ExampleTruncatedLaplaceBound() {
-	fmt.Printf("%.6f\n", noise.TruncatedLaplaceBound(noise.Parameters{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}))
-	fmt.Println(noise.TruncatedLaplaceBound(noise.Parameters{Epsilon: 0, Delta: 0.25, Sensitivity: 1}))
+	fmt.Printf("%.6f\n", noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}))
+	fmt.Println(noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: 0, Delta: 0.25, Sensitivity: 1}))
 	// Output:
 	// 6.757096
 	// 2
@@ -151,7 +146,7 @@ func ExampleTruncatedLaplaceDelta() {
 }
 
 func ExampleNewUniform() {
-	m, err := noise.NewUniform(noise.Parameters{Epsilon: 0, Delta: 0.1, Sensitivity: 1})
+	m, err := noise.NewUniform(dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -161,9 +156,9 @@ func ExampleNewUniform() {
 }
 
 func ExampleStaircaseStep() {
-	gamma, ok := noise.StaircaseStep(1, noise.L1{})
+	gamma, ok := noise.StaircaseStep(1, loss.L1{})
 	fmt.Printf("%.6f %v\n", gamma, ok)
-	gamma, ok = noise.StaircaseStep(1, noise.L2{})
+	gamma, ok = noise.StaircaseStep(1, loss.L2{})
 	fmt.Printf("%.6f %v\n", gamma, ok)
 	// Output:
 	// 0.377541 true
@@ -171,13 +166,13 @@ func ExampleStaircaseStep() {
 }
 
 func ExampleStaircaseLoss() {
-	value, ok := noise.StaircaseLoss(noise.Parameters{Epsilon: 1, Sensitivity: 10}, noise.L2{})
+	value, ok := noise.StaircaseLoss(dp.Privacy{Epsilon: 1, Sensitivity: 10}, loss.L2{})
 	fmt.Printf("%.6f %v\n", value, ok)
 	// Output: 191.810353 true
 }
 
 func ExampleDiscreteStaircase() {
-	step, value, err := noise.DiscreteStaircase(1, 3, noise.L1{})
+	step, value, err := noise.DiscreteStaircase(1, 3, loss.L1{})
 	fmt.Printf("step %d of 3, E|X| = %.6f, %v\n", step, value, err)
 	// Output: step 2 of 3, E|X| = 2.860832, <nil>
 }
@@ -193,7 +188,7 @@ func ExampleAwanDongTails() {
 		fmt.Printf("P(X >= %d) = %.6f\n", k+1, t)
 		sum += t
 	}
-	value, err := noise.AwanDongLoss(1, 0.1, noise.L1{})
+	value, err := noise.AwanDongLoss(1, 0.1, loss.L1{})
 	fmt.Printf("E|X| = %.6f = %.6f, %v\n", 2*sum, value, err)
 	// Output:
 	// P(X >= 1) = 0.242047
@@ -202,20 +197,20 @@ func ExampleAwanDongTails() {
 }
 
 func ExampleAwanDongLoss() {
-	variance, err := noise.AwanDongLoss(1, 1e-3, noise.L2{})
+	variance, err := noise.AwanDongLoss(1, 1e-3, loss.L2{})
 	fmt.Printf("%.5f %v\n", variance, err)
 	// Output: 1.77390 <nil>
 }
 
 func ExampleTulapLoss() {
-	value, err := noise.TulapLoss(noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, noise.L1{})
+	value, err := noise.TulapLoss(dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, loss.L1{})
 	fmt.Printf("%.6f %v\n", value, err)
 	// Output: 0.717583 <nil>
 }
 
 func ExampleLowerBound() {
-	p := noise.Parameters{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
-	lower, err := noise.LowerBound(p, noise.L1{})
+	p := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
+	lower, err := noise.LowerBound(p, loss.L1{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -228,20 +223,20 @@ func ExampleLowerBound() {
 func ExampleNearOptimalRoundedUp() {
 	// At (0, 0.49) the published expression is above the loss of noise that
 	// exists.
-	p := noise.Parameters{Epsilon: 0, Delta: 0.49, Sensitivity: 1}
+	p := dp.Privacy{Epsilon: 0, Delta: 0.49, Sensitivity: 1}
 	up, err := noise.NearOptimalRoundedUp(p)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	uniform, err := noise.AdditiveOptimum(p, noise.L1{})
+	uniform, err := noise.AdditiveOptimum(p, loss.L1{})
 	fmt.Printf("%.2f > %.2f, %v\n", up, uniform, err)
 	// Output: 0.98 > 0.51, <nil>
 }
 
 func ExampleAdditiveOptimum() {
 	for _, delta := range []float64{0.25, 0.75} {
-		v, err := noise.AdditiveOptimum(noise.Parameters{Epsilon: 0, Delta: delta, Sensitivity: 1}, noise.L1{})
+		v, err := noise.AdditiveOptimum(dp.Privacy{Epsilon: 0, Delta: delta, Sensitivity: 1}, loss.L1{})
 		fmt.Println(v, err)
 	}
 	// Output:
@@ -252,7 +247,7 @@ func ExampleAdditiveOptimum() {
 // huber is a loss from elsewhere: quadratic up to its threshold, then linear. The
 // embedded L2 stands in for the methods that a density does not ask for.
 type huber struct {
-	noise.L2
+	loss.L2
 	threshold float64
 }
 
@@ -269,7 +264,7 @@ func (h huber) At(x float64) float64 {
 
 // A loss without a closed form is integrated; the second value bounds the error.
 func ExampleMechanism_expectedLoss() {
-	m, err := noise.NewLaplace(noise.Parameters{Epsilon: 1, Sensitivity: 1})
+	m, err := noise.NewLaplace(dp.Privacy{Epsilon: 1, Sensitivity: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

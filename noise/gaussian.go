@@ -3,6 +3,10 @@ package noise
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Gaussian is normal noise of mean 0 and standard deviation σ, calibrated in
@@ -18,7 +22,7 @@ type Gaussian struct {
 // σ = √(2 ln(1.25/δ))·Δ/ε (Dwork & Roth 2014, Theorem 3.22 and Appendix A). It
 // is proved for 0 < ε < 1 only, needs 0 < δ, and is never better than
 // [NewAnalyticGaussian].
-func NewGaussian(p Parameters) (*Gaussian, error) {
+func NewGaussian(p dp.Privacy) (*Gaussian, error) {
 	const name = "gaussian"
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -56,11 +60,11 @@ func (m *Gaussian) Density(x float64) float64 {
 func (m *Gaussian) Atom() float64 { return 0 }
 
 // ExpectedLoss implements Mechanism.
-func (m *Gaussian) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
-	return evaluate(m.name, loss, m.sigma*math.Sqrt(2/math.Pi), m.sigma*m.sigma, func(loss Loss) (float64, float64) {
+func (m *Gaussian) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
+	return evaluate(m.name, l, m.sigma*math.Sqrt(2/math.Pi), m.sigma*m.sigma, func(loss loss.Loss) (float64, float64) {
 		// Beyond √(2·tailCut) standard deviations the density is below
 		// e^-tailCut.
-		return integrate(func(y float64) float64 {
+		return quadrature.Integrate(func(y float64) float64 {
 			x := m.sigma * y
 			return (loss.At(x) + loss.At(-x)) * math.Exp(-y*y/2) / math.Sqrt(2*math.Pi)
 		}, lossPanels(loss, m.sigma, math.Sqrt(2*tailCut)))

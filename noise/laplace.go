@@ -3,6 +3,10 @@ package noise
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Laplace is Laplace noise: density exp(-|x|/s)/(2s), s = Δ/ε. It is
@@ -15,7 +19,7 @@ type Laplace struct {
 
 // NewLaplace returns the Laplace mechanism. It needs ε > 0 and makes no use of
 // δ.
-func NewLaplace(p Parameters) (*Laplace, error) {
+func NewLaplace(p dp.Privacy) (*Laplace, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -47,16 +51,16 @@ func (m *Laplace) Density(x float64) float64 {
 func (m *Laplace) Atom() float64 { return 0 }
 
 // ExpectedLoss implements Mechanism.
-func (m *Laplace) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
-	return evaluate(m.Name(), loss, m.scale, 2*m.scale*m.scale, func(loss Loss) (float64, float64) {
+func (m *Laplace) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
+	return evaluate(m.Name(), l, m.scale, 2*m.scale*m.scale, func(loss loss.Loss) (float64, float64) {
 		return exponentialLoss(m.scale, tailCut, loss)
 	})
 }
 
 // exponentialLoss returns ∫ c(x) exp(-|x|/s)/(2s) over |x| <= end·s: the loss of
 // Laplace noise, and of its truncation before normalising.
-func exponentialLoss(scale, end float64, loss Loss) (value, errorBound float64) {
-	return integrate(func(y float64) float64 {
+func exponentialLoss(scale, end float64, loss loss.Loss) (value, errorBound float64) {
+	return quadrature.Integrate(func(y float64) float64 {
 		x := scale * y
 		return (loss.At(x) + loss.At(-x)) * (math.Exp(-y) / 2)
 	}, lossPanels(loss, scale, end))

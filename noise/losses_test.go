@@ -1,14 +1,18 @@
 package noise
 
-import "math"
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/loss"
+)
 
 // opaque hides a loss's type, so that the numerical path is taken.
-type opaque struct{ Loss }
+type opaque struct{ loss.Loss }
 
 // testLoss is a loss with a given cost and its average over an interval; only
 // what ExpectedLoss uses is real.
 type testLoss struct {
-	L1
+	loss.L1
 	name  string
 	at    func(x float64) float64
 	mean  func(low, high float64) float64

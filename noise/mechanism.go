@@ -3,6 +3,10 @@ package noise
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Mechanism is a law of additive noise X for a scalar query.
@@ -32,15 +36,7 @@ type Mechanism interface {
 	//
 	// It returns an error wrapping ErrInvalid if loss is nil or if the value
 	// is not a finite float64.
-	ExpectedLoss(loss Loss) (value, errorBound float64, err error)
-}
-
-// Kinked is implemented by a Loss that is not smooth everywhere. It lets the
-// integrals of ExpectedLoss break where they must.
-type Kinked interface {
-	// Kinks returns the points x at which c or its derivative jumps, 0 excepted,
-	// in query units and in any order.
-	Kinks() []float64
+	ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error)
 }
 
 // NotApplicableError says why a mechanism or a formula cannot be used at the
@@ -79,22 +75,22 @@ const (
 
 // evaluate is the body of every ExpectedLoss: first and second are E|X| and
 // E X², which answer L1 and L2; numeric answers any other loss.
-func evaluate(name string, loss Loss, first, second float64, numeric func(Loss) (value, errorBound float64)) (value, errorBound float64, err error) {
-	if err := checkLoss(loss); err != nil {
+func evaluate(name string, l loss.Loss, first, second float64, numeric func(loss.Loss) (value, errorBound float64)) (value, errorBound float64, err error) {
+	if err := checkLoss(l); err != nil {
 		return 0, 0, err
 	}
-	switch plain, weight := unweighted(loss); plain.(type) {
-	case L1:
+	switch plain, weight := loss.Unweighted(l); plain.(type) {
+	case loss.L1:
 		value = weight * first
 		errorBound = closedFormError * value
-	case L2:
+	case loss.L2:
 		value = weight * second
 		errorBound = closedFormError * value
 	default:
-		value, errorBound = numeric(loss)
+		value, errorBound = numeric(l)
 	}
 	if math.IsNaN(value+errorBound) || math.IsInf(value+errorBound, 0) {
-		return 0, 0, fmt.Errorf("noise: %s: expected %s loss = %g, want a finite float64: %w", name, loss.Name(), value, ErrInvalid)
+		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return value, errorBound, nil
 }
@@ -103,7 +99,7 @@ func evaluate(name string, loss Loss, first, second float64, numeric func(Loss) 
 // happens when a parameter is within a few orders of magnitude of its ends.
 func finiteScale(name, what string, scale float64) error {
 	if !(scale > 0) || math.IsInf(scale, 1) {
-		return fmt.Errorf("noise: %s: %s = %g, want a finite number > 0 (query units): %w", name, what, scale, ErrInvalid)
+		return check.Errorf("noise", dp.ErrInvalid, "%s: %s = %g, want a finite number > 0 (query units)", name, what, scale)
 	}
 	return nil
 }
@@ -115,4 +111,12 @@ func logarithm(x float64) float64 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
 	}
 	return math.Log(x)
+}
+
+// checkLoss refuses a missing loss at the boundary.
+func checkLoss(loss loss.Loss) error {
+	if loss == nil {
+		return check.Field("noise", "loss", "<nil>", "a loss such as L1 or L2")
+	}
+	return nil
 }

@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/integrate/quad"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // grid is where properties are checked; sensitivities are set by the tests.
@@ -18,11 +22,11 @@ var (
 )
 
 // forEach calls f for each baseline that applies at each point of the grid.
-func forEach(t *testing.T, sensitivity float64, loss Loss, f func(p Parameters, m Mechanism)) {
+func forEach(t *testing.T, sensitivity float64, loss loss.Loss, f func(p dp.Privacy, m Mechanism)) {
 	t.Helper()
 	for _, epsilon := range gridEpsilons {
 		for _, delta := range gridDeltas {
-			p := Parameters{epsilon, delta, sensitivity}
+			p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}
 			for _, b := range Baselines() {
 				m, err := b.New(p, loss)
 				switch {
@@ -64,7 +68,7 @@ func TestBaselineRegistry(t *testing.T) {
 	var names []string
 	for _, b := range Baselines() {
 		names = append(names, b.Name)
-		m := baseline(t, b.Name, Parameters{0.5, 0.1, 2}, L1{})
+		m := baseline(t, b.Name, dp.Privacy{Epsilon: 0.5, Delta: 0.1, Sensitivity: 2}, loss.L1{})
 		if m.Name() != b.Name {
 			t.Errorf("baseline %q builds %q", b.Name, m.Name())
 		}
@@ -80,10 +84,10 @@ func TestBaselineRegistry(t *testing.T) {
 // TestNotApplicable: what does not apply says why, and is no other error.
 func TestNotApplicable(t *testing.T) {
 	must := func(_ float64, err error) error { return err }
-	build := func(name string, p Parameters) error {
+	build := func(name string, p dp.Privacy) error {
 		for _, b := range Baselines() {
 			if b.Name == name {
-				m, err := b.New(p, L1{})
+				m, err := b.New(p, loss.L1{})
 				if err != nil && m != nil {
 					t.Errorf("%s: a mechanism beside the error", name)
 				}
@@ -97,31 +101,31 @@ func TestNotApplicable(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"laplace", build("laplace", Parameters{0, 0.1, 1}), "epsilon = 0"},
-		{"staircase", build("staircase", Parameters{0, 0.1, 1}), "epsilon = 0"},
-		{"staircase, huge epsilon", build("staircase", Parameters{2000, 0.1, 1}), "epsilon = 2000"},
-		{"staircase-atom", build("staircase-atom", Parameters{0, 0.1, 1}), "staircase-atom does not apply"},
-		{"discrete-laplace", build("discrete-laplace", Parameters{0, 0.1, 1}), "epsilon = 0"},
-		{"discrete-laplace", build("discrete-laplace", Parameters{1, 0.1, 0.5}), "sensitivity = 0.5"},
-		{"discrete-laplace", build("discrete-laplace", Parameters{1, 0.1, 2.5}), "sensitivity = 2.5"},
-		{"gaussian", build("gaussian", Parameters{0, 0.1, 1}), "epsilon = 0"},
-		{"gaussian", build("gaussian", Parameters{1, 0.1, 1}), "epsilon = 1"},
-		{"gaussian", build("gaussian", Parameters{0.5, 0, 1}), "delta = 0"},
-		{"analytic-gaussian", build("analytic-gaussian", Parameters{1, 0, 1}), "delta = 0"},
-		{"truncated-laplace", build("truncated-laplace", Parameters{1, 0, 1}), "delta = 0"},
-		{"uniform", build("uniform", Parameters{1, 0, 1}), "delta = 0"},
-		{"AwanDongLoss", must(AwanDongLoss(0, 0, L1{})), "epsilon = 0 and delta = 0"},
+		{"laplace", build("laplace", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}), "epsilon = 0"},
+		{"staircase", build("staircase", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}), "epsilon = 0"},
+		{"staircase, huge epsilon", build("staircase", dp.Privacy{Epsilon: 2000, Delta: 0.1, Sensitivity: 1}), "epsilon = 2000"},
+		{"staircase-atom", build("staircase-atom", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}), "staircase-atom does not apply"},
+		{"discrete-laplace", build("discrete-laplace", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}), "epsilon = 0"},
+		{"discrete-laplace", build("discrete-laplace", dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.5}), "sensitivity = 0.5"},
+		{"discrete-laplace", build("discrete-laplace", dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2.5}), "sensitivity = 2.5"},
+		{"gaussian", build("gaussian", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}), "epsilon = 0"},
+		{"gaussian", build("gaussian", dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}), "epsilon = 1"},
+		{"gaussian", build("gaussian", dp.Privacy{Epsilon: 0.5, Delta: 0, Sensitivity: 1}), "delta = 0"},
+		{"analytic-gaussian", build("analytic-gaussian", dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}), "delta = 0"},
+		{"truncated-laplace", build("truncated-laplace", dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}), "delta = 0"},
+		{"uniform", build("uniform", dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}), "delta = 0"},
+		{"AwanDongLoss", must(AwanDongLoss(0, 0, loss.L1{})), "epsilon = 0 and delta = 0"},
 		{"AwanDongLoss", must(AwanDongLoss(1, 0.1, power(3))), "loss = power"},
-		{"TulapLoss", must(TulapLoss(Parameters{0, 0, 1}, L1{})), "epsilon = 0 and delta = 0"},
-		{"TulapLoss", must(TulapLoss(Parameters{1, 0.1, 1}, power(3))), "loss = power"},
-		{"LowerBound", must(LowerBound(Parameters{0, 0, 1}, L1{})), "epsilon = 0 and delta = 0"},
-		{"NearOptimalLowerBound", must(NearOptimalLowerBound(Parameters{0, 0, 1})), "epsilon = 0 and delta = 0"},
-		{"AdditiveOptimum", must(AdditiveOptimum(Parameters{1, 0.1, 1}, L1{})), "epsilon = 1"},
-		{"AdditiveOptimum", must(AdditiveOptimum(Parameters{0, 0, 1}, L1{})), "epsilon = 0 and delta = 0"},
-		{"AdditiveOptimum", must(AdditiveOptimum(Parameters{0, 0.1, 1}, power(3))), "loss = power"},
+		{"TulapLoss", must(TulapLoss(dp.Privacy{Epsilon: 0, Delta: 0, Sensitivity: 1}, loss.L1{})), "epsilon = 0 and delta = 0"},
+		{"TulapLoss", must(TulapLoss(dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, power(3))), "loss = power"},
+		{"LowerBound", must(LowerBound(dp.Privacy{Epsilon: 0, Delta: 0, Sensitivity: 1}, loss.L1{})), "epsilon = 0 and delta = 0"},
+		{"NearOptimalLowerBound", must(NearOptimalLowerBound(dp.Privacy{Epsilon: 0, Delta: 0, Sensitivity: 1})), "epsilon = 0 and delta = 0"},
+		{"AdditiveOptimum", must(AdditiveOptimum(dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, loss.L1{})), "epsilon = 1"},
+		{"AdditiveOptimum", must(AdditiveOptimum(dp.Privacy{Epsilon: 0, Delta: 0, Sensitivity: 1}, loss.L1{})), "epsilon = 0 and delta = 0"},
+		{"AdditiveOptimum", must(AdditiveOptimum(dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}, power(3))), "loss = power"},
 	} {
 		var detail *NotApplicableError
-		if !errors.Is(c.err, ErrNotApplicable) || errors.Is(c.err, ErrInvalid) || !errors.As(c.err, &detail) {
+		if !errors.Is(c.err, ErrNotApplicable) || errors.Is(c.err, dp.ErrInvalid) || !errors.As(c.err, &detail) {
 			t.Errorf("%s: error %v, want ErrNotApplicable", c.name, c.err)
 			continue
 		}
@@ -131,14 +135,14 @@ func TestNotApplicable(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		loss    Loss
+		loss    loss.Loss
 		epsilon float64
-	}{{L1{}, 0}, {power(3), 1}} {
-		if _, ok := StaircaseLoss(Parameters{c.epsilon, 0, 1}, c.loss); ok {
+	}{{loss.L1{}, 0}, {power(3), 1}} {
+		if _, ok := StaircaseLoss(dp.Privacy{Epsilon: c.epsilon, Delta: 0, Sensitivity: 1}, c.loss); ok {
 			t.Errorf("StaircaseLoss(%g, %s): ok", c.epsilon, c.loss.Name())
 		}
 	}
-	if _, _, err := DiscreteStaircase(0, 1, L1{}); !errors.Is(err, ErrNotApplicable) {
+	if _, _, err := DiscreteStaircase(0, 1, loss.L1{}); !errors.Is(err, ErrNotApplicable) {
 		t.Error(err)
 	}
 	if _, _, err := DiscreteStaircase(1, 1, power(3)); !errors.Is(err, ErrNotApplicable) {
@@ -150,30 +154,30 @@ func TestNotApplicable(t *testing.T) {
 func TestOutOfRange(t *testing.T) {
 	tiny, huge := 1e-300, 1e300
 	for _, b := range Baselines() {
-		for _, p := range []Parameters{{tiny, 1e-300, huge}, {tiny, 1e-300, 1}, {0.5, 5e-324, huge}, {0, 5e-324, 1}} {
-			m, err := b.New(p, L1{})
-			if errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotApplicable) {
+		for _, p := range []dp.Privacy{{Epsilon: tiny, Delta: 1e-300, Sensitivity: huge}, {Epsilon: tiny, Delta: 1e-300, Sensitivity: 1}, {Epsilon: 0.5, Delta: 5e-324, Sensitivity: huge}, {Epsilon: 0, Delta: 5e-324, Sensitivity: 1}} {
+			m, err := b.New(p, loss.L1{})
+			if errors.Is(err, dp.ErrInvalid) || errors.Is(err, ErrNotApplicable) {
 				continue
 			}
 			if err != nil {
 				t.Errorf("%s %+v: %v", b.Name, p, err)
 				continue
 			}
-			for _, loss := range []Loss{L1{}, L2{}, opaque{L2{}}} {
+			for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}, opaque{loss.L2{}}} {
 				v, bound, err := m.ExpectedLoss(loss)
 				if err == nil && (math.IsInf(v+bound, 0) || math.IsNaN(v+bound)) {
 					t.Errorf("%s %+v %s: %g ± %g without an error", b.Name, p, loss.Name(), v, bound)
 				}
-				if err != nil && !errors.Is(err, ErrInvalid) {
+				if err != nil && !errors.Is(err, dp.ErrInvalid) {
 					t.Errorf("%s %+v %s: %v", b.Name, p, loss.Name(), err)
 				}
 			}
 		}
 	}
-	if _, err := AwanDongLoss(0, 1e-200, L2{}); !errors.Is(err, ErrInvalid) {
+	if _, err := AwanDongLoss(0, 1e-200, loss.L2{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("AwanDongLoss: %v, want ErrInvalid", err)
 	}
-	if _, err := NearOptimalLowerBound(Parameters{0, 1e-310, 1}); !errors.Is(err, ErrInvalid) {
+	if _, err := NearOptimalLowerBound(dp.Privacy{Epsilon: 0, Delta: 1e-310, Sensitivity: 1}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("NearOptimalLowerBound: %v, want ErrInvalid", err)
 	}
 	if _, err := AwanDongTails(1e-7, 1e-12); !errors.Is(err, ErrNotApplicable) {
@@ -185,7 +189,7 @@ func TestOutOfRange(t *testing.T) {
 // away from 0, and has the mass that the atom leaves.
 func TestDensityIsALaw(t *testing.T) {
 	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
-		forEach(t, sensitivity, L1{}, func(p Parameters, m Mechanism) {
+		forEach(t, sensitivity, loss.L1{}, func(p dp.Privacy, m Mechanism) {
 			if m, ok := m.(*DiscreteLaplace); ok {
 				if m.rate < 1e-3 {
 					return
@@ -201,7 +205,7 @@ func TestDensityIsALaw(t *testing.T) {
 			if len(points) > 500 && (len(points) > 5000 || sensitivity != 1 || p.Delta != 0.1) {
 				return // TestStaircaseTail has the mass of these
 			}
-			mass, _ := integrate(func(x float64) float64 { return m.Density(x) + m.Density(-x) }, append(points, end*(1+1e-9)))
+			mass, _ := quadrature.Integrate(func(x float64) float64 { return m.Density(x) + m.Density(-x) }, append(points, end*(1+1e-9)))
 			near(t, fmt.Sprintf("%s %+v: mass", m.Name(), p), mass+m.Atom(), 1, 1e-8)
 			last := math.Inf(1)
 			for i := range 200 {
@@ -224,8 +228,8 @@ func TestDensityIsALaw(t *testing.T) {
 // numerical path that other losses take agree within the bound it states.
 func TestClosedFormsAgainstNumericalPath(t *testing.T) {
 	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
-		for _, loss := range []Loss{L1{}, L2{}} {
-			forEach(t, sensitivity, loss, func(p Parameters, m Mechanism) {
+		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+			forEach(t, sensitivity, loss, func(p dp.Privacy, m Mechanism) {
 				closed, closedBound, err := m.ExpectedLoss(loss)
 				if err != nil {
 					t.Fatal(err)
@@ -259,8 +263,8 @@ func m0Rate(m Mechanism) float64 {
 // TestClosedFormsAgainstDensity: an independent Gauss-Legendre rule over the
 // exported density gives the closed forms.
 func TestClosedFormsAgainstDensity(t *testing.T) {
-	for _, loss := range []Loss{L1{}, L2{}} {
-		forEach(t, 1.5, loss, func(p Parameters, m Mechanism) {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+		forEach(t, 1.5, loss, func(p dp.Privacy, m Mechanism) {
 			if _, ok := m.(*DiscreteLaplace); ok {
 				return
 			}
@@ -288,8 +292,8 @@ func TestClosedFormsAgainstDensity(t *testing.T) {
 // TestOtherLosses checks the numerical path against laws' own closed forms, with
 // kinks, jumps and asymmetry that it knows nothing of.
 func TestOtherLosses(t *testing.T) {
-	p := Parameters{0.7, 0.05, 1.3}
-	check := func(m Mechanism, loss Loss, want float64) {
+	p := dp.Privacy{Epsilon: 0.7, Delta: 0.05, Sensitivity: 1.3}
+	check := func(m Mechanism, loss loss.Loss, want float64) {
 		t.Helper()
 		got, bound, err := m.ExpectedLoss(loss)
 		if err != nil {
@@ -299,7 +303,7 @@ func TestOtherLosses(t *testing.T) {
 			t.Errorf("%s %s: %.17g ± %.3g, want %.17g", m.Name(), loss.Name(), got, bound, want)
 		}
 	}
-	laplace := baseline(t, "laplace", p, L1{})
+	laplace := baseline(t, "laplace", p, loss.L1{})
 	s := p.Sensitivity / p.Epsilon
 	for _, e := range []float64{0.1, 0.5, 1.5, 3, 8.25} {
 		check(laplace, power(e), math.Gamma(e+1)*math.Pow(s, e))
@@ -317,7 +321,7 @@ func TestOtherLosses(t *testing.T) {
 		check(laplace, hinge(limit), s*math.Exp(-limit/s))
 	}
 
-	gaussian := baseline(t, "analytic-gaussian", p, L1{}).(*Gaussian)
+	gaussian := baseline(t, "analytic-gaussian", p, loss.L1{}).(*Gaussian)
 	for _, e := range []float64{0.1, 0.5, 1.5, 3, 8.25} {
 		check(gaussian, power(e), math.Pow(2, e/2)*math.Gamma((e+1)/2)/math.Sqrt(math.Pi)*math.Pow(gaussian.sigma, e))
 	}
@@ -325,16 +329,16 @@ func TestOtherLosses(t *testing.T) {
 		check(gaussian, miss(limit), math.Erfc(limit/gaussian.sigma/math.Sqrt2))
 	}
 
-	truncated := baseline(t, "truncated-laplace", p, L1{}).(*TruncatedLaplace)
+	truncated := baseline(t, "truncated-laplace", p, loss.L1{}).(*TruncatedLaplace)
 	for _, limit := range []float64{0.01, 0.77, 3.3} {
 		tail := math.Exp(-limit/s) - math.Exp(-truncated.bound/s)
 		check(truncated, miss(limit), tail/-math.Expm1(-truncated.decay))
 	}
-	uniform := baseline(t, "uniform", p, L1{}).(*Uniform)
+	uniform := baseline(t, "uniform", p, loss.L1{}).(*Uniform)
 	for _, limit := range []float64{0.01, 0.77, 3.3} {
 		check(uniform, miss(limit), 1-limit/uniform.bound)
 	}
-	discrete := baseline(t, "discrete-laplace", Parameters{0.7, 0, 2}, L1{}).(*DiscreteLaplace)
+	discrete := baseline(t, "discrete-laplace", dp.Privacy{Epsilon: 0.7, Delta: 0, Sensitivity: 2}, loss.L1{}).(*DiscreteLaplace)
 	for _, limit := range []float64{0.5, 1.5, 6.5} {
 		q := math.Exp(-discrete.rate)
 		check(discrete, miss(limit), 2*math.Pow(q, math.Ceil(limit))/(1+q))
@@ -342,9 +346,9 @@ func TestOtherLosses(t *testing.T) {
 
 	// For any law that is symmetric, a pinball loss is half the absolute error.
 	for _, b := range Baselines() {
-		for _, p := range []Parameters{{0.7, 0.05, 1}, {1e-5, 0.05, 1}, {0.7, 0.9, 1}} {
-			m := baseline(t, b.Name, p, L1{})
-			want, _, err := m.ExpectedLoss(L1{})
+		for _, p := range []dp.Privacy{{Epsilon: 0.7, Delta: 0.05, Sensitivity: 1}, {Epsilon: 1e-5, Delta: 0.05, Sensitivity: 1}, {Epsilon: 0.7, Delta: 0.9, Sensitivity: 1}} {
+			m := baseline(t, b.Name, p, loss.L1{})
+			want, _, err := m.ExpectedLoss(loss.L1{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -362,7 +366,7 @@ func TestOtherLosses(t *testing.T) {
 // sum of its steps, on both sides of the switch from sum to integral.
 func TestStaircaseTail(t *testing.T) {
 	for _, epsilon := range []float64{3, 0.2, 1e-3, 0.9e-4, 1e-6} {
-		m := baseline(t, "staircase", Parameters{epsilon, 0, 2}, L1{}).(*Staircase)
+		m := baseline(t, "staircase", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 2}, loss.L1{}).(*Staircase)
 		for _, k := range []float64{0, 1, 5} {
 			// P(|X| > kΔ) = b^k, so whole multiples of Δ are exact.
 			got, bound, err := m.ExpectedLoss(miss(k * 2))
@@ -371,9 +375,9 @@ func TestStaircaseTail(t *testing.T) {
 			}
 		}
 		for _, e := range []float64{1, 2} {
-			want := lossOf(t, "staircase", Parameters{epsilon, 0, 2}, L1{})
+			want := lossOf(t, "staircase", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 2}, loss.L1{})
 			if e == 2 {
-				want, _, _ = m.ExpectedLoss(L2{})
+				want, _, _ = m.ExpectedLoss(loss.L2{})
 			}
 			got, bound, err := m.ExpectedLoss(power(e))
 			if err != nil || !(math.Abs(got-want) <= bound+1e-13*want) || bound > 1e-8*want {
@@ -387,8 +391,8 @@ func TestStaircaseTail(t *testing.T) {
 // closed form's, and a step-like loss gets a step of its own.
 func TestStaircaseSearch(t *testing.T) {
 	for _, epsilon := range []float64{1e-4, 0.01, 0.5, 2, 8, 30} {
-		for _, loss := range []Loss{L1{}, L2{}} {
-			p := Parameters{epsilon, 0, 3}
+		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+			p := dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 3}
 			want, _ := StaircaseLoss(p, loss)
 			m := baseline(t, "staircase", p, opaque{loss})
 			got, _, err := m.ExpectedLoss(loss)
@@ -398,14 +402,14 @@ func TestStaircaseSearch(t *testing.T) {
 		}
 	}
 	// The best step for |x| > 0.7Δ puts the drop of the density at 0.7.
-	m := baseline(t, "staircase", Parameters{2, 0, 1}, miss(0.7)).(*Staircase)
+	m := baseline(t, "staircase", dp.Privacy{Epsilon: 2, Delta: 0, Sensitivity: 1}, miss(0.7)).(*Staircase)
 	if math.Abs(m.Step()-0.7) > 1e-4 {
 		t.Errorf("step %g for errors beyond 0.7, want 0.7", m.Step())
 	}
 	if _, ok := StaircaseStep(1, power(3)); ok {
 		t.Error("StaircaseStep: a closed form for an unknown loss")
 	}
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		if step, ok := StaircaseStep(0, loss); !ok || math.Abs(step-0.5) > 1e-16 {
 			t.Errorf("StaircaseStep(0, %s) = %g, %v; want the limit 1/2", loss.Name(), step, ok)
 		}
@@ -417,26 +421,26 @@ func TestStaircaseSearch(t *testing.T) {
 func TestAgainstBrackets(t *testing.T) {
 	for _, c := range []struct {
 		epsilon, delta float64
-		loss           Loss
+		loss           loss.Loss
 		lower, upper   float64
 	}{
-		{0.3, 1e-5, L1{}, 3.3186503, 3.3190292},
-		{0.3, 1e-5, L2{}, 22.063318, 22.0666661},
-		{1, 1e-6, L1{}, 0.959472, 0.9595527},
-		{1, 1e-6, L2{}, 1.9176651, 1.9178739},
-		{3, 0.3, L1{}, 0.1625789, 0.1630606},
-		{3, 0.3, L2{}, 0.0858747, 0.0860831},
-		{0.5, 0.01, L1{}, 1.7620106, 1.7626644},
-		{0.5, 0.01, L2{}, 5.5379048, 5.5412402},
-		{1, 0.1, L1{}, 0.69069, 0.69086},
-		{1, 0.2, L1{}, 0.55848, 0.5588},
-		{2, 0.02, L1{}, 0.40762, 0.40819},
-		{0.2, 0.05, L1{}, 2.35417, 2.35423},
-		{1, 0.005, L1{}, 0.92918, 0.92926},
-		{0.5, 0.75, L1{}, 0.20744, 0.20771},
-		{5, 0.25, L1{}, 0.06183, 0.06252},
+		{0.3, 1e-5, loss.L1{}, 3.3186503, 3.3190292},
+		{0.3, 1e-5, loss.L2{}, 22.063318, 22.0666661},
+		{1, 1e-6, loss.L1{}, 0.959472, 0.9595527},
+		{1, 1e-6, loss.L2{}, 1.9176651, 1.9178739},
+		{3, 0.3, loss.L1{}, 0.1625789, 0.1630606},
+		{3, 0.3, loss.L2{}, 0.0858747, 0.0860831},
+		{0.5, 0.01, loss.L1{}, 1.7620106, 1.7626644},
+		{0.5, 0.01, loss.L2{}, 5.5379048, 5.5412402},
+		{1, 0.1, loss.L1{}, 0.69069, 0.69086},
+		{1, 0.2, loss.L1{}, 0.55848, 0.5588},
+		{2, 0.02, loss.L1{}, 0.40762, 0.40819},
+		{0.2, 0.05, loss.L1{}, 2.35417, 2.35423},
+		{1, 0.005, loss.L1{}, 0.92918, 0.92926},
+		{0.5, 0.75, loss.L1{}, 0.20744, 0.20771},
+		{5, 0.25, loss.L1{}, 0.06183, 0.06252},
 	} {
-		p := Parameters{c.epsilon, c.delta, 1}
+		p := dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}
 		for _, b := range Baselines() {
 			if b.Name == "discrete-laplace" {
 				continue // for integer queries only: another problem
@@ -459,8 +463,15 @@ func TestAgainstBrackets(t *testing.T) {
 		if v := must(LowerBound(p, c.loss)); v > c.upper {
 			t.Errorf("LowerBound %+v %s: %g, above the upper bound %g", p, c.loss.Name(), v, c.upper)
 		}
-		if v := must(NearOptimalLowerBound(p)); c.loss == (L1{}) && v > c.upper {
+		if v := must(NearOptimalLowerBound(p)); c.loss == (loss.L1{}) && v > c.upper {
 			t.Errorf("NearOptimalLowerBound %+v: %g, above the upper bound %g", p, v, c.upper)
 		}
+	}
+}
+
+// TestLogarithm includes the subnormal numbers.
+func TestLogarithm(t *testing.T) {
+	for _, e := range []int{-1074, -1050, -1022, -1000, 0, 1023} {
+		near(t, "logarithm", logarithm(math.Ldexp(1, e)), float64(e)*math.Ln2, 1e-15)
 	}
 }

@@ -1,8 +1,10 @@
 package noise
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // NearOptimalLowerBound returns the lower bound on E|X| that comes with the
@@ -23,7 +25,7 @@ import (
 // ε = δ = 0. The relative rounding error is below 1e-12, unless A/Δ is within
 // rounding of an integer: then n may be one less or one more, and the value is
 // still a bound to within rounding.
-func NearOptimalLowerBound(p Parameters) (float64, error) {
+func NearOptimalLowerBound(p dp.Privacy) (float64, error) {
 	return nearOptimal(p, math.Floor)
 }
 
@@ -33,11 +35,11 @@ func NearOptimalLowerBound(p Parameters) (float64, error) {
 // distributionally robust optimization", 2025, Tables 1 and 5); it is here to
 // reproduce them. It is not a lower bound: at ε = 0, δ = 0.49 it is 0.98 Δ, and
 // uniform noise has E|X| = Δ/(4δ) = 0.51 Δ.
-func NearOptimalRoundedUp(p Parameters) (float64, error) {
+func NearOptimalRoundedUp(p dp.Privacy) (float64, error) {
 	return nearOptimal(p, math.Ceil)
 }
 
-func nearOptimal(p Parameters, round func(float64) float64) (float64, error) {
+func nearOptimal(p dp.Privacy, round func(float64) float64) (float64, error) {
 	const name = "near-optimal lower bound"
 	if err := p.Validate(); err != nil {
 		return 0, err
@@ -51,7 +53,7 @@ func nearOptimal(p Parameters, round func(float64) float64) (float64, error) {
 	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
 	value := 2 * a * p.Sensitivity * geometricMoment(p.Epsilon, n)
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, fmt.Errorf("noise: %s = %g, want a finite float64: %w", name, value, ErrInvalid)
+		return 0, check.Errorf("noise", dp.ErrInvalid, "%s = %g, want a finite float64", name, value)
 	}
 	return value, nil
 }

@@ -5,6 +5,10 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // hockeyStick recomputes sup over A of P(X in A) - e^ε P(X+shift in A) from the
@@ -25,7 +29,7 @@ func hockeyStick(m Mechanism, epsilon, shift float64) (value, errorBound float64
 	slices.Sort(panels)
 	panels = slices.Compact(panels)
 	alpha := math.Exp(epsilon)
-	value, errorBound = integrate(func(x float64) float64 {
+	value, errorBound = quadrature.Integrate(func(x float64) float64 {
 		return math.Max(0, m.Density(x)-alpha*m.Density(x-shift))
 	}, panels)
 	return value + m.Atom(), errorBound
@@ -35,17 +39,17 @@ func hockeyStick(m Mechanism, epsilon, shift float64) (value, errorBound float64
 // its own δ, at shifts of the sensitivity and below, and those that should waste
 // nothing reach δ at a shift of the sensitivity.
 func TestPrivacy(t *testing.T) {
-	tight := map[string]func(p Parameters) bool{
-		"staircase-atom":    func(Parameters) bool { return true },
-		"analytic-gaussian": func(Parameters) bool { return true },
-		"truncated-laplace": func(p Parameters) bool { return p.Delta <= 0.5 },
+	tight := map[string]func(p dp.Privacy) bool{
+		"staircase-atom":    func(dp.Privacy) bool { return true },
+		"analytic-gaussian": func(dp.Privacy) bool { return true },
+		"truncated-laplace": func(p dp.Privacy) bool { return p.Delta <= 0.5 },
 	}
 	for _, sensitivity := range []float64{1, 1e-6, 1e9} {
 		for _, epsilon := range []float64{0.01, 0.3, 0.9, 1, 3, 8} {
 			for _, delta := range []float64{1e-9, 1e-3, 0.1, 0.5, 0.7, 0.9} {
-				p := Parameters{epsilon, delta, sensitivity}
+				p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}
 				for _, b := range Baselines() {
-					m, err := b.New(p, L1{})
+					m, err := b.New(p, loss.L1{})
 					if err != nil || b.Name == "discrete-laplace" {
 						continue
 					}
@@ -77,9 +81,9 @@ func TestPrivacy(t *testing.T) {
 // variation of at most δ.
 func TestPrivacyAtZeroEpsilon(t *testing.T) {
 	for _, delta := range []float64{1e-3, 0.1, 0.5, 0.9} {
-		p := Parameters{0, delta, 2}
+		p := dp.Privacy{Epsilon: 0, Delta: delta, Sensitivity: 2}
 		for _, name := range []string{"analytic-gaussian", "truncated-laplace", "uniform"} {
-			m := baseline(t, name, p, L1{})
+			m := baseline(t, name, p, loss.L1{})
 			for _, shift := range []float64{2, 1.1, 0.01} {
 				got, bound := hockeyStick(m, 0, shift)
 				if !(got <= delta+bound+1e-13) {
@@ -95,8 +99,8 @@ func TestPrivacyAtZeroEpsilon(t *testing.T) {
 // TestConservativeTruncatedLaplace: above δ = 1/2 less than δ is achieved, and
 // the note says so.
 func TestConservativeTruncatedLaplace(t *testing.T) {
-	p := Parameters{1, 0.8, 1}
-	m := baseline(t, "truncated-laplace", p, L1{})
+	p := dp.Privacy{Epsilon: 1, Delta: 0.8, Sensitivity: 1}
+	m := baseline(t, "truncated-laplace", p, loss.L1{})
 	if got, _ := hockeyStick(m, 1, 1); !(got < 0.79) {
 		t.Errorf("hockey-stick %g, want clearly below 0.8", got)
 	}
@@ -109,8 +113,8 @@ func TestConservativeTruncatedLaplace(t *testing.T) {
 // most e^ε.
 func TestDiscreteLaplacePrivacy(t *testing.T) {
 	for _, sensitivity := range []int64{1, 3} {
-		p := Parameters{0.7, 0, float64(sensitivity)}
-		m := baseline(t, "discrete-laplace", p, L1{}).(*DiscreteLaplace)
+		p := dp.Privacy{Epsilon: 0.7, Delta: 0, Sensitivity: float64(sensitivity)}
+		m := baseline(t, "discrete-laplace", p, loss.L1{}).(*DiscreteLaplace)
 		for shift := int64(1); shift <= sensitivity; shift++ {
 			for k := int64(-40); k <= 40; k++ {
 				if r := m.PMF(k) / m.PMF(k-shift); r > math.Exp(0.7)*(1+1e-14) {
@@ -140,7 +144,7 @@ func TestGaussianDelta(t *testing.T) {
 func TestAnalyticGaussianRoundsUp(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-300, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 1, 2, 5, 10, 20, 100} {
 		for _, delta := range []float64{1e-300, 1e-100, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9} {
-			m, err := NewAnalyticGaussian(Parameters{epsilon, delta, 1})
+			m, err := NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +165,7 @@ func TestAnalyticGaussianRoundsUp(t *testing.T) {
 func TestGaussianExtremes(t *testing.T) {
 	for _, epsilon := range []float64{5e-324, 1e-150, 700, 1e6, 1e15, 1e30, 1e154, 1e300, math.MaxFloat64} {
 		for _, delta := range []float64{5e-324, 1e-310, 1e-12, 0.5, 1 - 0x1p-53} {
-			m, err := NewAnalyticGaussian(Parameters{epsilon, delta, 1})
+			m, err := NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
 			if err != nil {
 				if epsilon < 1 && delta < 1e-300 {
 					continue // σ is beyond float64

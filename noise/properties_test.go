@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TestScaling: the loss scales with the sensitivity, linearly for l1 and
 // quadratically for l2. Discrete Laplace lives on the integers and does not.
 func TestScaling(t *testing.T) {
 	must := must(t)
-	for loss, degree := range map[Loss]float64{L1{}: 1, L2{}: 2} {
-		forEach(t, 1, loss, func(p Parameters, m Mechanism) {
+	for loss, degree := range map[loss.Loss]float64{loss.L1{}: 1, loss.L2{}: 2} {
+		forEach(t, 1, loss, func(p dp.Privacy, m Mechanism) {
 			if m.Name() == "discrete-laplace" {
 				return
 			}
@@ -26,10 +29,10 @@ func TestScaling(t *testing.T) {
 			}
 		})
 	}
-	p, q := Parameters{0, 0.3, 1}, Parameters{0, 0.3, 4}
-	near(t, "additive l1", must(AdditiveOptimum(q, L1{})), 4*must(AdditiveOptimum(p, L1{})), 1e-15)
-	near(t, "additive l2", must(AdditiveOptimum(q, L2{})), 16*must(AdditiveOptimum(p, L2{})), 1e-15)
-	p, q = Parameters{0.1, 0.01, 1}, Parameters{0.1, 0.01, 4}
+	p, q := dp.Privacy{Epsilon: 0, Delta: 0.3, Sensitivity: 1}, dp.Privacy{Epsilon: 0, Delta: 0.3, Sensitivity: 4}
+	near(t, "additive l1", must(AdditiveOptimum(q, loss.L1{})), 4*must(AdditiveOptimum(p, loss.L1{})), 1e-15)
+	near(t, "additive l2", must(AdditiveOptimum(q, loss.L2{})), 16*must(AdditiveOptimum(p, loss.L2{})), 1e-15)
+	p, q = dp.Privacy{Epsilon: 0.1, Delta: 0.01, Sensitivity: 1}, dp.Privacy{Epsilon: 0.1, Delta: 0.01, Sensitivity: 4}
 	near(t, "near-optimal", must(NearOptimalLowerBound(q)), 4*must(NearOptimalLowerBound(p)), 1e-15)
 }
 
@@ -37,10 +40,10 @@ func TestScaling(t *testing.T) {
 // apply only later (the classical Gaussian stops) that end is not compared.
 func TestMonotone(t *testing.T) {
 	const slack = 1 + 1e-12 // σ is rounded up by less
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, b := range Baselines() {
 			value := func(epsilon, delta float64) float64 {
-				m, err := b.New(Parameters{epsilon, delta, 2}, loss)
+				m, err := b.New(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, loss)
 				if err != nil {
 					return math.NaN()
 				}
@@ -81,38 +84,38 @@ func TestMonotone(t *testing.T) {
 func TestOrder(t *testing.T) {
 	const slack = 1 + 1e-12
 	must := must(t)
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, epsilon := range append([]float64{1e-4, 0.999}, gridEpsilons...) {
 			for _, delta := range append([]float64{1e-200, 0.99}, gridDeltas...) {
-				p := Parameters{epsilon, delta, 1}
-				pure := lossOf(t, "staircase", p, loss)
-				if v := lossOf(t, "laplace", p, loss); pure > v*slack {
-					t.Errorf("%+v %s: staircase %g above laplace %g", p, loss.Name(), pure, v)
+				p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
+				pure := lossOf(t, "staircase", p, l)
+				if v := lossOf(t, "laplace", p, l); pure > v*slack {
+					t.Errorf("%+v %s: staircase %g above laplace %g", p, l.Name(), pure, v)
 				}
-				if v := lossOf(t, "staircase-atom", p, loss); math.Abs(v-(1-delta)*pure) > 1e-14*v {
-					t.Errorf("%+v %s: staircase-atom %g, want (1-δ) times %g", p, loss.Name(), v, pure)
+				if v := lossOf(t, "staircase-atom", p, l); math.Abs(v-(1-delta)*pure) > 1e-14*v {
+					t.Errorf("%+v %s: staircase-atom %g, want (1-δ) times %g", p, l.Name(), v, pure)
 				}
-				if v := lossOf(t, "laplace", p, loss); lossOf(t, "truncated-laplace", p, loss) > v*slack {
-					t.Errorf("%+v %s: truncating made Laplace worse", p, loss.Name())
+				if v := lossOf(t, "laplace", p, l); lossOf(t, "truncated-laplace", p, l) > v*slack {
+					t.Errorf("%+v %s: truncating made Laplace worse", p, l.Name())
 				}
 				if epsilon < 1 {
-					exact, classical := lossOf(t, "analytic-gaussian", p, loss), lossOf(t, "gaussian", p, loss)
+					exact, classical := lossOf(t, "analytic-gaussian", p, l), lossOf(t, "gaussian", p, l)
 					if exact > classical*slack {
-						t.Errorf("%+v %s: analytic-gaussian %g above gaussian %g", p, loss.Name(), exact, classical)
+						t.Errorf("%+v %s: analytic-gaussian %g above gaussian %g", p, l.Name(), exact, classical)
 					}
 				}
-				lower := must(LowerBound(p, loss))
+				lower := must(LowerBound(p, l))
 				for _, b := range Baselines() {
-					if m, err := b.New(p, loss); err == nil && b.Name != "discrete-laplace" {
-						if v, _, err := m.ExpectedLoss(loss); err == nil && v < lower/slack {
-							t.Errorf("%+v %s: %s %g below the lower bound %g", p, loss.Name(), b.Name, v, lower)
+					if m, err := b.New(p, l); err == nil && b.Name != "discrete-laplace" {
+						if v, _, err := m.ExpectedLoss(l); err == nil && v < lower/slack {
+							t.Errorf("%+v %s: %s %g below the lower bound %g", p, l.Name(), b.Name, v, lower)
 						}
 					}
 				}
-				if v := must(TulapLoss(p, loss)); v < lower {
-					t.Errorf("%+v %s: Tulap %g below the lower bound %g", p, loss.Name(), v, lower)
+				if v := must(TulapLoss(p, l)); v < lower {
+					t.Errorf("%+v %s: Tulap %g below the lower bound %g", p, l.Name(), v, lower)
 				}
-				if v := must(NearOptimalLowerBound(p)); loss == (L1{}) && v > lower*slack {
+				if v := must(NearOptimalLowerBound(p)); l == (loss.L1{}) && v > lower*slack {
 					t.Errorf("%+v: near-optimal lower bound %g above %g", p, v, lower)
 				}
 			}
@@ -123,10 +126,10 @@ func TestOrder(t *testing.T) {
 // TestLimits: ε → 0 joins the mechanisms of ε = 0, δ → 0 those of δ = 0.
 func TestLimits(t *testing.T) {
 	must := must(t)
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, delta := range []float64{1e-6, 0.1, 0.5, 0.8} {
 			at := func(name string, epsilon float64) float64 {
-				return lossOf(t, name, Parameters{epsilon, delta, 3}, loss)
+				return lossOf(t, name, dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 3}, loss)
 			}
 			for _, epsilon := range []float64{1e-12, 1e-15, 1e-100, 1e-300} {
 				// Both change by a factor 1 + O(ε/δ).
@@ -136,18 +139,18 @@ func TestLimits(t *testing.T) {
 				near(t, "integer", must(AwanDongLoss(epsilon, delta, loss)), must(AwanDongLoss(0, delta, loss)), tolerance)
 			}
 			if delta <= 0.5 {
-				p := Parameters{0, delta, 3}
+				p := dp.Privacy{Epsilon: 0, Delta: delta, Sensitivity: 3}
 				near(t, "additive optimum", must(AdditiveOptimum(p, loss)), at("uniform", 0), 1e-14)
 			}
 		}
 		for _, epsilon := range []float64{0.1, 1, 5} {
-			p := Parameters{epsilon, 1e-200, 3}
+			p := dp.Privacy{Epsilon: epsilon, Delta: 1e-200, Sensitivity: 3}
 			near(t, "truncated-laplace", lossOf(t, "truncated-laplace", p, loss), lossOf(t, "laplace", p, loss), 1e-13)
 			near(t, "integer", must(AwanDongLoss(epsilon, 1e-200, loss)), must(AwanDongLoss(epsilon, 0, loss)), 1e-13)
 			near(t, "staircase-atom", lossOf(t, "staircase-atom", p, loss), lossOf(t, "staircase", p, loss), 1e-14)
 		}
 	}
-	if b := TruncatedLaplaceBound(Parameters{1, 0, 1}); !math.IsInf(b, 1) {
+	if b := TruncatedLaplaceBound(dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}); !math.IsInf(b, 1) {
 		t.Errorf("TruncatedLaplaceBound at δ = 0: %g, want +Inf", b)
 	}
 }
@@ -158,7 +161,7 @@ func TestTruncatedLaplaceInverse(t *testing.T) {
 	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
 		for _, epsilon := range []float64{0, 1e-300, 1e-9, 0.01, 1, 20, 800} {
 			for _, delta := range []float64{1e-250, 1e-12, 1e-3, 0.5, 0.9} {
-				p := Parameters{epsilon, delta, sensitivity}
+				p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}
 				bound := TruncatedLaplaceBound(p)
 				if !(bound > 0) || math.IsInf(bound, 1) {
 					t.Fatalf("%+v: bound %g", p, bound)

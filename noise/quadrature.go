@@ -3,140 +3,24 @@ package noise
 import (
 	"math"
 	"slices"
+
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
-
-// The Gauss-Kronrod pair of 7 and 15 points on [-1, 1] (Kronrod 1965; the
-// digits are QUADPACK's qk15). Index 0 is the outermost node, 7 the centre;
-// the odd indices carry the 7-point Gauss rule.
-var (
-	kronrodNodes = [8]float64{
-		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
-		0.864864423359769072789712788640926, 0.741531185599394439863864773280788,
-		0.586087235467691130294144691693013, 0.405845151377397166906606412076961,
-		0.207784955007898467600689403773245, 0,
-	}
-	kronrodWeights = [8]float64{
-		0.022935322010529224963732008058970, 0.063092092629978553290700663189204,
-		0.104790010322250183839876322541518, 0.140653259715525918745189590510238,
-		0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
-		0.204432940075298892414161999234649, 0.209482141084727828012999174891714,
-	}
-	gaussWeights = [4]float64{
-		0.129484966168869693270611432679082, 0.279705391489276667901467771423780,
-		0.381830050505118944950369775488975, 0.417959183673469387755102040816327,
-	}
-)
-
-const (
-	// integralTolerance is the error, relative to the integral, at which no
-	// piece is halved any more.
-	integralTolerance = 1e-14
-	// maxPieces bounds the cost. A jump of the integrand costs about 50 halvings,
-	// a kink fewer; smooth densities and losses need a few dozen pieces in all.
-	maxPieces = 1000
-	// integrandError bounds the relative rounding of one evaluation of density
-	// times loss and of the sums (2^-46 is 64 ulps).
-	integrandError = 0x1p-46
-)
-
-// piece is an interval with its Kronrod value and error estimate.
-type piece struct{ a, b, value, diff float64 }
-
-// integrate returns the integral of a nonnegative f over [panels[0],
-// panels[last]] and an estimate of its error. The panels, in increasing order,
-// are where the integrand changes scale or has a known kink; the piece with the
-// largest error is halved until the 7-point Gauss and the 15-point Kronrod rules
-// agree. An unknown kink costs halvings, not accuracy, unless it lies within
-// 0.4 % of a panel's end: that close no rule looks.
-func integrate(f func(float64) float64, panels []float64) (value, errorBound float64) {
-	pieces := make([]piece, 0, 4*len(panels))
-	for i := 1; i < len(panels); i++ {
-		pieces = append(pieces, gaussKronrod(f, panels[i-1], panels[i]))
-	}
-	for {
-		var sum, errs compensated
-		worst := -1
-		for i, p := range pieces {
-			sum.add(p.value)
-			errs.add(p.diff)
-			// A piece at its own rounding level gains nothing from halving.
-			if p.diff > integrandError*p.value && (worst < 0 || p.diff > pieces[worst].diff) {
-				worst = i
-			}
-		}
-		value, errorBound = sum.value(), errs.value()+integrandError*sum.value()
-		// A NaN compares false and ends it.
-		if worst < 0 || !(errs.value() > integralTolerance*value) || len(pieces) >= maxPieces {
-			return value, errorBound
-		}
-		p := pieces[worst]
-		m := p.a + (p.b-p.a)/2
-		if m <= p.a || m >= p.b || math.IsInf(p.diff, 1) {
-			return value, errorBound
-		}
-		pieces[worst] = gaussKronrod(f, p.a, m)
-		pieces = append(pieces, gaussKronrod(f, m, p.b))
-	}
-}
-
-// gaussKronrod returns the 15-point Kronrod rule on [a, b] and its distance
-// from the 7-point Gauss rule, which is far above the Kronrod rule's error
-// wherever f is smooth.
-func gaussKronrod(f func(float64) float64, a, b float64) piece {
-	c, h := a+(b-a)/2, (b-a)/2
-	fc := f(c)
-	kronrod := kronrodWeights[7] * fc
-	gauss := gaussWeights[3] * fc
-	for i := range 7 {
-		d := h * kronrodNodes[i]
-		s := f(c-d) + f(c+d)
-		kronrod += kronrodWeights[i] * s
-		if i%2 == 1 {
-			gauss += gaussWeights[i/2] * s
-		}
-	}
-	return piece{a: a, b: b, value: h * kronrod, diff: h * math.Abs(kronrod-gauss)}
-}
-
-// compensated is a sum with Neumaier's correction: its error does not grow with
-// the number of terms.
-type compensated struct{ sum, lost float64 }
-
-func (s *compensated) add(x float64) {
-	t := s.sum + x
-	if math.Abs(s.sum) >= math.Abs(x) {
-		s.lost += (s.sum - t) + x
-	} else {
-		s.lost += (x - t) + s.sum
-	}
-	s.sum = t
-}
-
-func (s *compensated) value() float64 { return s.sum + s.lost }
 
 // lossPanels returns the panels, in units of scale, for the integral over
 // [0, end] of a density that decays on the scale 1 times c(x) + c(-x): the powers
 // of two, since a loss may have a scale of its own, and the loss's kinks.
-func lossPanels(loss Loss, scale, end float64) []float64 {
+func lossPanels(l loss.Loss, scale, end float64) []float64 {
 	// Below the first panel, 10^-6 of the scale, only a kink that was not
 	// declared can hide.
 	const first = 0x1p-20
-	panels := geometricPanels([]float64{0}, first, end)
-	for _, x := range kinksOf(loss) {
+	panels := quadrature.GeometricPanels([]float64{0}, first, end)
+	for _, x := range loss.Kinks(l) {
 		if y := math.Abs(x) / scale; y > 0 && y < end {
 			panels = append(panels, y)
 		}
 	}
 	slices.Sort(panels)
 	return slices.Compact(panels)
-}
-
-// geometricPanels appends first, 2·first, 4·first, … and finally end.
-func geometricPanels(panels []float64, first, end float64) []float64 {
-	if first > 0 {
-		for x := first; x < end; x *= 2 {
-			panels = append(panels, x)
-		}
-	}
-	return append(panels, end)
 }

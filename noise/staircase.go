@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Staircase is the optimal noise for δ = 0 (Geng & Viswanath, "The optimal
@@ -37,21 +42,21 @@ const (
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func NewStaircase(p Parameters, loss Loss) (*Staircase, error) {
+func NewStaircase(p dp.Privacy, l loss.Loss) (*Staircase, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkLoss(loss); err != nil {
+	if err := checkLoss(l); err != nil {
 		return nil, err
 	}
 	if p.Epsilon == 0 {
 		return nil, notApplicable("staircase", "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
 	}
-	m := &Staircase{epsilon: p.Epsilon, sensitivity: p.Sensitivity, tuned: loss.Name()}
-	plain, _ := unweighted(loss)
+	m := &Staircase{epsilon: p.Epsilon, sensitivity: p.Sensitivity, tuned: l.Name()}
+	plain, _ := loss.Unweighted(l)
 	step, ok := StaircaseStep(p.Epsilon, plain)
 	if !ok {
-		step = m.searchStep(loss)
+		step = m.searchStep(l)
 	}
 	m.step = step
 	if !(m.weight() > 0) {
@@ -70,12 +75,12 @@ func NewStaircase(p Parameters, loss Loss) (*Staircase, error) {
 //
 // The polynomial is b(1-b)³(1+b); with u³ = b(1+b)/2 this is (u-b)/(1-b), and
 // u³-b³ = b(1-b)(1+2b)/2 removes the difference: γ = b(1+2b)/(2(u²+ub+b²)).
-func StaircaseStep(epsilon float64, loss Loss) (gamma float64, ok bool) {
-	switch loss.(type) {
-	case L1:
+func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
+	switch l.(type) {
+	case loss.L1:
 		r := math.Exp(-epsilon / 2)
 		return r / (1 + r), true
-	case L2:
+	case loss.L2:
 		b := math.Exp(-epsilon)
 		u := math.Cbrt(b * (1 + b) / 2)
 		// Divided by u², which is of order b^(2/3), so that a large ε does not
@@ -95,15 +100,15 @@ func StaircaseStep(epsilon float64, loss Loss) (gamma float64, ok bool) {
 //
 //	E|X| = Δ e^(ε/2)/(e^ε-1)
 //	E X² = Δ² (2^(-2/3) b^(2/3) (1+b)^(2/3) + b)/(1-b)².
-func StaircaseLoss(p Parameters, loss Loss) (value float64, ok bool) {
+func StaircaseLoss(p dp.Privacy, l loss.Loss) (value float64, ok bool) {
 	if p.Validate() != nil || p.Epsilon == 0 {
 		return 0, false
 	}
 	b, c := math.Exp(-p.Epsilon), -math.Expm1(-p.Epsilon)
-	switch loss.(type) {
-	case L1:
+	switch l.(type) {
+	case loss.L1:
 		return p.Sensitivity * math.Exp(-p.Epsilon/2) / c, true
-	case L2:
+	case loss.L2:
 		u := math.Cbrt(b * (1 + b) / 2)
 		d := p.Sensitivity / c
 		return d * d * (u*u + b), true
@@ -152,7 +157,7 @@ func (m *Staircase) Atom() float64 { return 0 }
 //
 //	E G = b/(1-b),  E G² = b(1+b)/(1-b)²,
 //	E Y = (γ²+b(1-γ²))/(2w),  E Y² = (γ³+b(1-γ³))/(3w).
-func (m *Staircase) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
+func (m *Staircase) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error) {
 	b, c, g, w := math.Exp(-m.epsilon), -math.Expm1(-m.epsilon), m.step, m.weight()
 	g1, g2 := b/c, b*(1+b)/(c*c)
 	y1 := (g*g + b*(1-g*g)) / (2 * w)
@@ -175,7 +180,7 @@ func (m *Staircase) ExpectedLoss(loss Loss) (value, errorBound float64, err erro
 // not decrease, ∫F'b^k = ε∫g, and both parts vary by at most 2ε²∫g: a relative
 // error of ε²/2. The integral really starts at -γ, where the interval has no
 // width; γ differs from 1/2 by ε/8, and the bound returned, ε², covers that.
-func (m *Staircase) numericLoss(loss Loss) (value, errorBound float64) {
+func (m *Staircase) numericLoss(loss loss.Loss) (value, errorBound float64) {
 	c, w := -math.Expm1(-m.epsilon), m.weight()
 	// term is the loss of the interval of half-width rΔ, with its weight less
 	// the constant (1-b)²/w.
@@ -187,16 +192,16 @@ func (m *Staircase) numericLoss(loss Loss) (value, errorBound float64) {
 	}
 	if m.epsilon < smallSumEpsilon {
 		scale := 1 / m.epsilon
-		value, errorBound = integrate(func(y float64) float64 { return term(y * scale) },
+		value, errorBound = quadrature.Integrate(func(y float64) float64 { return term(y * scale) },
 			lossPanels(loss, m.sensitivity*scale, tailCut))
 		unit := c * c / w * scale
 		return unit * value, unit * (errorBound + m.epsilon*m.epsilon*value)
 	}
-	var sum compensated
+	var sum exact.Sum
 	for k := 0.0; k*m.epsilon <= tailCut; k++ {
-		sum.add(term(k + m.step))
+		sum.Add(term(k + m.step))
 	}
-	value = c * c / w * sum.value()
+	value = c * c / w * sum.Value()
 	return value, closedFormError * value
 }
 
@@ -206,9 +211,9 @@ func (m *Staircase) numericLoss(loss Loss) (value, errorBound float64) {
 // alike, and the steps that put a drop of the density on a kink or jump of the
 // loss: with a jump the minimum may be a cusp there, narrower than any scan. Any
 // step is private, so a local minimum costs loss, never privacy.
-func (m *Staircase) searchStep(loss Loss) float64 {
+func (m *Staircase) searchStep(l loss.Loss) float64 {
 	if m.epsilon < smallStepEpsilon {
-		step, _ := StaircaseStep(m.epsilon, L1{})
+		step, _ := StaircaseStep(m.epsilon, loss.L1{})
 		return step
 	}
 	const (
@@ -223,7 +228,7 @@ func (m *Staircase) searchStep(loss Loss) float64 {
 	for i := -1; i <= scans+1; i++ {
 		logits = append(logits, low+float64(i)*pitch)
 	}
-	for _, step := range m.kinkSteps(loss) {
+	for _, step := range m.kinkSteps(l) {
 		if z := math.Log(step / (1 - step)); z > low && z < beyond {
 			logits = append(logits, z)
 		}
@@ -235,7 +240,7 @@ func (m *Staircase) searchStep(loss Loss) float64 {
 	at := func(z float64) float64 {
 		trial := *m
 		trial.step = step(z)
-		v, _ := trial.numericLoss(loss)
+		v, _ := trial.numericLoss(l)
 		if v < bestLoss {
 			best, bestLoss = z, v
 		}
@@ -265,10 +270,10 @@ func (m *Staircase) searchStep(loss Loss) float64 {
 
 // kinkSteps returns the steps that put a drop of the density on one of the kinks
 // of the loss next to 0, a few of them.
-func (m *Staircase) kinkSteps(loss Loss) []float64 {
+func (m *Staircase) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64
-	for _, x := range kinksOf(loss) {
+	for _, x := range loss.Kinks(l) {
 		distances = append(distances, math.Abs(x)/m.sensitivity)
 	}
 	slices.Sort(distances)

@@ -1,6 +1,11 @@
 package noise
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+)
 
 // StaircaseAtom is staircase noise with probability 1-δ and exactly 0 with
 // probability δ.
@@ -20,7 +25,7 @@ type StaircaseAtom struct {
 // NewStaircaseAtom returns the staircase mechanism, tuned to the loss as in
 // [NewStaircase], mixed with an atom of weight δ. It needs ε > 0; for δ = 0 it
 // is the staircase.
-func NewStaircaseAtom(p Parameters, loss Loss) (*StaircaseAtom, error) {
+func NewStaircaseAtom(p dp.Privacy, loss loss.Loss) (*StaircaseAtom, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -53,7 +58,7 @@ func (m *StaircaseAtom) Density(x float64) float64 { return (1 - m.atom) * m.sta
 func (m *StaircaseAtom) Atom() float64 { return m.atom }
 
 // ExpectedLoss implements Mechanism.
-func (m *StaircaseAtom) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
+func (m *StaircaseAtom) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error) {
 	value, errorBound, err = m.staircase.ExpectedLoss(loss)
 	if err != nil {
 		return 0, 0, err

@@ -3,6 +3,10 @@ package noise
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TruncatedLaplace is Laplace noise of scale Δ/ε cut to |x| <= A and normalised
@@ -26,7 +30,7 @@ type TruncatedLaplace struct {
 
 // NewTruncatedLaplace returns the truncated Laplace mechanism. It needs δ > 0;
 // at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
-func NewTruncatedLaplace(p Parameters) (*TruncatedLaplace, error) {
+func NewTruncatedLaplace(p dp.Privacy) (*TruncatedLaplace, error) {
 	const name = "truncated-laplace"
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -45,7 +49,7 @@ func NewTruncatedLaplace(p Parameters) (*TruncatedLaplace, error) {
 // mechanism's support in query units: its noise lies in [-A, A]. For ε = 0 it
 // is Δ/(2δ), for δ = 0 it is +Inf. The relative rounding error is below 1e-14
 // wherever A is a normal float64. The parameters must be valid.
-func TruncatedLaplaceBound(p Parameters) float64 {
+func TruncatedLaplaceBound(p dp.Privacy) float64 {
 	if p.Delta == 0 {
 		return math.Inf(1)
 	}
@@ -155,13 +159,13 @@ func (m *TruncatedLaplace) peak() float64 {
 func (m *TruncatedLaplace) Atom() float64 { return 0 }
 
 // ExpectedLoss implements Mechanism.
-func (m *TruncatedLaplace) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
+func (m *TruncatedLaplace) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
 	first, second := truncatedMoments(m.decay)
-	return evaluate(m.Name(), loss, m.bound*first, m.bound*m.bound*second, func(loss Loss) (float64, float64) {
+	return evaluate(m.Name(), l, m.bound*first, m.bound*m.bound*second, func(loss loss.Loss) (float64, float64) {
 		if m.decay < 1 {
 			// Nearly uniform: in units of the support.
 			unit := m.peak() * m.bound
-			value, errorBound := integrate(func(y float64) float64 {
+			value, errorBound := quadrature.Integrate(func(y float64) float64 {
 				x := m.bound * y
 				return (loss.At(x) + loss.At(-x)) * math.Exp(-m.decay*y)
 			}, lossPanels(loss, m.bound, 1))

@@ -3,6 +3,9 @@ package noise
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Uniform is noise uniform on |x| <= A = Δ/(2δ). A shift of Δ uncovers a mass of
@@ -16,7 +19,7 @@ type Uniform struct {
 
 // NewUniform returns the uniform mechanism. It needs δ > 0 and makes no use of
 // ε.
-func NewUniform(p Parameters) (*Uniform, error) {
+func NewUniform(p dp.Privacy) (*Uniform, error) {
 	const name = "uniform"
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -55,8 +58,8 @@ func (m *Uniform) Atom() float64 { return 0 }
 
 // ExpectedLoss implements Mechanism. For a loss other than L1 and L2 it is the
 // loss's own average over the support.
-func (m *Uniform) ExpectedLoss(loss Loss) (value, errorBound float64, err error) {
-	return evaluate(m.Name(), loss, m.bound/2, m.bound*m.bound/3, func(loss Loss) (float64, float64) {
+func (m *Uniform) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
+	return evaluate(m.Name(), l, m.bound/2, m.bound*m.bound/3, func(loss loss.Loss) (float64, float64) {
 		value := loss.CellMean(0, 2*m.bound)
 		return value, closedFormError * value
 	})

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -16,8 +17,8 @@ import (
 func exampleTable() (*tables.Table, error) {
 	const unit = (1 << 64) / 53
 	return tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1},
-		Loss:    noise.L1{},
+		Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1},
+		Loss:    loss.L1{},
 		Grid: tables.Grid{
 			GranularityExponent: -10,  // steps of 1/1024
 			PointsPerCell:       1025, // just over one sensitivity

@@ -2,10 +2,10 @@ package sampler
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -112,7 +112,7 @@ func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
 // Encode writes the document as JSON on one line.
 func (e *Export) Encode(w io.Writer) error {
 	if err := json.NewEncoder(w).Encode(e); err != nil {
-		return fmt.Errorf("sampler: encode: %w", err)
+		return check.Errorf("sampler", nil, "encode: %w", err)
 	}
 	return nil
 }

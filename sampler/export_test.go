@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -22,8 +23,8 @@ func goldenTable(tb testing.TB) *tables.Table {
 	tb.Helper()
 	const unit = (1 << 64) / 54
 	t, err := tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: 1.125, Delta: 0.04, Sensitivity: 1},
-		Loss:    noise.L1{},
+		Privacy: dp.Privacy{Epsilon: 1.125, Delta: 0.04, Sensitivity: 1},
+		Loss:    loss.L1{},
 		Grid:    tables.Grid{GranularityExponent: -10, PointsPerCell: 1025, CellsPerSensitivity: 1, FirstCell: -3},
 		Weights: []uint64{unit, 3 * unit, 9 * unit, 27 * unit, 9 * unit, 3 * unit, unit},
 		Atom:    (1 << 64) - 53*unit,
@@ -111,17 +112,17 @@ func TestGoldenCheckFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(g)
-		if err := g.Check(tab); !errors.Is(err, ErrInvalid) {
+		if err := g.Check(tab); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s spoilt: %v, want ErrInvalid", name, err)
 		}
 	}
-	if _, err := NewGolden(tab, [32]byte{}, -1); !errors.Is(err, ErrInvalid) {
+	if _, err := NewGolden(tab, [32]byte{}, -1); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("-1 draws: %v, want ErrInvalid", err)
 	}
-	if _, err := NewExport(nil, [32]byte{}, 1); !errors.Is(err, ErrInvalid) {
+	if _, err := NewExport(nil, [32]byte{}, 1); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no table: %v, want ErrInvalid", err)
 	}
-	if err := (&Golden{Stream: streamRule, Draw: drawRule, Seed: strings.Repeat("00", 32)}).Check(nil); !errors.Is(err, ErrInvalid) {
+	if err := (&Golden{Stream: streamRule, Draw: drawRule, Seed: strings.Repeat("00", 32)}).Check(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no table: %v, want ErrInvalid", err)
 	}
 }

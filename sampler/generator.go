@@ -6,9 +6,10 @@ import (
 	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math/rand/v2"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 const (
@@ -59,7 +60,7 @@ type refresher struct {
 func (r *refresher) seed(key *[keyBytes]byte) error {
 	defer clear(r.fresh[:])
 	if _, err := io.ReadFull(r.system, r.fresh[:]); err != nil {
-		return fmt.Errorf("sampler: system entropy: %w: %w", ErrEntropy, err)
+		return check.Errorf("sampler", nil, "system entropy: %w: %w", ErrEntropy, err)
 	}
 	for i, f := range r.fresh {
 		key[i] ^= f
@@ -153,7 +154,7 @@ type readerGenerator struct {
 func (g *readerGenerator) read(b *[blockWords]uint64) error {
 	defer clear(g.bytes[:])
 	if _, err := io.ReadFull(g.r, g.bytes[:]); err != nil {
-		return fmt.Errorf("sampler: entropy reader: %w: %w", ErrEntropy, err)
+		return check.Errorf("sampler", nil, "entropy reader: %w: %w", ErrEntropy, err)
 	}
 	toWords(b, &g.bytes)
 	return nil

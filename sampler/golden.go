@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -41,7 +43,7 @@ const goldenWords = 8
 // ErrInvalid if there is no table or n is negative.
 func NewGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
 	if n < 0 {
-		return nil, fmt.Errorf("sampler: draws = %d, want a number at least 0: %w", n, ErrInvalid)
+		return nil, check.Field("sampler", "draws", n, "a number at least 0")
 	}
 	s, err := NewDeterministic(t, seed, Options{})
 	if err != nil {
@@ -66,26 +68,26 @@ func NewGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
 func (g *Golden) Check(t *tables.Table) error {
 	raw, err := hex.DecodeString(g.Seed)
 	if err != nil || len(raw) != 32 {
-		return fmt.Errorf("sampler: seed = %.80q, want 64 hexadecimal digits: %w", g.Seed, ErrInvalid)
+		return check.Errorf("sampler", dp.ErrInvalid, "seed = %.80q, want 64 hexadecimal digits", g.Seed)
 	}
 	if g.Stream != streamRule || g.Draw != drawRule {
-		return fmt.Errorf("sampler: golden draws follow other rules, want %q and %q: %w", streamRule, drawRule, ErrInvalid)
+		return check.Errorf("sampler", dp.ErrInvalid, "golden draws follow other rules, want %q and %q", streamRule, drawRule)
 	}
 	want, err := NewGolden(t, [32]byte(raw), len(g.Draws))
 	if err != nil {
 		return err
 	}
 	if len(g.Words) != len(want.Words) {
-		return fmt.Errorf("sampler: golden words = %d words, want %d: %w", len(g.Words), len(want.Words), ErrInvalid)
+		return check.Errorf("sampler", dp.ErrInvalid, "golden words = %d words, want %d", len(g.Words), len(want.Words))
 	}
 	for i, w := range want.Words {
 		if g.Words[i] != w {
-			return fmt.Errorf("sampler: golden word %d = %.30q, want %s: %w", i, g.Words[i], w, ErrInvalid)
+			return check.Errorf("sampler", dp.ErrInvalid, "golden word %d = %.30q, want %s", i, g.Words[i], w)
 		}
 	}
 	for i, n := range want.Draws {
 		if g.Draws[i] != n {
-			return fmt.Errorf("sampler: golden draw %d = %d, want %d: %w", i, g.Draws[i], n, ErrInvalid)
+			return check.Errorf("sampler", dp.ErrInvalid, "golden draw %d = %d, want %d", i, g.Draws[i], n)
 		}
 	}
 	return nil

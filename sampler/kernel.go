@@ -1,8 +1,8 @@
 package sampler
 
 import (
-	"fmt"
-
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -34,7 +34,7 @@ func NewKernel(k *tables.Kernel, o Options) (*KernelSampler, error) {
 		return nil, errNoKernel()
 	}
 	if _, err := k.Verify(); err != nil {
-		return nil, fmt.Errorf("sampler: kernel refused: %w", err)
+		return nil, check.Errorf("sampler", nil, "kernel refused: %w", err)
 	}
 	return NewKernelVerified(k, o)
 }
@@ -65,7 +65,7 @@ func NewKernelDeterministic(k *tables.Kernel, seed [32]byte) (*KernelSampler, er
 }
 
 func errNoKernel() error {
-	return fmt.Errorf("sampler: kernel = nil, want a kernel: %w", ErrInvalid)
+	return check.Field("sampler", "kernel", "nil", "a kernel")
 }
 
 func newKernelSampler(k *tables.Kernel, laws []rowLaw, g generator) *KernelSampler {
@@ -108,7 +108,7 @@ func (s *KernelSampler) ReleaseNode(x float64) (int, error) {
 	i, ok := s.kernel.CellOf(x)
 	if !ok {
 		q := s.kernel.Queries()
-		return 0, fmt.Errorf("sampler: the query value is not a number in the kernel's range, want %g to %g: %w", q.Lower, q.Upper, ErrInvalid)
+		return 0, check.Errorf("sampler", dp.ErrInvalid, "the query value is not a number in the kernel's range, want %g to %g", q.Lower, q.Upper)
 	}
 	u, err := s.reader.word()
 	if err != nil {

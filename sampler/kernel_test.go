@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -17,9 +18,9 @@ func testKernel(tb testing.TB) *tables.Kernel {
 	tb.Helper()
 	const q = 1 << 62
 	k, err := tables.NewKernel(tables.KernelSpec{
-		Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
 		Queries: tables.Queries{Lower: -1, Upper: 2},
-		Loss:    noise.L1{},
+		Loss:    loss.L1{},
 		Edges:   []float64{-1, -0.5, 0, 1, 2},
 		Nodes:   []float64{-1, -0.3, 0.1, 2},
 		Rows: [][]uint64{
@@ -121,7 +122,7 @@ func TestKernelReleaseRefuses(t *testing.T) {
 	s := kernelSampler(t, k, 1)
 	for _, x := range []float64{-1.25, 2.0000001, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		y, err := s.Release(x)
-		if !errors.Is(err, ErrInvalid) || y != 0 {
+		if !errors.Is(err, dp.ErrInvalid) || y != 0 {
 			t.Errorf("Release(%g) = %g, %v", x, y, err)
 		} else if strings.Contains(err.Error(), fmt.Sprint(x)) {
 			t.Errorf("the error quotes the query value: %v", err)
@@ -135,7 +136,7 @@ func TestKernelReleaseRefuses(t *testing.T) {
 		func() error { _, err := NewKernelVerified(nil, Options{}); return err },
 		func() error { _, err := NewKernelDeterministic(nil, [32]byte{}); return err },
 	} {
-		if err := f(); !errors.Is(err, ErrInvalid) {
+		if err := f(); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("no kernel: error %v", err)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -17,14 +18,14 @@ import (
 func unitTable(tb testing.TB, unit float64) *tables.Table {
 	tb.Helper()
 	s := tables.Spec{
-		Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
-		Query:   noise.IntegerQuery,
-		Loss:    noise.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
+		Query:   dp.IntegerQuery,
+		Loss:    loss.L1{},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
 		Weights: []uint64{1 << 62, 1 << 63, 1 << 62},
 	}
 	if unit != 0 {
-		s.Query, s.Grid.Unit, s.Privacy.Sensitivity = noise.LatticeQuery, unit, unit
+		s.Query, s.Grid.Unit, s.Privacy.Sensitivity = dp.LatticeQuery, unit, unit
 	}
 	t, err := tables.New(s)
 	if err != nil {
@@ -210,7 +211,7 @@ func TestLatticeAddNoise(t *testing.T) {
 		}
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0x1p54, -0x1p54, 1e300} {
-		if n, err := scripted(tab, l).AddNoiseSteps(x); !errors.Is(err, ErrInvalid) || n != 0 {
+		if n, err := scripted(tab, l).AddNoiseSteps(x); !errors.Is(err, dp.ErrInvalid) || n != 0 {
 			t.Errorf("AddNoiseSteps(%g) = %d, %v, want ErrInvalid", x, n, err)
 		}
 	}
@@ -244,20 +245,20 @@ func TestIntegerAddNoise(t *testing.T) {
 		}
 	}
 	for _, x := range []int64{limit + 1, -limit - 1, math.MaxInt64, math.MinInt64} {
-		if got, err := s.AddNoiseInt(x); !errors.Is(err, ErrInvalid) || got != 0 {
+		if got, err := s.AddNoiseInt(x); !errors.Is(err, dp.ErrInvalid) || got != 0 {
 			t.Errorf("AddNoiseInt(%d) = %d, %v, want ErrInvalid", x, got, err)
 		}
 	}
 	for _, x := range []float64{7.25, -0.5, math.NaN(), math.Inf(1), 1e300, math.SmallestNonzeroFloat64} {
 		got, err := s.AddNoise(x)
-		if !errors.Is(err, ErrInvalid) || got != 0 {
+		if !errors.Is(err, dp.ErrInvalid) || got != 0 {
 			t.Errorf("AddNoise(%g) = %g, %v, want ErrInvalid", x, got, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "7.25") {
 			t.Errorf("%q quotes x", err)
 		}
 	}
-	if _, err := deterministic(t, unitTable(t, 0.5), 1, Options{}).AddNoiseInt(1); !errors.Is(err, ErrInvalid) {
+	if _, err := deterministic(t, unitTable(t, 0.5), 1, Options{}).AddNoiseInt(1); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("AddNoiseInt with a lattice table: %v, want ErrInvalid", err)
 	}
 }
@@ -267,9 +268,9 @@ func TestIntegerAddNoise(t *testing.T) {
 func TestUnits(t *testing.T) {
 	for _, unit := range []float64{0.1, 1.0 / 3, 1e250, 3} {
 		spec := tables.Spec{
-			Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: unit},
-			Query:   noise.LatticeQuery,
-			Loss:    noise.L1{},
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: unit},
+			Query:   dp.LatticeQuery,
+			Loss:    loss.L1{},
 			Grid:    tables.Grid{Unit: unit, PointsPerCell: 1, Offset: 1<<52 - 12, CellsPerSensitivity: 1, FirstCell: 0},
 			Weights: []uint64{1 << 62, 1 << 62, 1 << 62, 1 << 61},
 			Atom:    1 << 61,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -134,7 +135,7 @@ func checkAddNoise(t *testing.T, s, twin *Sampler, x float64) {
 		fits = reach.Add(reach, big.NewInt(s.Table().Reach())).Cmp(big.NewInt(1<<53)) <= 0
 	}
 	if !fits {
-		if !errors.Is(err, ErrInvalid) || y != 0 {
+		if !errors.Is(err, dp.ErrInvalid) || y != 0 {
 			t.Fatalf("AddNoise(%g) = %g, %v, want 0 and ErrInvalid", x, y, err)
 		}
 		return
@@ -195,7 +196,7 @@ func TestAddNoiseRefusesWithoutDrawing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0x1p53, -0x1p53, 1e300} {
-		if y, err := s.AddNoise(x); !errors.Is(err, ErrInvalid) || y != 0 {
+		if y, err := s.AddNoise(x); !errors.Is(err, dp.ErrInvalid) || y != 0 {
 			t.Errorf("AddNoise(%g) = %g, %v, want ErrInvalid", x, y, err)
 		}
 	}

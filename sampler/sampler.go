@@ -1,10 +1,11 @@
 package sampler
 
 import (
-	"fmt"
 	"io"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -78,10 +79,10 @@ func (*noCopy) Unlock() {}
 // cannot be seeded.
 func New(t *tables.Table, o Options) (*Sampler, error) {
 	if t == nil {
-		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
+		return nil, check.Field("sampler", "table", "nil", "a table")
 	}
 	if _, err := t.Verify(); err != nil {
-		return nil, fmt.Errorf("sampler: table refused: %w", err)
+		return nil, check.Errorf("sampler", nil, "table refused: %w", err)
 	}
 	return NewVerified(t, o)
 }
@@ -91,7 +92,7 @@ func New(t *tables.Table, o Options) (*Sampler, error) {
 // table use New.
 func NewVerified(t *tables.Table, o Options) (*Sampler, error) {
 	if t == nil {
-		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
+		return nil, check.Field("sampler", "table", "nil", "a table")
 	}
 	g, err := o.generator()
 	if err != nil {
@@ -121,10 +122,10 @@ func (o Options) generator() (generator, error) {
 // SHA-256 of seed ‖ i, i as 8 little-endian bytes.
 func NewDeterministic(t *tables.Table, seed [32]byte, o Options) (*Sampler, error) {
 	if t == nil {
-		return nil, fmt.Errorf("sampler: table = nil, want a table: %w", ErrInvalid)
+		return nil, check.Field("sampler", "table", "nil", "a table")
 	}
 	if o.Entropy != nil {
-		return nil, fmt.Errorf("sampler: entropy = a reader, want none for a deterministic sampler: %w", ErrInvalid)
+		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
 	}
 	return newSampler(t, newLaw(t), newFixedGenerator(seed), o.ConstantTime), nil
 }
@@ -254,7 +255,7 @@ func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
 		}
 	case integerQuery:
 		if x != math.Trunc(x) {
-			return 0, fmt.Errorf("sampler: x is not an integer, want one for an integer query: %w", ErrInvalid)
+			return 0, check.Errorf("sampler", dp.ErrInvalid, "x is not an integer, want one for an integer query")
 		}
 		fallthrough
 	default:
@@ -271,7 +272,7 @@ func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
 // another kind of query.
 func (s *Sampler) AddNoiseInt(x int64) (int64, error) {
 	if q := s.table.Query(); q != integerQuery {
-		return 0, fmt.Errorf("sampler: table = one for a query of kind %s, want one for an integer query: %w", q, ErrInvalid)
+		return 0, check.Errorf("sampler", dp.ErrInvalid, "table = one for a query of kind %s, want one for an integer query", q)
 	}
 	if x < -s.limit || x > s.limit {
 		return 0, s.rangeError()
@@ -292,14 +293,13 @@ func (s *Sampler) add(nx int64) (int64, error) {
 }
 
 func overflowError() error {
-	return fmt.Errorf("sampler: result = beyond 2^53 steps, want fewer: %w", ErrOverflow)
+	return check.Errorf("sampler", ErrOverflow, "result = beyond 2^53 steps, want fewer")
 }
 
 // rangeError does not say what x is: it is the private value itself, and errors
 // end up in logs.
 func (s *Sampler) rangeError() error {
-	return fmt.Errorf("sampler: x is not a number or too large, want a magnitude of at most %g (%d steps of %g): %w",
-		float64(s.limit)*s.step, s.limit, s.step, ErrInvalid)
+	return check.Errorf("sampler", dp.ErrInvalid, "x is not a number or too large, want a magnitude of at most %g (%d steps of %g)", float64(s.limit)*s.step, s.limit, s.step)
 }
 
 // refill makes the next chunk of ready draws. On error there are none.

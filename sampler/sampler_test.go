@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -198,7 +199,7 @@ func TestNewInvalid(t *testing.T) {
 	_, err3 := NewDeterministic(nil, [32]byte{}, Options{})
 	_, err4 := NewDeterministic(tab, [32]byte{}, Options{Entropy: newScript(nil)})
 	for i, err := range []error{err1, err2, err3, err4} {
-		if !errors.Is(err, ErrInvalid) {
+		if !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("case %d: %v, want ErrInvalid", i+1, err)
 		}
 	}

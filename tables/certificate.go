@@ -5,8 +5,10 @@ import (
 	"math/big"
 	"sort"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // claimDigits is the number of significant digits of a stated claim.
@@ -92,11 +94,11 @@ func (g Grid) covers(sensitivity float64) bool {
 // ExpectedLossOf returns the expectation of any loss, not only the one the table
 // was designed for, exactly as Certificate.ExpectedLoss is: an upper bound, and
 // the value itself for a loss whose averages over points of the grid are exact.
-func (t *Table) ExpectedLossOf(loss noise.Loss) *big.Rat { return t.spec.expected(loss) }
+func (t *Table) ExpectedLossOf(loss loss.Loss) *big.Rat { return t.spec.expected(loss) }
 
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
 // bound above it if the loss gives one.
-func (s *Spec) expected(loss noise.Loss) *big.Rat {
+func (s *Spec) expected(loss loss.Loss) *big.Rat {
 	step := s.Grid.Step()
 	sum := new(big.Rat)
 	term := new(big.Rat)
@@ -137,9 +139,9 @@ func (s *Spec) expected(loss noise.Loss) *big.Rat {
 // polynomialEnds returns the cells left <= i < right outside which the loss is one
 // polynomial on either side of 0, of degree 2 at most: all of them if it is not
 // known to be one anywhere.
-func (s *Spec) polynomialEnds(loss noise.Loss, step *big.Rat) (left, right int) {
+func (s *Spec) polynomialEnds(l loss.Loss, step *big.Rat) (left, right int) {
 	n := len(s.Weights)
-	from, degree, ok := noise.PolynomialBeyond(loss)
+	from, degree, ok := loss.PolynomialBeyond(l)
 	if !ok || degree > 2 {
 		return 0, n
 	}
@@ -158,7 +160,7 @@ func (s *Spec) polynomialEnds(loss noise.Loss, step *big.Rat) (left, right int) 
 // most. So is the mean over the k-th of these cells as a function of k, hence
 // f(k) = f(0) + k·Δf + k(k−1)/2·Δ²f, and the sum needs three means and the moments
 // of the weights.
-func (s *Spec) polynomialSum(loss noise.Loss, step *big.Rat, first, by int) *big.Rat {
+func (s *Spec) polynomialSum(loss loss.Loss, step *big.Rat, first, by int) *big.Rat {
 	var moments [3]big.Int // Σ W, Σ W·k, Σ W·k(k−1)/2
 	var w, term big.Int
 	for k, i := uint64(0), first; i >= 0 && i < len(s.Weights); i += by {
@@ -194,7 +196,7 @@ func (s *Spec) polynomialSum(loss noise.Loss, step *big.Rat, first, by int) *big
 // by how much. The Certificate is valid in either case.
 func (t *Table) Verify() (Certificate, error) {
 	if t.spec.Loss == nil {
-		return Certificate{}, fmt.Errorf("tables: table = zero value, want one made by New or Decode: %w", ErrInvalid)
+		return Certificate{}, check.Field("tables", "table", "zero value", "one made by New or Decode")
 	}
 	c := t.Certify()
 	return c, t.judge(c)
@@ -205,16 +207,14 @@ func (t *Table) judge(c Certificate) error {
 	if !c.SensitivityCovered {
 		g := t.spec.Grid
 		step, _ := g.Step().Float64()
-		return fmt.Errorf("tables: sensitivity = %g is longer than %d cells of %d points of %g: %w",
-			p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, step, ErrNotPrivate)
+		return check.Errorf("tables", ErrNotPrivate, "sensitivity = %g is longer than %d cells of %d points of %g", p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, step)
 	}
 	if err := t.spec.keeps(); err != nil {
 		return err
 	}
 	delta := new(big.Rat).SetFloat64(p.Delta)
 	if c.DeltaUpper.Cmp(delta) > 0 {
-		return fmt.Errorf("tables: delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s): %w",
-			p.Delta, exact.DecimalUp(c.DeltaUpper, claimDigits), c.WorstShift, excess(c.DeltaUpper, delta), ErrNotPrivate)
+		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, exact.DecimalUp(c.DeltaUpper, claimDigits), c.WorstShift, excess(c.DeltaUpper, delta))
 	}
 	for _, claim := range []struct {
 		field, text string
@@ -236,15 +236,13 @@ func (t *Table) judge(c Certificate) error {
 func checkClaim(field, text string, proved *big.Rat, up bool) error {
 	stated, err := exact.ParseDecimal(text)
 	if err != nil {
-		return fmt.Errorf("tables: %s = %q: %w", field, text, ErrInvalid)
+		return check.Errorf("tables", dp.ErrInvalid, "%s = %q", field, text)
 	}
 	if up && stated.Cmp(proved) < 0 {
-		return fmt.Errorf("tables: %s = %s is stated but %s is the truth (short by %s): %w",
-			field, text, exact.DecimalUp(proved, claimDigits), excess(proved, stated), ErrFalseClaim)
+		return check.Errorf("tables", ErrFalseClaim, "%s = %s is stated but %s is the truth (short by %s)", field, text, exact.DecimalUp(proved, claimDigits), excess(proved, stated))
 	}
 	if !up && stated.Cmp(proved) > 0 {
-		return fmt.Errorf("tables: %s = %s is stated but only %s is proved (excess %s): %w",
-			field, text, exact.DecimalDown(proved, claimDigits), excess(stated, proved), ErrFalseClaim)
+		return check.Errorf("tables", ErrFalseClaim, "%s = %s is stated but only %s is proved (excess %s)", field, text, exact.DecimalDown(proved, claimDigits), excess(stated, proved))
 	}
 	return nil
 }

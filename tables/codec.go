@@ -8,7 +8,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // The constants of the file format; docs/table-format.md describes it.
@@ -23,17 +25,17 @@ const (
 // file mirrors the format for writing. Reading goes through Decode, which is
 // stricter than encoding/json's mapping to structs.
 type file struct {
-	Format      string            `json:"format"`
-	Version     int               `json:"version"`
-	Privacy     filePrivacy       `json:"privacy"`
-	Query       noise.Query       `json:"query,omitempty"` // absent: real
-	Loss        fileLoss          `json:"loss"`
-	Constraints noise.Constraints `json:"constraints,omitzero"`
-	Grid        fileGrid          `json:"grid"`
-	Weights     []string          `json:"weights"`
-	Atom        string            `json:"atom"`
-	TailRatio   string            `json:"tail_ratio,omitempty"`
-	Certificate fileCertificate   `json:"certificate"`
+	Format      string          `json:"format"`
+	Version     int             `json:"version"`
+	Privacy     filePrivacy     `json:"privacy"`
+	Query       dp.Query        `json:"query,omitempty"` // absent: real
+	Loss        fileLoss        `json:"loss"`
+	Constraints dp.Constraints  `json:"constraints,omitzero"`
+	Grid        fileGrid        `json:"grid"`
+	Weights     []string        `json:"weights"`
+	Atom        string          `json:"atom"`
+	TailRatio   string          `json:"tail_ratio,omitempty"`
+	Certificate fileCertificate `json:"certificate"`
 }
 
 type filePrivacy struct {
@@ -118,7 +120,7 @@ func (t *Table) Encode(w io.Writer) error {
 			LowerBound:   s.Claims.LowerBound,
 		},
 	}
-	if s.Query != noise.RealQuery {
+	if s.Query != dp.RealQuery {
 		f.Query = s.Query
 	}
 	if s.hasTail() {
@@ -152,10 +154,10 @@ func (t *Table) Encode(w io.Writer) error {
 func encode(w io.Writer, file any) error {
 	b := bufio.NewWriter(w)
 	if err := json.NewEncoder(b).Encode(file); err != nil {
-		return fmt.Errorf("tables: encode: %w", err)
+		return check.Errorf("tables", nil, "encode: %w", err)
 	}
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("tables: encode: %w", err)
+		return check.Errorf("tables", nil, "encode: %w", err)
 	}
 	return nil
 }
@@ -186,9 +188,9 @@ func decode(r io.Reader, read func(*parser) error) error {
 	}
 	if err != nil {
 		if limited.N == 0 {
-			return fmt.Errorf("tables: file is larger than %d bytes: %w", maxFileSize, ErrFormat)
+			return check.Errorf("tables", ErrFormat, "file is larger than %d bytes", maxFileSize)
 		}
-		return fmt.Errorf("tables: %w", err)
+		return check.Errorf("tables", nil, "%w", err)
 	}
 	return nil
 }
@@ -203,7 +205,7 @@ func (p *parser) table(s *Spec) error {
 		"loss":    func() error { return p.loss(&s.Loss) },
 		"query": func() error {
 			name, err := p.string()
-			s.Query = noise.Query(name)
+			s.Query = dp.Query(name)
 			return err
 		},
 		"constraints": func() error { return p.constraints(&s.Constraints) },
@@ -240,7 +242,7 @@ func (p *parser) table(s *Spec) error {
 	}, "query", "constraints", "tail_ratio")
 }
 
-func (p *parser) constraints(c *noise.Constraints) error {
+func (p *parser) constraints(c *dp.Constraints) error {
 	lower, upper := math.Inf(-1), math.Inf(1)
 	err := p.object(map[string]func() error{
 		"symmetric":    func() error { return p.bool(&c.Symmetric) },
@@ -250,8 +252,8 @@ func (p *parser) constraints(c *noise.Constraints) error {
 		"upper":        func() error { return p.float(&upper) },
 		"max_variance": func() error { return p.float(&c.MaxVariance) },
 		"quantiles": func() error {
-			return p.array(noise.MaxQuantiles, func() error {
-				var q noise.Quantile
+			return p.array(dp.MaxQuantiles, func() error {
+				var q dp.Quantile
 				err := p.object(map[string]func() error{
 					"probability": func() error { return p.float(&q.Probability) },
 					"magnitude":   func() error { return p.float(&q.Magnitude) },
@@ -263,7 +265,7 @@ func (p *parser) constraints(c *noise.Constraints) error {
 		"max_distinguishing": func() error { return p.float(&c.MaxDistinguishing) },
 	}, "symmetric", "monotone", "unbiased", "lower", "upper", "max_variance", "quantiles", "max_distinguishing")
 	if !math.IsInf(lower, 0) || !math.IsInf(upper, 0) {
-		c.Support = &noise.Interval{Lower: lower, Upper: upper}
+		c.Support = &dp.Interval{Lower: lower, Upper: upper}
 	}
 	return err
 }
@@ -276,7 +278,7 @@ func (p *parser) version(want int64) error {
 	return err
 }
 
-func (p *parser) privacy(dst *Privacy) error {
+func (p *parser) privacy(dst *dp.Privacy) error {
 	return p.object(map[string]func() error{
 		"epsilon":     func() error { return p.float(&dst.Epsilon) },
 		"delta":       func() error { return p.float(&dst.Delta) },
@@ -284,13 +286,13 @@ func (p *parser) privacy(dst *Privacy) error {
 	})
 }
 
-func (p *parser) loss(dst *noise.Loss) error {
+func (p *parser) loss(dst *loss.Loss) error {
 	return p.object(map[string]func() error{"name": func() error {
 		name, err := p.string()
 		if err != nil {
 			return err
 		}
-		*dst, err = noise.ParseLoss(name)
+		*dst, err = loss.Parse(name)
 		return err
 	}})
 }
@@ -340,7 +342,7 @@ func (p *parser) dual(d *Dual) error {
 		"mean":           func() error { return p.float(&d.Mean) },
 		"variance":       func() error { return p.float(&d.Variance) },
 		"quantiles": func() error {
-			return p.array(noise.MaxQuantiles, func() error {
+			return p.array(dp.MaxQuantiles, func() error {
 				var v float64
 				err := p.float(&v)
 				d.Quantiles = append(d.Quantiles, v)

@@ -5,8 +5,10 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // keeps returns an error that names the first constraint the noise does not
@@ -17,7 +19,7 @@ func (s *Spec) keeps() error {
 		return nil
 	}
 	broken := func(format string, args ...any) error {
-		return fmt.Errorf("tables: constraints.%s: %w", fmt.Sprintf(format, args...), ErrFalseClaim)
+		return check.Errorf("tables", ErrFalseClaim, "constraints.%s", fmt.Sprintf(format, args...))
 	}
 	first, last := s.support()
 	if c.Symmetric && !s.isSymmetric(first, last) {
@@ -57,14 +59,14 @@ func (s *Spec) keeps() error {
 		}
 	}
 	if v := c.MaxVariance; v != 0 {
-		if found, bound := s.expected(noise.L2{}), new(big.Rat).SetFloat64(v); found.Cmp(bound) > 0 {
+		if found, bound := s.expected(loss.L2{}), new(big.Rat).SetFloat64(v); found.Cmp(bound) > 0 {
 			return broken("max_variance = %g is stated, but it is %s", v, DecimalUp(found))
 		}
 	}
 	for _, q := range c.Quantiles {
 		loss, err := q.Loss()
 		if err != nil {
-			return fmt.Errorf("tables: constraints.quantiles: %w: %w", err, ErrInvalid)
+			return check.Errorf("tables", dp.ErrInvalid, "constraints.quantiles: %w", err)
 		}
 		rest := new(big.Rat).SetInt64(1)
 		rest.Sub(rest, new(big.Rat).SetFloat64(q.Probability))

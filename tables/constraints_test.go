@@ -5,7 +5,8 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TestMonotoneHolds0: noise that falls from a point beside 0 on is not monotone,
@@ -29,8 +30,8 @@ func TestMonotoneHolds0(t *testing.T) {
 		{[]uint64{q, q, 2 * q, 4 * q, 0}, -4, 0, false},
 	} {
 		tab := mustTable(t, Spec{
-			Privacy: Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: noise.L1{},
-			Constraints: noise.Constraints{Monotone: true},
+			Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{},
+			Constraints: dp.Constraints{Monotone: true},
 			Grid:        Grid{PointsPerCell: 3, CellsPerSensitivity: 1, FirstCell: c.first, Offset: c.offset},
 			Weights:     c.weights,
 		})
@@ -42,7 +43,7 @@ func TestMonotoneHolds0(t *testing.T) {
 
 // counted counts how often its growth is asked for.
 type counted struct {
-	noise.Loss
+	loss.Loss
 	calls *int
 }
 
@@ -54,13 +55,13 @@ func (c counted) Growth(j int64, step *big.Rat) *big.Rat {
 // TestLowerBoundAsksForGrowthSeldom: the loss falls on 5000 nodes, and has its
 // least value, which is the bound without multipliers, at the last of them.
 func TestLowerBoundAsksForGrowthSeldom(t *testing.T) {
-	loss, err := noise.ParseLoss("l1 + pwl:-inf,-2;5000,2")
+	loss, err := loss.Parse("l1 + pwl:-inf,-2;5000,2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := 0
 	d := &Dual{CellsPerSensitivity: 1}
-	bound := d.LowerBound(Problem{Privacy: Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls}})
+	bound := d.LowerBound(Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls}})
 	if bound.Cmp(big.NewRat(5000, 1)) != 0 {
 		t.Errorf("bound = %s, want 5000", bound)
 	}
@@ -72,8 +73,8 @@ func TestLowerBoundAsksForGrowthSeldom(t *testing.T) {
 	calls = 0
 	d.Mean = -10
 	p := Problem{
-		Privacy: Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls},
-		Constraints: noise.Constraints{Unbiased: true},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls},
+		Constraints: dp.Constraints{Unbiased: true},
 	}
 	if bound := d.LowerBound(p); bound.Sign() != 0 || calls > 1 {
 		t.Errorf("bound = %s after %d calls, want 0 after 1", bound, calls)

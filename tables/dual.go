@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Limits of a Dual.
@@ -85,7 +86,7 @@ func (d *Dual) validate() error {
 		return nil
 	}
 	bad := func(field string, value any, rule string) error {
-		return fmt.Errorf("tables: dual.%s = %v, want %s: %w", field, value, rule, ErrInvalid)
+		return check.Errorf("tables", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, rule)
 	}
 	if d.CellsPerSensitivity < 1 || d.CellsPerSensitivity > MaxCells {
 		return bad("cells_per_sensitivity", d.CellsPerSensitivity, fmt.Sprintf("1 to %d", MaxCells))
@@ -152,8 +153,8 @@ func (d *Dual) validate() error {
 			return bad("moment multiplier", v, "a finite number >= 0")
 		}
 	}
-	if len(d.Quantiles) > noise.MaxQuantiles {
-		return bad("quantiles", len(d.Quantiles), fmt.Sprintf("at most %d", noise.MaxQuantiles))
+	if len(d.Quantiles) > dp.MaxQuantiles {
+		return bad("quantiles", len(d.Quantiles), fmt.Sprintf("at most %d", dp.MaxQuantiles))
 	}
 	return nil
 }

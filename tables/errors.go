@@ -1,11 +1,11 @@
 package tables
 
-import "errors"
+import (
+	"errors"
+)
 
 // Sentinel errors, checked with errors.Is.
 var (
-	// ErrInvalid marks a value outside its stated range.
-	ErrInvalid = errors.New("invalid table")
 	// ErrFormat marks a file that is not a table.
 	ErrFormat = errors.New("malformed table file")
 	// ErrNotPrivate marks a table that does not keep its privacy promise.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TestExpectedAgainstCells compares expectations, which take moments of the weights
@@ -15,15 +15,15 @@ func TestExpectedAgainstCells(t *testing.T) {
 		"l1", "l2", "lp:1", "lp:1.5", "lp:2", "lp:3", "pinball:0.3", "asymmetric:1,3", "huber:2", "deadzone:1.5", "exceed:3", "l2:0.25", "exceed:2.5:0.3",
 		"pwl:-inf,-2;-1.5,0,0.25;0,0;1.25,3,1",
 	}
-	var losses []noise.Loss
+	var losses []loss.Loss
 	for _, name := range names {
-		loss, err := noise.ParseLoss(name)
+		loss, err := loss.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		losses = append(losses, loss)
 	}
-	sum, err := noise.ParseLosses([]string{"l1:0.5", "l2:0.25", "exceed:3"})
+	sum, err := loss.ParseAll([]string{"l1:0.5", "l2:0.25", "exceed:3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,10 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // MaxKernelCells bounds the cells of a kernel.
@@ -23,9 +25,9 @@ type KernelSpec struct {
 	// Privacy is the promise: outputs for two values of the query in its
 	// range that differ by at most the sensitivity are (epsilon,
 	// delta)-indistinguishable.
-	Privacy Privacy
+	Privacy dp.Privacy
 	Queries Queries
-	Loss    noise.Loss
+	Loss    loss.Loss
 	// Edges ascend from Queries.Lower to Queries.Upper, in query units. Cell k
 	// holds the values from Edges[k] up to, and without, Edges[k+1]; the last
 	// one holds Queries.Upper too.
@@ -82,13 +84,13 @@ func NewKernel(s KernelSpec) (*Kernel, error) {
 }
 
 func (s *KernelSpec) validate() error {
-	errs := []error{s.Privacy.validate(), s.Queries.Validate()}
+	errs := []error{validPrivacy(s.Privacy), s.Queries.Validate()}
 	bad := func(field string, value any, rule string) {
-		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+		errs = append(errs, check.Field("tables", field, value, rule))
 	}
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
-	} else if _, ok := noise.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
+	} else if _, ok := loss.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
 		bad("loss", s.Loss.Name(), "one of package noise, or one with a method Increasing that returns true")
 	}
 	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
@@ -161,13 +163,13 @@ func (c *KernelClaims) fields() []claim {
 }
 
 // Privacy returns the promise.
-func (k *Kernel) Privacy() Privacy { return k.spec.Privacy }
+func (k *Kernel) Privacy() dp.Privacy { return k.spec.Privacy }
 
 // Queries returns the range of query values and their weight.
 func (k *Kernel) Queries() Queries { return k.spec.Queries.clone() }
 
 // Loss returns the loss the kernel was designed for.
-func (k *Kernel) Loss() noise.Loss { return k.spec.Loss }
+func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // kernelSpec is the exponential mechanism on the centres of cells, P_k(j) ∝
@@ -21,8 +22,8 @@ func kernelSpec(tb testing.TB, epsilon, share float64, q Queries, edges ...float
 	n := len(edges) - 1
 	q.Lower, q.Upper = edges[0], edges[n]
 	s := KernelSpec{
-		Privacy: Privacy{Epsilon: epsilon, Delta: 1e-9, Sensitivity: 1},
-		Queries: q, Loss: noise.L1{}, Edges: edges,
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 1e-9, Sensitivity: 1},
+		Queries: q, Loss: loss.L1{}, Edges: edges,
 	}
 	for k := range n {
 		s.Nodes = append(s.Nodes, (edges[k]+edges[k+1])/2)
@@ -143,7 +144,7 @@ func TestProtectedPairs(t *testing.T) {
 // the largest with the midpoint rule and a fine scan, also with a weight whose
 // pieces start between nodes.
 func TestKernelLossAgainstQuadrature(t *testing.T) {
-	for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, q := range []Queries{{}, {Weight: []WeightPiece{{-1, 0.5}, {-0.7, 0}, {0.05, 3}, {2, 1}}}} {
 			s := kernelSpec(t, 1, 0.5, q, -1, -0.5, 0, 0.3, 1.7, 2.5)
 			s.Loss = loss
@@ -178,7 +179,7 @@ func TestKernelLossAgainstQuadrature(t *testing.T) {
 // are written down, the bound stays below the loss of a private kernel.
 func TestKernelDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
-	for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, q := range []Queries{{}, {Weight: []WeightPiece{{0, 1}, {0.7, 5}, {1.9, 0.2}}}} {
 			s := kernelSpec(t, 1, 0.45, q, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5)
 			s.Loss = loss
@@ -235,17 +236,17 @@ func TestKernelDualNeverExceedsAnAchievedLoss(t *testing.T) {
 // (0,1) at output 0 and (1,0) at output 1 makes the reduced costs
 // ½·0 + y, ½·1 − e^ε y for k = 0, and the same for k = 1.
 func TestKernelBoundByHand(t *testing.T) {
-	p := Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
+	p := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
 	q := Queries{Lower: 0, Upper: 2}
 	const y = 0.125
 	d := &KernelDual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []KernelDualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{y * (1 << 40)}}}}
-	got, _ := d.LowerBound(p, q, noise.L1{}, 0).Float64()
+	got, _ := d.LowerBound(p, q, loss.L1{}, 0).Float64()
 	// k = 0: output 0 gains y from (0,1); output 1 loses e·y through (1,0).
 	want := 2*min(y, 0.5-math.E*y) - p.Delta*2*y
 	if math.Abs(got-want) > 1e-12 {
 		t.Errorf("bound %g, want %g", got, want)
 	}
-	if b := (*KernelDual)(nil).LowerBound(p, q, noise.L1{}, 0); b.Sign() != 0 {
+	if b := (*KernelDual)(nil).LowerBound(p, q, loss.L1{}, 0); b.Sign() != 0 {
 		t.Errorf("no multipliers prove %s", b)
 	}
 }
@@ -297,7 +298,7 @@ func TestKernelVerifyRejects(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
 		}
 	}
-	if _, err := new(Kernel).Verify(); !errors.Is(err, ErrInvalid) {
+	if _, err := new(Kernel).Verify(); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("zero kernel: %v", err)
 	}
 }
@@ -348,7 +349,7 @@ func TestNewKernelNamesBadFields(t *testing.T) {
 	} {
 		s := base
 		c.change(&s)
-		if _, err := NewKernel(s); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.field) {
+		if _, err := NewKernel(s); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: error %v", c.field, err)
 		}
 	}

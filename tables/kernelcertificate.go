@@ -1,11 +1,11 @@
 package tables
 
 import (
-	"fmt"
 	"math/big"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // PeakParts returns the number of equal parts of each cell on which the largest
@@ -126,7 +126,7 @@ func (s *KernelSpec) maxLoss() (most *big.Rat, at float64) {
 				if w == 0 {
 					continue
 				}
-				c, _ := noise.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
+				c, _ := loss.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
 				c.Mul(c, fine)
 				cost := new(big.Int).Neg(c.Num())
 				cost.Div(cost, c.Denom()).Neg(cost) // rounded up
@@ -153,7 +153,7 @@ const peakBits = 192
 // KernelCertificate is valid in either case.
 func (k *Kernel) Verify() (KernelCertificate, error) {
 	if k.spec.Loss == nil {
-		return KernelCertificate{}, fmt.Errorf("tables: kernel = zero value, want one made by NewKernel or DecodeKernel: %w", ErrInvalid)
+		return KernelCertificate{}, check.Field("tables", "kernel", "zero value", "one made by NewKernel or DecodeKernel")
 	}
 	c := k.Certify()
 	return c, k.judge(c)
@@ -162,13 +162,11 @@ func (k *Kernel) Verify() (KernelCertificate, error) {
 func (k *Kernel) judge(c KernelCertificate) error {
 	p := k.spec.Privacy
 	if delta := rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return fmt.Errorf("tables: delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s): %w",
-			p.Delta, DecimalUp(c.DeltaUpper), c.Worst[0], c.Worst[1], excess(c.DeltaUpper, delta), ErrNotPrivate)
+		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, DecimalUp(c.DeltaUpper), c.Worst[0], c.Worst[1], excess(c.DeltaUpper, delta))
 	}
 	if o := k.spec.InstanceCap; o > 0 {
 		if limit := rational(o); c.MaxLoss.Cmp(limit) > 0 {
-			return fmt.Errorf("tables: instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s): %w",
-				o, DecimalUp(c.MaxLoss), c.MaxLossAt, excess(c.MaxLoss, limit), ErrFalseClaim)
+			return check.Errorf("tables", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, DecimalUp(c.MaxLoss), c.MaxLossAt, excess(c.MaxLoss, limit))
 		}
 	}
 	proved := map[string]*big.Rat{"delta": c.DeltaUpper, "expected_loss": c.ExpectedLoss, "max_loss": c.MaxLoss, "lower_bound": c.LowerBound}

@@ -5,8 +5,10 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // KernelDual proves a lower bound on the expected loss of every way, of any
@@ -48,12 +50,12 @@ func (d *KernelDual) clone() *KernelDual {
 	return &c
 }
 
-func (d *KernelDual) validate(p Privacy, q Queries) error {
+func (d *KernelDual) validate(p dp.Privacy, q Queries) error {
 	if d == nil {
 		return nil
 	}
 	bad := func(field string, value any, rule string) error {
-		return fmt.Errorf("tables: dual.%s = %v, want %s: %w", field, value, rule, ErrInvalid)
+		return check.Errorf("tables", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, rule)
 	}
 	n := d.Cells
 	if n < 1 || n > MaxKernelCells {
@@ -133,7 +135,7 @@ func (m *KernelDualPair) largest() int64 {
 // largest of each and κ those of the cap, which count only if cap > 0: then the
 // bound is about the mechanisms of which no query value has an expected loss
 // above cap. It is never below 0. A nil KernelDual proves 0.
-func (d *KernelDual) LowerBound(p Privacy, q Queries, loss noise.Loss, instanceCap float64) *big.Rat {
+func (d *KernelDual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero

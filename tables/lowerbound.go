@@ -1,21 +1,22 @@
 package tables
 
 import (
-	"fmt"
 	"math/big"
 	"sort"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Problem is the design problem that a lower bound is about: the least expected
 // loss of additive noise that keeps the promise and the constraints.
 type Problem struct {
-	Privacy     Privacy
-	Query       noise.Query
-	Loss        noise.Loss
-	Constraints noise.Constraints
+	Privacy     dp.Privacy
+	Query       dp.Query
+	Loss        loss.Loss
+	Constraints dp.Constraints
 	// Step is the distance of the points that noise may take for an integer
 	// or lattice query; not used otherwise.
 	Step *big.Rat
@@ -46,7 +47,7 @@ type nodes struct {
 
 // moment is a term λ·g of the Lagrangian.
 type moment struct {
-	loss   noise.Loss
+	loss   loss.Loss
 	lambda *big.Rat
 }
 
@@ -54,18 +55,18 @@ type moment struct {
 // query a shift by K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *Problem) (*nodes, error) {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	if d.Edges && (!(p.Query == "" || p.Query == noise.RealQuery) || !noise.Increasing(p.Loss) || p.Constraints.Unbiased) {
-		return nil, fmt.Errorf("tables: dual.edges = true, want false unless the query is real and the loss does not decrease away from 0: %w", ErrInvalid)
+	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Increasing(p.Loss) || p.Constraints.Unbiased) {
+		return nil, check.Field("tables", "dual.edges", "true", "false unless the query is real and the loss does not decrease away from 0")
 	}
 	sensitivity := new(big.Rat).SetFloat64(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
-	if p.Query == "" || p.Query == noise.RealQuery {
+	if p.Query == "" || p.Query == dp.RealQuery {
 		n.step = sensitivity.Quo(sensitivity, new(big.Rat).SetInt(k))
 	} else {
 		points := ceil(sensitivity.Quo(sensitivity, p.Step)) // that values may be apart
 		stride := points.Div(points, k)
 		if stride.Sign() == 0 {
-			return nil, fmt.Errorf("tables: dual.cells_per_sensitivity = %s, want at most the points per sensitivity: %w", k, ErrInvalid)
+			return nil, check.Field("tables", "dual.cells_per_sensitivity", k, "at most the points per sensitivity")
 		}
 		n.points = stride.IsInt64() && stride.Int64() == 1
 		n.step = new(big.Rat).SetInt(stride)
@@ -113,11 +114,11 @@ func (n *nodes) lagrangian(d *Dual) error {
 	c := n.problem.Constraints
 	if d.Mean != 0 {
 		if !c.Unbiased {
-			return fmt.Errorf("tables: dual.mean = %g, want 0 where noise may be biased: %w", d.Mean, ErrInvalid)
+			return check.Field("tables", "dual.mean", d.Mean, "0 where noise may be biased")
 		}
 		n.mean = new(big.Rat).SetFloat64(d.Mean)
 	}
-	add := func(loss noise.Loss, lambda float64, bound *big.Rat) {
+	add := func(loss loss.Loss, lambda float64, bound *big.Rat) {
 		if lambda == 0 {
 			return
 		}
@@ -126,16 +127,16 @@ func (n *nodes) lagrangian(d *Dual) error {
 		n.constant.Add(n.constant, bound.Mul(bound, m.lambda))
 	}
 	if d.Variance != 0 && c.MaxVariance == 0 {
-		return fmt.Errorf("tables: dual.variance = %g, want 0 where the variance is not bounded: %w", d.Variance, ErrInvalid)
+		return check.Field("tables", "dual.variance", d.Variance, "0 where the variance is not bounded")
 	}
-	add(noise.L2{}, d.Variance, new(big.Rat).SetFloat64(c.MaxVariance))
+	add(loss.L2{}, d.Variance, new(big.Rat).SetFloat64(c.MaxVariance))
 	if len(d.Quantiles) > len(c.Quantiles) {
-		return fmt.Errorf("tables: dual.quantiles = %d numbers, want at most one per quantile: %w", len(d.Quantiles), ErrInvalid)
+		return check.Errorf("tables", dp.ErrInvalid, "dual.quantiles = %d numbers, want at most one per quantile", len(d.Quantiles))
 	}
 	for i, lambda := range d.Quantiles {
 		loss, err := c.Quantiles[i].Loss()
 		if err != nil {
-			return fmt.Errorf("tables: %w", err)
+			return check.Errorf("tables", nil, "%w", err)
 		}
 		one := new(big.Rat).SetInt64(1)
 		add(loss, lambda, one.Sub(one, new(big.Rat).SetFloat64(c.Quantiles[i].Probability)))
@@ -144,7 +145,7 @@ func (n *nodes) lagrangian(d *Dual) error {
 }
 
 // one returns l_j of a loss.
-func (n *nodes) one(loss noise.Loss, j int64) *big.Rat {
+func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
 	if n.edges {
 		// The end nearer to 0, seen from inside the cell.
 		side := 1
@@ -152,18 +153,18 @@ func (n *nodes) one(loss noise.Loss, j int64) *big.Rat {
 			j, side = j+1, -1
 		}
 		x := new(big.Rat).SetInt64(j)
-		return noise.LimitDown(loss, x.Mul(x, n.step), side)
+		return loss.LimitDown(l, x.Mul(x, n.step), side)
 	}
 	if n.points {
 		x := new(big.Rat).SetInt64(j)
-		return loss.AtDown(x.Mul(x, n.step))
+		return l.AtDown(x.Mul(x, n.step))
 	}
-	return loss.LowerNode(j, n.step)
+	return l.LowerNode(j, n.step)
 }
 
 // sum combines what f says of the loss and of the moments, and the slope of the
 // mean at j nodes.
-func (n *nodes) sum(f func(noise.Loss) *big.Rat, j int64) *big.Rat {
+func (n *nodes) sum(f func(loss.Loss) *big.Rat, j int64) *big.Rat {
 	total := f(n.problem.Loss)
 	for _, m := range n.moments {
 		part := f(m.loss)
@@ -181,7 +182,7 @@ func (n *nodes) sum(f func(noise.Loss) *big.Rat, j int64) *big.Rat {
 // outwards. Symmetric noise pays the average of j and -j.
 func (n *nodes) at(j int64) *big.Rat {
 	return n.symmetrized(j, func(j int64) *big.Rat {
-		return n.sum(func(l noise.Loss) *big.Rat { return n.one(l, j) }, j)
+		return n.sum(func(l loss.Loss) *big.Rat { return n.one(l, j) }, j)
 	})
 }
 
@@ -194,7 +195,7 @@ func (n *nodes) growth(j int64) *big.Rat {
 		if j < 0 {
 			outwards = -1
 		}
-		return n.sum(func(l noise.Loss) *big.Rat { return l.Growth(j, n.step) }, outwards)
+		return n.sum(func(l loss.Loss) *big.Rat { return l.Growth(j, n.step) }, outwards)
 	})
 }
 
@@ -297,10 +298,10 @@ func (d *Dual) fits(n *nodes) error {
 			continue
 		}
 		if !n.problem.Constraints.Monotone {
-			return fmt.Errorf("tables: dual.monotone is set, want none where noise need not be monotone: %w", ErrInvalid)
+			return check.Errorf("tables", dp.ErrInvalid, "dual.monotone is set, want none where noise need not be monotone")
 		}
 		if r.FirstCell < n.monotoneFrom() {
-			return fmt.Errorf("tables: dual.monotone.first_cell = %d, want at least %d: %w", r.FirstCell, n.monotoneFrom(), ErrInvalid)
+			return check.Errorf("tables", dp.ErrInvalid, "dual.monotone.first_cell = %d, want at least %d", r.FirstCell, n.monotoneFrom())
 		}
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // powerTail bounds the expected loss of tails from above for a loss c that is no
@@ -21,7 +21,7 @@ import (
 // so the terms ρ^m·f(m) fall at least geometrically once ρ times that is below 1.
 type powerTail struct {
 	s     *Spec
-	loss  noise.Loss
+	loss  loss.Loss
 	power float64
 	runs  []blockRun
 }

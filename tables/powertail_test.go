@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
-func parseLoss(tb testing.TB, name string) noise.Loss {
+func parseLoss(tb testing.TB, name string) loss.Loss {
 	tb.Helper()
-	l, err := noise.ParseLoss(name)
+	l, err := loss.Parse(name)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestPowerTailRuns(t *testing.T) {
 	// Too many of them are refused.
 	const k = maxTailRuns
 	many := Spec{
-		Privacy: Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3"),
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3"),
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: k, FirstCell: -k},
 		Weights: make([]uint64, 2*k+1), TailRatio: 1 << 63,
 	}
@@ -129,10 +130,10 @@ func TestPowerTailRuns(t *testing.T) {
 	for i := range k {
 		many.Weights[i], many.Weights[k+1+i] = 1<<52+uint64(i), 1<<52-uint64(i)
 	}
-	if _, err := New(many); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "runs") {
+	if _, err := New(many); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "runs") {
 		t.Errorf("2048 runs: %v, want ErrInvalid", err)
 	}
-	many.Loss = noise.L1{}
+	many.Loss = loss.L1{}
 	if _, err := New(many); err != nil {
 		t.Error(err)
 	}
@@ -142,14 +143,14 @@ func TestPowerTailRuns(t *testing.T) {
 // refused, and the same table is fine with another loss.
 func TestPowerTailLimits(t *testing.T) {
 	s := twoSided(t, 1)
-	s.Query = noise.RealQuery
+	s.Query = dp.RealQuery
 	s.Grid.PointsPerCell, s.Privacy.Sensitivity = 1<<40-1, math.Ldexp(1, 39)
 	s.TailRatio = maxTailRatio
 	if _, err := New(s); err != nil {
 		t.Error(err)
 	}
 	s.Loss = parseLoss(t, "lp:1.5")
-	if _, err := New(s); !errors.Is(err, ErrInvalid) {
+	if _, err := New(s); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("tail of 2^40 points per period: %v, want ErrInvalid", err)
 	}
 }

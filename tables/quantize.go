@@ -1,10 +1,12 @@
 package tables
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Quantize turns a law of cell masses and an atom, non-negative floats that sum
@@ -29,7 +31,7 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 			p = pmf[i]
 		}
 		if !(p >= 0) || p > 2 {
-			return nil, 0, fmt.Errorf("tables: mass = %g, want a number from 0 to 1: %w", p, ErrInvalid)
+			return nil, 0, check.Field("tables", "mass", p, "a number from 0 to 1")
 		}
 		t := total + p
 		if total >= p {
@@ -41,12 +43,12 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 	}
 	total += comp
 	if math.Abs(total-1) > 0x1p-20 {
-		return nil, 0, fmt.Errorf("tables: sum of masses = %g, want 1: %w", total, ErrInvalid)
+		return nil, 0, check.Field("tables", "sum of masses", total, "1")
 	}
 	// Aim a hair above 2^64, so that the correction is always a subtraction.
 	scale := 0x1p64 / total * (1 + 0x1p-50)
 	if m := slices.Max(append(slices.Clone(pmf), atom)); m*scale >= 0x1p64 {
-		return nil, 0, fmt.Errorf("tables: mass = %g, want less than 1, since no private noise is constant: %w", m, ErrInvalid)
+		return nil, 0, check.Field("tables", "mass", m, "less than 1, since no private noise is constant")
 	}
 	weights = make([]uint64, len(pmf))
 	atomWeight = uint64(math.Ceil(atom * scale))
@@ -70,7 +72,7 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 	}
 	// hi:lo = 2^64 + excess, with an excess of at most a few thousand units.
 	if hi != 1 || lo >= *payer {
-		return nil, 0, fmt.Errorf("tables: masses cannot be rounded to weights, excess %d of %d: %w", lo, *payer, ErrInvalid)
+		return nil, 0, check.Errorf("tables", dp.ErrInvalid, "masses cannot be rounded to weights, excess %d of %d", lo, *payer)
 	}
 	*payer -= lo
 	return weights, atomWeight, nil

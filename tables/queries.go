@@ -6,7 +6,8 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // maxPieces bounds the pieces of a weight.
@@ -36,7 +37,7 @@ func (q Queries) clone() Queries {
 func (q Queries) Validate() error {
 	var errs []error
 	bad := func(field string, value any, rule string) {
-		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+		errs = append(errs, check.Field("tables", field, value, rule))
 	}
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	if !finite(q.Lower) || !finite(q.Upper) || !(q.Lower < q.Upper) || math.IsInf(q.Upper-q.Lower, 0) {
@@ -113,7 +114,7 @@ func (q Queries) pieces() []piece {
 //
 // Each is exact up to the upper rounding of Loss.RampMeanUp. The edges ascend
 // from Lower to Upper. Cost: about 5 µs per entry.
-func (q Queries) AnswerCosts(edges, nodes []float64, loss noise.Loss) [][]*big.Rat {
+func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Rat {
 	answers := rationals(nodes)
 	pieces := q.pieces()
 	costs := make([][]*big.Rat, len(edges)-1)
@@ -147,7 +148,7 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss noise.Loss) [][]*big.R
 
 // intervalMeanUp bounds the average of c between two points from above: a constant
 // is the average of the two ramps.
-func intervalMeanUp(loss noise.Loss, from, to *big.Rat) *big.Rat {
+func intervalMeanUp(loss loss.Loss, from, to *big.Rat) *big.Rat {
 	mean := loss.RampMeanUp(from, to)
 	mean.Add(mean, loss.RampMeanUp(to, from))
 	return mean.Mul(mean, big.NewRat(1, 2))
@@ -158,7 +159,7 @@ func intervalMeanUp(loss noise.Loss, from, to *big.Rat) *big.Rat {
 // cell k if w had its least density there all over it, and the cost l[k][j] of an
 // output in cell j for a query in cell k. Cells 0 and cells-1 stand for all
 // outputs beyond them too. ok is false if the loss has no bound on an end.
-func (q Queries) CellCosts(cells int, loss noise.Loss) (w []*big.Rat, l [][]*big.Rat, ok bool) {
+func (q Queries) CellCosts(cells int, loss loss.Loss) (w []*big.Rat, l [][]*big.Rat, ok bool) {
 	step := q.cellWidth(cells)
 	nodes, left, right, ok := lowerNodes(loss, step, cells)
 	if !ok {
@@ -214,7 +215,7 @@ const maxTail = 1 << 12
 
 // lowerNodes returns l_i for |i| < cells, at index i+cells-1, and the least l_i
 // over i <= -n and over i >= n, for n = 0 … cells-1.
-func lowerNodes(loss noise.Loss, step *big.Rat, cells int) (nodes, left, right []*big.Rat, ok bool) {
+func lowerNodes(loss loss.Loss, step *big.Rat, cells int) (nodes, left, right []*big.Rat, ok bool) {
 	nodes = make([]*big.Rat, 2*cells-1)
 	for i := range nodes {
 		nodes[i] = loss.LowerNode(int64(i-cells+1), step)

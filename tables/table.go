@@ -7,8 +7,10 @@ import (
 	"math/big"
 	"math/bits"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // Limits of a table. They keep every quantity of the exact checks within the
@@ -34,32 +36,13 @@ const (
 	exponentRange = 900
 )
 
-// Privacy is the promise of a table: noise drawn from it, added to a query
-// rounded to the grid, is (Epsilon, Delta)-differentially private if
-// neighbouring values of the query differ by at most Sensitivity (in the
-// query's units). The float64s are meant exactly.
-type Privacy struct {
-	Epsilon     float64
-	Delta       float64
-	Sensitivity float64
-}
-
-// validate reports all bad fields together.
-func (p Privacy) validate() error {
-	var errs []error
-	bad := func(field string, value any, rule string) {
-		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+// validPrivacy is the range of a promise that a file can make.
+func validPrivacy(p dp.Privacy) error {
+	if p.Epsilon > MaxEpsilon && p.Epsilon <= math.MaxFloat64 {
+		return errors.Join(check.Field("tables", "epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon)),
+			dp.Privacy{Delta: p.Delta, Sensitivity: p.Sensitivity}.Validate())
 	}
-	if !(p.Epsilon >= 0 && p.Epsilon <= MaxEpsilon) {
-		bad("epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon))
-	}
-	if !(p.Delta >= 0 && p.Delta < 1) {
-		bad("delta", p.Delta, "a number at least 0 and below 1")
-	}
-	if !(p.Sensitivity > 0 && p.Sensitivity <= math.MaxFloat64) {
-		bad("sensitivity", p.Sensitivity, "a finite number above 0")
-	}
-	return errors.Join(errs...)
+	return p.Validate()
 }
 
 // Grid lays cells over the integers: cell j holds the odd number
@@ -107,13 +90,13 @@ type Claims struct {
 
 // Spec is the content of a table.
 type Spec struct {
-	Privacy Privacy
+	Privacy dp.Privacy
 	// Query says what the noise is for; the zero value is noise.RealQuery.
-	Query noise.Query
-	Loss  noise.Loss
+	Query dp.Query
+	Loss  loss.Loss
 	// Constraints are restrictions the noise keeps, beside its privacy; the
 	// lower bound is about noise that keeps them too.
-	Constraints noise.Constraints
+	Constraints dp.Constraints
 	Grid        Grid
 	Weights     []uint64 // one per cell, from Grid.FirstCell on
 	Atom        uint64   // weight of the single point 0, beside its cell's share
@@ -144,9 +127,9 @@ func New(s Spec) (*Table, error) {
 	}
 	s.Weights = append([]uint64(nil), s.Weights...)
 	s.Dual = s.Dual.clone()
-	s.Constraints.Quantiles = append([]noise.Quantile(nil), s.Constraints.Quantiles...)
+	s.Constraints.Quantiles = append([]dp.Quantile(nil), s.Constraints.Quantiles...)
 	if s.Query == "" {
-		s.Query = noise.RealQuery
+		s.Query = dp.RealQuery
 	}
 	t := &Table{spec: s}
 	if s.Claims == (Claims{}) {
@@ -158,17 +141,17 @@ func New(s Spec) (*Table, error) {
 func (s *Spec) validate() error {
 	g := s.Grid
 	var errs []error
-	if err := s.Privacy.validate(); err != nil {
+	if err := validPrivacy(s.Privacy); err != nil {
 		errs = append(errs, err)
 	}
 	bad := func(field string, value any, rule string) {
-		errs = append(errs, fmt.Errorf("tables: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+		errs = append(errs, check.Field("tables", field, value, rule))
 	}
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
 	}
 	if err := s.Constraints.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("tables: constraints: %w: %w", err, ErrInvalid))
+		errs = append(errs, check.Errorf("tables", dp.ErrInvalid, "constraints: %w", err))
 	}
 	s.validateQuery(bad)
 	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
@@ -223,18 +206,18 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(MaxReach)))
 	}
 	switch s.Query {
-	case "", noise.RealQuery:
+	case "", dp.RealQuery:
 		if g.Unit != 0 && g.Unit != 1 {
 			bad("unit", g.Unit, "1, as the query is not rounded to a lattice")
 		}
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		if (g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0 {
 			bad("granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
 		}
 		if d := s.Privacy.Sensitivity; d != math.Trunc(d) {
 			bad("sensitivity", d, "an integer for an integer query")
 		}
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		if g.GranularityExponent != 0 {
 			bad("granularity_exponent", g.GranularityExponent, "0 for a lattice query")
 		}
@@ -260,7 +243,7 @@ func (s *Spec) total() *big.Int {
 }
 
 // Privacy returns the promise.
-func (t *Table) Privacy() Privacy { return t.spec.Privacy }
+func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and
 // claims that follow from the certificate. The error wraps ErrInvalid.
@@ -271,17 +254,17 @@ func (t *Table) WithDual(d *Dual) (*Table, error) {
 }
 
 // Query returns what the noise is for.
-func (t *Table) Query() noise.Query { return t.spec.Query }
+func (t *Table) Query() dp.Query { return t.spec.Query }
 
 // Constraints returns the restrictions the noise keeps beside its privacy.
-func (t *Table) Constraints() noise.Constraints {
+func (t *Table) Constraints() dp.Constraints {
 	c := t.spec.Constraints
-	c.Quantiles = append([]noise.Quantile(nil), c.Quantiles...)
+	c.Quantiles = append([]dp.Quantile(nil), c.Quantiles...)
 	return c
 }
 
 // Loss returns the loss the table was designed for.
-func (t *Table) Loss() noise.Loss { return t.spec.Loss }
+func (t *Table) Loss() loss.Loss { return t.spec.Loss }
 
 // Grid returns the layout.
 func (t *Table) Grid() Grid { return t.spec.Grid }

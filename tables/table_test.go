@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // geometricSpec is a table whose masses fall by e^(-ε/K) per cell and end where
@@ -40,8 +41,8 @@ func geometricSpec(tb testing.TB, epsilon, delta float64, k int) Spec {
 		tb.Fatal(err)
 	}
 	return Spec{
-		Privacy: Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1},
-		Loss:    noise.L1{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1},
+		Loss:    loss.L1{},
 		Grid:    Grid{GranularityExponent: -10, PointsPerCell: oddUp(1024, k), CellsPerSensitivity: k, FirstCell: -half},
 		Weights: w, Atom: a,
 	}
@@ -152,8 +153,8 @@ func TestDeltaAgainstBruteForce(t *testing.T) {
 		}
 		epsilon := []float64{0, 0.3, 1, 4, 50}[rng.IntN(5)]
 		s := Spec{
-			Privacy: Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1},
-			Loss:    noise.L1{},
+			Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1},
+			Loss:    loss.L1{},
 			Grid: Grid{
 				PointsPerCell: int64(1 + 2*rng.IntN(3)), CellsPerSensitivity: 1 + rng.IntN(4),
 				FirstCell: -rng.IntN(n + 1),
@@ -246,9 +247,9 @@ func TestRatioAgainstBig(t *testing.T) {
 }
 
 func TestExpectedLossAgainstBruteForce(t *testing.T) {
-	for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		s := Spec{
-			Privacy: Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1},
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1},
 			Loss:    loss,
 			Grid:    Grid{GranularityExponent: -3, PointsPerCell: 5, CellsPerSensitivity: 2, FirstCell: -1},
 			Weights: []uint64{1 << 62, 1 << 61, 1<<63 - 1<<60}, Atom: 1<<61 + 1<<60,
@@ -323,11 +324,11 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 // written down, the bound stays below the loss of a table known to be private.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	exceed, err := noise.NewExceed(0.5)
+	exceed, err := loss.NewExceed(0.5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, loss := range []noise.Loss{noise.L1{}, noise.L2{}, exceed, noise.L1{}, exceed} {
+	for i, loss := range []loss.Loss{loss.L1{}, loss.L2{}, exceed, loss.L1{}, exceed} {
 		s := geometricSpec(t, 1, 0.05, 3)
 		s.Loss = loss
 		tab, err := New(s)
@@ -404,7 +405,7 @@ func TestQuantizeSumsAndStaysClose(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]float64{{-0.5, 1.5}, {math.NaN(), 1}, {0.4, 0.4}, {}, {math.Inf(1)}, {1}} {
-		if _, _, err := Quantize(bad, 0); !errors.Is(err, ErrInvalid) {
+		if _, _, err := Quantize(bad, 0); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("Quantize(%v): error %v, want ErrInvalid", bad, err)
 		}
 	}
@@ -449,7 +450,7 @@ func TestNewNamesBadFields(t *testing.T) {
 		s := base
 		c.change(&s)
 		_, err := New(s)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.field) {
+		if !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: error %v", c.field, err)
 		}
 	}
@@ -458,7 +459,7 @@ func TestNewNamesBadFields(t *testing.T) {
 // TestExtremeGrids: whatever New makes, Verify judges and Decode reads back.
 func TestExtremeGrids(t *testing.T) {
 	for _, e := range []int{-exponentRange, exponentRange} {
-		for _, loss := range []noise.Loss{noise.L1{}, noise.L2{}} {
+		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 			s := geometricSpec(t, 1, 0.1, 1)
 			s.Loss = loss
 			s.Grid.GranularityExponent = e
@@ -477,7 +478,7 @@ func TestExtremeGrids(t *testing.T) {
 			}
 		}
 	}
-	if _, err := new(Table).Verify(); !errors.Is(err, ErrInvalid) {
+	if _, err := new(Table).Verify(); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("zero table: %v", err)
 	}
 }
@@ -545,7 +546,7 @@ func TestDeltaUpperAt(t *testing.T) {
 // TestExpectedLossOf has the loss of the table, and another one summed by hand.
 func TestExpectedLossOf(t *testing.T) {
 	table, err := New(Spec{
-		Privacy: Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: noise.IntegerQuery, Loss: noise.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{},
 		Grid:    Grid{PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -1}, // points 0, 1, 2
 		Weights: []uint64{1 << 63, 1 << 62, 1 << 62},
 	})
@@ -555,7 +556,7 @@ func TestExpectedLossOf(t *testing.T) {
 	if got, want := table.ExpectedLossOf(table.Loss()), table.Certify().ExpectedLoss; got.Cmp(want) != 0 {
 		t.Errorf("of its own loss %s, want %s", got, want)
 	}
-	if got, want := table.ExpectedLossOf(noise.L2{}), big.NewRat(5, 4); got.Cmp(want) != 0 {
+	if got, want := table.ExpectedLossOf(loss.L2{}), big.NewRat(5, 4); got.Cmp(want) != 0 {
 		t.Errorf("of l2 %s, want %s", got, want)
 	}
 }

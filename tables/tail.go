@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // maxTailRatio bounds TailRatio, so that drawing from a tail ends: ρ <= 1 - 2^-20.
@@ -39,19 +39,19 @@ func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
 		bad("tail_ratio", s.TailRatio, fmt.Sprintf("a table whose point 0 is in none of the first and last %d cells", k))
 		return
 	}
-	losses := []noise.Loss{s.Loss}
+	losses := []loss.Loss{s.Loss}
 	for _, q := range s.Constraints.Quantiles {
 		if loss, err := q.Loss(); err == nil { // else Validate or keeps reports it
 			losses = append(losses, loss)
 		}
 	}
 	for _, l := range losses {
-		parts := noise.TailParts(l)
+		parts := loss.TailParts(l)
 		if parts == nil {
 			bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
 		}
 		for _, part := range parts {
-			from, _, ok := noise.PolynomialBeyond(part)
+			from, _, ok := loss.PolynomialBeyond(part)
 			if !ok {
 				// Summed up to less than 1000/(1-ρ) periods, see powerTail.
 				if g.period() > int64(0x1p61/1000*(float64(-s.TailRatio)*0x1p-64)) {
@@ -102,13 +102,13 @@ type tailSum interface {
 }
 
 // newTailSums returns a sum for each part of the loss.
-func (s *Spec) newTailSums(loss noise.Loss) []tailSum {
+func (s *Spec) newTailSums(l loss.Loss) []tailSum {
 	var sums []tailSum
-	for _, part := range noise.TailParts(loss) { // validateTail made sure there are some
-		if _, _, ok := noise.PolynomialBeyond(part); ok {
+	for _, part := range loss.TailParts(l) { // validateTail made sure there are some
+		if _, _, ok := loss.PolynomialBeyond(part); ok {
 			sums = append(sums, s.newTailLoss(part))
 		} else {
-			power, _ := noise.PowerBound(part)
+			power, _ := loss.PowerBound(part)
 			sums = append(sums, &powerTail{s: s, loss: part, power: power, runs: s.blockRuns()})
 		}
 	}
@@ -126,7 +126,7 @@ func (s *Spec) newTailSums(loss noise.Loss) []tailSum {
 // otherwise the powers of ρ are rounded up, to a relative 2^-128 or so, and so is the result.
 type tailLoss struct {
 	s      *Spec
-	loss   noise.Loss
+	loss   loss.Loss
 	ratio  *big.Rat // ρ
 	rest   *big.Rat // 1-ρ
 	from   *big.Rat
@@ -135,10 +135,10 @@ type tailLoss struct {
 	orders []*big.Rat // Σ W·ρ^M·Δ^i f(M), to be multiplied by (ρ/(1-ρ))^i
 }
 
-func (s *Spec) newTailLoss(loss noise.Loss) *tailLoss {
-	t := &tailLoss{s: s, loss: loss, ratio: s.ratio(), sum: new(big.Rat)}
+func (s *Spec) newTailLoss(l loss.Loss) *tailLoss {
+	t := &tailLoss{s: s, loss: l, ratio: s.ratio(), sum: new(big.Rat)}
 	t.rest = new(big.Rat).Sub(new(big.Rat).SetInt64(1), t.ratio)
-	t.from, t.degree, _ = noise.PolynomialBeyond(loss)
+	t.from, t.degree, _ = loss.PolynomialBeyond(l)
 	for range t.degree + 1 {
 		t.orders = append(t.orders, new(big.Rat))
 	}

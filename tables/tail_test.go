@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // twoSided is two-sided geometric noise on the integers, exactly private at
@@ -23,9 +24,9 @@ func twoSided(tb testing.TB, epsilon float64) Spec {
 	side := uint64(rho / (1 + rho) * 0x1p64)
 	side += side>>40 + 1 // on the safe side of the middle
 	return Spec{
-		Privacy:   Privacy{Epsilon: epsilon, Sensitivity: 1},
-		Query:     noise.IntegerQuery,
-		Loss:      noise.L1{},
+		Privacy:   dp.Privacy{Epsilon: epsilon, Sensitivity: 1},
+		Query:     dp.IntegerQuery,
+		Loss:      loss.L1{},
 		Grid:      Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
 		Weights:   []uint64{side, -(2 * side), side},
 		TailRatio: ratio,
@@ -54,14 +55,14 @@ func randomTail(rng *rand.Rand) Spec {
 	k := 1 + rng.IntN(4)
 	left, right := k+rng.IntN(3), k+rng.IntN(3)
 	s := Spec{
-		Privacy:   Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1},
-		Loss:      noise.L1{},
+		Privacy:   dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1},
+		Loss:      loss.L1{},
 		Grid:      Grid{GranularityExponent: 1 - rng.IntN(3), PointsPerCell: 1 + 2*rng.Int64N(3), CellsPerSensitivity: k, FirstCell: -left},
 		Weights:   make([]uint64, left+1+right),
 		TailRatio: rng.Uint64(),
 	}
 	names := []string{"l1", "l2", "huber:3", "exceed:4", "pinball:0.3", "deadzone:2.5 + l2:2"}
-	s.Loss, _ = noise.ParseLoss(names[rng.IntN(len(names))])
+	s.Loss, _ = loss.Parse(names[rng.IntN(len(names))])
 	rest := ^uint64(0)
 	for i := range s.Weights {
 		if rng.IntN(8) > 0 {
@@ -164,7 +165,7 @@ func TestTailAgainstUnrolled(t *testing.T) {
 }
 
 // farLoss is |x| that says of itself to be a polynomial only from 12.5 on.
-type farLoss struct{ noise.L1 }
+type farLoss struct{ loss.L1 }
 
 func (farLoss) Name() string                            { return "far" }
 func (farLoss) PolynomialBeyond() (*big.Rat, int, bool) { return big.NewRat(25, 2), 2, true }
@@ -175,7 +176,7 @@ func TestTailLossTermwise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	for range 50 {
 		s := randomTail(rng)
-		plain := s.expected(noise.L1{})
+		plain := s.expected(loss.L1{})
 		termwise := s.expected(farLoss{})
 		d, _ := new(big.Rat).Sub(termwise, plain).Float64()
 		if !(d >= 0 && d < 1e-30) {
@@ -191,9 +192,9 @@ func TestGeometric(t *testing.T) {
 		s := twoSided(t, epsilon)
 		b := math.Exp(-epsilon)
 		for _, c := range []struct {
-			loss noise.Loss
+			loss loss.Loss
 			want float64
-		}{{noise.L1{}, 2 * b / -math.Expm1(-2*epsilon)}, {noise.L2{}, 2 * b / math.Pow(math.Expm1(-epsilon), 2)}} {
+		}{{loss.L1{}, 2 * b / -math.Expm1(-2*epsilon)}, {loss.L2{}, 2 * b / math.Pow(math.Expm1(-epsilon), 2)}} {
 			s.Loss = c.loss
 			tab := mustTable(t, s)
 			cert, err := tab.Verify()
@@ -213,7 +214,7 @@ func TestGeometric(t *testing.T) {
 // TestTailTampering changes one thing of a private table at a time.
 func TestTailTampering(t *testing.T) {
 	good := twoSided(t, 0.5)
-	good.Constraints = noise.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 10}
+	good.Constraints = dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 10}
 	if _, err := mustTable(t, good).Verify(); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,7 @@ func TestTailTampering(t *testing.T) {
 	}{
 		"ratio one less":       {func(s *Spec) { s.TailRatio-- }, ErrNotPrivate},
 		"ratio 1":              {func(s *Spec) { s.TailRatio = 1 }, ErrFalseClaim},
-		"ratio largest":        {func(s *Spec) { s.TailRatio = math.MaxUint64 }, ErrInvalid},
+		"ratio largest":        {func(s *Spec) { s.TailRatio = math.MaxUint64 }, dp.ErrInvalid},
 		"ratio larger":         {func(s *Spec) { s.TailRatio += 1 << 54; s.Claims = claims }, ErrNotPrivate},
 		"no tail":              {func(s *Spec) { s.TailRatio = 0 }, ErrFalseClaim},
 		"middle too heavy":     {func(s *Spec) { s.Weights = []uint64{s.Weights[0] - 1<<40, s.Weights[1] + 1<<41, s.Weights[2] - 1<<40} }, ErrNotPrivate},
@@ -235,12 +236,12 @@ func TestTailTampering(t *testing.T) {
 		"loss":                 {func(s *Spec) { s.Claims = claims; s.Claims.ExpectedLoss = "1.9" }, ErrFalseClaim},
 		"bound":                {func(s *Spec) { s.Claims = claims; s.Claims.LowerBound = "0.1" }, ErrFalseClaim},
 		"variance":             {func(s *Spec) { s.Constraints.MaxVariance = 7 }, ErrFalseClaim},
-		"support":              {func(s *Spec) { s.Constraints.Support = &noise.Interval{Lower: -1e9, Upper: math.Inf(1)} }, ErrFalseClaim},
-		"middle moved":         {func(s *Spec) { s.Grid.FirstCell = 0 }, ErrInvalid},
-		"middle moved by more": {func(s *Spec) { s.Grid.Offset = 5 }, ErrInvalid},
-		"sum":                  {func(s *Spec) { s.Weights = []uint64{s.Weights[0], s.Weights[1] - 1, s.Weights[2]} }, ErrInvalid},
-		"unknown loss":         {func(s *Spec) { s.Loss = struct{ noise.Loss }{noise.L1{}} }, ErrInvalid},
-		"too few cells":        {func(s *Spec) { s.Grid.CellsPerSensitivity = 2 }, ErrInvalid},
+		"support":              {func(s *Spec) { s.Constraints.Support = &dp.Interval{Lower: -1e9, Upper: math.Inf(1)} }, ErrFalseClaim},
+		"middle moved":         {func(s *Spec) { s.Grid.FirstCell = 0 }, dp.ErrInvalid},
+		"middle moved by more": {func(s *Spec) { s.Grid.Offset = 5 }, dp.ErrInvalid},
+		"sum":                  {func(s *Spec) { s.Weights = []uint64{s.Weights[0], s.Weights[1] - 1, s.Weights[2]} }, dp.ErrInvalid},
+		"unknown loss":         {func(s *Spec) { s.Loss = struct{ loss.Loss }{loss.L1{}} }, dp.ErrInvalid},
+		"too few cells":        {func(s *Spec) { s.Grid.CellsPerSensitivity = 2 }, dp.ErrInvalid},
 	} {
 		s := good
 		c.change(&s)
@@ -269,8 +270,8 @@ func TestTailMonotone(t *testing.T) {
 		"at the left period":   {[]uint64{q / 2, q, 5 * q, 3 * q / 4, 3 * q / 4}, 3 << 62, false},
 	} {
 		s := Spec{
-			Privacy: Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: noise.L1{},
-			Constraints: noise.Constraints{Monotone: true},
+			Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{},
+			Constraints: dp.Constraints{Monotone: true},
 			Grid:        Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 			Weights:     c.weights, TailRatio: c.ratio,
 		}
@@ -295,7 +296,7 @@ func TestTailDistinguishing(t *testing.T) {
 	}
 	// Even points only, K = 2: a shift by 1 moves everything to odd points.
 	s = Spec{
-		Privacy: Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: noise.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1{},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 		Weights: []uint64{1 << 62, 0, 1 << 63, 0, 1 << 62}, TailRatio: 1 << 63,
 	}

@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -161,7 +162,7 @@ func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bun
 	default: // noise has no part in this; any table will do
 		s.Noise = bundle.Designed
 		table, err = tables.New(tables.Spec{
-			Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: noise.L2{},
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L2{},
 			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1},
 			Weights: []uint64{1 << 63}, Atom: 1 << 63,
 		})

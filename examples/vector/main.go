@@ -20,9 +20,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -94,7 +94,7 @@ func readTable(path string) (*tables.Table, error) {
 // designTable designs for the least mean squared error. A design that stopped
 // at the time limit is proven too, only a little further from the optimum.
 func designTable(ctx context.Context, path string, c coordinate) (*tables.Table, error) {
-	problem := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip, Loss: noise.L2{}}
+	problem := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip, Loss: loss.L2{}}
 	result, err := lp.Design(ctx, problem, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
 	if err != nil && !(errors.Is(err, lp.ErrLimit) && result != nil) {
 		return nil, err

@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -60,22 +61,22 @@ func agrees(t *testing.T, table []byte, c tables.Certificate) {
 // TestLosses holds the expected loss of noise on moved grids, for every kind of
 // loss and query, against package tables.
 func TestLosses(t *testing.T) {
-	grids := map[noise.Query]tables.Grid{
-		noise.RealQuery:    {GranularityExponent: -6, PointsPerCell: 33, Offset: -70, CellsPerSensitivity: 2, FirstCell: -2},
-		noise.IntegerQuery: {PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -2},
-		noise.LatticeQuery: {Unit: 0.7, PointsPerCell: 3, Offset: 2, CellsPerSensitivity: 1, FirstCell: -3},
+	grids := map[dp.Query]tables.Grid{
+		dp.RealQuery:    {GranularityExponent: -6, PointsPerCell: 33, Offset: -70, CellsPerSensitivity: 2, FirstCell: -2},
+		dp.IntegerQuery: {PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -2},
+		dp.LatticeQuery: {Unit: 0.7, PointsPerCell: 3, Offset: 2, CellsPerSensitivity: 1, FirstCell: -3},
 	}
 	for _, name := range []string{
 		"l1", "l2", "pinball:0.3", "asymmetric:2,0.5", "huber:0.6", "deadzone:0.4", "exceed:0.703125", "exceed:1", "lp:2:0.1", "lp:1",
 		"pwl:-inf,-1;-1,-3,2;0.5,0,-1;2,4", "l1:0.7 + exceed:1:0.3", "exceed:1 + huber:1:2 + pinball:0.9 + l2:0.25 + pwl:-inf,-1;1,1,-0.5",
 	} {
-		loss, err := noise.ParseLoss(name)
+		loss, err := loss.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for query, grid := range grids {
 			table, err := tables.New(tables.Spec{
-				Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss, Grid: grid,
+				Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss, Grid: grid,
 				Weights: []uint64{1 << 61, 1 << 62, 3 << 61, 1 << 61, 1 << 60}, Atom: 1 << 60,
 			})
 			if err != nil {
@@ -94,26 +95,26 @@ func TestDesigns(t *testing.T) {
 	}
 	for _, c := range []struct {
 		loss        string
-		query       noise.Query
+		query       dp.Query
 		step        float64
-		constraints noise.Constraints
+		constraints dp.Constraints
 		falsify     [2]string // a text of the file and another for it
 		says        string
 	}{
 		{loss: "l1:0.7 + exceed:2:0.3"},
 		{loss: "exceed:1"},
-		{loss: "asymmetric:1,2", constraints: noise.Constraints{Unbiased: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.unbiased"},
-		{loss: "huber:1", constraints: noise.Constraints{Symmetric: true, Monotone: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.symmetric"},
-		{loss: "l2", constraints: noise.Constraints{Support: &noise.Interval{Lower: 0, Upper: math.Inf(1)}}, falsify: [2]string{`"lower":0`, `"upper":3`}, says: "constraints.upper"},
-		{loss: "pinball:0.7", constraints: noise.Constraints{Monotone: true, Support: &noise.Interval{Lower: -3, Upper: 8}}, falsify: [2]string{`"lower":-3`, `"lower":-0.5`}, says: "constraints.lower"},
-		{loss: "l1", constraints: noise.Constraints{MaxVariance: 1.3}, falsify: [2]string{`"max_variance":1.3`, `"max_variance":1`}, says: "constraints.max_variance"},
-		{loss: "l1", constraints: noise.Constraints{Quantiles: []noise.Quantile{{Probability: 0.9, Magnitude: 2}}}, falsify: [2]string{`"magnitude":2`, `"magnitude":1`}, says: "constraints.quantiles"},
-		{loss: "l1", constraints: noise.Constraints{MaxDistinguishing: 0.02}, falsify: [2]string{`"max_distinguishing":0.02`, `"max_distinguishing":0.001`}, says: "constraints.max_distinguishing"},
-		{loss: "l1", query: noise.IntegerQuery, constraints: noise.Constraints{Monotone: true}},
-		{loss: "asymmetric:3,1", query: noise.IntegerQuery, constraints: noise.Constraints{Symmetric: true}},
-		{loss: "l2", query: noise.LatticeQuery, step: 0.3, constraints: noise.Constraints{Unbiased: true}},
+		{loss: "asymmetric:1,2", constraints: dp.Constraints{Unbiased: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.unbiased"},
+		{loss: "huber:1", constraints: dp.Constraints{Symmetric: true, Monotone: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.symmetric"},
+		{loss: "l2", constraints: dp.Constraints{Support: &dp.Interval{Lower: 0, Upper: math.Inf(1)}}, falsify: [2]string{`"lower":0`, `"upper":3`}, says: "constraints.upper"},
+		{loss: "pinball:0.7", constraints: dp.Constraints{Monotone: true, Support: &dp.Interval{Lower: -3, Upper: 8}}, falsify: [2]string{`"lower":-3`, `"lower":-0.5`}, says: "constraints.lower"},
+		{loss: "l1", constraints: dp.Constraints{MaxVariance: 1.3}, falsify: [2]string{`"max_variance":1.3`, `"max_variance":1`}, says: "constraints.max_variance"},
+		{loss: "l1", constraints: dp.Constraints{Quantiles: []dp.Quantile{{Probability: 0.9, Magnitude: 2}}}, falsify: [2]string{`"magnitude":2`, `"magnitude":1`}, says: "constraints.quantiles"},
+		{loss: "l1", constraints: dp.Constraints{MaxDistinguishing: 0.02}, falsify: [2]string{`"max_distinguishing":0.02`, `"max_distinguishing":0.001`}, says: "constraints.max_distinguishing"},
+		{loss: "l1", query: dp.IntegerQuery, constraints: dp.Constraints{Monotone: true}},
+		{loss: "asymmetric:3,1", query: dp.IntegerQuery, constraints: dp.Constraints{Symmetric: true}},
+		{loss: "l2", query: dp.LatticeQuery, step: 0.3, constraints: dp.Constraints{Unbiased: true}},
 	} {
-		loss, err := noise.ParseLoss(c.loss)
+		loss, err := loss.Parse(c.loss)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,9 +244,9 @@ func read(t *testing.T, path string) []byte {
 // wants the script to find a ratio too small.
 func TestTails(t *testing.T) {
 	for _, p := range []lp.Problem{
-		{Epsilon: 1, Sensitivity: 1, Loss: noise.L1{}, Constraints: noise.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
-		{Epsilon: 0.5, Sensitivity: 3, Loss: noise.L2{}, Query: noise.IntegerQuery},
-		{Epsilon: 2, Sensitivity: 2, Loss: parse(t, "huber:3 + exceed:4"), Query: noise.IntegerQuery, Constraints: noise.Constraints{MaxDistinguishing: 0.1}},
+		{Epsilon: 1, Sensitivity: 1, Loss: loss.L1{}, Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
+		{Epsilon: 0.5, Sensitivity: 3, Loss: loss.L2{}, Query: dp.IntegerQuery},
+		{Epsilon: 2, Sensitivity: 2, Loss: parse(t, "huber:3 + exceed:4"), Query: dp.IntegerQuery, Constraints: dp.Constraints{MaxDistinguishing: 0.1}},
 	} {
 		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New})
 		if err != nil {
@@ -264,9 +265,9 @@ func TestTails(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, name string) noise.Loss {
+func parse(t *testing.T, name string) loss.Loss {
 	t.Helper()
-	loss, err := noise.ParseLoss(name)
+	loss, err := loss.Parse(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 )
 
 // accountReport is what account --json prints.
@@ -186,7 +187,7 @@ func accountFailure(err error) error {
 	switch {
 	case errors.Is(err, account.ErrDeltaTooSmall):
 		return badInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
-	case errors.Is(err, account.ErrInvalid):
+	case errors.Is(err, dp.ErrInvalid):
 		return badInput("noisewright account --help", err)
 	}
 	return err

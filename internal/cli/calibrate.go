@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -287,7 +288,7 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 // scale is searched for, from that of continuous normal noise on, until the table itself
 // is proved to compose to little less.
 func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated, error) {
-	p := c.problem.Parameters
+	p := c.problem.Privacy
 	p.Sensitivity *= math.Sqrt(float64(c.releases))
 	law, err := noise.NewAnalyticGaussian(p)
 	if err != nil {
@@ -441,7 +442,7 @@ func (c *calibration) laplaceLoss(ctx context.Context) float64 {
 		if err != nil {
 			return nil, 0, err
 		}
-		law, err := noise.NewLaplace(noise.Parameters{Epsilon: epsilon, Sensitivity: c.problem.Sensitivity})
+		law, err := noise.NewLaplace(dp.Privacy{Epsilon: epsilon, Sensitivity: c.problem.Sensitivity})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -457,7 +458,7 @@ func (c *calibration) laplaceLoss(ctx context.Context) float64 {
 // gaussianLoss is that of Gaussian noise: so many releases are one with a
 // sensitivity larger by the root of their number.
 func (c *calibration) gaussianLoss(releases int) float64 {
-	p := c.problem.Parameters
+	p := c.problem.Privacy
 	p.Sensitivity *= math.Sqrt(float64(releases))
 	law, err := noise.NewAnalyticGaussian(p)
 	if err != nil {

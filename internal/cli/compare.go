@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -22,8 +23,8 @@ type comparison struct {
 // suits reports whether the bound for a kind of query is about noise such as the
 // named mechanism's. Integer queries are easier than real-valued ones, and their
 // noise is on the integers.
-func suits(name string, q noise.Query) bool {
-	return (name == "discrete-laplace") == (q == noise.IntegerQuery)
+func suits(name string, q dp.Query) bool {
+	return (name == "discrete-laplace") == (q == dp.IntegerQuery)
 }
 
 // contender is one mechanism of a comparison.
@@ -96,7 +97,7 @@ If a limit stops the design, the exit code is 4.
 		c.Mechanisms = append(c.Mechanisms, designed)
 		for _, b := range noise.Baselines() {
 			c.Mechanisms = append(c.Mechanisms, newContender(b, p))
-			if b.Name == "discrete-laplace" && p.query == noise.IntegerQuery {
+			if b.Name == "discrete-laplace" && p.query == dp.IntegerQuery {
 				c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
 			}
 		}
@@ -117,7 +118,7 @@ If a limit stops the design, the exit code is 4.
 
 // newContender evaluates a baseline.
 func newContender(b noise.Baseline, p problem) contender {
-	m, err := b.New(p.Parameters, p.loss)
+	m, err := b.New(p.Privacy, p.loss)
 	if err != nil {
 		return contender{Name: b.Name, Note: excuse(err)}
 	}
@@ -157,11 +158,11 @@ func excuse(err error) string {
 // beside says why the bound does not hold for a mechanism, if it does not.
 func (p problem) beside(name string) string {
 	switch {
-	case p.query == noise.LatticeQuery:
+	case p.query == dp.LatticeQuery:
 		return "; the bound is about noise on multiples of the step and does not hold for it"
 	case suits(name, p.query):
 		return p.unheld()
-	case p.query == noise.IntegerQuery:
+	case p.query == dp.IntegerQuery:
 		return "; the bound is about integer noise and does not hold for it"
 	default:
 		return "; the bound is about real values and does not hold for it"
@@ -193,11 +194,11 @@ func (c *comparison) judge() {
 func (p problem) kindOfNoise() string {
 	kind := "noise"
 	switch p.query {
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		kind = "integer noise"
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		kind = fmt.Sprintf("noise on multiples of %v", p.step)
-	case noise.RealQuery:
+	case dp.RealQuery:
 	}
 	if !p.constraints.None() {
 		kind += " that keeps the constraints"

@@ -17,6 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -54,7 +56,7 @@ different losses, which are in the file too.`,
 	_ = cmd.MarkFlagDirname("output")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var f fields
-		p := problem{loss: noise.L1{}, query: noise.RealQuery}
+		p := problem{loss: loss.L1{}, query: dp.RealQuery}
 		p.Sensitivity = 1
 		p.Epsilon = f.number("epsilon", epsilon, "a number from 0.001 to 20", func(v float64) bool { return v >= lp.MinEpsilon && v <= lp.MaxEpsilon })
 		p.Delta = f.number("delta", delta, wantDelta, func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta })
@@ -125,7 +127,7 @@ func compositionCurves(ctx context.Context, p problem, o lp.Options) (curves []c
 	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
 		return nil, nil, err
 	}
-	law, err := noise.NewAnalyticGaussian(p.Parameters)
+	law, err := noise.NewAnalyticGaussian(p.Privacy)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/noise"
 )
 
 // constraintFlags say what values the query takes and restrict the noise.
@@ -47,13 +47,13 @@ const (
 
 // read reads the flags into the problem, whose sensitivity is read already.
 func (c *constraintFlags) read(f *fields, p *problem) {
-	p.constraints = noise.Constraints{Symmetric: c.symmetric, Monotone: c.monotone, Unbiased: c.unbiased}
+	p.constraints = dp.Constraints{Symmetric: c.symmetric, Monotone: c.monotone, Unbiased: c.unbiased}
 	for _, s := range c.support.values {
 		switch support := readSupport(s); {
-		case s == "integer" && p.query == noise.IntegerQuery, support != nil && p.constraints.Support != nil:
+		case s == "integer" && p.query == dp.IntegerQuery, support != nil && p.constraints.Support != nil:
 			f.add("support = %s is given twice, want at most one interval and one integer", shown(s))
 		case s == "integer":
-			p.query = noise.IntegerQuery
+			p.query = dp.IntegerQuery
 		case support == nil:
 			f.add("support = %s, want %s", shown(s), wantSupport)
 		default:
@@ -63,7 +63,7 @@ func (c *constraintFlags) read(f *fields, p *problem) {
 	if c.outputStep.set {
 		c.readStep(f, p)
 	}
-	if d := p.Sensitivity; p.query == noise.IntegerQuery && !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
+	if d := p.Sensitivity; p.query == dp.IntegerQuery && !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
 		f.add("sensitivity = %v, want an integer from 1 to %d with --support integer", d, lp.MaxIntegerSensitivity)
 	}
 	if c.maxVariance.set {
@@ -77,8 +77,8 @@ func (c *constraintFlags) read(f *fields, p *problem) {
 		switch {
 		case !ok:
 			f.add("quantile = %s, want %s", shown(s), wantQuantile)
-		case len(p.constraints.Quantiles) == noise.MaxQuantiles:
-			f.add("quantile = %s is one too many, want at most %d", shown(s), noise.MaxQuantiles)
+		case len(p.constraints.Quantiles) == dp.MaxQuantiles:
+			f.add("quantile = %s is one too many, want at most %d", shown(s), dp.MaxQuantiles)
 			return
 		default:
 			p.constraints.Quantiles = append(p.constraints.Quantiles, q)
@@ -87,11 +87,11 @@ func (c *constraintFlags) read(f *fields, p *problem) {
 }
 
 func (c *constraintFlags) readStep(f *fields, p *problem) {
-	if p.query == noise.IntegerQuery {
+	if p.query == dp.IntegerQuery {
 		f.add("output-step = %s and --support integer, want only one of them: the noise of integer queries has step 1", shown(c.outputStep.value))
 		return
 	}
-	p.query = noise.LatticeQuery
+	p.query = dp.LatticeQuery
 	p.step = f.number("output-step", c.outputStep, "a number above 0, in query units", func(v float64) bool { return v > 0 })
 	const largest = 1e6 // steps of this many sensitivities
 	if d := p.Sensitivity; d/p.step > lp.MaxIntegerSensitivity || p.step/d > largest {
@@ -101,15 +101,15 @@ func (c *constraintFlags) readStep(f *fields, p *problem) {
 }
 
 // readSupport reads A,B; nil if it is none.
-func readSupport(s string) *noise.Interval {
+func readSupport(s string) *dp.Interval {
 	a, b, ok := strings.Cut(s, ",")
 	if !ok {
 		return nil
 	}
 	lower, okLower := readEnd(a, math.Inf(-1))
 	upper, okUpper := readEnd(b, math.Inf(1))
-	i := &noise.Interval{Lower: lower, Upper: upper}
-	if !okLower || !okUpper || (math.IsInf(lower, 0) && math.IsInf(upper, 0)) || (noise.Constraints{Support: i}).Validate() != nil {
+	i := &dp.Interval{Lower: lower, Upper: upper}
+	if !okLower || !okUpper || (math.IsInf(lower, 0) && math.IsInf(upper, 0)) || (dp.Constraints{Support: i}).Validate() != nil {
 		return nil
 	}
 	return i
@@ -126,16 +126,16 @@ func readEnd(s string, missing float64) (float64, bool) {
 }
 
 // readQuantile reads P,T.
-func readQuantile(s string) (q noise.Quantile, ok bool) {
+func readQuantile(s string) (q dp.Quantile, ok bool) {
 	a, b, _ := strings.Cut(s, ",")
 	var errA, errB error
 	q.Probability, errA = strconv.ParseFloat(strings.TrimSpace(a), 64)
 	q.Magnitude, errB = strconv.ParseFloat(strings.TrimSpace(b), 64)
-	return q, errors.Join(errA, errB, noise.Constraints{Quantiles: []noise.Quantile{q}}.Validate()) == nil
+	return q, errors.Join(errA, errB, dp.Constraints{Quantiles: []dp.Quantile{q}}.Validate()) == nil
 }
 
 // describe says in words what the constraints demand; "" is nothing.
-func describe(c noise.Constraints) string {
+func describe(c dp.Constraints) string {
 	var parts []string
 	for _, p := range []struct {
 		set  bool
@@ -169,14 +169,14 @@ func describe(c noise.Constraints) string {
 
 // queryRows are the lines of a summary about the query and the constraints, none
 // for the ordinary case.
-func queryRows(q noise.Query, step float64, c noise.Constraints) []row {
+func queryRows(q dp.Query, step float64, c dp.Constraints) []row {
 	var rows []row
 	switch q {
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		rows = append(rows, row{"query", "integer, with integer noise"})
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		rows = append(rows, row{"query", fmt.Sprintf("rounded at random to multiples of %v", step)})
-	case noise.RealQuery:
+	case dp.RealQuery:
 	}
 	if !c.None() {
 		rows = append(rows, row{"constraints", describe(c)})
@@ -186,7 +186,7 @@ func queryRows(q noise.Query, step float64, c noise.Constraints) []row {
 
 // classical reports whether noise that is symmetric and falls away from 0, as
 // all baselines are, keeps the constraints by itself.
-func classical(c noise.Constraints) bool {
+func classical(c dp.Constraints) bool {
 	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
 	return c.None()
 }

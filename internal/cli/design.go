@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -18,23 +19,23 @@ import (
 
 // designReport is what design --json prints.
 type designReport struct {
-	Schema              int               `json:"schema"`
-	Epsilon             float64           `json:"epsilon"`
-	Delta               float64           `json:"delta"`
-	Sensitivity         float64           `json:"sensitivity"`
-	Loss                string            `json:"loss"`
-	Query               noise.Query       `json:"query"`
-	Step                *float64          `json:"step"`
-	Constraints         noise.Constraints `json:"constraints"`
-	ExpectedLoss        json.Number       `json:"expected_loss"`
-	LowerBound          json.Number       `json:"lower_bound"`
-	Gap                 *float64          `json:"gap"`
-	DeltaCertified      string            `json:"delta_certified"`
-	Cells               int               `json:"cells"`
-	CellsPerSensitivity int               `json:"cells_per_sensitivity"`
-	Rounds              int               `json:"rounds"`
-	Seconds             float64           `json:"seconds"`
-	Status              string            `json:"status"`
+	Schema              int            `json:"schema"`
+	Epsilon             float64        `json:"epsilon"`
+	Delta               float64        `json:"delta"`
+	Sensitivity         float64        `json:"sensitivity"`
+	Loss                string         `json:"loss"`
+	Query               dp.Query       `json:"query"`
+	Step                *float64       `json:"step"`
+	Constraints         dp.Constraints `json:"constraints"`
+	ExpectedLoss        json.Number    `json:"expected_loss"`
+	LowerBound          json.Number    `json:"lower_bound"`
+	Gap                 *float64       `json:"gap"`
+	DeltaCertified      string         `json:"delta_certified"`
+	Cells               int            `json:"cells"`
+	CellsPerSensitivity int            `json:"cells_per_sensitivity"`
+	Rounds              int            `json:"rounds"`
+	Seconds             float64        `json:"seconds"`
+	Status              string         `json:"status"`
 }
 
 func newDesignCommand(a *app) *cobra.Command {
@@ -146,7 +147,7 @@ func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, 
 		return r, nil, nil
 	case errors.Is(err, highs.ErrUnavailable):
 		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize, compare, plot, account, latent and calibrate --noise gaussian work without it"}
-	case errors.Is(err, lp.ErrInvalid):
+	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, badInput("noisewright design --help", err)
 	case errors.Is(err, lp.ErrInfeasible):
 		return nil, nil, badInput("looser constraints, or a larger --epsilon or --delta", err)
@@ -235,7 +236,7 @@ func (p problem) references() []contender {
 			out = append(out, newContender(b, p))
 		}
 	}
-	if p.query == noise.IntegerQuery {
+	if p.query == dp.IntegerQuery {
 		out = append(out, newDiscreteStaircase(p))
 	}
 	return out

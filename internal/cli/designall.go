@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -54,7 +55,7 @@ func (s *designStore) load(p problem) *storedDesign {
 		s.app.warn("%s; it is designed again", sentence(err))
 		return nil
 	}
-	if t.Privacy() != (tables.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.loss.Name() {
+	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.loss.Name() {
 		s.app.warn("%s is about another problem than its name says; it is designed again", path)
 		return nil
 	}

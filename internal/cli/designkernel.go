@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
@@ -163,7 +164,7 @@ func designKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.
 		return r, nil, nil
 	case errors.Is(err, highs.ErrUnavailable):
 		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize and plot work without it"}
-	case errors.Is(err, lp.ErrInvalid), errors.Is(err, tables.ErrInvalid):
+	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, badInput(help, err)
 	case errors.Is(err, lp.ErrInfeasible):
 		return nil, nil, badInput("a larger --instance-cap, more nodes (--nodes), or more time (--time-limit)", err)

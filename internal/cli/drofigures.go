@@ -14,9 +14,10 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -149,7 +150,7 @@ func (d *droDrawing) table(ctx context.Context, name string, p problem, o lp.Opt
 // kernel designs data dependent noise for values from 0 to 4 and notes it.
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
 	r, limit, err := designKernel(ctx, lp.KernelProblem{
-		Epsilon: epsilon, Delta: delta, Sensitivity: 2, Loss: noise.L1{},
+		Epsilon: epsilon, Delta: delta, Sensitivity: 2, Loss: loss.L1{},
 		Queries: tables.Queries{Lower: 0, Upper: 4},
 	}, d.options)
 	if err != nil {
@@ -169,7 +170,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		additive := d.options
 		additive.Gap = min(additive.Gap, lp.DefaultGap)
 		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), problem{
-			Parameters: noise.Parameters{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, loss: noise.L1{},
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, loss: loss.L1{},
 		}, additive)
 		if err != nil {
 			return err
@@ -207,8 +208,8 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 			}
 			r, err := d.table(ctx, name, problem{
-				Parameters: noise.Parameters{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, loss: noise.L1{},
-				constraints: noise.Constraints{Monotone: monotone},
+				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, loss: loss.L1{},
+				constraints: dp.Constraints{Monotone: monotone},
 			}, d.options)
 			if err != nil {
 				return err

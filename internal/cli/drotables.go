@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -28,7 +30,7 @@ type droTable struct {
 	name   string // of the command and of the files
 	title  string // in the paper
 	column string // of the published numbers
-	loss   noise.Loss
+	loss   loss.Loss
 	part   part
 }
 
@@ -50,12 +52,12 @@ func (p part) String() string {
 }
 
 var droTables = []droTable{
-	{"dro-table1", "Table 1", "table1", noise.L1{}, fromKnownToKnown},
-	{"dro-table4", "Table 4", "table4", noise.L1{}, fromKnownToOptimum},
-	{"dro-table5", "Table 5", "table5", noise.L1{}, fromOptimumToKnown},
-	{"dro-table6", "Table 6", "table6", noise.L2{}, fromKnownToKnown},
-	{"dro-supplement-table1", "Supplement, Table 1", "supplement1", noise.L2{}, fromKnownToOptimum},
-	{"dro-supplement-table2", "Supplement, Table 2", "supplement2", noise.L2{}, fromOptimumToKnown},
+	{"dro-table1", "Table 1", "table1", loss.L1{}, fromKnownToKnown},
+	{"dro-table4", "Table 4", "table4", loss.L1{}, fromKnownToOptimum},
+	{"dro-table5", "Table 5", "table5", loss.L1{}, fromOptimumToKnown},
+	{"dro-table6", "Table 6", "table6", loss.L2{}, fromKnownToKnown},
+	{"dro-supplement-table1", "Supplement, Table 1", "supplement1", loss.L2{}, fromKnownToOptimum},
+	{"dro-supplement-table2", "Supplement, Table 2", "supplement2", loss.L2{}, fromOptimumToKnown},
 }
 
 // droPublished are the tables' numbers, in percent, as published: Tables 1, 4, 5
@@ -198,11 +200,11 @@ func (f *fields) numbers(name string, t *text, want string, ok func(float64) boo
 type droGrid struct{ epsilon, delta []float64 }
 
 // problems returns the problems of the grid, row by row.
-func (g droGrid) problems(loss noise.Loss) []problem {
+func (g droGrid) problems(loss loss.Loss) []problem {
 	var list []problem
 	for _, e := range g.epsilon {
 		for _, d := range g.delta {
-			list = append(list, problem{Parameters: noise.Parameters{Epsilon: e, Delta: d, Sensitivity: 1}, loss: loss})
+			list = append(list, problem{Privacy: dp.Privacy{Epsilon: e, Delta: d, Sensitivity: 1}, loss: loss})
 		}
 	}
 	return list
@@ -267,7 +269,7 @@ func baselineLoss(name string, p problem) float64 {
 		if b.Name != name {
 			continue
 		}
-		m, err := b.New(p.Parameters, p.loss)
+		m, err := b.New(p.Privacy, p.loss)
 		if err != nil {
 			break
 		}
@@ -288,20 +290,20 @@ func baselineLoss(name string, p problem) float64 {
 // where it is above the loss of a designed noise, which refutes it, the tables
 // have n one less.
 func knownBound(p problem, loss float64) (float64, error) {
-	evaluate := map[string][2]func(noise.Parameters) (float64, error){
+	evaluate := map[string][2]func(dp.Privacy) (float64, error){
 		"l1": {noise.NearOptimalRoundedUp, noise.NearOptimalLowerBound},
 		"l2": {secondMoment(math.Ceil), secondMoment(math.Floor)},
 	}[p.loss.Name()]
-	v, err := evaluate[0](p.Parameters)
+	v, err := evaluate[0](p.Privacy)
 	if err == nil && v > loss {
-		v, err = evaluate[1](p.Parameters)
+		v, err = evaluate[1](p.Privacy)
 	}
 	return v, err
 }
 
 // secondMoment is the expression of knownBound for l2, n rounded as told.
-func secondMoment(round func(float64) float64) func(noise.Parameters) (float64, error) {
-	return func(p noise.Parameters) (float64, error) {
+func secondMoment(round func(float64) float64) func(dp.Privacy) (float64, error) {
+	return func(p dp.Privacy) (float64, error) {
 		unit := p
 		unit.Sensitivity = 1
 		n := round(noise.TruncatedLaplaceBound(unit))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,14 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/latent"
-	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // The exit codes.
@@ -120,7 +112,7 @@ func (a *app) report(err error) int {
 	if code == exitLimit {
 		label = "warning"
 	}
-	for _, s := range sentences(err) {
+	for _, s := range check.Sentences(err) {
 		a.say(label, s)
 	}
 	if hint != "" {
@@ -153,32 +145,5 @@ func printable(s string) string {
 	return b.String()
 }
 
-// packageName is the prefix a library error starts with.
-var packageName = regexp.MustCompile(`(^|: )(noise|tables|sampler|lp|highs|account|latent|bundle): `)
-
-// sentences returns the text of an error for a reader of the program, one
-// sentence per joined error: without the names of packages and of sentinels,
-// which are for programs.
-func sentences(err error) []string {
-	var out []string
-	for _, s := range strings.Split(err.Error(), "\n") {
-		s = packageName.ReplaceAllString(s, "$1")
-		for _, sentinel := range []error{
-			noise.ErrInvalid, noise.ErrNotApplicable,
-			tables.ErrInvalid, tables.ErrFormat, tables.ErrNotPrivate, tables.ErrFalseClaim,
-			sampler.ErrInvalid, sampler.ErrEntropy, sampler.ErrOverflow,
-			lp.ErrInvalid, lp.ErrInfeasible, lp.ErrLimit, lp.ErrTooFine, highs.ErrInvalid,
-			account.ErrInvalid, account.ErrDeltaTooSmall,
-			bundle.ErrInvalid, bundle.ErrFormat, bundle.ErrNotPrivate, bundle.ErrExists, latent.ErrInvalid,
-		} {
-			s = strings.TrimSuffix(s, ": "+sentinel.Error())
-		}
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// sentence is sentences on one line.
-func sentence(err error) string { return strings.Join(sentences(err), "; ") }
+// sentence is what an error says to a reader of the program, on one line.
+func sentence(err error) string { return strings.Join(check.Sentences(err), "; ") }

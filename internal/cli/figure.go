@@ -17,6 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -74,14 +76,14 @@ var overlays = map[string]struct {
 func newFigure(t *tables.Table, c tables.Certificate, log bool) *figure {
 	f := &figure{table: t, certificate: c, log: log, unit: 1}
 	f.step, _ = t.Grid().Step().Float64()
-	if t.Query() == noise.LatticeQuery {
+	if t.Query() == dp.LatticeQuery {
 		f.unit = f.step
 	}
 	p := t.Privacy()
-	parameters := noise.Parameters{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
+	parameters := dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
 	f.left, f.right = f.tableReach()
 	bound := math.Inf(1)
-	if p.Delta > 0 && t.Query() == noise.RealQuery {
+	if p.Delta > 0 && t.Query() == dp.RealQuery {
 		bound = noise.TruncatedLaplaceBound(parameters)
 	}
 	if log && !math.IsInf(bound, 0) {
@@ -122,7 +124,7 @@ func newFigure(t *tables.Table, c tables.Certificate, log bool) *figure {
 }
 
 // lossSymbol is how a legend writes an expected loss.
-func lossSymbol(l noise.Loss) string {
+func lossSymbol(l loss.Loss) string {
 	switch l.Name() {
 	case "l1":
 		return "E|x|"
@@ -303,9 +305,9 @@ var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 // densityLabel names the y axis. Noise on few points has probabilities.
 func (f *figure) densityLabel() string {
 	switch f.table.Query() {
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		return "probability (per integer)"
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		return fmt.Sprintf("probability (per step of %.4g)", f.step)
 	default:
 		return "density (per query unit)"

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -157,11 +158,11 @@ var (
 
 // problem is a design problem as its flags state it.
 type problem struct {
-	noise.Parameters
-	loss        noise.Loss
-	query       noise.Query
+	dp.Privacy
+	loss        loss.Loss
+	query       dp.Query
 	step        float64 // of a lattice query
-	constraints noise.Constraints
+	constraints dp.Constraints
 }
 
 // forDesign returns the problem as package lp takes it.
@@ -175,7 +176,7 @@ func (p problem) forDesign() lp.Problem {
 // read reads the flags. With a trade-off, which names losses itself, there is no
 // loss.
 func (p *problemFlags) read(f *fields, trading bool) problem {
-	out := problem{query: noise.RealQuery}
+	out := problem{query: dp.RealQuery}
 	out.Epsilon = f.number("epsilon", p.epsilon, wantEpsilon, func(v float64) bool {
 		return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
 	})

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -272,7 +272,7 @@ func (l *latentFlags) curve(a *app, o lp.Options) (*latent.Curve, error) {
 		Directory: dir,
 		Design: func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
 			r, _, err := design(ctx, problem{
-				Parameters: noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss: noise.L2{}, query: noise.RealQuery,
+				Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss: loss.L2{}, query: dp.RealQuery,
 			}, o)
 			if err != nil {
 				return nil, err
@@ -494,8 +494,7 @@ func latentFailure(err error) error {
 		return err
 	case errors.Is(err, bundle.ErrNotPrivate):
 		return negative("", err)
-	case errors.Is(err, latent.ErrInvalid), errors.Is(err, bundle.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists),
-		errors.Is(err, tables.ErrFormat), errors.Is(err, tables.ErrInvalid), errors.Is(err, account.ErrInvalid), errors.Is(err, noise.ErrInvalid):
+	case errors.Is(err, dp.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists), errors.Is(err, tables.ErrFormat):
 		hint := ""
 		if strings.Contains(err.Error(), "use a ridge") {
 			hint = "--ridge 1e-6"

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // lossHelp lists the losses for the help of a command.
@@ -16,10 +18,10 @@ func lossHelp() string {
 	var b strings.Builder
 	b.WriteString("Losses c(x) of noise x, in query units:\n")
 	width := 0
-	for _, k := range noise.LossUsage() {
+	for _, k := range loss.Kinds() {
 		width = max(width, len(k.Syntax))
 	}
-	for _, k := range noise.LossUsage() {
+	for _, k := range loss.Kinds() {
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, k.Syntax, k.Meaning)
 	}
 	b.WriteString(`SEGMENTS may be the name of a CSV file with the header knot,slope or
@@ -30,14 +32,14 @@ knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
 // newLossFlag adds --loss to a command.
 func newLossFlag(cmd *cobra.Command) *texts {
 	t := newTexts(cmd, "loss", "LOSS", "what to minimise in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum")
-	_ = cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(noise.LossNames(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	_ = cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(loss.Names(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return t
 }
 
 // wantLoss is the rule of a loss.
 func wantLoss() string {
 	var syntax []string
-	for _, k := range noise.LossUsage() {
+	for _, k := range loss.Kinds() {
 		syntax = append(syntax, k.Syntax)
 	}
 	last := len(syntax) - 1
@@ -45,7 +47,7 @@ func wantLoss() string {
 }
 
 // losses reads the sum of some losses, nil if one is wrong.
-func (f *fields) losses(name string, values []string) noise.Loss {
+func (f *fields) losses(name string, values []string) loss.Loss {
 	if len(values) == 0 {
 		f.add("%s is missing, want %s", name, wantLoss())
 		return nil
@@ -64,7 +66,7 @@ func (f *fields) losses(name string, values []string) noise.Loss {
 	if !sound {
 		return nil
 	}
-	l, err := noise.ParseLosses(terms)
+	l, err := loss.ParseAll(terms)
 	if err != nil {
 		f.lossError(name, strings.Join(values, " + "), err)
 		return nil
@@ -75,7 +77,7 @@ func (f *fields) losses(name string, values []string) noise.Loss {
 // lossError reports a bad loss, in the words of the errors that name it and
 // behind its name otherwise.
 func (f *fields) lossError(name, value string, err error) {
-	for _, s := range sentences(err) {
+	for _, s := range check.Sentences(err) {
 		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
 			f.add("%s = %s", name, rest)
 		} else {
@@ -84,9 +86,9 @@ func (f *fields) lossError(name, value string, err error) {
 	}
 }
 
-// readLoss reads a loss as written in a flag: as noise.ParseLoss does, and with
+// readLoss reads a loss as written in a flag: as loss.Parse does, and with
 // file names in the place of the segments of a piecewise linear one.
-func readLoss(s string) (noise.Loss, error) {
+func readLoss(s string) (loss.Loss, error) {
 	const separator = " + "
 	terms := strings.Split(s, separator)
 	for i, t := range terms {
@@ -105,7 +107,7 @@ func readLoss(s string) (noise.Loss, error) {
 		}
 		terms[i] = l.Name() + weight
 	}
-	return noise.ParseLoss(strings.Join(terms, separator))
+	return loss.Parse(strings.Join(terms, separator))
 }
 
 func exists(path string) bool {
@@ -114,14 +116,14 @@ func exists(path string) bool {
 }
 
 // readPWL reads a piecewise linear loss from a file.
-func readPWL(path string) (noise.Loss, error) {
+func readPWL(path string) (loss.Loss, error) {
 	file, err := openInput(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	l, err := noise.ReadPWL(file)
-	if err != nil && !errors.Is(err, noise.ErrInvalid) {
+	l, err := loss.ReadPWL(file)
+	if err != nil && !errors.Is(err, dp.ErrInvalid) {
 		err = fmt.Errorf("%s: %w", path, inputCause(err))
 	}
 	return l, err

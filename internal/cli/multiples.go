@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // printer writes grid points of a table as values in query units.
 type printer struct {
-	query noise.Query
+	query dp.Query
 	step  float64
 	// Of a lattice: its step is the decimal mantissa·10^exponent.
 	mantissa *big.Int
@@ -21,7 +21,7 @@ type printer struct {
 func newPrinter(t *tables.Table) *printer {
 	p := &printer{query: t.Query()}
 	p.step, _ = t.Grid().Step().Float64() // exact
-	if p.query == noise.LatticeQuery {
+	if p.query == dp.LatticeQuery {
 		p.mantissa, p.exponent = shortest(p.step)
 	}
 	return p
@@ -43,9 +43,9 @@ func shortest(x float64) (mantissa *big.Int, exponent int) {
 // are 0.3.
 func (p *printer) append(dst []byte, n int64) []byte {
 	switch p.query {
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		return strconv.AppendInt(dst, n, 10)
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		return p.multiple(dst, n)
 	default:
 		return strconv.AppendFloat(dst, float64(n)*p.step, 'g', -1, 64)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -193,10 +193,10 @@ func (c *clip) check(s *sampler.Sampler) error {
 		name  string
 		value float64
 	}{{"lower", c.lower}, {"upper", c.upper}} {
-		if s.Table().Query() == noise.IntegerQuery && end.value != math.Trunc(end.value) {
+		if s.Table().Query() == dp.IntegerQuery && end.value != math.Trunc(end.value) {
 			return badInput("", fmt.Errorf("%s = %v, want an integer, as the table is for integer queries", end.name, end.value))
 		}
-		if _, err := s.AddNoise(end.value); errors.Is(err, sampler.ErrInvalid) {
+		if _, err := s.AddNoise(end.value); errors.Is(err, dp.ErrInvalid) {
 			return badInput("", fmt.Errorf("%s = %v, want a magnitude of at most %v, what the table's grid holds", end.name, end.value, largest(s)))
 		} else if err != nil {
 			return err
@@ -268,7 +268,7 @@ type tableAnswerer struct {
 }
 
 func (t tableAnswerer) parse(cell string) (float64, error) {
-	if t.sampler.Table().Query() == noise.IntegerQuery {
+	if t.sampler.Table().Query() == dp.IntegerQuery {
 		return parseInteger(cell)
 	}
 	return parseCell(cell)
@@ -276,7 +276,7 @@ func (t tableAnswerer) parse(cell string) (float64, error) {
 
 func (t tableAnswerer) answer(dst []byte, x float64) ([]byte, error) {
 	n, err := t.sampler.AddNoiseSteps(x)
-	if errors.Is(err, sampler.ErrInvalid) {
+	if errors.Is(err, dp.ErrInvalid) {
 		return nil, &dataError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(t.sampler))}
 	} else if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"math/big"
 	"strings"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -79,7 +79,7 @@ func gapOf(c tables.Certificate) float64 {
 }
 
 // lossUnit names a loss and its unit.
-func lossUnit(l noise.Loss) string { return clipped(l.Name()) + ", " + noise.LossUnit(l) }
+func lossUnit(l loss.Loss) string { return clipped(l.Name()) + ", " + loss.Unit(l) }
 
 // row is one line of a summary.
 type row struct{ name, value string }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -41,13 +42,13 @@ func TestPercent(t *testing.T) {
 
 // TestSentences turns library errors into lines for a reader.
 func TestSentences(t *testing.T) {
-	inner := fmt.Errorf("tables: delta = 1 is promised: %w", tables.ErrNotPrivate)
+	inner := check.Errorf("tables", tables.ErrNotPrivate, "delta = 1 is promised")
 	err := errors.Join(
-		fmt.Errorf("t.json: %w", fmt.Errorf("sampler: table refused: %w", inner)),
-		fmt.Errorf("lp: gap = 3, want a number from 1e-06 to 1: %w", lp.ErrInvalid),
+		fmt.Errorf("t.json: %w", check.Errorf("sampler", nil, "table refused: %w", inner)),
+		check.Field("lp", "gap", 3, "a number from 1e-06 to 1"),
 	)
 	want := []string{"t.json: table refused: delta = 1 is promised", "gap = 3, want a number from 1e-06 to 1"}
-	if got := sentences(err); !slices.Equal(got, want) {
+	if got := check.Sentences(err); !slices.Equal(got, want) {
 		t.Errorf("sentences = %q, want %q", got, want)
 	}
 }

@@ -15,9 +15,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -91,14 +92,14 @@ func tableCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 4 {
 		loss = args[4]
 	}
-	query, step := noise.RealQuery, 1.0
+	query, step := dp.RealQuery, 1.0
 	if len(args) > 5 {
-		query = noise.IntegerQuery
+		query = dp.IntegerQuery
 		if args[5] != "integer" {
 			var err error
 			step, err = strconv.ParseFloat(args[5], 64)
 			ts.Check(err)
-			query = noise.LatticeQuery
+			query = dp.LatticeQuery
 		}
 	}
 	t, err := queryTable(v[0], v[1], v[2], loss, query, step)
@@ -112,24 +113,24 @@ func tableCommand(ts *testscript.TestScript, neg bool, args []string) {
 // geometricTable returns a private table whose masses fall by e^-(ε/4) per cell
 // and end where little enough is left: sound, and not optimal.
 func geometricTable(epsilon, delta, sensitivity float64, loss string) (*tables.Table, error) {
-	return queryTable(epsilon, delta, sensitivity, loss, noise.RealQuery, 1)
+	return queryTable(epsilon, delta, sensitivity, loss, dp.RealQuery, 1)
 }
 
 // queryTable is geometricTable for any kind of query; integers and lattices have
 // one cell per step.
-func queryTable(epsilon, delta, sensitivity float64, loss string, query noise.Query, step float64) (*tables.Table, error) {
+func queryTable(epsilon, delta, sensitivity float64, lossName string, query dp.Query, step float64) (*tables.Table, error) {
 	k := 4
 	exponent := math.Ilogb(sensitivity) - 20
 	points := (int64(math.Ceil(math.Ldexp(sensitivity, -exponent))) + 3) / 4
 	grid := tables.Grid{GranularityExponent: exponent, PointsPerCell: points + 1 - points%2}
-	if query != noise.RealQuery {
+	if query != dp.RealQuery {
 		k = int(math.Ceil(sensitivity / step))
 		grid = tables.Grid{PointsPerCell: 1}
-		if query == noise.LatticeQuery {
+		if query == dp.LatticeQuery {
 			grid.Unit = step
 		}
 	}
-	l, err := noise.ParseLoss(loss)
+	l, err := loss.Parse(lossName)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func queryTable(epsilon, delta, sensitivity float64, loss string, query noise.Qu
 	}
 	grid.CellsPerSensitivity, grid.FirstCell = k, -half
 	return tables.New(tables.Spec{
-		Privacy: tables.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity},
 		Query:   query,
 		Loss:    l,
 		Grid:    grid,

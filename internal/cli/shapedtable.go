@@ -6,7 +6,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -73,7 +73,7 @@ func shapedSpec(p problem, s shape) (tables.Spec, error) {
 		return tables.Spec{}, err
 	}
 	return tables.Spec{
-		Privacy: tables.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity},
 		Query:   p.query, Loss: p.loss, Grid: lay, Weights: weights, Atom: atom,
 	}, nil
 }
@@ -106,10 +106,10 @@ func promised(s tables.Spec, m *account.Mechanism, delta float64) (*tables.Table
 func shapedGrid(p problem, s shape) (tables.Grid, error) {
 	unit := 1.0
 	switch p.query {
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		unit = p.step
 		fallthrough
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		const most = 1 << 12
 		steps := math.Ceil(p.Sensitivity / unit)
 		if steps > most {
@@ -121,7 +121,7 @@ func shapedGrid(p problem, s shape) (tables.Grid, error) {
 			steps++
 		}
 		return tables.Grid{Unit: unit, PointsPerCell: 1, CellsPerSensitivity: int(steps)}, nil
-	case noise.RealQuery:
+	case dp.RealQuery:
 	}
 	exponent := math.Floor(math.Log2(p.Sensitivity / shapedPoints))
 	cells := shapedCells

@@ -21,8 +21,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -50,7 +51,7 @@ func newTradeFlags(cmd *cobra.Command) *tradeFlags {
 
 // trade is what the flags ask for.
 type trade struct {
-	losses [2]noise.Loss
+	losses [2]loss.Loss
 	points int
 	format string // of the figure; "": none
 }
@@ -80,7 +81,7 @@ func (t *tradeFlags) read(f *fields) (out trade, ok bool) {
 
 // readPair splits A,B at the comma that has a loss on either side: parameters of
 // losses have commas too.
-func readPair(s string) (pair [2]noise.Loss, ok bool) {
+func readPair(s string) (pair [2]loss.Loss, ok bool) {
 	for i := range len(s) {
 		if s[i] != ',' {
 			continue
@@ -90,11 +91,11 @@ func readPair(s string) (pair [2]noise.Loss, ok bool) {
 		if errA != nil || errB != nil {
 			continue
 		}
-		pair = [2]noise.Loss{a, b}
+		pair = [2]loss.Loss{a, b}
 		// A product of weights need not be a float64, so a loss that has one
 		// or is a sum cannot be given another.
 		for _, l := range pair {
-			if _, err := noise.Sum(noise.Term{Loss: l, Weight: 2}); err != nil {
+			if _, err := loss.Sum(loss.Term{Loss: l, Weight: 2}); err != nil {
 				return pair, false
 			}
 		}
@@ -106,7 +107,7 @@ func readPair(s string) (pair [2]noise.Loss, ok bool) {
 // front is a set of designs between two losses.
 type front struct {
 	problem problem
-	losses  [2]noise.Loss
+	losses  [2]loss.Loss
 	points  []frontPoint // none dominated, by ascending expectation of the first loss
 	bounds  []supportingLine
 	removed int // dominated designs
@@ -226,15 +227,15 @@ func short(x float64) float64 {
 
 // design designs for one weighted sum.
 func (f *front) design(ctx context.Context, share float64, weights [2]float64, o lp.Options) (*frontPoint, error) {
-	var terms []noise.Term
+	var terms []loss.Term
 	for i, w := range weights {
 		if w > 0 {
-			terms = append(terms, noise.Term{Loss: f.losses[i], Weight: w})
+			terms = append(terms, loss.Term{Loss: f.losses[i], Weight: w})
 		}
 	}
 	p := f.problem
 	var err error
-	if p.loss, err = noise.Sum(terms...); err != nil {
+	if p.loss, err = loss.Sum(terms...); err != nil {
 		return nil, err
 	}
 	r, _, err := design(ctx, p, o)
@@ -297,18 +298,18 @@ func (p *frontPoint) dominates(q *frontPoint) bool {
 
 // frontReport is what design --trade --json prints.
 type frontReport struct {
-	Schema      int               `json:"schema"`
-	Epsilon     float64           `json:"epsilon"`
-	Delta       float64           `json:"delta"`
-	Sensitivity float64           `json:"sensitivity"`
-	Losses      [2]string         `json:"losses"`
-	Query       noise.Query       `json:"query"`
-	Step        *float64          `json:"step"`
-	Constraints noise.Constraints `json:"constraints"`
-	Points      []pointReport     `json:"points"`
-	Dominated   int               `json:"dominated"`
-	Seconds     float64           `json:"seconds"`
-	Status      string            `json:"status"`
+	Schema      int            `json:"schema"`
+	Epsilon     float64        `json:"epsilon"`
+	Delta       float64        `json:"delta"`
+	Sensitivity float64        `json:"sensitivity"`
+	Losses      [2]string      `json:"losses"`
+	Query       dp.Query       `json:"query"`
+	Step        *float64       `json:"step"`
+	Constraints dp.Constraints `json:"constraints"`
+	Points      []pointReport  `json:"points"`
+	Dominated   int            `json:"dominated"`
+	Seconds     float64        `json:"seconds"`
+	Status      string         `json:"status"`
 }
 
 type pointReport struct {
@@ -353,11 +354,11 @@ func (f *front) report() frontReport {
 		Status:    status(f.limit == 0),
 	}
 	switch p.query {
-	case noise.IntegerQuery:
+	case dp.IntegerQuery:
 		r.Step = finite(1)
-	case noise.LatticeQuery:
+	case dp.LatticeQuery:
 		r.Step = finite(p.step)
-	case noise.RealQuery:
+	case dp.RealQuery:
 	}
 	for i := range f.points {
 		r.Points = append(r.Points, f.points[i].report())

@@ -8,26 +8,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // verdict is what verify --json prints.
 type verdict struct {
-	Schema         int               `json:"schema"`
-	Valid          bool              `json:"valid"`
-	Loss           string            `json:"loss"`
-	Query          noise.Query       `json:"query"`
-	Step           *float64          `json:"step"`
-	Constraints    noise.Constraints `json:"constraints"`
-	DeltaCertified string            `json:"delta_certified"`
-	ExpectedLoss   json.Number       `json:"expected_loss"`
-	LowerBound     json.Number       `json:"lower_bound"`
-	Gap            *float64          `json:"gap"`
-	Cells          int               `json:"cells"`
-	WorstShift     int               `json:"worst_shift"`
-	TailRatio      string            `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
-	Error          string            `json:"error,omitempty"`
+	Schema         int            `json:"schema"`
+	Valid          bool           `json:"valid"`
+	Loss           string         `json:"loss"`
+	Query          dp.Query       `json:"query"`
+	Step           *float64       `json:"step"`
+	Constraints    dp.Constraints `json:"constraints"`
+	DeltaCertified string         `json:"delta_certified"`
+	ExpectedLoss   json.Number    `json:"expected_loss"`
+	LowerBound     json.Number    `json:"lower_bound"`
+	Gap            *float64       `json:"gap"`
+	Cells          int            `json:"cells"`
+	WorstShift     int            `json:"worst_shift"`
+	TailRatio      string         `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
+	Error          string         `json:"error,omitempty"`
 }
 
 func newVerifyCommand(a *app) *cobra.Command {
@@ -123,7 +123,7 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 // latticeStep returns the step of the values published with a table, in query
 // units; nil for a real-valued query, whose grid is as fine as needed.
 func latticeStep(t *tables.Table) *float64 {
-	if t.Query() == noise.RealQuery {
+	if t.Query() == dp.RealQuery {
 		return nil
 	}
 	step, _ := t.Grid().Step().Float64() // exact: the unit of a lattice, or 1

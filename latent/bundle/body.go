@@ -3,10 +3,10 @@ package bundle
 import (
 	"math"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
 )
 
-const realQuery = noise.RealQuery
+const realQuery = dp.RealQuery
 
 // body is what encodings are clipped to, made ready for use.
 type body struct {

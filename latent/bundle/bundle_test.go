@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -44,8 +45,8 @@ func coarse(t testing.TB, epsilon float64, per int, masses ...float64) *tables.T
 		t.Fatal(err)
 	}
 	s := tables.Spec{
-		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1},
-		Loss:    noise.L2{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1},
+		Loss:    loss.L2{},
 		Grid:    tables.Grid{GranularityExponent: -int(math.Log2(float64(per))), PointsPerCell: 1, CellsPerSensitivity: per, FirstCell: 1 - n},
 		Weights: weights,
 	}
@@ -216,7 +217,7 @@ func TestVerifyRefuses(t *testing.T) {
 		if !errors.Is(err, ErrNotPrivate) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want ErrNotPrivate about %s", c.of, err, c.says)
 		}
-		if _, err := NewPrivatizer(v, sampler.Options{}); !errors.Is(err, ErrInvalid) {
+		if _, err := NewPrivatizer(v, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: NewPrivatizer: %v, want ErrInvalid", c.of, err)
 		}
 	}
@@ -324,7 +325,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		s := perCoordinate(t)
 		spoil(&s)
-		if b, err := New(s); b != nil || !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "bundle: "+field) && !strings.Contains(err.Error(), field) {
+		if b, err := New(s); b != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "bundle: "+field) && !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -384,14 +385,14 @@ func TestRefusedFeatures(t *testing.T) {
 	b := must(New(perCoordinate(t)))
 	p := must(NewPrivatizer(must(b.Verify(nil)), sampler.Options{}))
 	for _, x := range [][]float64{nil, {1}, {1, 2, 3}, {1, math.NaN()}, {math.Inf(-1), 1}} {
-		if u, err := p.Privatize(nil, x); u != nil || !errors.Is(err, ErrInvalid) {
+		if u, err := p.Privatize(nil, x); u != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("Privatize(%v) = %v, %v", x, u, err)
 		}
-		if u, err := b.Encode(nil, x); u != nil || !errors.Is(err, ErrInvalid) {
+		if u, err := b.Encode(nil, x); u != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("Encode(%v) = %v, %v", x, u, err)
 		}
 	}
-	if _, err := b.Decode(nil, []float64{1}); !errors.Is(err, ErrInvalid) {
+	if _, err := b.Decode(nil, []float64{1}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("Decode: %v", err)
 	}
 }
@@ -485,13 +486,13 @@ func TestDeterministicAndForks(t *testing.T) {
 	if different < 40 {
 		t.Errorf("a fork draws the same noise in %d of 50 cases", 50-different)
 	}
-	if _, err := NewDeterministicPrivatizer(nil, [32]byte{}, sampler.Options{}); !errors.Is(err, ErrInvalid) {
+	if _, err := NewDeterministicPrivatizer(nil, [32]byte{}, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no bundle: %v", err)
 	}
-	if _, err := NewDeterministicPrivatizer(b, [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, sampler.ErrInvalid) {
+	if _, err := NewDeterministicPrivatizer(b, [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("entropy: %v", err)
 	}
-	if _, err := (&Bundle{}).Verify(nil); !errors.Is(err, ErrInvalid) {
+	if _, err := (&Bundle{}).Verify(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("zero bundle: %v", err)
 	}
 }

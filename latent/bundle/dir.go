@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -65,11 +66,11 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	read := func(name string, decode func(io.Reader) error) error {
 		f, err := files.Open(name)
 		if err != nil {
-			return fmt.Errorf("bundle: %w", err)
+			return check.Errorf("bundle", nil, "%w", err)
 		}
 		defer f.Close() //nolint:errcheck // only read
 		if err := decode(f); err != nil {
-			return fmt.Errorf("bundle: %s: %w", name, err)
+			return check.Errorf("bundle", nil, "%s: %w", name, err)
 		}
 		return nil
 	}
@@ -139,11 +140,11 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 	}
 	defer os.RemoveAll(beside) //nolint:errcheck // gone after the rename
 	if err := b.writeFiles(beside); err != nil {
-		return fmt.Errorf("bundle: %w", err)
+		return check.Errorf("bundle", nil, "%w", err)
 	}
 	if missing != nil {
 		if err := os.Rename(beside, dir); err != nil {
-			return fmt.Errorf("bundle: %w", err)
+			return check.Errorf("bundle", nil, "%w", err)
 		}
 		return nil
 	}
@@ -153,13 +154,13 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 		return err
 	}
 	if err := os.Rename(dir, away); err != nil {
-		return fmt.Errorf("bundle: %w", err)
+		return check.Errorf("bundle", nil, "%w", err)
 	}
 	if err := os.Rename(beside, dir); err != nil {
-		return fmt.Errorf("bundle: %w", errors.Join(err, os.Rename(away, dir)))
+		return check.Errorf("bundle", nil, "%w", errors.Join(err, os.Rename(away, dir)))
 	}
 	if err := os.RemoveAll(away); err != nil {
-		return fmt.Errorf("bundle: %w", err)
+		return check.Errorf("bundle", nil, "%w", err)
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func CheckWrite(dir string, overwrite bool) error {
 	case err == nil:
 		return replaceable(dir, overwrite)
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("bundle: %w", err)
+		return check.Errorf("bundle", nil, "%w", err)
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func target(dir string) string {
 func name(dir string) (string, error) {
 	var suffix [6]byte
 	if _, err := rand.Read(suffix[:]); err != nil {
-		return "", fmt.Errorf("bundle: %w", err)
+		return "", check.Errorf("bundle", nil, "%w", err)
 	}
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-"+hex.EncodeToString(suffix[:])), nil
 }
@@ -202,19 +203,19 @@ var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|
 func replaceable(dir string, overwrite bool) error {
 	f, err := os.Open(filepath.Join(dir, fileName)) //nolint:gosec // a directory of the caller's choice
 	if err != nil {
-		return fmt.Errorf("bundle: %s is there and no bundle, want another directory: %w", dir, ErrExists)
+		return check.Errorf("bundle", ErrExists, "%s is there and no bundle, want another directory", dir)
 	}
 	_, err = decodeFile(f)
 	f.Close() //nolint:errcheck,gosec // only read
 	if err != nil {
-		return fmt.Errorf("bundle: %s is there and no bundle, want another directory: %w", dir, ErrExists)
+		return check.Errorf("bundle", ErrExists, "%s is there and no bundle, want another directory", dir)
 	}
 	if !overwrite {
-		return fmt.Errorf("bundle: %s is there already, want another directory or leave to overwrite it: %w", dir, ErrExists)
+		return check.Errorf("bundle", ErrExists, "%s is there already, want another directory or leave to overwrite it", dir)
 	}
 	return fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && path != "." && !written.MatchString(path) {
-			err = fmt.Errorf("bundle: %s holds %s, which is no part of a bundle, want it moved away: %w", dir, path, ErrExists)
+			err = check.Errorf("bundle", ErrExists, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
 		}
 		return err
 	})

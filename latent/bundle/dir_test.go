@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -107,11 +108,11 @@ func TestWriteThroughLink(t *testing.T) {
 func TestHugeMatrix(t *testing.T) {
 	s := perCoordinate(t)
 	s.Task = Matrix{Rows: math.MaxInt, Cols: len(s.Features)}
-	if _, err := New(s); !errors.Is(err, ErrInvalid) {
+	if _, err := New(s); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("error = %v, want ErrInvalid", err)
 	}
 	s.Task = Matrix{Rows: 1 << 62, Cols: len(s.Features)}
-	if _, err := New(s); !errors.Is(err, ErrInvalid) {
+	if _, err := New(s); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("error = %v, want ErrInvalid", err)
 	}
 }
@@ -203,8 +204,8 @@ func TestReadRefuses(t *testing.T) {
 		{"bundle.json", replace(`"height"`, `null`), ErrFormat, "features"},
 		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 5000`), ErrFormat, "coordinates"},
 		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 3`), ErrFormat, "encoder.npy"},
-		{"bundle.json", replace(`"tables": 2`, `"tables": 1`), ErrInvalid, "table_of"},
-		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "bound"`), ErrInvalid, "domain"},
+		{"bundle.json", replace(`"tables": 2`, `"tables": 1`), dp.ErrInvalid, "table_of"},
+		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "bound"`), dp.ErrInvalid, "domain"},
 		{"bundle.json", replace(`"epsilon": 1.5`, `"epsilon": 1e999`), ErrFormat, "epsilon"},
 		{"bundle.json", func(text string) string { return text + "{}" }, ErrFormat, "data after"},
 		{"bundle.json", cut(3), ErrFormat, "not JSON"},
@@ -220,7 +221,7 @@ func TestReadRefuses(t *testing.T) {
 		{"mean.npy", replace("NUMPY", "NUMPI"), ErrFormat, "not a NumPy"},
 		{"mean.npy", replace("NUMPY\x01", "NUMPY\x03"), ErrFormat, "version"},
 		{"task.npy", cut(16), ErrFormat, "ends early"},
-		{"axes.npy", func(text string) string { return text[:len(text)-8] + "\x00\x00\x00\x00\x00\x00\xf8\x7f" }, ErrInvalid, "axes[1]"},
+		{"axes.npy", func(text string) string { return text[:len(text)-8] + "\x00\x00\x00\x00\x00\x00\xf8\x7f" }, dp.ErrInvalid, "axes[1]"},
 		{"tables/01.json", replace(`"version":1`, `"version":3`), tables.ErrFormat, "01.json"},
 		{"tables/01.json", cut(2), tables.ErrFormat, "01.json"},
 	} {

@@ -1,11 +1,11 @@
 package bundle
 
-import "errors"
+import (
+	"errors"
+)
 
 // Sentinel errors, checked with errors.Is.
 var (
-	// ErrInvalid marks a value outside its stated range.
-	ErrInvalid = errors.New("invalid bundle")
 	// ErrFormat marks files that are not a bundle.
 	ErrFormat = errors.New("malformed bundle")
 	// ErrNotPrivate marks a bundle whose promise is not proved.

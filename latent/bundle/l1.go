@@ -7,8 +7,10 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -16,8 +18,7 @@ import (
 func (v *Verified) proveL1() error {
 	t := v.bundle.spec.Tables[0]
 	if g, p := t.Grid(), t.Privacy(); p.Delta != 0 || g.PointsPerCell != 1 || g.CellsPerSensitivity != 1 {
-		return fmt.Errorf("bundle: tables[0] = one with delta = %g and %d cells of %d points per sensitivity, want 0 and 1 cell of 1 point for the composition l1: %w",
-			p.Delta, g.CellsPerSensitivity, g.PointsPerCell, ErrNotPrivate)
+		return check.Errorf("bundle", ErrNotPrivate, "tables[0] = one with delta = %g and %d cells of %d points per sensitivity, want 0 and 1 cell of 1 point for the composition l1", p.Delta, g.CellsPerSensitivity, g.PointsPerCell)
 	}
 	s := &v.bundle.spec
 	step := v.bundle.body.step
@@ -150,7 +151,7 @@ func LaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table
 		fine = 256
 	}
 	if !(epsilon > 0 && epsilon <= tables.MaxEpsilon) {
-		return nil, fmt.Errorf("bundle: epsilon = %g, want a number above 0 and at most %d: %w", epsilon, tables.MaxEpsilon, ErrInvalid)
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, tables.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, err
@@ -169,11 +170,11 @@ func LaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table
 
 func checkAxes(axes []float64) error {
 	if len(axes) < 1 || len(axes) > MaxCoordinates {
-		return fmt.Errorf("bundle: axes = %d coordinates, want 1 to %d: %w", len(axes), MaxCoordinates, ErrInvalid)
+		return check.Errorf("bundle", dp.ErrInvalid, "axes = %d coordinates, want 1 to %d", len(axes), MaxCoordinates)
 	}
 	for i, a := range axes {
 		if !(a >= minAxis && a <= maxAxis) {
-			return fmt.Errorf("bundle: axes[%d] = %g, want a number from %g to %g: %w", i, a, minAxis, maxAxis, ErrInvalid)
+			return check.Errorf("bundle", dp.ErrInvalid, "axes[%d] = %g, want a number from %g to %g", i, a, minAxis, maxAxis)
 		}
 	}
 	return nil
@@ -185,7 +186,7 @@ func gridExponent(axes []float64, fine, scale float64, most int) (int, error) {
 	step := min(scale/64, slices.Min(axes)/fine)
 	e := max(math.Ilogb(step), math.Ilogb(scale)+1-most)
 	if math.Ldexp(1, e) > slices.Max(axes) {
-		return 0, fmt.Errorf("bundle: scale of the noise = %g, want at most some 2^%d times the largest axis, %g: %w", scale, most, slices.Max(axes), ErrInvalid)
+		return 0, check.Errorf("bundle", dp.ErrInvalid, "scale of the noise = %g, want at most some 2^%d times the largest axis, %g", scale, most, slices.Max(axes))
 	}
 	return e, nil
 }
@@ -212,14 +213,14 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 		return nil, err
 	}
 	t, err := tables.New(tables.Spec{
-		Privacy:   tables.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)},
-		Loss:      noise.L2{},
+		Privacy:   dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)},
+		Loss:      loss.L2{},
 		Grid:      tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -core - 1},
 		Weights:   weights,
 		TailRatio: ratio,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("bundle: %w", err)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return t, nil
 }
@@ -232,7 +233,7 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 // least for which that is not too much.
 func laplaceWeights(epsilon float64, core int) (weights []uint64, ratio uint64, err error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0.5) {
-		return nil, 0, fmt.Errorf("bundle: epsilon per step = %g, want a number from 2^-20 to 0.5: %w", epsilon, ErrInvalid)
+		return nil, 0, check.Field("bundle", "epsilon per step", epsilon, "a number from 2^-20 to 0.5")
 	}
 	// growth/2^64 <= e^epsilon - 1, and ratio/2^64 >= e^-epsilon.
 	one := new(big.Int).Lsh(big.NewInt(1), 64)
@@ -270,7 +271,7 @@ func laplaceWeights(epsilon float64, core int) (weights []uint64, ratio uint64, 
 	}
 	middle, _, ok := left(high)
 	if !ok || middle == 0 {
-		return nil, 0, fmt.Errorf("bundle: epsilon per step = %g, want more than integer weights can tell apart: %w", epsilon, ErrInvalid)
+		return nil, 0, check.Field("bundle", "epsilon per step", epsilon, "more than integer weights can tell apart")
 	}
 	weights = make([]uint64, 0, 2*core+3)
 	for k := core; k >= 0; k-- {

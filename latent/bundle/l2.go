@@ -1,12 +1,14 @@
 package bundle
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -18,11 +20,10 @@ func (v *Verified) proveL2() error {
 	s := &v.bundle.spec
 	t := s.Tables[0]
 	if g := t.Grid(); g.PointsPerCell != 1 || g.Offset != 0 || t.TailRatio() != 0 {
-		return fmt.Errorf("bundle: tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2: %w",
-			g.PointsPerCell, g.Offset, t.TailRatio(), ErrNotPrivate)
+		return check.Errorf("bundle", ErrNotPrivate, "tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2", g.PointsPerCell, g.Offset, t.TailRatio())
 	}
 	if step := v.bundle.body.step; !(s.Tau >= leastSteps*step) {
-		return fmt.Errorf("bundle: tau = %g, want at least %d steps of %g, those of tables[0]: %w", s.Tau, leastSteps, step, ErrNotPrivate)
+		return check.Errorf("bundle", ErrNotPrivate, "tau = %g, want at least %d steps of %g, those of tables[0]", s.Tau, leastSteps, step)
 	}
 	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
 	v.epsilon = rat(s.Promise.Epsilon)
@@ -138,7 +139,7 @@ func totalVariation(t *tables.Table, tau float64) *big.Rat {
 // tenth of delta, at (1+e^epsilon)·2^-50 or so per coordinate.
 func GaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
 	if !(epsilon >= 0 && epsilon <= tables.MaxEpsilon && delta > 0 && delta < 1) {
-		return nil, 0, fmt.Errorf("bundle: epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1: %w", epsilon, delta, tables.MaxEpsilon, ErrInvalid)
+		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, tables.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, 0, err
@@ -159,9 +160,9 @@ func GaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *ta
 // up.
 func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
 	distance, _ := exact.PowUp(squared, 0.5, rootBits).Float64()
-	m, err := noise.NewAnalyticGaussian(noise.Parameters{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
+	m, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
 	if err != nil {
-		return 0, fmt.Errorf("bundle: %w: %w", err, ErrInvalid)
+		return 0, check.Errorf("bundle", dp.ErrInvalid, "%w", err)
 	}
 	return m.Sigma(), nil
 }
@@ -181,8 +182,7 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 		}
 		cost := approximation(epsilon, len(axes), totalVariation(t, tau))
 		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(rat(delta)) > 0 {
-			return nil, 0, fmt.Errorf("bundle: delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost: %w",
-				delta, epsilon, len(axes), tables.DecimalUp(cost), ErrInvalid)
+			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), tables.DecimalUp(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)
 		if total.Add(total, cost).Cmp(rat(delta)) <= 0 {
@@ -191,7 +191,7 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 		share = cost.Mul(cost, big.NewRat(9, 8))
 		share.Add(share, new(big.Rat).Mul(rat(delta), rat(0x1p-30)))
 	}
-	return nil, 0, fmt.Errorf("bundle: delta = %g at epsilon = %g, want values where Gaussian noise can be proved: %w", delta, epsilon, ErrInvalid)
+	return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g at epsilon = %g, want values where Gaussian noise can be proved", delta, epsilon)
 }
 
 // roundedGaussian rounds normal noise of standard deviation tau to the grid, and cuts it
@@ -199,12 +199,12 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.Table, error) {
 	step := math.Ldexp(1, exponent)
 	if !(tau >= leastSteps*step) {
-		return nil, fmt.Errorf("bundle: tau = %g, want at least %d steps of %g: %w", tau, leastSteps, step, ErrInvalid)
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "tau = %g, want at least %d steps of %g", tau, leastSteps, step)
 	}
 	reach := int(math.Ceil(9 * tau / step))
 	cells := 2*reach + 1
 	if cells > tables.MaxCells {
-		return nil, fmt.Errorf("bundle: tau = %g has %d cells of %g, want at most %d: %w", tau, cells, step, tables.MaxCells, ErrInvalid)
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "tau = %g has %d cells of %g, want at most %d", tau, cells, step, tables.MaxCells)
 	}
 	weights := make([]uint64, cells)
 	rest := new(big.Int).Lsh(one, 64)             // what the middle takes
@@ -224,27 +224,27 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	const work = 1 << 27
 	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/float64(cells))))
 	s := tables.Spec{
-		Privacy: tables.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step},
-		Loss:    noise.L2{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step},
+		Loss:    loss.L2{},
 		Grid:    tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity), FirstCell: -reach},
 		Weights: weights,
 	}
 	t, err := tables.New(s)
 	if err != nil {
-		return nil, fmt.Errorf("bundle: %w", err)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	// Promise what was found.
 	s.Claims = t.Claims()
 	found, err := exact.ParseDecimal(s.Claims.Delta)
 	if err != nil {
-		return nil, fmt.Errorf("bundle: %w", err)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	s.Privacy.Delta, _ = found.Float64()
 	for rat(s.Privacy.Delta).Cmp(found) < 0 {
 		s.Privacy.Delta = math.Nextafter(s.Privacy.Delta, 1)
 	}
 	if t, err = tables.New(s); err != nil {
-		return nil, fmt.Errorf("bundle: %w", err)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return t, nil
 }

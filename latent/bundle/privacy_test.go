@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -344,23 +345,23 @@ func TestRangeL1(t *testing.T) {
 
 func TestMakersRefuse(t *testing.T) {
 	for _, epsilon := range []float64{0, -1, math.NaN(), 101} {
-		if _, err := LaplaceTable(epsilon, Box, []float64{0.5}); !errors.Is(err, ErrInvalid) {
+		if _, err := LaplaceTable(epsilon, Box, []float64{0.5}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("LaplaceTable(%g): %v", epsilon, err)
 		}
 	}
 	for _, axes := range [][]float64{nil, {0}, {math.NaN()}, {1, -1}} {
-		if _, err := LaplaceTable(1, Ball, axes); !errors.Is(err, ErrInvalid) {
+		if _, err := LaplaceTable(1, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("LaplaceTable of %v: %v", axes, err)
 		}
-		if _, _, err := GaussianTable(1, 1e-6, Ball, axes); !errors.Is(err, ErrInvalid) {
+		if _, _, err := GaussianTable(1, 1e-6, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("GaussianTable of %v: %v", axes, err)
 		}
 	}
-	if _, err := LaplaceTable(1e-7, Box, []float64{0.5}); !errors.Is(err, ErrInvalid) {
+	if _, err := LaplaceTable(1e-7, Box, []float64{0.5}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("too much Laplace noise: %v", err)
 	}
 	for _, c := range []struct{ epsilon, delta float64 }{{1, 0}, {-1, 0.1}, {1, 1}, {math.NaN(), 0.1}, {1, math.NaN()}, {1e-6, 1e-9}, {30, 1e-6}, {1, 1e-15}} {
-		if table, _, err := GaussianTable(c.epsilon, c.delta, Box, []float64{0.4, 0.3}); table != nil || !errors.Is(err, ErrInvalid) {
+		if table, _, err := GaussianTable(c.epsilon, c.delta, Box, []float64{0.4, 0.3}); table != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("GaussianTable(%+v): %v", c, err)
 		}
 	}

@@ -3,9 +3,10 @@ package bundle
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -28,11 +29,11 @@ func (b *Bundle) Encode(dst, x []float64) ([]float64, error) {
 // check refuses features without saying what they are.
 func (b *Bundle) check(x []float64) error {
 	if len(x) != b.Features() {
-		return fmt.Errorf("bundle: features = %d numbers, want %d: %w", len(x), b.Features(), ErrInvalid)
+		return check.Errorf("bundle", dp.ErrInvalid, "features = %d numbers, want %d", len(x), b.Features())
 	}
 	for j, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("bundle: features[%d] (%.60q) is not a finite number, want one: %w", j, b.spec.Features[j], ErrInvalid)
+			return check.Errorf("bundle", dp.ErrInvalid, "features[%d] (%.60q) is not a finite number, want one", j, b.spec.Features[j])
 		}
 	}
 	return nil
@@ -70,7 +71,7 @@ func affine(dst []float64, m Matrix, x, offset []float64) {
 // The error wraps ErrInvalid if u has another length.
 func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
 	if len(u) != b.Coordinates() {
-		return nil, fmt.Errorf("bundle: released = %d numbers, want %d: %w", len(u), b.Coordinates(), ErrInvalid)
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "released = %d numbers, want %d", len(u), b.Coordinates())
 	}
 	dst = resize(dst, b.Features())
 	affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
@@ -111,7 +112,7 @@ func (*noCopy) Unlock() {}
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
-		return nil, fmt.Errorf("bundle: proof = none, want that of Verify: %w", ErrInvalid)
+		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
 	return newPrivatizer(v.bundle, func(k int) (*sampler.Sampler, error) {
 		return sampler.NewVerified(v.bundle.spec.Tables[k], o)
@@ -128,7 +129,7 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 // little-endian bytes.
 func NewDeterministicPrivatizer(b *Bundle, seed [32]byte, o sampler.Options) (*Privatizer, error) {
 	if b == nil || len(b.spec.Axes) == 0 {
-		return nil, fmt.Errorf("bundle: bundle = zero value, want one made by New or Read: %w", ErrInvalid)
+		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
 	return newPrivatizer(b, func(k int) (*sampler.Sampler, error) {
 		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
@@ -141,7 +142,7 @@ func newPrivatizer(b *Bundle, draw func(k int) (*sampler.Sampler, error)) (*Priv
 	for k := range b.spec.Tables {
 		s, err := draw(k)
 		if err != nil {
-			return nil, fmt.Errorf("bundle: tables[%d]: %w", k, err)
+			return nil, check.Errorf("bundle", nil, "tables[%d]: %w", k, err)
 		}
 		p.samplers = append(p.samplers, s)
 	}
@@ -180,7 +181,7 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 		private, err := p.samplers[b.spec.TableOf[i]].AddNoise(u)
 		if err != nil {
 			clear(dst)
-			return nil, fmt.Errorf("bundle: %w", err)
+			return nil, check.Errorf("bundle", nil, "%w", err)
 		}
 		dst[i] = private
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -188,7 +189,7 @@ func (b *Bundle) Table(i int) *tables.Table { return b.spec.Tables[b.spec.TableO
 type checker struct{ errs []error }
 
 func (c *checker) bad(field string, value any, rule string) {
-	c.errs = append(c.errs, fmt.Errorf("bundle: %s = %v, want %s: %w", field, value, rule, ErrInvalid))
+	c.errs = append(c.errs, check.Field("bundle", field, value, rule))
 }
 
 // vector checks the length and the entries of a vector.

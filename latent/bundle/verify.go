@@ -2,10 +2,10 @@ package bundle
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -77,14 +77,14 @@ func (v *Verified) DistanceUpper() *big.Rat {
 // compose. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
 func (b *Bundle) Verify(compose Compose) (*Verified, error) {
 	if b == nil || len(b.spec.Axes) == 0 {
-		return nil, fmt.Errorf("bundle: bundle = zero value, want one made by New or Read: %w", ErrInvalid)
+		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
 	v := &Verified{bundle: b}
 	var errs []error
 	for k, t := range b.spec.Tables {
 		c, err := t.Verify()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("bundle: tables[%d]: %w: %w", k, err, ErrNotPrivate))
+			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err))
 		}
 		v.certificates = append(v.certificates, c)
 	}
@@ -121,8 +121,7 @@ func (v *Verified) judge() error {
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
 		if c.proved.Cmp(rat(c.promise)) > 0 {
-			errs = append(errs, fmt.Errorf("bundle: %s = %g is promised but only %s is proved for the composition %s: %w",
-				c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition, ErrNotPrivate))
+			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition))
 		}
 	}
 	return errors.Join(errs...)
@@ -140,8 +139,7 @@ func (v *Verified) provePerCoordinate(compose Compose) error {
 		all[i] = t
 		p := t.Privacy()
 		if 2*axis > p.Sensitivity {
-			errs = append(errs, fmt.Errorf("bundle: axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]: %w",
-				i, axis, p.Sensitivity, s.TableOf[i], ErrNotPrivate))
+			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]", i, axis, p.Sensitivity, s.TableOf[i]))
 		}
 		v.epsilon.Add(v.epsilon, rat(p.Epsilon))
 		v.delta.Add(v.delta, rat(p.Delta))
@@ -153,14 +151,14 @@ func (v *Verified) provePerCoordinate(compose Compose) error {
 		return nil
 	}
 	if compose == nil {
-		return fmt.Errorf("bundle: composition = exact without a function that composes, want one, or the composition basic: %w", ErrNotPrivate)
+		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without a function that composes, want one, or the composition basic")
 	}
 	delta, err := compose(all, s.Promise)
 	if err != nil {
-		return fmt.Errorf("bundle: composition = exact: %w: %w", err, ErrNotPrivate)
+		return check.Errorf("bundle", ErrNotPrivate, "composition = exact: %w", err)
 	}
 	if !(delta >= 0 && delta <= math.MaxFloat64) {
-		return fmt.Errorf("bundle: composition = exact has delta = %g, want a number at least 0: %w", delta, ErrNotPrivate)
+		return check.Errorf("bundle", ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
 	}
 	v.epsilon = rat(s.Promise.Epsilon)
 	v.delta = rat(delta)

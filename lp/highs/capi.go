@@ -78,7 +78,7 @@ import "C"
 import (
 	"unsafe"
 
-	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // model is a HiGHS model in C memory. Its methods are single calls; those that
@@ -126,18 +126,18 @@ func (m model) solution(primal, columnDual, rowValue, rowDual []float64) bool {
 }
 
 // status reads the outcome of the last run.
-func (m model) status() lp.Status {
+func (m model) status() solver.Status {
 	switch C.nw_status(m.c) {
 	case C.NW_OPTIMAL:
-		return lp.StatusOptimal
+		return solver.StatusOptimal
 	case C.NW_INFEASIBLE:
-		return lp.StatusInfeasible
+		return solver.StatusInfeasible
 	case C.NW_UNBOUNDED:
-		return lp.StatusUnbounded
+		return solver.StatusUnbounded
 	case C.NW_LIMIT:
-		return lp.StatusLimit
+		return solver.StatusLimit
 	default:
-		return lp.StatusFailed
+		return solver.StatusFailed
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package highs is the LP solver of noisewright: it makes HiGHS, the open
-// source solver of Hall, Galabova, Huangfu and Feldmeier, an [lp.Solver].
+// source solver of Hall, Galabova, Huangfu and Feldmeier, an [solver.Solver].
 //
 // The package is the only one that uses cgo. capi.go holds the calls into
 // HiGHS' C API and nothing else; solver.go holds the checks and the reading of

@@ -1,15 +1,14 @@
 package highs
 
-import "errors"
+import (
+	"errors"
+)
 
 // Sentinel errors, checked with errors.Is.
 var (
 	// ErrUnavailable is returned by New in a build without cgo.
 	ErrUnavailable = errors.New("highs: this build has no LP solver: " +
 		"install a C compiler and the HiGHS development package, then run `make build`")
-	// ErrInvalid marks a batch of rows or columns or an option outside its
-	// stated range; the program is unchanged.
-	ErrInvalid = errors.New("invalid input")
 	// ErrClosed is returned by every method but Close after Close.
 	ErrClosed = errors.New("highs: solver is closed")
 	// ErrSolver marks a call that HiGHS refused for a reason of its own, such

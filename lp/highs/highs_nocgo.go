@@ -2,10 +2,12 @@
 
 package highs
 
-import "github.com/noisewright/noisewright/lp"
+import (
+	"github.com/noisewright/noisewright/lp/solver"
+)
 
 // New returns [ErrUnavailable]: this build has no cgo.
-func New() (lp.Solver, error) { return nil, ErrUnavailable }
+func New() (solver.Solver, error) { return nil, ErrUnavailable }
 
 // Version returns the empty string: this build has no HiGHS.
 func Version() string { return "" }

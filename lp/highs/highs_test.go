@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 func TestHiGHS(t *testing.T) { testSolver(t, New) }
@@ -29,11 +30,11 @@ func TestVersion(t *testing.T) {
 
 // testSolver is what every lp.Solver has to pass. It asks for nothing that
 // depends on the solver but one thing: limits have to stop it in seconds.
-func testSolver(t *testing.T, newSolver lp.NewSolverFunc) {
+func testSolver(t *testing.T, newSolver solver.Factory) {
 	t.Helper()
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, lp.NewSolverFunc)
+		run  func(*testing.T, solver.Factory)
 	}{
 		{"BruteForce", testBruteForce},
 		{"DualSigns", testDualSigns},
@@ -68,17 +69,17 @@ var inf = math.Inf(1)
 // methods are the ways a program is solved in the tests of outcomes.
 var methods = []struct {
 	name    string
-	options lp.SolverOptions
+	options solver.Options
 }{
-	{"auto", lp.SolverOptions{}},
-	{"auto presolve", lp.SolverOptions{Presolve: true}},
-	{"dual", lp.SolverOptions{Method: lp.MethodDualSimplex}},
-	{"dual presolve tight", lp.SolverOptions{Method: lp.MethodDualSimplex, Presolve: true, Tolerance: 1e-9}},
-	{"primal", lp.SolverOptions{Method: lp.MethodPrimalSimplex}},
-	{"primal unscaled", lp.SolverOptions{Method: lp.MethodPrimalSimplex, Scaling: -1}},
-	{"dual max scaling", lp.SolverOptions{Method: lp.MethodDualSimplex, Scaling: 4}},
-	{"interior", lp.SolverOptions{Method: lp.MethodInteriorPoint}},
-	{"interior presolve", lp.SolverOptions{Method: lp.MethodInteriorPoint, Presolve: true}},
+	{"auto", solver.Options{}},
+	{"auto presolve", solver.Options{Presolve: true}},
+	{"dual", solver.Options{Method: solver.MethodDualSimplex}},
+	{"dual presolve tight", solver.Options{Method: solver.MethodDualSimplex, Presolve: true, Tolerance: 1e-9}},
+	{"primal", solver.Options{Method: solver.MethodPrimalSimplex}},
+	{"primal unscaled", solver.Options{Method: solver.MethodPrimalSimplex, Scaling: -1}},
+	{"dual max scaling", solver.Options{Method: solver.MethodDualSimplex, Scaling: 4}},
+	{"interior", solver.Options{Method: solver.MethodInteriorPoint}},
+	{"interior presolve", solver.Options{Method: solver.MethodInteriorPoint, Presolve: true}},
 }
 
 // program is a dense linear program for the oracle.
@@ -88,7 +89,7 @@ type program struct {
 	rowLower, rowUpper []float64
 }
 
-func open(t *testing.T, newSolver lp.NewSolverFunc) lp.Solver {
+func open(t *testing.T, newSolver solver.Factory) solver.Solver {
 	t.Helper()
 	s, err := newSolver()
 	if err != nil {
@@ -103,9 +104,9 @@ func open(t *testing.T, newSolver lp.NewSolverFunc) lp.Solver {
 }
 
 // load puts the program in by columns without entries, then by rows.
-func (p program) load(t *testing.T, s lp.Solver) {
+func (p program) load(t *testing.T, s solver.Solver) {
 	t.Helper()
-	if err := s.AddColumns(lp.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}); err != nil {
+	if err := s.AddColumns(solver.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.AddRows(p.rows(0, len(p.matrix))); err != nil {
@@ -114,8 +115,8 @@ func (p program) load(t *testing.T, s lp.Solver) {
 }
 
 // rows is the batch of rows from to to, without the entries that are 0.
-func (p program) rows(from, to int) lp.Rows {
-	r := lp.Rows{Lower: p.rowLower[from:to], Upper: p.rowUpper[from:to]}
+func (p program) rows(from, to int) solver.Rows {
+	r := solver.Rows{Lower: p.rowLower[from:to], Upper: p.rowUpper[from:to]}
 	for _, row := range p.matrix[from:to] {
 		r.Start = append(r.Start, len(r.Index))
 		for j, v := range row {
@@ -127,7 +128,7 @@ func (p program) rows(from, to int) lp.Rows {
 	return r
 }
 
-func solve(t *testing.T, s lp.Solver, o lp.SolverOptions) lp.Solution {
+func solve(t *testing.T, s solver.Solver, o solver.Options) solver.Solution {
 	t.Helper()
 	got, err := s.Solve(t.Context(), o)
 	if err != nil {
@@ -141,9 +142,9 @@ func near(a, b float64) bool { return math.Abs(a-b) <= tolerance*(1+math.Abs(b))
 // check tests an optimal solution against the program alone: feasibility, the
 // objective, the sign of each dual, and strong duality in the form of the
 // package's documentation.
-func (p program) check(t *testing.T, got lp.Solution) {
+func (p program) check(t *testing.T, got solver.Solution) {
 	t.Helper()
-	if got.Status != lp.StatusOptimal || len(got.Primal) != len(p.cost) || len(got.RowDual) != len(p.matrix) {
+	if got.Status != solver.StatusOptimal || len(got.Primal) != len(p.cost) || len(got.RowDual) != len(p.matrix) {
 		t.Fatalf("status %d with %d values and %d duals, want optimal with %d and %d",
 			got.Status, len(got.Primal), len(got.RowDual), len(p.cost), len(p.matrix))
 	}
@@ -345,7 +346,7 @@ func large(r *rand.Rand, m, n int) program {
 	return p
 }
 
-func testBruteForce(t *testing.T, newSolver lp.NewSolverFunc) {
+func testBruteForce(t *testing.T, newSolver solver.Factory) {
 	r := rand.New(rand.NewPCG(1, 1))
 	infeasible := 0
 	for k := range 300 {
@@ -360,7 +361,7 @@ func testBruteForce(t *testing.T, newSolver lp.NewSolverFunc) {
 			}
 			if math.IsInf(want, 1) {
 				infeasible++
-				if got.Status != lp.StatusInfeasible || !math.IsInf(got.Objective, 1) {
+				if got.Status != solver.StatusInfeasible || !math.IsInf(got.Objective, 1) {
 					t.Fatalf("program %d, %s: status %d, objective %g, want infeasible, +Inf: %+v", k, m.name, got.Status, got.Objective, p)
 				}
 				continue
@@ -381,7 +382,7 @@ func testBruteForce(t *testing.T, newSolver lp.NewSolverFunc) {
 
 // testDualSigns compares each dual with the change of the optimum as the
 // active bound moves.
-func testDualSigns(t *testing.T, newSolver lp.NewSolverFunc) {
+func testDualSigns(t *testing.T, newSolver solver.Factory) {
 	// minimise −2x + 3y: y ≥ 1, x ≤ 4, x − y ≤ 100, x ≥ 0; at x = 4, y = 1.
 	p := program{
 		cost: []float64{-2, 3}, lower: []float64{0, -inf}, upper: []float64{inf, inf},
@@ -417,7 +418,7 @@ func testDualSigns(t *testing.T, newSolver lp.NewSolverFunc) {
 
 // testIncremental grows one program by rows and columns in turn and compares
 // each stage with a fresh solver.
-func testIncremental(t *testing.T, newSolver lp.NewSolverFunc) {
+func testIncremental(t *testing.T, newSolver solver.Factory) {
 	r := rand.New(rand.NewPCG(2, 1))
 	for _, m := range methods {
 		all := large(r, 24, 18)
@@ -443,7 +444,7 @@ func testIncremental(t *testing.T, newSolver lp.NewSolverFunc) {
 				t.Errorf("%s: %d rows, %d columns: %g, afresh %g", m.name, rows, columns, got.Objective, want)
 			}
 			// Three columns over the present rows, then four rows.
-			c := lp.Columns{Cost: all.cost[columns : columns+3], Lower: all.lower[:3], Upper: all.upper[:3]}
+			c := solver.Columns{Cost: all.cost[columns : columns+3], Lower: all.lower[:3], Upper: all.upper[:3]}
 			for j := columns; j < columns+3; j++ {
 				c.Start = append(c.Start, len(c.Index))
 				for i := range rows {
@@ -469,13 +470,13 @@ func testIncremental(t *testing.T, newSolver lp.NewSolverFunc) {
 
 // testWarmStart counts iterations: of a solve of an unchanged program, of one
 // after rows were added, and of one after Reset.
-func testWarmStart(t *testing.T, newSolver lp.NewSolverFunc) {
+func testWarmStart(t *testing.T, newSolver solver.Factory) {
 	p := large(rand.New(rand.NewPCG(3, 1)), 120, 80)
 	s := open(t, newSolver)
 	first := p
 	first.matrix = p.matrix[:115]
 	first.load(t, s)
-	o := lp.SolverOptions{Method: lp.MethodDualSimplex}
+	o := solver.Options{Method: solver.MethodDualSimplex}
 	cold := solve(t, s, o).Iterations
 	if cold < 20 {
 		t.Fatalf("%d iterations from scratch, want a program that takes 20", cold)
@@ -502,12 +503,12 @@ func testWarmStart(t *testing.T, newSolver lp.NewSolverFunc) {
 	if err := s.Reset(); err != nil {
 		t.Fatal(err)
 	}
-	if n := solve(t, s, lp.SolverOptions{Method: lp.MethodInteriorPoint}).Iterations; n == 0 {
+	if n := solve(t, s, solver.Options{Method: solver.MethodInteriorPoint}).Iterations; n == 0 {
 		t.Error("no interior point iterations")
 	}
 }
 
-func testInfeasible(t *testing.T, newSolver lp.NewSolverFunc) {
+func testInfeasible(t *testing.T, newSolver solver.Factory) {
 	for name, p := range map[string]program{
 		"rows": {
 			cost: []float64{1, 1}, lower: []float64{0, 0}, upper: []float64{inf, inf},
@@ -522,14 +523,14 @@ func testInfeasible(t *testing.T, newSolver lp.NewSolverFunc) {
 			s := open(t, newSolver)
 			p.load(t, s)
 			got := solve(t, s, m.options)
-			if got.Status != lp.StatusInfeasible || !math.IsInf(got.Objective, 1) || got.Primal != nil {
+			if got.Status != solver.StatusInfeasible || !math.IsInf(got.Objective, 1) || got.Primal != nil {
 				t.Errorf("%s, %s: %+v, want infeasible, +Inf", name, m.name, got)
 			}
 		}
 	}
 }
 
-func testUnbounded(t *testing.T, newSolver lp.NewSolverFunc) {
+func testUnbounded(t *testing.T, newSolver solver.Factory) {
 	p := program{
 		cost: []float64{-1, -1}, lower: []float64{0, 0}, upper: []float64{inf, inf},
 		matrix: [][]float64{{1, -1}, {-2, 1}}, rowLower: []float64{-inf, -inf}, rowUpper: []float64{1, 1},
@@ -538,66 +539,66 @@ func testUnbounded(t *testing.T, newSolver lp.NewSolverFunc) {
 		s := open(t, newSolver)
 		p.load(t, s)
 		got := solve(t, s, m.options)
-		if got.Status != lp.StatusUnbounded || !math.IsInf(got.Objective, -1) || got.Primal != nil {
+		if got.Status != solver.StatusUnbounded || !math.IsInf(got.Objective, -1) || got.Primal != nil {
 			t.Errorf("%s: %+v, want unbounded, -Inf", m.name, got)
 		}
 	}
 }
 
-func testEmpty(t *testing.T, newSolver lp.NewSolverFunc) {
+func testEmpty(t *testing.T, newSolver solver.Factory) {
 	s := open(t, newSolver)
-	if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || got.Objective != 0 {
+	if got := solve(t, s, solver.Options{}); got.Status != solver.StatusOptimal || got.Objective != 0 {
 		t.Errorf("empty program: %+v, want optimal, 0", got)
 	}
 	// Columns alone sit at the bound their cost asks for.
-	if err := s.AddColumns(lp.Columns{Cost: []float64{1, -1}, Lower: []float64{2, 3}, Upper: []float64{7, 8}, Start: []int{0, 0}}); err != nil {
+	if err := s.AddColumns(solver.Columns{Cost: []float64{1, -1}, Lower: []float64{2, 3}, Upper: []float64{7, 8}, Start: []int{0, 0}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || got.Objective != 2-8 {
+	if got := solve(t, s, solver.Options{}); got.Status != solver.StatusOptimal || got.Objective != 2-8 {
 		t.Errorf("columns alone: %+v, want optimal, -6", got)
 	}
 	for _, test := range []struct {
 		lower float64
-		want  lp.Status
-	}{{0, lp.StatusOptimal}, {1, lp.StatusInfeasible}} {
+		want  solver.Status
+	}{{0, solver.StatusOptimal}, {1, solver.StatusInfeasible}} {
 		s := open(t, newSolver)
-		if err := s.AddRows(lp.Rows{Lower: []float64{test.lower}, Upper: []float64{inf}, Start: []int{0}}); err != nil {
+		if err := s.AddRows(solver.Rows{Lower: []float64{test.lower}, Upper: []float64{inf}, Start: []int{0}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := solve(t, s, lp.SolverOptions{}); got.Status != test.want {
+		if got := solve(t, s, solver.Options{}); got.Status != test.want {
 			t.Errorf("a row ≥ %g alone: status %d, want %d", test.lower, got.Status, test.want)
 		}
 		// A column makes either row feasible.
-		if err := s.AddColumns(lp.Columns{Cost: []float64{2}, Lower: []float64{0}, Upper: []float64{inf}, Start: []int{0}, Index: []int{0}, Value: []float64{1}}); err != nil {
+		if err := s.AddColumns(solver.Columns{Cost: []float64{2}, Lower: []float64{0}, Upper: []float64{inf}, Start: []int{0}, Index: []int{0}, Value: []float64{1}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || !near(got.Objective, 2*test.lower) {
+		if got := solve(t, s, solver.Options{}); got.Status != solver.StatusOptimal || !near(got.Objective, 2*test.lower) {
 			t.Errorf("a row ≥ %g and a column: %+v, want optimal, %g", test.lower, got, 2*test.lower)
 		}
 	}
-	if err := s.AddColumns(lp.Columns{}); err != nil {
+	if err := s.AddColumns(solver.Columns{}); err != nil {
 		t.Error(err)
 	}
-	if err := s.AddRows(lp.Rows{}); err != nil {
+	if err := s.AddRows(solver.Rows{}); err != nil {
 		t.Error(err)
 	}
 }
 
 // testSmallEntries needs an entry of 1e-10 to count.
-func testSmallEntries(t *testing.T, newSolver lp.NewSolverFunc) {
+func testSmallEntries(t *testing.T, newSolver solver.Factory) {
 	p := program{
 		cost: []float64{1}, lower: []float64{0}, upper: []float64{inf},
 		matrix: [][]float64{{1e-10}}, rowLower: []float64{1e-2}, rowUpper: []float64{inf},
 	}
 	s := open(t, newSolver)
 	p.load(t, s)
-	if got := solve(t, s, lp.SolverOptions{}); got.Status != lp.StatusOptimal || math.Abs(got.Objective-1e8) > 1e4 {
+	if got := solve(t, s, solver.Options{}); got.Status != solver.StatusOptimal || math.Abs(got.Objective-1e8) > 1e4 {
 		t.Errorf("%+v, want optimal, 1e8", got)
 	}
 }
 
 // slow is a program that takes every method well over stopAfter.
-func slow(t *testing.T, newSolver lp.NewSolverFunc) lp.Solver {
+func slow(t *testing.T, newSolver solver.Factory) solver.Solver {
 	t.Helper()
 	s := open(t, newSolver)
 	large(rand.New(rand.NewPCG(4, 1)), 1800, 1800).load(t, s)
@@ -612,9 +613,9 @@ const (
 	stopWithin = 20 * time.Second
 )
 
-func wantLimit(t *testing.T, name string, got lp.Solution, began time.Time) {
+func wantLimit(t *testing.T, name string, got solver.Solution, began time.Time) {
 	t.Helper()
-	if took := time.Since(began); got.Status != lp.StatusLimit || took > stopWithin {
+	if took := time.Since(began); got.Status != solver.StatusLimit || took > stopWithin {
 		t.Errorf("%s: status %d after %v, want a limit within %v", name, got.Status, took, stopWithin)
 	}
 }
@@ -622,28 +623,28 @@ func wantLimit(t *testing.T, name string, got lp.Solution, began time.Time) {
 // slowMethods are the methods whose limits are tested.
 var slowMethods = []struct {
 	name   string
-	method lp.Method
-}{{"dual", lp.MethodDualSimplex}, {"primal", lp.MethodPrimalSimplex}, {"interior", lp.MethodInteriorPoint}}
+	method solver.Method
+}{{"dual", solver.MethodDualSimplex}, {"primal", solver.MethodPrimalSimplex}, {"interior", solver.MethodInteriorPoint}}
 
-func testTimeLimit(t *testing.T, newSolver lp.NewSolverFunc) {
+func testTimeLimit(t *testing.T, newSolver solver.Factory) {
 	for _, m := range slowMethods {
 		s := slow(t, newSolver)
 		began := time.Now()
-		got := solve(t, s, lp.SolverOptions{Method: m.method, TimeLimit: stopAfter})
+		got := solve(t, s, solver.Options{Method: m.method, TimeLimit: stopAfter})
 		wantLimit(t, m.name, got, began)
 		t.Logf("%s: %v, %d iterations", m.name, time.Since(began), got.Iterations)
 	}
 }
 
 // testClockPerCall solves under a limit often enough to exceed it in sum.
-func testClockPerCall(t *testing.T, newSolver lp.NewSolverFunc) {
+func testClockPerCall(t *testing.T, newSolver solver.Factory) {
 	p := large(rand.New(rand.NewPCG(5, 1)), 150, 150)
 	s := open(t, newSolver)
 	p.load(t, s)
 	const limit = time.Second
-	o := lp.SolverOptions{Method: lp.MethodDualSimplex, TimeLimit: limit}
+	o := solver.Options{Method: solver.MethodDualSimplex, TimeLimit: limit}
 	for began := time.Now(); time.Since(began) < 2*limit; {
-		if got := solve(t, s, o); got.Status != lp.StatusOptimal {
+		if got := solve(t, s, o); got.Status != solver.StatusOptimal {
 			t.Fatalf("status %d after %v of many short solves, want optimal", got.Status, time.Since(began))
 		}
 		if err := s.Reset(); err != nil {
@@ -652,20 +653,20 @@ func testClockPerCall(t *testing.T, newSolver lp.NewSolverFunc) {
 	}
 }
 
-func testCancelled(t *testing.T, newSolver lp.NewSolverFunc) {
+func testCancelled(t *testing.T, newSolver solver.Factory) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p := small(rand.New(rand.NewPCG(1, 1)))
 	s := open(t, newSolver)
 	p.load(t, s)
-	got, err := s.Solve(ctx, lp.SolverOptions{})
-	if err != nil || got.Status != lp.StatusLimit || got.Primal != nil || got.RowDual != nil {
+	got, err := s.Solve(ctx, solver.Options{})
+	if err != nil || got.Status != solver.StatusLimit || got.Primal != nil || got.RowDual != nil {
 		t.Errorf("%+v, %v, want a limit and no solution", got, err)
 	}
-	p.check(t, solve(t, s, lp.SolverOptions{}))
+	p.check(t, solve(t, s, solver.Options{}))
 }
 
-func testCancelMidway(t *testing.T, newSolver lp.NewSolverFunc) {
+func testCancelMidway(t *testing.T, newSolver solver.Factory) {
 	for _, m := range slowMethods {
 		s := slow(t, newSolver)
 		// The second round shows that nothing of a cancellation is left over.
@@ -673,7 +674,7 @@ func testCancelMidway(t *testing.T, newSolver lp.NewSolverFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
 			began := time.Now()
 			timer := time.AfterFunc(stopAfter, cancel)
-			got, err := s.Solve(ctx, lp.SolverOptions{Method: m.method})
+			got, err := s.Solve(ctx, solver.Options{Method: m.method})
 			timer.Stop()
 			cancel()
 			if err != nil {
@@ -689,12 +690,12 @@ func testCancelMidway(t *testing.T, newSolver lp.NewSolverFunc) {
 }
 
 // testDeadline relies on a deadline to stop presolve too.
-func testDeadline(t *testing.T, newSolver lp.NewSolverFunc) {
+func testDeadline(t *testing.T, newSolver solver.Factory) {
 	s := slow(t, newSolver)
 	ctx, cancel := context.WithTimeout(t.Context(), stopAfter)
 	defer cancel()
 	began := time.Now()
-	got, err := s.Solve(ctx, lp.SolverOptions{Presolve: true, TimeLimit: time.Hour})
+	got, err := s.Solve(ctx, solver.Options{Presolve: true, TimeLimit: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -702,7 +703,7 @@ func testDeadline(t *testing.T, newSolver lp.NewSolverFunc) {
 }
 
 // testInvalid refuses each faulty batch and leaves the program as it was.
-func testInvalid(t *testing.T, newSolver lp.NewSolverFunc) {
+func testInvalid(t *testing.T, newSolver solver.Factory) {
 	p := program{
 		cost: []float64{1, 1}, lower: []float64{0, 0}, upper: []float64{inf, inf},
 		matrix: [][]float64{{1, 2}}, rowLower: []float64{3}, rowUpper: []float64{inf},
@@ -711,7 +712,7 @@ func testInvalid(t *testing.T, newSolver lp.NewSolverFunc) {
 	p.load(t, s)
 	nan := math.NaN()
 	one, zero, free := []float64{1}, []int{0}, []float64{inf}
-	for name, c := range map[string]lp.Columns{
+	for name, c := range map[string]solver.Columns{
 		"cost NaN":       {Cost: []float64{nan}, Lower: one, Upper: one, Start: zero},
 		"cost infinite":  {Cost: free, Lower: one, Upper: one, Start: zero},
 		"lower NaN":      {Cost: one, Lower: []float64{nan}, Upper: one, Start: zero},
@@ -733,37 +734,37 @@ func testInvalid(t *testing.T, newSolver lp.NewSolverFunc) {
 		"value 1e16":     {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{1e16}},
 		"stray entries":  {Index: zero, Value: one},
 	} {
-		if err := s.AddColumns(c); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
+		if err := s.AddColumns(c); !errors.Is(err, check.ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
 			t.Errorf("AddColumns, %s: error %v, want ErrInvalid", name, err)
 		}
 	}
-	for name, r := range map[string]lp.Rows{
+	for name, r := range map[string]solver.Rows{
 		"lower NaN":   {Lower: []float64{nan}, Upper: one, Start: zero},
 		"no upper":    {Lower: one, Start: zero},
 		"index 2":     {Lower: one, Upper: one, Start: zero, Index: []int{2}, Value: one},
 		"index twice": {Lower: one, Upper: one, Start: zero, Index: []int{1, 1}, Value: []float64{1, 1}},
 		"value NaN":   {Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}},
 	} {
-		if err := s.AddRows(r); !errors.Is(err, ErrInvalid) {
+		if err := s.AddRows(r); !errors.Is(err, check.ErrInvalid) {
 			t.Errorf("AddRows, %s: error %v, want ErrInvalid", name, err)
 		}
 	}
-	got := solve(t, s, lp.SolverOptions{})
+	got := solve(t, s, solver.Options{})
 	p.check(t, got)
 	if !near(got.Objective, 1.5) {
 		t.Errorf("objective %g after refused batches, want 1.5", got.Objective)
 	}
 	// The same index in two vectors of one batch is no repetition.
 	twice := []float64{1, 1}
-	if err := s.AddColumns(lp.Columns{Cost: twice, Lower: twice, Upper: twice, Start: []int{0, 1}, Index: []int{0, 0}, Value: twice}); err != nil {
+	if err := s.AddColumns(solver.Columns{Cost: twice, Lower: twice, Upper: twice, Start: []int{0, 1}, Index: []int{0, 0}, Value: twice}); err != nil {
 		t.Error(err)
 	}
 }
 
-func testInvalidOptions(t *testing.T, newSolver lp.NewSolverFunc) {
+func testInvalidOptions(t *testing.T, newSolver solver.Factory) {
 	s := open(t, newSolver)
-	for name, o := range map[string]lp.SolverOptions{
-		"method":              {Method: lp.MethodInteriorOnly + 1},
+	for name, o := range map[string]solver.Options{
+		"method":              {Method: solver.MethodInteriorOnly + 1},
 		"negative method":     {Method: -1},
 		"scaling":             {Scaling: 5},
 		"tolerance 1e-11":     {Tolerance: 1e-11},
@@ -772,28 +773,28 @@ func testInvalidOptions(t *testing.T, newSolver lp.NewSolverFunc) {
 		"negative tolerance":  {Tolerance: -1e-7},
 		"negative time limit": {TimeLimit: -1},
 	} {
-		if got, err := s.Solve(t.Context(), o); !errors.Is(err, ErrInvalid) || got.Status != lp.StatusFailed {
+		if got, err := s.Solve(t.Context(), o); !errors.Is(err, check.ErrInvalid) || got.Status != solver.StatusFailed {
 			t.Errorf("%s: status %d, error %v, want failed, ErrInvalid", name, got.Status, err)
 		}
 	}
 }
 
-func testClose(t *testing.T, newSolver lp.NewSolverFunc) {
+func testClose(t *testing.T, newSolver solver.Factory) {
 	s, err := newSolver()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := small(rand.New(rand.NewPCG(1, 1)))
 	p.load(t, s)
-	solve(t, s, lp.SolverOptions{})
+	solve(t, s, solver.Options{})
 	for range 3 {
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	_, solveErr := s.Solve(t.Context(), lp.SolverOptions{})
+	_, solveErr := s.Solve(t.Context(), solver.Options{})
 	for name, err := range map[string]error{
-		"AddColumns": s.AddColumns(lp.Columns{}), "AddRows": s.AddRows(lp.Rows{}),
+		"AddColumns": s.AddColumns(solver.Columns{}), "AddRows": s.AddRows(solver.Rows{}),
 		"Solve": solveErr, "Reset": s.Reset(),
 	} {
 		if !errors.Is(err, ErrClosed) {
@@ -803,7 +804,7 @@ func testClose(t *testing.T, newSolver lp.NewSolverFunc) {
 }
 
 // testSilent runs itself in another process, to catch what C prints.
-func testSilent(t *testing.T, newSolver lp.NewSolverFunc) {
+func testSilent(t *testing.T, newSolver solver.Factory) {
 	const child = "NOISEWRIGHT_SILENT_CHILD"
 	if os.Getenv(child) != "" {
 		for _, m := range methods {
@@ -824,7 +825,7 @@ func testSilent(t *testing.T, newSolver lp.NewSolverFunc) {
 }
 
 // testParallel solves in several goroutines, each with its own solver.
-func testParallel(t *testing.T, newSolver lp.NewSolverFunc) {
+func testParallel(t *testing.T, newSolver solver.Factory) {
 	for k := range uint64(4) {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			t.Parallel()
@@ -832,7 +833,7 @@ func testParallel(t *testing.T, newSolver lp.NewSolverFunc) {
 			s := open(t, newSolver)
 			p.load(t, s)
 			for range 10 {
-				p.check(t, solve(t, s, lp.SolverOptions{}))
+				p.check(t, solve(t, s, solver.Options{}))
 				if err := s.Reset(); err != nil {
 					t.Fatal(err)
 				}
@@ -859,13 +860,13 @@ func BenchmarkSolve(b *testing.B) {
 					b.Fatal(err)
 				}
 				err = errors.Join(
-					s.AddColumns(lp.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}),
+					s.AddColumns(solver.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}),
 					s.AddRows(p.rows(0, 190)))
 				if err != nil {
 					b.Fatal(err)
 				}
 				if warm {
-					if _, err := s.Solve(b.Context(), lp.SolverOptions{}); err != nil {
+					if _, err := s.Solve(b.Context(), solver.Options{}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -873,8 +874,8 @@ func BenchmarkSolve(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StartTimer()
-				got, err := s.Solve(b.Context(), lp.SolverOptions{Method: lp.MethodDualSimplex})
-				if err != nil || got.Status != lp.StatusOptimal {
+				got, err := s.Solve(b.Context(), solver.Options{Method: solver.MethodDualSimplex})
+				if err != nil || got.Status != solver.StatusOptimal {
 					b.Fatal(got.Status, err)
 				}
 				b.StopTimer()

@@ -9,7 +9,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 const (
@@ -38,12 +39,12 @@ const (
 
 // New returns an empty program. The caller closes it; nothing is freed
 // otherwise. The error is [ErrSolver] if HiGHS cannot be set up.
-func New() (lp.Solver, error) {
+func New() (solver.Solver, error) {
 	m, good := newModel()
 	if !good {
-		return nil, fmt.Errorf("highs: new model: %w", ErrSolver)
+		return nil, check.Errorf("highs", ErrSolver, "new model")
 	}
-	s := &solver{model: m, open: true}
+	s := &instance{model: m, open: true}
 	var ok1, ok2, ok3 bool
 	s.scaling, ok1 = m.intOption("simplex_scale_strategy")
 	s.primalTolerance, ok2 = m.doubleOption("primal_feasibility_tolerance")
@@ -54,7 +55,7 @@ func New() (lp.Solver, error) {
 	if !ok1 || !ok2 || !ok3 || !m.setInt("threads", 1) || !m.setString("parallel", "off") ||
 		!m.setString("run_crossover", "on") || !m.setDouble("small_matrix_value", minEntry) {
 		m.free()
-		return nil, fmt.Errorf("highs: options of a new model: %w", ErrSolver)
+		return nil, check.Errorf("highs", ErrSolver, "options of a new model")
 	}
 	// "ipm" lets newer versions pick an interior point method that needs a
 	// BLAS; "ipx" is the one all versions have, which older ones call "ipm".
@@ -68,8 +69,8 @@ func New() (lp.Solver, error) {
 // Version returns the version of the HiGHS library in use, such as "1.15.1".
 func Version() string { return version() }
 
-// solver is an lp.Solver over one HiGHS model.
-type solver struct {
+// instance is an lp.Solver over one HiGHS model.
+type instance struct {
 	model
 	open          bool
 	damaged       bool // HiGHS refused a call half way
@@ -89,19 +90,19 @@ type solver struct {
 	primal, columnDual, rowValue, rowDual []float64
 }
 
-func (s *solver) ready() error {
+func (s *instance) ready() error {
 	switch {
 	case !s.open:
 		return ErrClosed
 	case s.damaged:
-		return fmt.Errorf("highs: an earlier call failed half way, want a new solver: %w", ErrSolver)
+		return check.Errorf("highs", ErrSolver, "an earlier call failed half way, want a new solver")
 	}
 	return nil
 }
 
 // AddColumns appends columns. A batch that breaks a rule of [lp.Columns] is an
 // error with [ErrInvalid] and changes nothing.
-func (s *solver) AddColumns(c lp.Columns) error {
+func (s *instance) AddColumns(c solver.Columns) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
@@ -116,14 +117,14 @@ func (s *solver) AddColumns(c lp.Columns) error {
 	errs = append(errs, checkBounds(n, c.Lower, c.Upper),
 		s.checkMatrix(n, s.rows, s.columns, c.Start, c.Index, c.Value))
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("highs: add %d columns: %w", n, err)
+		return check.Errorf("highs", nil, "add %d columns: %w", n, err)
 	}
 	if n == 0 {
 		return nil
 	}
 	if !s.addColumns(c.Cost, c.Lower, c.Upper, s.start, s.index, c.Value) {
 		s.damaged = true
-		return fmt.Errorf("highs: add %d columns: %w", n, ErrSolver)
+		return check.Errorf("highs", ErrSolver, "add %d columns", n)
 	}
 	s.columns += n
 	return nil
@@ -131,7 +132,7 @@ func (s *solver) AddColumns(c lp.Columns) error {
 
 // AddRows appends rows. A batch that breaks a rule of [lp.Rows] is an error
 // with [ErrInvalid] and changes nothing.
-func (s *solver) AddRows(r lp.Rows) error {
+func (s *instance) AddRows(r solver.Rows) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
@@ -139,14 +140,14 @@ func (s *solver) AddRows(r lp.Rows) error {
 	err := errors.Join(checkBounds(n, r.Lower, r.Upper),
 		s.checkMatrix(n, s.columns, s.rows, r.Start, r.Index, r.Value))
 	if err != nil {
-		return fmt.Errorf("highs: add %d rows: %w", n, err)
+		return check.Errorf("highs", nil, "add %d rows: %w", n, err)
 	}
 	if n == 0 {
 		return nil
 	}
 	if !s.addRows(r.Lower, r.Upper, s.start, s.index, r.Value) {
 		s.damaged = true
-		return fmt.Errorf("highs: add %d rows: %w", n, ErrSolver)
+		return check.Errorf("highs", ErrSolver, "add %d rows", n)
 	}
 	s.rows += n
 	for i := range n {
@@ -175,7 +176,7 @@ func checkBounds(n int, lower, upper []float64) error {
 // checkMatrix reports the first fault of n compressed sparse vectors whose
 // entries lie in [0, dim), to be appended to the present ones, and leaves
 // start and index in HiGHS' type in the buffers.
-func (s *solver) checkMatrix(n, dim, present int, start, index []int, value []float64) error {
+func (s *instance) checkMatrix(n, dim, present int, start, index []int, value []float64) error {
 	switch {
 	case len(start) != n:
 		return invalid("len(Start) = %d, want %d", len(start), n)
@@ -228,15 +229,15 @@ func (s *solver) checkMatrix(n, dim, present int, start, index []int, value []fl
 // which is about once in an iteration; presolve is stopped by time only, that
 // of the context's deadline included. An option outside its range is an error with
 // [ErrInvalid].
-func (s *solver) Solve(ctx context.Context, o lp.SolverOptions) (lp.Solution, error) {
+func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
 		return failed(), err
 	}
 	if err := checkOptions(o); err != nil {
-		return failed(), fmt.Errorf("highs: solve: %w", err)
+		return failed(), check.Errorf("highs", nil, "solve: %w", err)
 	}
 	if ctx.Err() != nil {
-		return lp.Solution{Status: lp.StatusLimit, Objective: math.NaN()}, nil
+		return solver.Solution{Status: solver.StatusLimit, Objective: math.NaN()}, nil
 	}
 	if s.columns == 0 {
 		return s.solveEmpty(), nil
@@ -249,17 +250,17 @@ func (s *solver) Solve(ctx context.Context, o lp.SolverOptions) (lp.Solution, er
 		}
 	}
 	if !s.setOptions(o) {
-		return failed(), fmt.Errorf("highs: solve: options: %w", ErrSolver)
+		return failed(), check.Errorf("highs", ErrSolver, "solve: options")
 	}
 	// With a basis at hand HiGHS skips presolve.
 	if o.Presolve && !s.clearSolver() || !s.zeroClocks() {
-		return failed(), fmt.Errorf("highs: solve: %w", ErrSolver)
+		return failed(), check.Errorf("highs", ErrSolver, "solve")
 	}
 	return s.read(s.runUntil(ctx), o), nil
 }
 
 // runUntil runs HiGHS until it is done or ctx is cancelled.
-func (s *solver) runUntil(ctx context.Context) bool {
+func (s *instance) runUntil(ctx context.Context) bool {
 	s.setCancel(false)
 	// The flag is in C memory that Close frees, so an AfterFunc under way
 	// has to end before this call does.
@@ -275,9 +276,9 @@ func (s *solver) runUntil(ctx context.Context) bool {
 	return good
 }
 
-func checkOptions(o lp.SolverOptions) error {
+func checkOptions(o solver.Options) error {
 	var errs []error
-	if o.Method < lp.MethodAuto || o.Method > lp.MethodInteriorOnly {
+	if o.Method < solver.MethodAuto || o.Method > solver.MethodInteriorOnly {
 		errs = append(errs, invalid("Method = %d, want one of lp's constants", o.Method))
 	}
 	if o.Scaling > maxScaling {
@@ -297,18 +298,18 @@ func checkOptions(o lp.SolverOptions) error {
 
 // setOptions sets every option a solve can change, so that none is left over
 // from the solve before.
-func (s *solver) setOptions(o lp.SolverOptions) bool {
+func (s *instance) setOptions(o solver.Options) bool {
 	method, strategy := "choose", 0 // HiGHS chooses
 	crossover := "on"
 	switch o.Method {
-	case lp.MethodAuto:
-	case lp.MethodDualSimplex:
+	case solver.MethodAuto:
+	case solver.MethodDualSimplex:
 		method, strategy = "simplex", 1
-	case lp.MethodPrimalSimplex:
+	case solver.MethodPrimalSimplex:
 		method, strategy = "simplex", 4
-	case lp.MethodInteriorPoint:
+	case solver.MethodInteriorPoint:
 		method = s.interiorPoint
-	case lp.MethodInteriorOnly:
+	case solver.MethodInteriorOnly:
 		method, crossover = s.interiorPoint, "off"
 	}
 	presolve := "off"
@@ -342,7 +343,7 @@ func (s *solver) setOptions(o lp.SolverOptions) bool {
 		s.setDouble("time_limit", limit)
 }
 
-func (s *solver) tolerances(o lp.SolverOptions) (primal, dual float64) {
+func (s *instance) tolerances(o solver.Options) (primal, dual float64) {
 	if o.Tolerance == 0 {
 		return s.primalTolerance, s.dualTolerance
 	}
@@ -350,7 +351,7 @@ func (s *solver) tolerances(o lp.SolverOptions) (primal, dual float64) {
 }
 
 // read collects the outcome of a run; good is false if the run was an error.
-func (s *solver) read(good bool, o lp.SolverOptions) lp.Solution {
+func (s *instance) read(good bool, o solver.Options) solver.Solution {
 	result := failed()
 	// The counts are of this run: HiGHS zeroes them at its start.
 	simplex, ok1 := s.intInfo("simplex_iteration_count")
@@ -363,23 +364,23 @@ func (s *solver) read(good bool, o lp.SolverOptions) lp.Solution {
 	}
 	result.Status = s.status()
 	switch result.Status {
-	case lp.StatusInfeasible:
+	case solver.StatusInfeasible:
 		result.Objective = math.Inf(1)
-	case lp.StatusUnbounded:
+	case solver.StatusUnbounded:
 		result.Objective = math.Inf(-1)
-	case lp.StatusOptimal:
+	case solver.StatusOptimal:
 		if !s.residualsWithin(o) || !s.readSolution(&result, true, true) {
-			return lp.Solution{Objective: math.NaN(), Iterations: result.Iterations}
+			return solver.Solution{Objective: math.NaN(), Iterations: result.Iterations}
 		}
-	case lp.StatusLimit:
+	case solver.StatusLimit:
 		s.readSolution(&result, s.feasible("primal_solution_status"), s.feasible("dual_solution_status"))
-	case lp.StatusFailed:
+	case solver.StatusFailed:
 	}
 	return result
 }
 
 // residualsWithin checks an optimal claim against HiGHS' unscaled residuals.
-func (s *solver) residualsWithin(o lp.SolverOptions) bool {
+func (s *instance) residualsWithin(o solver.Options) bool {
 	primalTolerance, dualTolerance := s.tolerances(o)
 	primal, ok1 := s.doubleInfo("max_primal_infeasibility")
 	dual, ok2 := s.doubleInfo("max_dual_infeasibility")
@@ -388,7 +389,7 @@ func (s *solver) residualsWithin(o lp.SolverOptions) bool {
 
 // readSolution sets the wanted parts of the result and reports whether HiGHS
 // had them and they are finite.
-func (s *solver) readSolution(result *lp.Solution, primal, dual bool) bool {
+func (s *instance) readSolution(result *solver.Solution, primal, dual bool) bool {
 	if !primal && !dual {
 		return true
 	}
@@ -414,28 +415,28 @@ func (s *solver) readSolution(result *lp.Solution, primal, dual bool) bool {
 }
 
 // solveEmpty decides a program without columns, where every row is 0.
-func (s *solver) solveEmpty() lp.Solution {
+func (s *instance) solveEmpty() solver.Solution {
 	if s.rowsExcludeZero {
-		return lp.Solution{Status: lp.StatusInfeasible, Objective: math.Inf(1)}
+		return solver.Solution{Status: solver.StatusInfeasible, Objective: math.Inf(1)}
 	}
 	s.rowDual = resize(s.rowDual, s.rows)
 	clear(s.rowDual)
-	return lp.Solution{Status: lp.StatusOptimal, Primal: []float64{}, RowDual: s.rowDual}
+	return solver.Solution{Status: solver.StatusOptimal, Primal: []float64{}, RowDual: s.rowDual}
 }
 
 // Reset forgets the basis and the solution.
-func (s *solver) Reset() error {
+func (s *instance) Reset() error {
 	if err := s.ready(); err != nil {
 		return err
 	}
 	if !s.clearSolver() {
-		return fmt.Errorf("highs: reset: %w", ErrSolver)
+		return check.Errorf("highs", ErrSolver, "reset")
 	}
 	return nil
 }
 
 // Close frees the program. It never fails.
-func (s *solver) Close() error {
+func (s *instance) Close() error {
 	if s.open {
 		s.open = false
 		s.free()
@@ -444,10 +445,12 @@ func (s *solver) Close() error {
 	return nil
 }
 
-func failed() lp.Solution { return lp.Solution{Status: lp.StatusFailed, Objective: math.NaN()} }
+func failed() solver.Solution {
+	return solver.Solution{Status: solver.StatusFailed, Objective: math.NaN()}
+}
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf(format+": %w", append(args, ErrInvalid)...)
+	return fmt.Errorf(format+": %w", append(args, check.ErrInvalid)...)
 }
 
 func resize(s []float64, n int) []float64 {

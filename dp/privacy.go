@@ -1,0 +1,36 @@
+package dp
+
+import (
+	"errors"
+	"math"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// Privacy is the promise about additive noise on a scalar query, or about a table
+// of it. It is a plain value, and its numbers are meant exactly.
+type Privacy struct {
+	// Epsilon is ε, finite and >= 0, without unit.
+	Epsilon float64
+	// Delta is δ, 0 <= δ < 1, a probability.
+	Delta float64
+	// Sensitivity is Δ, the largest difference between the query's values on
+	// neighbouring data sets, in query units; finite and > 0.
+	Sensitivity float64
+}
+
+// Validate returns nil if every field is in its range. Otherwise it reports all
+// bad fields together, each error wrapping [ErrInvalid].
+func (p Privacy) Validate() error {
+	var errs []error
+	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1) {
+		errs = append(errs, check.Field("dp", "epsilon", p.Epsilon, "a finite number >= 0"))
+	}
+	if !(p.Delta >= 0 && p.Delta < 1) {
+		errs = append(errs, check.Field("dp", "delta", p.Delta, "a probability, 0 <= delta < 1"))
+	}
+	if !(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 1) {
+		errs = append(errs, check.Field("dp", "sensitivity", p.Sensitivity, "a finite number > 0 (query units)"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,137 @@
+// Package check makes the errors of this module. An error carries the package it
+// comes from, what kind it is of (a sentinel for errors.Is), and for bad input the
+// field, its value and the rule it breaks (a [FieldError] for errors.As). The
+// library prints the package in front, the program prints the [Sentences] alone.
+package check
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrInvalid marks an input outside its stated range. Every package uses this one;
+// dp.ErrInvalid is its public name.
+var ErrInvalid = errors.New("invalid input")
+
+// FieldError says that the value of a field breaks a rule. It wraps ErrInvalid.
+type FieldError struct {
+	Package string // that found it
+	Field   string // as written in flags and files
+	Value   any
+	Rule    string // completes "want …"
+}
+
+// Field returns a FieldError.
+func Field(pkg, field string, value any, rule string) error {
+	return &FieldError{pkg, field, value, rule}
+}
+
+// Error implements error: "package: field = value, want rule".
+func (e *FieldError) Error() string { return e.Package + ": " + e.sentence() }
+
+// Unwrap returns ErrInvalid.
+func (e *FieldError) Unwrap() error { return ErrInvalid }
+
+func (e *FieldError) sentence() string {
+	return fmt.Sprintf("%s = %v, want %s", e.Field, e.Value, e.Rule)
+}
+
+// failure is any other error of a package.
+type failure struct {
+	pkg  string
+	kind error // not printed; may be nil
+	err  error // the sentence, with its causes
+}
+
+// Errorf returns an error of the package that is of the given kind for errors.Is
+// and reads as fmt.Errorf writes it, causes included. The kind is not printed; nil
+// is none.
+func Errorf(pkg string, kind error, format string, args ...any) error {
+	return &failure{pkg, kind, fmt.Errorf(format, args...)}
+}
+
+func (e *failure) Error() string { return e.pkg + ": " + e.err.Error() }
+
+func (e *failure) Unwrap() []error {
+	if e.kind == nil {
+		return []error{e.err}
+	}
+	return []error{e.kind, e.err}
+}
+
+// Sentences returns what an error says to a reader of the program: one sentence
+// for each of the errors joined in it, without the names of packages.
+func Sentences(err error) []string {
+	var out []string
+	for _, s := range strings.Split(sentence(err), "\n") {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func sentence(err error) string {
+	switch e := err.(type) { //nolint:errorlint // the outermost error is what is printed
+	case *FieldError:
+		return e.sentence()
+	case *failure:
+		return sentence(e.err)
+	case interface{ Unwrap() error }:
+		return replaced(err, e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return replaced(err, e.Unwrap()...)
+	}
+	return err.Error()
+}
+
+// replaced is the text of an error with the sentences of its causes in place of
+// their texts.
+func replaced(err error, causes ...error) string {
+	rest, text := err.Error(), ""
+	for _, cause := range causes {
+		if cause == nil {
+			continue
+		}
+		before, after, ok := strings.Cut(rest, cause.Error())
+		if !ok {
+			continue
+		}
+		text += before + sentence(cause)
+		rest = after
+	}
+	return text + rest
+}
+
+// List collects the bad fields of one package.
+type List struct {
+	pkg  string
+	errs []error
+}
+
+// In returns an empty List of the package.
+func In(pkg string) *List { return &List{pkg: pkg} }
+
+// Bad adds a FieldError.
+func (l *List) Bad(field string, value any, rule string) {
+	l.errs = append(l.errs, Field(l.pkg, field, value, rule))
+}
+
+// Badf is Bad with a rule to format.
+func (l *List) Badf(field string, value any, rule string, args ...any) {
+	l.Bad(field, value, fmt.Sprintf(rule, args...))
+}
+
+// Add adds an error; nil is none.
+func (l *List) Add(err error) {
+	if err != nil {
+		l.errs = append(l.errs, err)
+	}
+}
+
+// None reports whether nothing was added.
+func (l *List) None() bool { return len(l.errs) == 0 }
+
+// Err joins all that was added, and is nil if nothing was.
+func (l *List) Err() error { return errors.Join(l.errs...) }

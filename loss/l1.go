@@ -1,0 +1,98 @@
+package loss
+
+import (
+	"math"
+	"math/big"
+)
+
+// L1 is the absolute error |x|, in the query's units.
+type L1 struct{}
+
+// Name implements Loss.
+func (L1) Name() string { return "l1" }
+
+// At implements Loss.
+func (L1) At(x float64) float64 { return math.Abs(x) }
+
+// CellMean implements Loss.
+func (L1) CellMean(center, width float64) float64 {
+	c, h := math.Abs(center), width/2
+	if c >= h {
+		return c
+	}
+	// Two triangles: ((h+c)^2 + (h-c)^2) / 2 over the width 2h.
+	return (h*h + c*c) / (2 * h)
+}
+
+// AtDown implements Loss.
+func (L1) AtDown(x *big.Rat) *big.Rat { return new(big.Rat).Abs(x) }
+
+// GridMeanUp implements Loss.
+func (L1) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
+	last := first + count - 1
+	sum := new(big.Int)
+	switch {
+	case first >= 0:
+		sum.Sub(triangle(last), triangle(first-1))
+	case last <= 0:
+		sum.Sub(triangle(-first), triangle(-last-1))
+	default:
+		sum.Add(triangle(-first), triangle(last))
+	}
+	mean := new(big.Rat).SetFrac(sum, big.NewInt(count))
+	return mean.Mul(mean, step)
+}
+
+// RampMeanUp implements Loss: with d = to-from and s the sign of from it is
+// s·(from + d/3), less 2sd(1-t)³/3 if the sign changes at t = -from/d.
+func (L1) RampMeanUp(from, to *big.Rat) *big.Rat {
+	d := new(big.Rat).Sub(to, from)
+	mean := new(big.Rat).Mul(d, big.NewRat(1, 3))
+	mean.Add(mean, from)
+	if from.Sign()*to.Sign() < 0 {
+		left := new(big.Rat).Quo(to, d) // 1-t
+		left.Mul(left, new(big.Rat).Mul(left, left))
+		left.Mul(left, d).Mul(left, big.NewRat(2, 3))
+		mean.Sub(mean, left)
+	}
+	return mean.Abs(mean)
+}
+
+// LowerNode implements Loss: |x| is linear between nodes, so it is its own
+// interpolant.
+func (L1) LowerNode(j int64, step *big.Rat) *big.Rat {
+	l := new(big.Rat).SetInt64(j)
+	return l.Abs(l).Mul(l, step)
+}
+
+// Growth implements Loss.
+func (L1) Growth(_ int64, step *big.Rat) *big.Rat { return new(big.Rat).Set(step) }
+
+// Symmetric implements Loss.
+func (L1) Symmetric() bool { return true }
+
+// triangle returns 0+1+…+n, which is 0 for n = -1.
+func triangle(n int64) *big.Int {
+	t := big.NewInt(n)
+	t.Mul(t, new(big.Int).Add(t, big.NewInt(1)))
+	return t.Rsh(t, 1)
+}
+
+var l1Kind = Kind{
+	Name:    "l1",
+	Syntax:  "l1",
+	Meaning: "the absolute error |x|",
+	Unit:    "mean absolute error in query units",
+	parse:   func([]string) (Loss, error) { return L1{}, nil },
+}
+
+// Increasing reports that |x| does not decrease away from 0.
+func (L1) Increasing() bool { return true }
+
+// piecewise implements piecewiser.
+func (L1) piecewise() *Piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }
+
+// twoSlopes is left·|x| for x < 0 and right·x for x > 0.
+func twoSlopes(name string, left, right *big.Rat) *Piecewise {
+	return newPiecewise(name, []float64{0}, []Quadratic{{C1: new(big.Rat).Neg(left)}, {C1: right}}, nil)
+}

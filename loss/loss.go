@@ -1,0 +1,56 @@
+package loss
+
+import "math/big"
+
+// Loss is the cost c(x) >= 0 of noise x, in the units the loss defines (the
+// query's for l1, squared for l2). At and CellMean steer a search and need not
+// be exact; the methods on big.Rat are what every certificate rests on. Their
+// names say which way they are rounded; they are exact for l1, l2 and every
+// [Piecewise].
+//
+// A user's own loss implements this interface; piecewise quadratic ones get all
+// of it from [NewPiecewise].
+//
+// Implementations are immutable and safe for concurrent use. The rationals they
+// return are the caller's.
+type Loss interface {
+	// Name is the loss as written in flags and files, e.g. "l1" or "huber:2".
+	// ParseLoss of it gives the loss back.
+	Name() string
+	// At returns c(x).
+	At(x float64) float64
+	// CellMean returns the average of c over [center-width/2, center+width/2];
+	// width > 0.
+	CellMean(center, width float64) float64
+	// Symmetric reports whether c(x) = c(-x).
+	Symmetric() bool
+
+	// AtDown returns a lower bound on c(x).
+	AtDown(x *big.Rat) *big.Rat
+	// GridMeanUp returns an upper bound on the average of c(n·step) over the
+	// integers n = first, …, first+count-1; count >= 1 and step > 0.
+	GridMeanUp(first, count int64, step *big.Rat) *big.Rat
+	// RampMeanUp returns an upper bound on the average of c over the points
+	// from one end of an interval to the other, with the weight falling
+	// linearly to 0: 2∫ c(from + (to-from)·t)·(1-t) dt over 0 <= t <= 1. The
+	// ends may be in either order or equal.
+	RampMeanUp(from, to *big.Rat) *big.Rat
+	// LowerNode returns the value l_j at node j·step of a function that is
+	// linear between neighbouring nodes and nowhere above c; step > 0. It may
+	// be negative.
+	LowerNode(j int64, step *big.Rat) *big.Rat
+	// Growth bounds from below, for all cells from j outwards, how much the
+	// loss grows per cell: l_{i+1} - l_i and AtDown((i+1)·step) -
+	// AtDown(i·step) for all i >= j if j > 0, l_{i-1} - l_i and
+	// AtDown((i-1)·step) - AtDown(i·step) for all i <= j if j < 0. It does not
+	// decrease away from 0. j is not 0.
+	Growth(j int64, step *big.Rat) *big.Rat
+}
+
+// Kinked is implemented by a Loss that is not smooth everywhere. It lets the
+// integrals of ExpectedLoss break where they must.
+type Kinked interface {
+	// Kinks returns the points x at which c or its derivative jumps, 0 excepted,
+	// in query units and in any order.
+	Kinks() []float64
+}

@@ -1,0 +1,244 @@
+package loss
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// LossKind describes one kind of loss that a flag or a file can name.
+type Kind struct {
+	// Name is the kind, the part of a loss's name before the first colon.
+	Name string
+	// Syntax is the whole name, with capitals for what is to be filled in.
+	Syntax string
+	// Meaning is one line: c(x).
+	Meaning string
+	// Unit is what an expected loss is, with its unit.
+	Unit string
+
+	// fields are the parameters after the kind, in order.
+	fields []string
+	// parse builds the loss from the parameters, as many as there are fields.
+	parse func(values []string) (Loss, error)
+}
+
+// kinds is the registry: one entry per kind of loss.
+var kinds = []Kind{
+	l1Kind, l2Kind, lpKind, pinballKind, asymmetricKind, huberKind, deadzoneKind, exceedKind, pwlKind,
+}
+
+// LossUsage describes every kind of loss in display order. A weight W > 0 may
+// follow any of them after one more colon, as in l1:0.7, and losses joined by
+// " + " are added.
+func Kinds() []Kind { return append([]Kind(nil), kinds...) }
+
+// LossNames lists the kinds ParseLoss accepts, sorted.
+func Names() []string {
+	names := make([]string, 0, len(kinds))
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// LossUnit says what an expected loss is and in which unit, e.g. "mean absolute
+// error in query units". It knows the loss by its name.
+func Unit(l Loss) string {
+	name := l.Name()
+	terms := strings.Split(name, termSeparator)
+	if len(terms) > 1 {
+		return fmt.Sprintf("sum of %d mean losses, in the unit that the weights give", len(terms))
+	}
+	k, values, weight, err := cutTerm(name)
+	if err != nil {
+		return "mean loss in the units of " + name
+	}
+	unit := k.Unit
+	for i, f := range k.fields {
+		unit = strings.ReplaceAll(unit, f, values[i])
+	}
+	if weight != "" {
+		return weight + " times the " + unit
+	}
+	return unit
+}
+
+const (
+	// termSeparator stands between the terms of a sum.
+	termSeparator = " + "
+	// maxTerms bounds the terms of a sum, maxKnots the knots of a loss: enough
+	// for any use, too few to be a burden.
+	maxTerms = 32
+	maxKnots = 10000
+	// minNumber and maxNumber bound the size of a parameter: squares and
+	// products of a few of them are still far inside float64.
+	minNumber = 1e-60
+	maxNumber = 1e60
+)
+
+// ParseLoss returns the loss with the given name: a kind with its parameters,
+// as LossUsage lists them, possibly with a weight, or several joined by " + ".
+// Numbers are plain decimals, an exponent allowed, and stand for the float64
+// nearest to them. ParseLoss(l.Name()) gives a loss back that equals l. Errors
+// wrap [ErrInvalid].
+func Parse(name string) (Loss, error) {
+	// A name comes from a file: no part of it is split further than it may go.
+	if n := strings.Count(name, termSeparator) + 1; n > maxTerms {
+		return nil, check.Errorf("loss", check.ErrInvalid, "loss = a sum of %d terms, want at most %d", n, maxTerms)
+	}
+	parts := strings.Split(name, termSeparator)
+	terms := make([]Term, 0, len(parts))
+	var errs []error
+	for _, part := range parts {
+		t, err := parseTerm(part)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		terms = append(terms, t)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return Sum(terms...)
+}
+
+// ParseLosses returns the sum of the losses with the given names, in this order.
+// Each is as in ParseLoss; there is at least one.
+func ParseAll(names []string) (Loss, error) {
+	return Parse(strings.Join(names, termSeparator))
+}
+
+func parseTerm(s string) (Term, error) {
+	k, values, weight, err := cutTerm(s)
+	if err != nil {
+		return Term{}, err
+	}
+	t := Term{Weight: 1}
+	if t.Loss, err = k.parse(values); err != nil {
+		return Term{}, err
+	}
+	if weight != "" {
+		if t.Weight, err = positive(k.Name, "weight", weight); err != nil {
+			return Term{}, err
+		}
+	}
+	return t, nil
+}
+
+// cutTerm splits "kind:value:…:weight"; weight is empty if there is none.
+func cutTerm(s string) (k Kind, values []string, weight string, err error) {
+	name, rest, _ := strings.Cut(s, ":")
+	for _, k := range kinds {
+		if k.Name != name {
+			continue
+		}
+		// Several parameters are one part, separated by commas.
+		n := len(k.fields)
+		if len(s) > len(name) {
+			values = strings.SplitN(rest, ":", n+2)
+		}
+		if n > 1 && len(values) > 0 {
+			if first := strings.SplitN(values[0], ",", n+1); len(first) == n {
+				values = append(first, values[1:]...)
+			}
+		}
+		if len(values) == n+1 && values[n] != "" {
+			weight = values[n]
+		} else if len(values) != n {
+			return Kind{}, nil, "", check.Errorf("loss", check.ErrInvalid, "loss = %q, want %s, or with a weight %s:W", abbreviated(s), k.Syntax, k.Syntax)
+		}
+		return k, values[:n], weight, nil
+	}
+	return Kind{}, nil, "", check.Errorf("loss", check.ErrInvalid, "loss = %q, want one of %s", abbreviated(s), strings.Join(Names(), ", "))
+}
+
+// abbreviated shortens a text that a message repeats.
+func abbreviated(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}
+
+// number reads a parameter: 0 or a decimal number of moderate size.
+func number(kind, field, s string) (float64, error) {
+	v, err := decimalFloat(s)
+	if err == nil {
+		err = checkNumber(kind, field, v)
+	} else {
+		err = badField(kind, field, fmt.Sprintf("%q", abbreviated(s)), "a decimal number such as 0.5 or 2e-3")
+	}
+	return v, err
+}
+
+// positive reads a parameter > 0 of moderate size.
+func positive(kind, field, s string) (float64, error) {
+	v, err := number(kind, field, s)
+	if err == nil {
+		err = checkPositive(kind, field, v)
+	}
+	return v, err
+}
+
+func checkNumber(kind, field string, v float64) error {
+	if a := math.Abs(v); v != 0 && !(a >= minNumber && a <= maxNumber) {
+		return badField(kind, field, formatNumber(v), "0 or a number of size "+formatNumber(minNumber)+" to "+formatNumber(maxNumber))
+	}
+	return nil
+}
+
+func checkPositive(kind, field string, v float64) error {
+	if !(v >= minNumber && v <= maxNumber) {
+		return badField(kind, field, formatNumber(v), "a number from "+formatNumber(minNumber)+" to "+formatNumber(maxNumber))
+	}
+	return nil
+}
+
+func badField(kind, field, value, rule string) error {
+	return check.Errorf("loss", check.ErrInvalid, "%s: %s = %s, want %s", kind, field, value, rule)
+}
+
+// decimalFloat is strconv.ParseFloat for decimal digits alone: no plus sign, no
+// names, no hexadecimal, no underscores. What rounds to 0 must be 0.
+func decimalFloat(s string) (float64, error) {
+	nonzero := false
+	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && !strings.ContainsRune("-.eE", rune(c)) {
+			return 0, strconv.ErrSyntax
+		}
+	}
+	for _, c := range []byte(mantissa) {
+		nonzero = nonzero || c >= '1' && c <= '9'
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, err
+	}
+	if v == 0 && nonzero {
+		return 0, strconv.ErrRange
+	}
+	return v + 0, nil // no negative zero
+}
+
+// formatNumber prints the shortest decimal that reads back as v, with neither a
+// plus sign nor a leading zero in the exponent.
+func formatNumber(v float64) string {
+	s := strconv.FormatFloat(v, 'g', -1, 64)
+	s = strings.Replace(s, "e+0", "e", 1)
+	s = strings.Replace(s, "e+", "e", 1)
+	return strings.Replace(s, "e-0", "e-", 1)
+}
+
+// rational is the exact value of a finite float64.
+func rational(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }

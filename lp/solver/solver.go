@@ -1,0 +1,101 @@
+// Package solver is the contract with a linear programming library: what lp asks of
+// one, and nothing else.
+package solver
+
+import (
+	"context"
+	"time"
+)
+
+// Solver holds one linear program, minimise cost·x subject to row and column
+// bounds, and re-solves it as rows and columns are appended. It is the only
+// thing this package asks of an LP library; nothing a Solver says is trusted
+// beyond steering the search: every published number is recomputed exactly.
+//
+// A Solver is not safe for concurrent use.
+type Solver interface {
+	// AddColumns appends columns; the entries name existing rows.
+	AddColumns(Columns) error
+	// AddRows appends rows; the entries name existing columns.
+	AddRows(Rows) error
+	// Solve solves the current program, starting from the last basis where
+	// there is one and the method can use it. A time limit or a cancelled
+	// context is not an error: it is a Solution with status StatusLimit.
+	// The slices of the Solution are valid until the next call.
+	Solve(context.Context, Options) (Solution, error)
+	// Reset forgets the last basis and all solver state but keeps the program.
+	Reset() error
+	// Close frees the program; it is idempotent, and every later call of
+	// another method is an error.
+	Close() error
+}
+
+// NewSolverFunc makes an empty Solver; the caller closes it.
+type Factory func() (Solver, error)
+
+// Columns is a batch of columns in compressed sparse column form: the entries
+// of column i are Index[Start[i]:Start[i+1]], the last running to the end.
+// Infinite bounds are math.Inf.
+type Columns struct {
+	Cost, Lower, Upper []float64
+	Start              []int
+	Index              []int
+	Value              []float64
+}
+
+// Rows is a batch of rows in compressed sparse row form, laid out as Columns.
+type Rows struct {
+	Lower, Upper []float64
+	Start        []int
+	Index        []int
+	Value        []float64
+}
+
+// Method is the algorithm a Solver is asked to use.
+type Method int
+
+// The methods: the solver's own choice, dual simplex (warm starts), primal
+// simplex, interior point with crossover to a basis, and interior point without:
+// a solution near the optimal face and not at a corner of it.
+const (
+	MethodAuto Method = iota
+	MethodDualSimplex
+	MethodPrimalSimplex
+	MethodInteriorPoint
+	MethodInteriorOnly
+)
+
+// SolverOptions tune one Solve. The zero value means the solver's defaults.
+type Options struct {
+	Method    Method
+	Presolve  bool          // simplify the program first; loses the warm start
+	Scaling   int           // the solver's own scaling strategy, 0 to 4; negative: off
+	Tolerance float64       // primal and dual feasibility tolerance; 0: the solver's default
+	TimeLimit time.Duration // of this call; 0: none
+	// IterationLimit bounds the simplex iterations of this call; 0: none.
+	// Reaching it is StatusLimit, as for time.
+	IterationLimit int
+}
+
+// Status is the outcome of a Solve.
+type Status int
+
+// The outcomes. StatusFailed covers solve errors, unknown statuses and optimal
+// claims whose unscaled residuals exceed the tolerance; another attempt with
+// other options may succeed.
+const (
+	StatusFailed Status = iota
+	StatusOptimal
+	StatusInfeasible
+	StatusUnbounded
+	StatusLimit
+)
+
+// Solution is what a Solver found.
+type Solution struct {
+	Status     Status
+	Objective  float64
+	Primal     []float64 // per column
+	RowDual    []float64 // per row: derivative of the optimum in the row's bound
+	Iterations int       // simplex or interior-point iterations of this call
+}
