@@ -20,26 +20,60 @@ const module = "github.com/noisewright/noisewright"
 // so that a new one is a decision.
 var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
+
+	// The statement.
+	"dp":   {"loss", "internal/check"},
+	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
+
+	// What is measured against, what is proved, what is drawn.
+	"noise":         {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
+	"tables":        {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
+	"kernels":       {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"sampler":       {"tables", "kernels", "dp", "internal/check"},
+
+	// The designer.
+	"lp": {
+		"lp/solver", "lp/internal/cuts", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
+		"internal/exact", "internal/check",
+	},
+	"lp/internal/cuts": {"lp/solver"},
+	"lp/solver":        {},
+	"lp/highs":         {"lp/solver", "internal/check"},
+
+	// Several releases, and vectors.
+	"account":                   {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"latent/bundle":             {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"latent":                    {"latent/internal/taskspace", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"latent/internal/taskspace": {"internal/exact", "internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
+
+	// The front door and the program.
+	"": {"lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
-		"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "latent/bundle", "encoder", "learn",
+		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/check", "internal/atomicfile",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
-	"lp":             {"noise", "tables", "internal/exact"},
-	"lp/highs":       {"lp"},
-	"encoder":        {"latent", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum"},
-	"learn":          {"latent", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum"},
-	"latent":         {"latent/bundle", "sampler", "tables", "noise", "account", "gonum.org/v1/gonum/mat"},
-	"latent/bundle":  {"sampler", "tables", "noise", "internal/exact"},
-	"account":        {"tables", "noise", "internal/exact", "gonum.org/v1/gonum/dsp/fourier"},
-	"sampler":        {"tables"},
-	"tables":         {"noise", "internal/exact"},
-	"noise":          {"internal/exact"},
-	"internal/exact": {},
-	"internal":       {}, // this test
+	"internal/cli/shell": {"lp", "lp/highs", "tables", "kernels", "dp", "loss", "internal/check", "internal/atomicfile", "github.com/spf13/cobra"},
+	"internal/cli/reproduce": {
+		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/check",
+		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
+		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+	},
+	"internal/csvfile": {"internal/check", "internal/atomicfile"},
+	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/oracle":  {"noise", "dp", "loss", "internal/exact", "internal/check"},
+
+	"internal/check":      {},
+	"internal/exact":      {},
+	"internal/quadrature": {"internal/exact"},
+	"internal/strictjson": {},
+	"internal/atomicfile": {},
+	"internal":            {}, // this test
 }
 
 // examples, packages below examples/, are written as a user would write them.
-var examples = []string{"lp", "lp/highs", "tables", "sampler", "noise", "account", "latent", "latent/bundle"}
+var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle"}
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}

@@ -17,7 +17,7 @@ import (
 // a symmetric loss that does not decrease away from 0: the integer law of Awan
 // & Dong (see noise.AwanDongTails), spread over cells.
 func (f *frame) chainTable(maxCells int) (t *tables.Table, c tables.Certificate, err error) {
-	reach := f.supportBound()
+	reach := supportBound(f.Problem)
 	if 2*reach > float64(maxCells) {
 		return nil, c, tooManyCells(maxCells)
 	}

@@ -51,7 +51,7 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 	return check.Errorf("lp", ErrInfeasible, "%s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones", strings.Join(names, " and "), d.Epsilon, d.Delta, d.Sensitivity)
 }
 
-func (f *frame) withConstraints(c dp.Constraints) Problem {
+func (f *frame) withConstraints(c dp.Constraints) dp.Problem {
 	p := f.Problem
 	p.Constraints = c
 	return p

@@ -27,7 +27,7 @@ func named(t *testing.T, name string) loss.Loss {
 }
 
 // bracket designs to the gap and returns the certified bounds of the optimum.
-func bracket(t *testing.T, p lp.Problem, gap float64) (upper, lower float64, table *tables.Table) {
+func bracket(t *testing.T, p dp.Problem, gap float64) (upper, lower float64, table *tables.Table) {
 	t.Helper()
 	r, err := lp.Design(t.Context(), p, lp.Options{Gap: gap, TimeLimit: time.Minute, NewSolver: highs.New})
 	if err != nil {
@@ -62,7 +62,7 @@ func TestIntegerOptimum(t *testing.T) {
 					}
 					want += 2 * m * l.At(float64(i+1))
 				}
-				p := lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: l, Query: dp.IntegerQuery}
+				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: l, Query: dp.IntegerQuery}
 				upper, lower, _ := bracket(t, p, 1e-4)
 				if lower > want*(1+1e-9) || upper < want*(1-1e-9) || upper > want*(1+1e-4)+1e-12 {
 					t.Errorf("%s ε=%g δ=%g: [%.9g, %.9g], want %.9g inside", name, epsilon, delta, lower, upper, want)
@@ -80,7 +80,7 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity), Loss: loss.L1{}, Query: dp.IntegerQuery}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity)}, Loss: loss.L1{}, Query: dp.IntegerQuery}
 		upper, lower, table := bracket(t, p, 1e-5)
 		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
 			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
@@ -95,7 +95,7 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 // many, for a prime sensitivity too.
 func TestManyIntegers(t *testing.T) {
 	for _, sensitivity := range []float64{211, 1000} {
-		p := lp.Problem{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity, Loss: loss.L1{}, Query: dp.IntegerQuery}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity}, Loss: loss.L1{}, Query: dp.IntegerQuery}
 		upper, lower, table := bracket(t, p, 1e-2)
 		// Between the optimum for real queries and that for integers in steps of
 		// the sensitivity.
@@ -112,8 +112,8 @@ func TestManyIntegers(t *testing.T) {
 // are those of the complete linear program, to the digits given.
 func TestPadding(t *testing.T) {
 	for _, c := range []struct{ delta, want, digits float64 }{{1e-6, 13.07, 0.005}, {1e-3, 6.20, 0.005}} {
-		p := lp.Problem{
-			Epsilon: 1, Delta: c.delta, Sensitivity: 1, Loss: loss.L1{}, Query: dp.IntegerQuery,
+		p := dp.Problem{
+			Privacy: dp.Privacy{Epsilon: 1, Delta: c.delta, Sensitivity: 1}, Loss: loss.L1{}, Query: dp.IntegerQuery,
 			Constraints: dp.Constraints{Support: &dp.Interval{Lower: 0, Upper: math.Inf(1)}},
 		}
 		upper, lower, table := bracket(t, p, 1e-4)
@@ -130,7 +130,7 @@ func TestPadding(t *testing.T) {
 // brackets of the two problems do not overlap.
 func TestMonotoneIsStrictlyWorse(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta float64 }{{1, 0.4}, {1, 0.3}, {0.5, 0.4}} {
-		p := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1, Loss: loss.L1{}}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}, Loss: loss.L1{}}
 		free, _, _ := bracket(t, p, 1e-3)
 		p.Constraints.Monotone = true
 		_, monotone, table := bracket(t, p, 1e-3)
@@ -155,7 +155,7 @@ func TestAdditiveOptimum(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			upper, lower, _ := bracket(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: l, Constraints: dp.Constraints{Monotone: true}}, 1e-3)
+			upper, lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: l, Constraints: dp.Constraints{Monotone: true}}, 1e-3)
 			if lower > want*(1+1e-6) || upper < want*(1-1e-6) {
 				t.Errorf("%s δ=%g: [%g, %g], want %g inside", l.Name(), delta, lower, upper, want)
 			}
@@ -167,7 +167,7 @@ func TestAdditiveOptimum(t *testing.T) {
 // translations puts the τ-quantile of the noise at 0.
 func TestPinballPutsTheQuantileAtZero(t *testing.T) {
 	for _, tau := range []string{"0.2", "0.5", "0.9"} {
-		_, _, table := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: named(t, "pinball:"+tau)}, 1e-3)
+		_, _, table := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: named(t, "pinball:"+tau)}, 1e-3)
 		pmf, atom := table.PMF()
 		below, at := 0.0, atom
 		for i, m := range pmf {
@@ -189,7 +189,7 @@ func TestPinballPutsTheQuantileAtZero(t *testing.T) {
 // constraint costs what averaging the loss with its mirror image does.
 func TestMirrorImages(t *testing.T) {
 	const gap = 2e-3
-	p := lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: named(t, "asymmetric:1,3")}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 1}, Loss: named(t, "asymmetric:1,3")}
 	upper, lower, _ := bracket(t, p, gap)
 	p.Loss = named(t, "asymmetric:3,1")
 	mirrorUpper, mirrorLower, _ := bracket(t, p, gap)
@@ -198,7 +198,7 @@ func TestMirrorImages(t *testing.T) {
 	}
 	p.Constraints.Symmetric = true
 	symmetricUpper, symmetricLower, table := bracket(t, p, gap)
-	l1Upper, l1Lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss.L1{}}, gap)
+	l1Upper, l1Lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 1}, Loss: loss.L1{}}, gap)
 	if symmetricUpper < 2*l1Lower || 2*l1Upper < symmetricLower {
 		t.Errorf("symmetric [%g, %g], twice l1 [%g, %g]", symmetricLower, symmetricUpper, 2*l1Lower, 2*l1Upper)
 	}
@@ -217,14 +217,14 @@ func TestMirrorImages(t *testing.T) {
 // that it is.
 func TestBindingConstraints(t *testing.T) {
 	const gap = 2e-3
-	integer := func(l string) lp.Problem {
-		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 3, Loss: named(t, l), Query: dp.IntegerQuery}
+	integer := func(l string) dp.Problem {
+		return dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 3}, Loss: named(t, l), Query: dp.IntegerQuery}
 	}
-	realQuery := func(l string) lp.Problem {
-		return lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: named(t, l)}
+	realQuery := func(l string) dp.Problem {
+		return dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 1}, Loss: named(t, l)}
 	}
 	for name, c := range map[string]struct {
-		p lp.Problem
+		p dp.Problem
 		c dp.Constraints
 	}{
 		"unbiased":          {realQuery("pinball:0.8"), dp.Constraints{Unbiased: true}},
@@ -258,7 +258,7 @@ func TestBindingConstraints(t *testing.T) {
 // TestDistinguishingIsCheap: bounding the probability of telling outputs costs
 // next to nothing, since tails of next to no weight hide everything.
 func TestDistinguishingIsCheap(t *testing.T) {
-	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}}
 	_, free, _ := bracket(t, p, 1e-3)
 	p.Constraints.MaxDistinguishing = 1e-5
 	upper, _, table := bracket(t, p, 2e-3)
@@ -277,10 +277,10 @@ func TestDistinguishingIsCheap(t *testing.T) {
 
 // TestLattice: noise on the multiples of a step.
 func TestLattice(t *testing.T) {
-	p := lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: loss.L2{}, Query: dp.LatticeQuery, Step: 0.3}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L2{}, Query: dp.LatticeQuery, Step: 0.3}
 	upper, _, table := bracket(t, p, 1e-4)
 	// ⌈1/0.3⌉ = 4 steps have to be hidden.
-	integers, lower, _ := bracket(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 4, Loss: loss.L2{}, Query: dp.IntegerQuery}, 1e-4)
+	integers, lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 4}, Loss: loss.L2{}, Query: dp.IntegerQuery}, 1e-4)
 	if upper < 0.09*lower*(1-1e-9) || upper > 0.09*integers*(1+2e-4) {
 		t.Errorf("loss %g, want 0.09 times one in [%g, %g]", upper, lower, integers)
 	}
@@ -296,7 +296,7 @@ func TestJumps(t *testing.T) {
 		name    string
 		epsilon float64
 	}{{"exceed:1", 1}, {"exceed:3", 1}, {"exceed:0.5", 3}} {
-		_, _, table := bracket(t, lp.Problem{Epsilon: c.epsilon, Delta: 1e-3, Sensitivity: 1, Loss: named(t, c.name)}, 1e-3)
+		_, _, table := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: 1e-3, Sensitivity: 1}, Loss: named(t, c.name)}, 1e-3)
 		if d := table.Dual(); d == nil || !d.Edges {
 			t.Errorf("%s: the bound is not that of cells between nodes", c.name)
 		}
@@ -315,7 +315,7 @@ func TestConflicts(t *testing.T) {
 		{"variance", dp.Constraints{MaxVariance: 0.5, Monotone: true}, []string{"max-variance = 0.5"}, []string{"monotone"}},
 		{"quantile", dp.Constraints{Quantiles: []dp.Quantile{{Probability: 0.99, Magnitude: 0.5}, {Probability: 0.5, Magnitude: 3}}}, []string{"quantile = 0.99,0.5"}, []string{"quantile = 0.5,3"}},
 	} {
-		p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}, Constraints: c.constraints}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}, Constraints: c.constraints}
 		r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 20 * time.Second})
 		if r != nil || !errors.Is(err, lp.ErrInfeasible) {
 			t.Errorf("%s: result %v, error %v", c.name, r, err)
@@ -335,17 +335,17 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestBadQueries(t *testing.T) {
-	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 2, Loss: loss.L1{}}
-	for says, change := range map[string]func(*lp.Problem){
-		"sensitivity = 1.5":   func(p *lp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 1.5 },
-		"sensitivity = 20000": func(p *lp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 20000 },
-		"output-step = 0":     func(p *lp.Problem) { p.Query = dp.LatticeQuery },
-		"output-step = NaN":   func(p *lp.Problem) { p.Query, p.Step = dp.LatticeQuery, math.NaN() },
-		"output-step = 1e-06": func(p *lp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-6 },
-		"query = \"odd\"":     func(p *lp.Problem) { p.Query = "odd" },
-		"support = 1,2":       func(p *lp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 1, Upper: 2} },
-		"max-variance = -1":   func(p *lp.Problem) { p.Constraints.MaxVariance = -1 },
-		"quantile = 1,2":      func(p *lp.Problem) { p.Constraints.Quantiles = []dp.Quantile{{Probability: 1, Magnitude: 2}} },
+	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}, Loss: loss.L1{}}
+	for says, change := range map[string]func(*dp.Problem){
+		"sensitivity = 1.5":   func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 1.5 },
+		"sensitivity = 20000": func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 20000 },
+		"output-step = 0":     func(p *dp.Problem) { p.Query = dp.LatticeQuery },
+		"output-step = NaN":   func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, math.NaN() },
+		"output-step = 1e-06": func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-6 },
+		"query = \"odd\"":     func(p *dp.Problem) { p.Query = "odd" },
+		"support = 1,2":       func(p *dp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 1, Upper: 2} },
+		"max-variance = -1":   func(p *dp.Problem) { p.Constraints.MaxVariance = -1 },
+		"quantile = 1,2":      func(p *dp.Problem) { p.Constraints.Quantiles = []dp.Quantile{{Probability: 1, Magnitude: 2}} },
 	} {
 		p := good
 		change(&p)

@@ -104,8 +104,8 @@ func (o Options) filled() Options {
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
-func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
-	if err := errors.Join(p.validate(), o.validate()); err != nil {
+func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
+	if err := errors.Join(validate(p), o.validate()); err != nil {
 		return nil, err
 	}
 	o = o.filled()

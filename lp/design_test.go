@@ -27,7 +27,7 @@ var bothLosses = []loss.Loss{loss.L1{}, loss.L2{}}
 
 // design runs Design and fails the test unless the table verifies from its
 // file, that is, from nothing but its bytes.
-func design(t *testing.T, p lp.Problem, gap float64) *lp.Result {
+func design(t *testing.T, p dp.Problem, gap float64) *lp.Result {
 	t.Helper()
 	r, err := lp.Design(t.Context(), p, lp.Options{Gap: gap, NewSolver: highs.New, TimeLimit: time.Minute})
 	if err != nil && !errors.Is(err, lp.ErrLimit) {
@@ -73,7 +73,7 @@ func TestEveryRegimeVerifies(t *testing.T) {
 				if epsilon >= 10 {
 					gap = 0.06
 				}
-				if r := design(t, lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: loss}, gap); !r.Optimal {
+				if r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss}, gap); !r.Optimal {
 					t.Errorf("%s ε=%g δ=%g: gap %g, want %g", loss.Name(), epsilon, delta, r.Gap, gap)
 				}
 			}
@@ -84,14 +84,14 @@ func TestEveryRegimeVerifies(t *testing.T) {
 // TestEdgesOfTheRange takes the corners of what a Problem may be.
 func TestEdgesOfTheRange(t *testing.T) {
 	cases := []struct {
-		p   lp.Problem
+		p   dp.Problem
 		gap float64
 	}{
-		{lp.Problem{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1, Loss: loss.L1{}}, 0.05},
-		{lp.Problem{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6, Loss: loss.L1{}}, 0.02},
-		{lp.Problem{Epsilon: 2, Delta: 1e-12, Sensitivity: 7, Loss: loss.L1{}}, 0.02},
-		{lp.Problem{Epsilon: 0, Delta: 0.01, Sensitivity: 1, Loss: loss.L1{}}, 0.02},
-		{lp.Problem{Epsilon: 0, Delta: 0.9, Sensitivity: 1, Loss: loss.L2{}}, 0.05},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1{}}, 0.05},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6}, Loss: loss.L1{}}, 0.02},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 2, Delta: 1e-12, Sensitivity: 7}, Loss: loss.L1{}}, 0.02},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1{}}, 0.02},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2{}}, 0.05},
 	}
 	for _, c := range cases {
 		if r := design(t, c.p, c.gap); !r.Optimal {
@@ -105,7 +105,7 @@ func TestEdgesOfTheRange(t *testing.T) {
 func TestLargestEpsilon(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, delta := range []float64{0.9, 1e-3, 1e-12} {
-			p := lp.Problem{Epsilon: 20, Delta: delta, Sensitivity: 0.3, Loss: loss}
+			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 20, Delta: delta, Sensitivity: 0.3}, Loss: loss}
 			r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 100 * time.Millisecond})
 			if !errors.Is(err, lp.ErrLimit) || r == nil {
 				t.Fatalf("%s δ=%g: %v", loss.Name(), delta, err)
@@ -147,7 +147,7 @@ func TestBrackets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := design(t, lp.Problem{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1, Loss: loss}, 2e-3)
+		r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}, Loss: loss}, 2e-3)
 		upper, lower := losses(r)
 		if upper < b.Lower || lower > b.Upper {
 			t.Errorf("%+v: [%g, %g] does not meet it", b, lower, upper)
@@ -163,7 +163,7 @@ func TestBrackets(t *testing.T) {
 // monotone optimum is the optimum, and the lower bound of every noise.
 func TestAgainstClosedForms(t *testing.T) {
 	const gap = 2e-3
-	holds := func(p lp.Problem, want float64, what string) {
+	holds := func(p dp.Problem, want float64, what string) {
 		t.Helper()
 		r := design(t, p, gap)
 		upper, lower := losses(r)
@@ -181,7 +181,7 @@ func TestAgainstClosedForms(t *testing.T) {
 			// The loss at δ is below the staircase's by less than
 			// 1e-9·1e3: closer than the tolerance of the comparison
 			// needs, so widen it by that.
-			problem := lp.Problem{Epsilon: epsilon, Delta: 1e-12, Sensitivity: 1, Loss: loss}
+			problem := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 1e-12, Sensitivity: 1}, Loss: loss}
 			r := design(t, problem, gap)
 			upper, lower := losses(r)
 			if lower > want || upper < want*(1-1e-6) || upper > want*(1+2*gap) {
@@ -191,7 +191,7 @@ func TestAgainstClosedForms(t *testing.T) {
 	}
 	// ε = 0, 1/(2δ) an integer.
 	for _, delta := range []float64{0.5, 0.25, 0.1, 0.05} {
-		holds(lp.Problem{Delta: delta, Sensitivity: 1, Loss: loss.L1{}}, 1/(4*delta), "additive l1")
+		holds(dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: loss.L1{}}, 1/(4*delta), "additive l1")
 	}
 	// For l2 that closed form, 1/(12δ²), is the optimum among monotone
 	// densities only: the bracket lies strictly below it.
@@ -201,12 +201,12 @@ func TestAgainstClosedForms(t *testing.T) {
 		if err != nil || math.Abs(got-monotone) > 1e-7 {
 			t.Errorf("additive l2 δ=%g: monotone optimum %g, error %v, want %g", delta, got, err, monotone)
 		}
-		r := design(t, lp.Problem{Delta: delta, Sensitivity: 1, Loss: loss.L2{}}, gap)
+		r := design(t, dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: loss.L2{}}, gap)
 		if upper, _ := losses(r); upper > 0.997*monotone {
 			t.Errorf("additive l2 δ=%g: loss %g, want below the monotone %g", delta, upper, monotone)
 		}
 	}
-	holds(lp.Problem{Delta: 0.7, Sensitivity: 1, Loss: loss.L1{}}, 1-0.7, "additive l1")
+	holds(dp.Problem{Privacy: dp.Privacy{Delta: 0.7, Sensitivity: 1}, Loss: loss.L1{}}, 1-0.7, "additive l1")
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			for _, delta := range []float64{0.005, 0.2} {
@@ -214,7 +214,7 @@ func TestAgainstClosedForms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := design(t, lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 1, Loss: loss}, 5e-3)
+				r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss}, 5e-3)
 				if upper, _ := losses(r); upper < known {
 					t.Errorf("%s ε=%g δ=%g: loss %g below the known bound %g", loss.Name(), epsilon, delta, upper, known)
 				}
@@ -222,7 +222,7 @@ func TestAgainstClosedForms(t *testing.T) {
 		}
 	}
 	// ε = 0 away from those points: a law that is not monotone is better.
-	r := design(t, lp.Problem{Delta: 0.3, Sensitivity: 1, Loss: loss.L1{}}, gap)
+	r := design(t, dp.Problem{Privacy: dp.Privacy{Delta: 0.3, Sensitivity: 1}, Loss: loss.L1{}}, gap)
 	if upper, lower := losses(r); lower > 0.827577 || upper > 0.8295 {
 		t.Errorf("ε=0 δ=0.3: [%g, %g], want to hold a loss of at most 0.827577, below the monotone 0.8333", lower, upper)
 	}
@@ -275,10 +275,10 @@ func TestDiscreteStaircase(t *testing.T) {
 // that of sensitivity 1 times s (l1) or s² (l2).
 func TestScalesWithSensitivity(t *testing.T) {
 	for _, loss := range bothLosses {
-		base := design(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: 1, Loss: loss}, 5e-3)
+		base := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss}, 5e-3)
 		upper, lower := losses(base)
 		for _, s := range []float64{1e-6, 0.36, 1.0 / 3, 1e9} {
-			r := design(t, lp.Problem{Epsilon: 1, Delta: 0.01, Sensitivity: s, Loss: loss}, 5e-3)
+			r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: s}, Loss: loss}, 5e-3)
 			u, l := losses(r)
 			f := loss.At(s)
 			if u < lower*f || l > upper*f || u > upper*f*(1+1e-2) {
@@ -294,14 +294,14 @@ func TestMonotoneInPrivacy(t *testing.T) {
 	const gap = 5e-3
 	var previous float64
 	for i, delta := range []float64{0.5, 0.2, 0.05, 1e-3} {
-		upper, lower := losses(design(t, lp.Problem{Epsilon: 1, Delta: delta, Sensitivity: 1, Loss: loss.L1{}}, gap))
+		upper, lower := losses(design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Loss: loss.L1{}}, gap))
 		if i > 0 && upper < previous {
 			t.Errorf("δ=%g: loss %g below the bound %g at a larger δ", delta, upper, previous)
 		}
 		previous = lower
 	}
 	for i, epsilon := range []float64{5, 2, 0.5, 0.1} {
-		upper, lower := losses(design(t, lp.Problem{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1, Loss: loss.L2{}}, gap))
+		upper, lower := losses(design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1}, Loss: loss.L2{}}, gap))
 		if i > 0 && upper < previous {
 			t.Errorf("ε=%g: loss %g below the bound %g at a larger ε", epsilon, upper, previous)
 		}
@@ -311,7 +311,7 @@ func TestMonotoneInPrivacy(t *testing.T) {
 
 // TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
 func TestTablesAreSymmetric(t *testing.T) {
-	r := design(t, lp.Problem{Epsilon: 1, Delta: 0.2, Sensitivity: 1, Loss: loss.L1{}}, 5e-3)
+	r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1{}}, 5e-3)
 	n := r.Table.Cells()
 	if r.Table.Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
 		t.Fatalf("%d cells from %d", n, r.Table.Grid().FirstCell)
@@ -330,7 +330,7 @@ func TestChainsMatchThePrograms(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.01, 0.1, 1, 3} {
 			for _, delta := range []float64{1e-5, 0.01, 0.3} {
-				p := lp.Problem{Epsilon: epsilon, Delta: delta, Sensitivity: 0.7, Loss: loss}
+				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 0.7}, Loss: loss}
 				chainLoss, chainBound, upper, lower, err := lp.OneCell(t.Context(), highs.New, p)
 				if err != nil {
 					t.Errorf("%+v: %v", p, err)
@@ -349,7 +349,7 @@ func TestChainsMatchThePrograms(t *testing.T) {
 
 // TestLimits: whatever stops a Design, what it returns is proven.
 func TestLimits(t *testing.T) {
-	p := lp.Problem{Epsilon: 5, Delta: 0.25, Sensitivity: 1, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, Loss: loss.L1{}}
 	check := func(name string, r *lp.Result, err error) {
 		t.Helper()
 		if !errors.Is(err, lp.ErrLimit) || r == nil {
@@ -379,7 +379,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("few cells: %d", r.Table.Cells())
 	}
 	// Too few for any noise: an error without a result.
-	r, err = lp.Design(t.Context(), lp.Problem{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1, Loss: loss.L1{}},
+	r, err = lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}},
 		lp.Options{NewSolver: highs.New, MaxCells: 101})
 	if r != nil || !errors.Is(err, lp.ErrLimit) || !strings.Contains(err.Error(), "101") {
 		t.Errorf("far too few cells: %v, %v", r, err)
@@ -387,24 +387,24 @@ func TestLimits(t *testing.T) {
 }
 
 func TestBadProblems(t *testing.T) {
-	good := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}}
-	for field, change := range map[string]func(*lp.Problem, *lp.Options){
-		"epsilon = NaN":      func(p *lp.Problem, _ *lp.Options) { p.Epsilon = math.NaN() },
-		"epsilon = -1":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = -1 },
-		"epsilon = 21":       func(p *lp.Problem, _ *lp.Options) { p.Epsilon = 21 },
-		"epsilon = 0.0001":   func(p *lp.Problem, _ *lp.Options) { p.Epsilon = 0.0001 },
-		"delta = 0":          func(p *lp.Problem, _ *lp.Options) { p.Epsilon, p.Delta = 0, 0 },
-		"delta = 1":          func(p *lp.Problem, _ *lp.Options) { p.Delta = 1 },
-		"delta = 1e-13":      func(p *lp.Problem, _ *lp.Options) { p.Delta = 1e-13 },
-		"delta = NaN":        func(p *lp.Problem, _ *lp.Options) { p.Delta = math.NaN() },
-		"sensitivity = 0":    func(p *lp.Problem, _ *lp.Options) { p.Sensitivity = 0 },
-		"sensitivity = +Inf": func(p *lp.Problem, _ *lp.Options) { p.Sensitivity = math.Inf(1) },
-		"loss = none":        func(p *lp.Problem, _ *lp.Options) { p.Loss = nil },
-		"gap = NaN":          func(_ *lp.Problem, o *lp.Options) { o.Gap = math.NaN() },
-		"gap = 2":            func(_ *lp.Problem, o *lp.Options) { o.Gap = 2 },
-		"max-cells = -1":     func(_ *lp.Problem, o *lp.Options) { o.MaxCells = -1 },
-		"time-limit = -1s":   func(_ *lp.Problem, o *lp.Options) { o.TimeLimit = -time.Second },
-		"solver = none":      func(_ *lp.Problem, o *lp.Options) { o.NewSolver = nil },
+	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}}
+	for field, change := range map[string]func(*dp.Problem, *lp.Options){
+		"epsilon = NaN":      func(p *dp.Problem, _ *lp.Options) { p.Epsilon = math.NaN() },
+		"epsilon = -1":       func(p *dp.Problem, _ *lp.Options) { p.Epsilon = -1 },
+		"epsilon = 21":       func(p *dp.Problem, _ *lp.Options) { p.Epsilon = 21 },
+		"epsilon = 0.0001":   func(p *dp.Problem, _ *lp.Options) { p.Epsilon = 0.0001 },
+		"delta = 0":          func(p *dp.Problem, _ *lp.Options) { p.Epsilon, p.Delta = 0, 0 },
+		"delta = 1":          func(p *dp.Problem, _ *lp.Options) { p.Delta = 1 },
+		"delta = 1e-13":      func(p *dp.Problem, _ *lp.Options) { p.Delta = 1e-13 },
+		"delta = NaN":        func(p *dp.Problem, _ *lp.Options) { p.Delta = math.NaN() },
+		"sensitivity = 0":    func(p *dp.Problem, _ *lp.Options) { p.Sensitivity = 0 },
+		"sensitivity = +Inf": func(p *dp.Problem, _ *lp.Options) { p.Sensitivity = math.Inf(1) },
+		"loss = none":        func(p *dp.Problem, _ *lp.Options) { p.Loss = nil },
+		"gap = NaN":          func(_ *dp.Problem, o *lp.Options) { o.Gap = math.NaN() },
+		"gap = 2":            func(_ *dp.Problem, o *lp.Options) { o.Gap = 2 },
+		"max-cells = -1":     func(_ *dp.Problem, o *lp.Options) { o.MaxCells = -1 },
+		"time-limit = -1s":   func(_ *dp.Problem, o *lp.Options) { o.TimeLimit = -time.Second },
+		"solver = none":      func(_ *dp.Problem, o *lp.Options) { o.NewSolver = nil },
 	} {
 		p, o := good, lp.Options{NewSolver: highs.New}
 		change(&p, &o)
@@ -413,7 +413,7 @@ func TestBadProblems(t *testing.T) {
 			t.Errorf("%s: result %v, error %v", field, r, err)
 		}
 	}
-	_, err := lp.Design(t.Context(), lp.Problem{Epsilon: -1, Delta: 2}, lp.Options{})
+	_, err := lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: -1, Delta: 2}}, lp.Options{})
 	for _, field := range []string{"epsilon", "delta", "sensitivity", "loss", "solver"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("error %v does not name %s", err, field)
@@ -424,7 +424,7 @@ func TestBadProblems(t *testing.T) {
 // TestProgress: the bounds reported only ever improve, and end at the result's.
 func TestProgress(t *testing.T) {
 	var seen []lp.Progress
-	r, err := lp.Design(t.Context(), lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}},
+	r, err := lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}},
 		lp.Options{NewSolver: highs.New, Progress: func(p lp.Progress) { seen = append(seen, p) }})
 	if err != nil {
 		t.Fatal(err)
@@ -458,7 +458,7 @@ func (f *faulty) Solve(ctx context.Context, o solver.Options) (solver.Solution, 
 // TestFaultySolvers: a solver that fails is asked again, and one that lies is
 // never believed; every table and bound returned is true.
 func TestFaultySolvers(t *testing.T) {
-	p := lp.Problem{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}}
 	const best, worst = 0.69069, 0.69086 // a certified bracket of the optimum
 	scaled := func(v []float64, by float64) []float64 {
 		out := append([]float64(nil), v...)
@@ -530,7 +530,7 @@ func TestAligned(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{2, 3, 5, 10} {
 			gamma, _ := noise.StaircaseStep(epsilon, loss)
-			p := lp.Problem{Epsilon: epsilon, Delta: 0.1, Sensitivity: 1, Loss: loss}
+			p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.1, Sensitivity: 1}, Loss: loss}
 			for want := 1; want < 200; want += 7 {
 				for _, isUpper := range []bool{true, false} {
 					k := lp.Aligned(isUpper, p, want)
@@ -545,14 +545,14 @@ func TestAligned(t *testing.T) {
 			}
 		}
 	}
-	if k := lp.Aligned(true, lp.Problem{Epsilon: 1, Loss: loss.L1{}}, 17); k != 17 {
+	if k := lp.Aligned(true, dp.Problem{Privacy: dp.Privacy{Epsilon: 1}, Loss: loss.L1{}}, 17); k != 17 {
 		t.Errorf("ε=1: K=%d, want 17 as asked", k)
 	}
 }
 
 func ExampleDesign() {
-	r, err := lp.Design(context.Background(), lp.Problem{
-		Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{},
+	r, err := lp.Design(context.Background(), dp.Problem{
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{},
 	}, lp.Options{NewSolver: highs.New})
 	if err != nil {
 		fmt.Println(err)
@@ -569,7 +569,7 @@ func ExampleDesign() {
 	// against Laplace noise, a saving of 0.3
 }
 
-func benchmarkDesign(b *testing.B, p lp.Problem) {
+func benchmarkDesign(b *testing.B, p dp.Problem) {
 	b.Helper()
 	var r *lp.Result
 	for b.Loop() {
@@ -583,11 +583,11 @@ func benchmarkDesign(b *testing.B, p lp.Problem) {
 }
 
 func BenchmarkDesign(b *testing.B) {
-	for _, c := range []lp.Problem{
-		{Epsilon: 1, Delta: 0.1, Sensitivity: 1, Loss: loss.L1{}},
-		{Epsilon: 1, Delta: 1e-9, Sensitivity: 1, Loss: loss.L1{}},
-		{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1, Loss: loss.L2{}},
-		{Epsilon: 3, Delta: 1e-3, Sensitivity: 1, Loss: loss.L1{}},
+	for _, c := range []dp.Problem{
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}},
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}},
+		{Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L2{}},
+		{Privacy: dp.Privacy{Epsilon: 3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L1{}},
 	} {
 		b.Run(fmt.Sprintf("%s/eps=%g/delta=%g", c.Loss.Name(), c.Epsilon, c.Delta), func(b *testing.B) { benchmarkDesign(b, c) })
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/solver"
 )
@@ -94,7 +95,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 }
 
 // Aligned exposes the choice of grids.
-func Aligned(upperBound bool, p Problem, want int) int {
+func Aligned(upperBound bool, p dp.Problem, want int) int {
 	f, err := newFrame(p)
 	if err != nil {
 		panic(err)
@@ -107,7 +108,7 @@ func Aligned(upperBound bool, p Problem, want int) int {
 
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
 // linear programs.
-func OneCell(ctx context.Context, solver solver.Factory, p Problem) (chainLoss, chainBound, loss, bound float64, err error) {
+func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLoss, chainBound, loss, bound float64, err error) {
 	f, err := newFrame(p)
 	if err != nil {
 		return 0, 0, 0, 0, err
@@ -119,7 +120,7 @@ func OneCell(ctx context.Context, solver solver.Factory, p Problem) (chainLoss, 
 	chainLoss, _ = c.ExpectedLoss.Float64()
 	d := &designer{frame: f, options: Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, loss: chainLoss}
 	chainBound = d.keepDual(f.chainDual(chainLoss, DefaultMaxCells))
-	reach := math.Ceil(3*p.supportBound()) + 2
+	reach := math.Ceil(3*supportBound(p)) + 2
 	if loss, err = d.solveUpper(ctx, f.extent(upper, 1, reach)); err == nil {
 		bound, err = d.solveLower(ctx, f.extent(lower, 1, reach))
 	}

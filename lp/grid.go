@@ -54,7 +54,7 @@ func (g grid) center(i int) float64 {
 
 // frame is a problem as its programs see it.
 type frame struct {
-	Problem
+	dp.Problem
 	// folded: a symmetric noise is among the best (the average of a noise and
 	// its mirror image is as good), so cells that mirror each other share a
 	// variable and positive shifts suffice.
@@ -88,7 +88,7 @@ type moment struct {
 	limit float64
 }
 
-func newFrame(p Problem) (*frame, error) {
+func newFrame(p dp.Problem) (*frame, error) {
 	f := &frame{Problem: p}
 	f.folded = (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
 	if f.discrete() {

@@ -17,9 +17,9 @@ import (
 // a query with values in a known range (Epsilon, Delta)-differentially private
 // (Selvi, Liu & Wiesemann 2025, section 3).
 type KernelProblem struct {
-	// Epsilon, Delta, Sensitivity and Loss are as in Problem, but Delta is not 0.
-	Epsilon, Delta, Sensitivity float64
-	Loss                        loss.Loss
+	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
+	dp.Privacy
+	Loss loss.Loss
 	// Queries is the range of the query's values, and their weight.
 	Queries tables.Queries
 	// Nodes fixes the answers of the kernel, ascending inside the range. Each
@@ -33,12 +33,12 @@ type KernelProblem struct {
 	InstanceCap float64
 }
 
-func (p KernelProblem) additive() Problem {
-	return Problem{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.Loss}
+func (p KernelProblem) additive() dp.Problem {
+	return dp.Problem{Privacy: p.Privacy, Loss: p.Loss}
 }
 
 func (p KernelProblem) validate() error {
-	errs := []error{p.additive().validate()}
+	errs := []error{validate(p.additive())}
 	if err := p.Queries.Validate(); err != nil {
 		errs = append(errs, check.Errorf("lp", nil, "%w", err))
 	}
@@ -64,10 +64,6 @@ func (p KernelProblem) validate() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (p KernelProblem) privacy() dp.Privacy {
-	return dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
 }
 
 // partition is a split of the range into cells, each with an answer.

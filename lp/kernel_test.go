@@ -52,7 +52,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 
 func unitRange(epsilon, delta float64) lp.KernelProblem {
 	return lp.KernelProblem{
-		Epsilon: epsilon, Delta: delta, Sensitivity: 2, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
 		Queries: tables.Queries{Lower: 0, Upper: 4},
 	}
 }
@@ -98,7 +98,7 @@ func TestKernelRefines(t *testing.T) {
 // one of the mechanisms a kernel competes with.
 func TestKernelBeatsAdditiveNoise(t *testing.T) {
 	p := unitRange(1, 0.2)
-	additive := design(t, lp.Problem{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.Loss}, 1e-3)
+	additive := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}, Loss: p.Loss}, 1e-3)
 	most, _ := losses(additive)
 	if _, loss, _ := designKernel(t, p, 0.05); loss > 0.62*most {
 		t.Errorf("expected loss %g, of additive noise %g", loss, most)
@@ -140,7 +140,7 @@ func TestKernelNodesAndWeights(t *testing.T) {
 		"tiny δ":   func(p *lp.KernelProblem) { p.Cells = 10; p.Delta = 1e-9 },
 		"ε = 0":    func(p *lp.KernelProblem) { p.Cells = 10; p.Epsilon = 0 },
 	} {
-		p := lp.KernelProblem{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3, Loss: loss.L1{}, Queries: tables.Queries{Upper: 1}}
+		p := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3}, Loss: loss.L1{}, Queries: tables.Queries{Upper: 1}}
 		change(&p)
 		r, loss, bound := designKernel(t, p, 1)
 		t.Logf("%s: [%.4g, %.4g], delta %s", name, bound, loss, r.Certificate.Claims().Delta)

@@ -228,7 +228,7 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 		}
 	}
 	k, err := tables.NewKernel(tables.KernelSpec{
-		Privacy: d.problem.privacy(), Queries: d.problem.Queries, Loss: d.problem.Loss,
+		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
 	})
 	if err != nil {
@@ -321,7 +321,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.rounds > 0 {
 		dual := prog.dual(d.unit, p.InstanceCap)
-		bound, _ := dual.LowerBound(p.privacy(), p.Queries, p.Loss, p.InstanceCap).Float64()
+		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, p.InstanceCap).Float64()
 		if bound > d.bound {
 			d.dual, d.bound = dual, bound
 		}

@@ -9,7 +9,7 @@ func (f *frame) findPeak() float64 {
 	if f.folded || f.Constraints.Monotone || f.Constraints.Unbiased && f.Constraints.Support == nil {
 		return 0
 	}
-	reach := f.supportBound()
+	reach := supportBound(f.Problem)
 	lo, hi := math.Inf(-1), math.Inf(1)
 	if s := f.Constraints.Support; s != nil {
 		lo, hi = s.Lower/f.Sensitivity+reach, s.Upper/f.Sensitivity-reach
@@ -60,7 +60,7 @@ func (f *frame) shifted(m, reach float64) float64 {
 
 // typicalLoss is the scale of the expected loss before any noise is known.
 func (f *frame) typicalLoss() float64 {
-	if c := f.shifted(f.peak, f.supportBound()); c > 0 {
+	if c := f.shifted(f.peak, supportBound(f.Problem)); c > 0 {
 		return c
 	}
 	return 1

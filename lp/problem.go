@@ -7,7 +7,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/loss"
 )
 
 // Sentinel errors, checked with errors.Is.
@@ -22,7 +21,7 @@ var (
 	ErrSolver = errSolver
 )
 
-// Limits of a Problem. Below MinEpsilon the noise has more cells than a table
+// Limits of the problems that can be designed for. Below MinEpsilon the noise has more cells than a table
 // may have.
 const (
 	MinEpsilon     = 1e-3
@@ -36,34 +35,9 @@ const (
 	MaxIntegerSensitivity = 10000
 )
 
-// Problem asks for the additive noise on the real line with the smallest
-// expected loss that makes a query (Epsilon, Delta)-differentially private.
-type Problem struct {
-	// Epsilon is 0, or from 0.001 to 20.
-	Epsilon float64
-	// Delta is from 1e-12 to 0.9, or 0 for pure differential privacy, which
-	// needs unbounded noise: see tables.Spec.TailRatio.
-	Delta float64
-	// Sensitivity is how far neighbouring values of the query may differ,
-	// in its units: from 1e-6 to 1e9.
-	Sensitivity float64
-	// Loss is what is minimised.
-	Loss loss.Loss
-	// Query says what values the query takes; the zero value is
-	// noise.RealQuery. An integer query has an integer sensitivity of at most
-	// MaxIntegerSensitivity.
-	Query dp.Query
-	// Step is that of a lattice query, in its units: the released values are
-	// the multiples of Step. At most MaxIntegerSensitivity steps make a
-	// sensitivity.
-	Step float64
-	// Constraints restrict the noise further. The lower bound is about noise
-	// that keeps them too.
-	Constraints dp.Constraints
-}
-
-// validate reports all bad fields together.
-func (p Problem) validate() error {
+// validate checks the ranges that a design can take, which are narrower than those
+// of a dp.Problem. It reports all bad fields together.
+func validate(p dp.Problem) error {
 	var errs []error
 	bad := func(field string, value float64, rule string) {
 		errs = append(errs, check.Field("lp", field, value, rule))
@@ -105,10 +79,10 @@ func (p Problem) validate() error {
 
 // supportBound returns the half-width, in sensitivities, of truncated Laplace
 // noise: noise with this support exists.
-func (p Problem) supportBound() float64 { return p.supportFor(p.Delta) }
+func supportBound(p dp.Problem) float64 { return supportFor(p, p.Delta) }
 
 // supportFor is supportBound for another delta.
-func (p Problem) supportFor(delta float64) float64 {
+func supportFor(p dp.Problem, delta float64) float64 {
 	if p.Epsilon == 0 {
 		return 1 / (2 * delta)
 	}

@@ -28,7 +28,7 @@ import (
 //     prove it follow one another from cell to cell outwards (stairsDual).
 
 // designPure is Design for delta = 0.
-func designPure(ctx context.Context, p Problem, o Options, start time.Time) (*Result, error) {
+func designPure(ctx context.Context, p dp.Problem, o Options, start time.Time) (*Result, error) {
 	if s := p.Constraints.Support; s != nil && !(math.IsInf(s.Lower, -1) && math.IsInf(s.Upper, 1)) {
 		return nil, check.Errorf("lp", ErrInfeasible, "support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it", s.Lower, s.Upper)
 	}

@@ -18,7 +18,7 @@ import (
 // noSolver: for delta = 0 none is needed.
 func noSolver() (solver.Solver, error) { return nil, errors.New("asked for a solver") }
 
-func designPure(t *testing.T, p lp.Problem) *lp.Result {
+func designPure(t *testing.T, p dp.Problem) *lp.Result {
 	t.Helper()
 	r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: noSolver})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestPureReal(t *testing.T) {
 				if sensitivity != 1 && epsilon != 1 {
 					continue
 				}
-				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: sensitivity, Loss: loss})
+				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, Loss: loss})
 				want, _ := noise.StaircaseLoss(dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
 				enclose(t, fmt.Sprintf("%s, epsilon = %g", loss.Name(), epsilon), r, want, 5e-4)
 				if !r.Optimal || r.Gap > 1e-3 {
@@ -59,11 +59,11 @@ func TestPureReal(t *testing.T) {
 			}
 		}
 	}
-	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: loss.L1{}})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1{}})
 	enclose(t, "l1", r, 0.959517375667, 5e-4)
-	r = designPure(t, lp.Problem{Epsilon: 5, Sensitivity: 1, Loss: loss.L1{}})
+	r = designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L1{}})
 	enclose(t, "l1", r, 0.082641834928, 5e-4)
-	r = designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: loss.L2{}})
+	r = designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L2{}})
 	enclose(t, "l2", r, 1.918103531236, 5e-4)
 }
 
@@ -73,7 +73,7 @@ func TestPureInteger(t *testing.T) {
 		for _, k := range []int64{1, 2, 3, 10, 57} {
 			for _, epsilon := range []float64{0.1, 1, 3, 15} {
 				name := fmt.Sprintf("%s, K = %d, epsilon = %g", loss.Name(), k, epsilon)
-				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: dp.IntegerQuery})
+				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: float64(k)}, Loss: loss, Query: dp.IntegerQuery})
 				_, want, err := noise.DiscreteStaircase(epsilon, k, loss)
 				if err != nil {
 					t.Fatal(err)
@@ -85,7 +85,7 @@ func TestPureInteger(t *testing.T) {
 			}
 		}
 	}
-	three := lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: loss.L1{}, Query: dp.IntegerQuery}
+	three := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 3}, Loss: loss.L1{}, Query: dp.IntegerQuery}
 	enclose(t, "K = 3, l1", designPure(t, three), 2.8608324896, 1e-9)
 	three.Loss = loss.L2{}
 	r := designPure(t, three)
@@ -98,7 +98,7 @@ func TestPureInteger(t *testing.T) {
 // TestPureStrides: where one node per point would make too large a proof, nodes
 // lie some points apart, and cover the sensitivity even if it is prime.
 func TestPureStrides(t *testing.T) {
-	r := designPure(t, lp.Problem{Epsilon: 0.005, Sensitivity: 1009, Loss: loss.L1{}, Query: dp.IntegerQuery})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.005, Sensitivity: 1009}, Loss: loss.L1{}, Query: dp.IntegerQuery})
 	_, want, err := noise.DiscreteStaircase(0.005, 1009, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestPureStrides(t *testing.T) {
 
 // TestPureLattice: noise on a lattice is integer noise times its step.
 func TestPureLattice(t *testing.T) {
-	r := designPure(t, lp.Problem{Epsilon: 0.7, Sensitivity: 1, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1{}})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.7, Sensitivity: 1}, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1{}})
 	_, want, err := noise.DiscreteStaircase(0.7, 4, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,11 +122,11 @@ func TestPureLosses(t *testing.T) {
 	for _, name := range []string{"huber:0.5", "huber:3", "deadzone:0.4", "exceed:1", "l1:2 + l2:0.5", "l1:3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.3, 1, 4} {
-			r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: dp.IntegerQuery})
+			r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 2}, Loss: loss, Query: dp.IntegerQuery})
 			if !(r.Gap <= 1e-6) {
 				t.Errorf("%s, epsilon = %g, integers: gap = %g, want next to none", name, epsilon, r.Gap)
 			}
-			_, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss}, lp.Options{NewSolver: noSolver, Gap: 0.02})
+			_, err := lp.Design(context.Background(), dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Loss: loss}, lp.Options{NewSolver: noSolver, Gap: 0.02})
 			if err != nil {
 				t.Errorf("%s, epsilon = %g: %v", name, epsilon, err)
 			}
@@ -135,23 +135,23 @@ func TestPureLosses(t *testing.T) {
 }
 
 func TestPureConstraints(t *testing.T) {
-	p := lp.Problem{
-		Epsilon: 1, Sensitivity: 1, Loss: loss.L1{},
+	p := dp.Problem{
+		Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1{},
 		Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxDistinguishing: 0.1, MaxVariance: 3},
 	}
 	designPure(t, p)
 	for name, c := range map[string]struct {
-		change func(*lp.Problem)
+		change func(*dp.Problem)
 		want   error
 	}{
-		"support":  {func(p *lp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
-		"variance": {func(p *lp.Problem) { p.Constraints.MaxVariance = 1.5 }, dp.ErrInvalid},
-		"asymmetric": {func(p *lp.Problem) {
+		"support":  {func(p *dp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
+		"variance": {func(p *dp.Problem) { p.Constraints.MaxVariance = 1.5 }, dp.ErrInvalid},
+		"asymmetric": {func(p *dp.Problem) {
 			p.Loss, _ = loss.Parse("pinball:0.3")
 			p.Constraints.Symmetric = false
 		}, dp.ErrInvalid},
-		"unknown tail": {func(p *lp.Problem) { p.Loss = struct{ loss.Loss }{loss.L1{}} }, dp.ErrInvalid},
-		"epsilon":      {func(p *lp.Problem) { p.Epsilon = 0 }, dp.ErrInvalid},
+		"unknown tail": {func(p *dp.Problem) { p.Loss = struct{ loss.Loss }{loss.L1{}} }, dp.ErrInvalid},
+		"epsilon":      {func(p *dp.Problem) { p.Epsilon = 0 }, dp.ErrInvalid},
 	} {
 		bad := p
 		c.change(&bad)
@@ -208,13 +208,13 @@ func TestPureAsymmetric(t *testing.T) {
 		for _, epsilon := range []float64{0.5, 1, 3, 5} {
 			for _, k := range []int{1, 3} {
 				what := fmt.Sprintf("%s, epsilon = %g, K = %d", name, epsilon, k)
-				r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: float64(k), Loss: loss, Query: dp.IntegerQuery})
+				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: float64(k)}, Loss: loss, Query: dp.IntegerQuery})
 				enclose(t, what, r, bestLevels(loss, epsilon, k, 12*k), 1e-9)
 				if r.Gap > 1e-9 {
 					t.Errorf("%s: gap = %g, want next to none", what, r.Gap)
 				}
 			}
-			r := designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss})
+			r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Loss: loss})
 			if !r.Optimal || r.Gap > 1e-3 {
 				t.Errorf("%s, epsilon = %g: gap = %g, want at most 0.001", name, epsilon, r.Gap)
 			}
@@ -229,7 +229,7 @@ func TestPureValleys(t *testing.T) {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 2, 4} {
 			what := fmt.Sprintf("%s, epsilon = %g", name, epsilon)
-			r, err := lp.Design(context.Background(), lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: loss, Query: dp.IntegerQuery}, lp.Options{NewSolver: noSolver})
+			r, err := lp.Design(context.Background(), dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 2}, Loss: loss, Query: dp.IntegerQuery}, lp.Options{NewSolver: noSolver})
 			if r == nil {
 				t.Errorf("%s: %v", what, err)
 				continue
@@ -247,12 +247,12 @@ func TestPureValleys(t *testing.T) {
 // TestPureAway: the peak may be many sensitivities from 0, with levels between it and
 // the tail; and the loss scales with the sensitivity.
 func TestPureAway(t *testing.T) {
-	r := designPure(t, lp.Problem{Epsilon: 0.05, Sensitivity: 1, Loss: parseLoss(t, "pinball:0.99")})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1}, Loss: parseLoss(t, "pinball:0.99")})
 	g := r.Table.Grid()
 	if n := r.Table.Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
 		t.Errorf("gap = %g, %d cells of %d per sensitivity, want a wide table", r.Gap, n, g.CellsPerSensitivity)
 	}
-	far := designPure(t, lp.Problem{Epsilon: 0.05, Sensitivity: 1000, Loss: parseLoss(t, "pinball:0.99")})
+	far := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1000}, Loss: parseLoss(t, "pinball:0.99")})
 	loss, _ := bounds(r)
 	if other, bound := bounds(far); !(other <= 1000*loss*1.001 && bound <= 1000*loss) {
 		t.Errorf("sensitivity = 1000: [%g, %g], want 1000 times %g", bound, other, loss)
@@ -264,7 +264,7 @@ func TestPureMirror(t *testing.T) {
 	for _, pair := range [][2]string{{"pinball:0.8", "pinball:0.2"}, {"asymmetric:2,3", "asymmetric:3,2"}, {"pinball:0.5", "l1:0.5"}, {"pwl:-inf,-1;2,3", "pwl:-inf,-3;-2,1"}} {
 		for _, epsilon := range []float64{0.5, 2} {
 			for _, query := range []dp.Query{dp.RealQuery, dp.IntegerQuery} {
-				p := lp.Problem{Epsilon: epsilon, Sensitivity: 2, Loss: parseLoss(t, pair[0]), Query: query}
+				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 2}, Loss: parseLoss(t, pair[0]), Query: query}
 				a, aBelow := bounds(designPure(t, p))
 				p.Loss = parseLoss(t, pair[1])
 				b, bBelow := bounds(designPure(t, p))
@@ -275,7 +275,7 @@ func TestPureMirror(t *testing.T) {
 		}
 	}
 	// Symmetric noise pays both sides alike.
-	p := lp.Problem{Epsilon: 1, Sensitivity: 1, Loss: parseLoss(t, "pinball:0.9"), Constraints: dp.Constraints{Symmetric: true}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: parseLoss(t, "pinball:0.9"), Constraints: dp.Constraints{Symmetric: true}}
 	enclose(t, "symmetric", designPure(t, p), 0.959517375667/2, 5e-4)
 }
 
@@ -293,18 +293,18 @@ func TestPurePowers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			enclose(t, fmt.Sprintf("%s, epsilon = %g", name, epsilon), designPure(t, lp.Problem{Epsilon: epsilon, Sensitivity: 1, Loss: loss}), want, 1e-3)
+			enclose(t, fmt.Sprintf("%s, epsilon = %g", name, epsilon), designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Loss: loss}), want, 1e-3)
 		}
 	}
 	loss := parseLoss(t, "lp:1.5 + pinball:0.9:3")
-	r := designPure(t, lp.Problem{Epsilon: 1, Sensitivity: 3, Loss: loss, Query: dp.IntegerQuery})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 3}, Loss: loss, Query: dp.IntegerQuery})
 	enclose(t, loss.Name(), r, bestLevels(loss, 1, 3, 20), 1e-6)
 }
 
 // TestPureTampered: a tail that falls too fast, or a core too high, is not private.
 func TestPureTampered(t *testing.T) {
 	for _, name := range []string{"pinball:0.99", "lp:1.5"} {
-		r := designPure(t, lp.Problem{Epsilon: 0.5, Sensitivity: 3, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
+		r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
 				Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss(), Grid: r.Table.Grid(),

@@ -25,7 +25,7 @@ import (
 // one program, solved with less and less, each time from the last optimum. And
 // what proves a bound for one delta proves one for all, and noise for one, mixed
 // with an atom, is noise for a larger one. For real queries without constraints.
-func DesignRow(ctx context.Context, p Problem, deltas []float64, o Options, done func(i int, r *Result) error) error {
+func DesignRow(ctx context.Context, p dp.Problem, deltas []float64, o Options, done func(i int, r *Result) error) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func DesignRow(ctx context.Context, p Problem, deltas []float64, o Options, done
 	r := &row{options: o, done: done}
 	for i, delta := range deltas {
 		p.Delta = delta
-		if err := p.validate(); err != nil {
+		if err := validate(p); err != nil {
 			return err
 		}
 		f, err := newFrame(p)

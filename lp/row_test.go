@@ -25,7 +25,7 @@ func TestRowAgreesWithDesigns(t *testing.T) {
 		epsilon float64
 		loss    loss.Loss
 	}{{3, loss.L1{}}, {2, loss.L2{}}, {0.5, loss.L1{}}} {
-		p := lp.Problem{Epsilon: c.epsilon, Sensitivity: 3, Loss: c.loss}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Sensitivity: 3}, Loss: c.loss}
 		o := lp.Options{Gap: gap, NewSolver: highs.New}
 		seen := make([]int, len(deltas))
 		err := lp.DesignRow(context.Background(), p, deltas, o, func(i int, r *lp.Result) error {
@@ -63,7 +63,7 @@ func TestRowAgreesWithDesigns(t *testing.T) {
 // TestRowLimits wants proven results when time or cells run out, bad deltas
 // refused, and the caller's error returned.
 func TestRowLimits(t *testing.T) {
-	p := lp.Problem{Epsilon: 5, Sensitivity: 1, Loss: loss.L2{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L2{}}
 	for name, o := range map[string]lp.Options{
 		"time":  {NewSolver: highs.New, TimeLimit: time.Nanosecond},
 		"cells": {NewSolver: highs.New, MaxCells: 101, Gap: 1e-6},

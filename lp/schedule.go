@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -13,7 +14,7 @@ const alignFrom = 2
 
 // stairStep returns γ, where the optimal density has a step near γΔ, if there is one
 // worth aligning to.
-func stairStep(p Problem) (gamma float64, ok bool) {
+func stairStep(p dp.Problem) (gamma float64, ok bool) {
 	if p.Epsilon < alignFrom {
 		return 0, false
 	}
@@ -151,7 +152,7 @@ func (f *frame) firstCells(gap float64) int {
 	// Laplace-like law, over its loss.
 	scale := 1 / max(p.Epsilon, 1e-3)
 	if p.Delta > 0 {
-		scale = min(scale, (p.supportBound()+0.5)/3)
+		scale = min(scale, (supportBound(p)+0.5)/3)
 	}
 	var diff, loss float64
 	const fine = 64
@@ -185,7 +186,7 @@ func (f *frame) curvature(x float64) float64 {
 // reach weakens the bound, which stays true.
 func (f *frame) lowerReach(gap float64) float64 {
 	p := f.Problem
-	a := p.supportBound()
+	a := supportBound(p)
 	if s := p.Constraints.Support; s != nil && p.Constraints.Monotone && (s.Lower == 0 || s.Upper == 0) {
 		return 1/p.Delta + 2
 	}
@@ -203,7 +204,7 @@ func (f *frame) lowerReach(gap float64) float64 {
 
 // tailReach returns the least x, in sensitivities, beyond which the two-sided
 // exponential law e^(−ε|x|) has no more than the given share of its loss.
-func tailReach(p Problem, share float64) float64 {
+func tailReach(p dp.Problem, share float64) float64 {
 	const step, most = 0.05, 200 // in units of 1/ε
 	var tail []float64
 	for u := step / 2; u < most; u += step {
@@ -222,10 +223,10 @@ func tailReach(p Problem, share float64) float64 {
 
 // upperReach returns the half-width, in sensitivities, of the support of the
 // upper program.
-func upperReach(p Problem) float64 {
-	a := p.supportBound()
+func upperReach(p dp.Problem) float64 {
+	a := supportBound(p)
 	if d := p.Constraints.MaxDistinguishing; d > 0 && d < p.Delta {
-		a = p.supportFor(d)
+		a = supportFor(p, d)
 	}
 	if s := p.Constraints.Support; s != nil && p.Constraints.Monotone && (s.Lower == 0 || s.Upper == 0) {
 		// Each sensitivity from 0 on weighs no more than the first, and that
@@ -248,7 +249,7 @@ const largeStart = 60
 func (f *frame) startCells(b bound, gap float64) int {
 	p := f.Problem
 	if f.points > 0 {
-		if float64(f.points)*(f.supportBound()+1) < smallPoints {
+		if float64(f.points)*(supportBound(f.Problem)+1) < smallPoints {
 			return int(f.points)
 		}
 		return f.fit(b, min(int(f.points), max(1, f.firstCells(gap)/firstShare)))

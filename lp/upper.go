@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
@@ -20,7 +21,7 @@ var marginShares = []float64{1.0 / 300, 1.0 / 30, 1.0 / 3, 3}
 // may leave violated.
 const residualShare = 0.3
 
-func tightened(p Problem, g grid, margin float64) (epsilon, delta float64) {
+func tightened(p dp.Problem, g grid, margin float64) (epsilon, delta float64) {
 	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - float64(g.n)*0x1p-63
 }
 
@@ -109,7 +110,7 @@ func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 	case 0.6/gamma > mostStairCells: // a cell is at most about a step
 		work, most = 4*work, int(0.6/gamma)
 	}
-	affordable := int(math.Sqrt(float64(work) / (2 * (f.supportBound() + 2))))
+	affordable := int(math.Sqrt(float64(work) / (2 * (supportBound(f.Problem) + 2))))
 	k := f.stairCells(gamma, max(1, min(affordable, most)))
 	g := f.cells(upper, k)
 	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
@@ -162,7 +163,7 @@ func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 	const shrink = 1 - 1e-6
 	start := 0.5 // sensitivities
 	if atom == 0 {
-		start = max(start, f.supportBound()*shrink-1)
+		start = max(start, supportBound(f.Problem)*shrink-1)
 	}
 	half := max(1, int(min(start, float64(maxCells))*float64(g.k)))
 	// The unscaled mass of a cell depends on its distance from the middle one.

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -94,7 +95,7 @@ func readTable(path string) (*tables.Table, error) {
 // designTable designs for the least mean squared error. A design that stopped
 // at the time limit is proven too, only a little further from the optimum.
 func designTable(ctx context.Context, path string, c coordinate) (*tables.Table, error) {
-	problem := lp.Problem{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip, Loss: loss.L2{}}
+	problem := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip}, Loss: loss.L2{}}
 	result, err := lp.Design(ctx, problem, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
 	if err != nil && !(errors.Is(err, lp.ErrLimit) && result != nil) {
 		return nil, err

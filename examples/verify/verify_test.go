@@ -118,7 +118,7 @@ func TestDesigns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := lp.Problem{Epsilon: 1, Delta: 0.05, Sensitivity: 1, Loss: loss, Query: c.query, Step: c.step, Constraints: c.constraints}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 1}, Loss: loss, Query: c.query, Step: c.step, Constraints: c.constraints}
 		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New, Gap: 0.05, TimeLimit: 20 * time.Second})
 		if r == nil { // what a limit stopped short of the gap is as good a table here
 			t.Errorf("%s, %s, %+v: %v", c.loss, c.query, c.constraints, err)
@@ -243,10 +243,10 @@ func read(t *testing.T, path string) []byte {
 // TestTails holds tables with a tail, real and integer, against package tables, and
 // wants the script to find a ratio too small.
 func TestTails(t *testing.T) {
-	for _, p := range []lp.Problem{
-		{Epsilon: 1, Sensitivity: 1, Loss: loss.L1{}, Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
-		{Epsilon: 0.5, Sensitivity: 3, Loss: loss.L2{}, Query: dp.IntegerQuery},
-		{Epsilon: 2, Sensitivity: 2, Loss: parse(t, "huber:3 + exceed:4"), Query: dp.IntegerQuery, Constraints: dp.Constraints{MaxDistinguishing: 0.1}},
+	for _, p := range []dp.Problem{
+		{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
+		{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: loss.L2{}, Query: dp.IntegerQuery},
+		{Privacy: dp.Privacy{Epsilon: 2, Sensitivity: 2}, Loss: parse(t, "huber:3 + exceed:4"), Query: dp.IntegerQuery, Constraints: dp.Constraints{MaxDistinguishing: 0.1}},
 	} {
 		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New})
 		if err != nil {

@@ -153,13 +153,13 @@ written and the exit code is 4.
 }
 
 // gaussianApplies reports whether Gaussian noise is an answer to the problem.
-func gaussianApplies(p problem) bool {
-	return p.constraints.None() && p.Delta > 0
+func gaussianApplies(p dp.Problem) bool {
+	return p.Constraints.None() && p.Delta > 0
 }
 
 // calibration finds the table of a single release.
 type calibration struct {
-	problem  problem
+	problem  dp.Problem
 	options  lp.Options
 	releases int
 	noise    string // a word of --noise; auto is replaced by what was chosen
@@ -446,7 +446,7 @@ func (c *calibration) laplaceLoss(ctx context.Context) float64 {
 		if err != nil {
 			return nil, 0, err
 		}
-		loss, _, err := law.ExpectedLoss(c.problem.loss)
+		loss, _, err := law.ExpectedLoss(c.problem.Loss)
 		return m, loss, err
 	}, account.CalibrateOptions{Shares: []float64{0}, Width: coarseWidth})
 	if err != nil {
@@ -464,7 +464,7 @@ func (c *calibration) gaussianLoss(releases int) float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	loss, _, err := law.ExpectedLoss(c.problem.loss)
+	loss, _, err := law.ExpectedLoss(c.problem.Loss)
 	if err != nil {
 		return math.NaN()
 	}
@@ -524,7 +524,7 @@ func (c *calibration) report() calibrateReport {
 		Schema: schema, Releases: c.releases, Epsilon: c.problem.Epsilon, Delta: c.problem.Delta,
 		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: c.found.Epsilon, ReleaseDelta: c.found.Delta,
-		Sensitivity: c.problem.Sensitivity, Loss: c.problem.loss.Name(),
+		Sensitivity: c.problem.Sensitivity, Loss: c.problem.Loss.Name(),
 		Noise: c.noise, Exponent: c.exponent, ExpectedLoss: json.Number(c.certificate.Claims().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
@@ -547,9 +547,9 @@ func (c *calibration) rows(out string) []row {
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, digitsUp(c.found.Composed.Upper))},
 		{"each", fmt.Sprintf("epsilon %v, delta %v", c.found.Epsilon, c.found.Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(p.loss)},
+		{"loss", lossUnit(p.Loss)},
 	}
-	rows = append(rows, queryRows(p.query, p.step, p.constraints)...)
+	rows = append(rows, queryRows(p.Query, p.Step, p.Constraints)...)
 	rows = append(rows,
 		row{"noise", c.shapeName()},
 		row{"expected loss", claims.ExpectedLoss},
@@ -559,7 +559,7 @@ func (c *calibration) rows(out string) []row {
 	}
 	designed := c.found.Loss
 	free := "" // what the alternatives are free of
-	if !p.constraints.None() {
+	if !p.Constraints.None() {
 		free = ", without the constraints"
 	}
 	for _, other := range []struct {

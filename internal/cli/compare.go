@@ -97,7 +97,7 @@ If a limit stops the design, the exit code is 4.
 		c.Mechanisms = append(c.Mechanisms, designed)
 		for _, b := range noise.Baselines() {
 			c.Mechanisms = append(c.Mechanisms, newContender(b, p))
-			if b.Name == "discrete-laplace" && p.query == dp.IntegerQuery {
+			if b.Name == "discrete-laplace" && p.Query == dp.IntegerQuery {
 				c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
 			}
 		}
@@ -117,13 +117,13 @@ If a limit stops the design, the exit code is 4.
 }
 
 // newContender evaluates a baseline.
-func newContender(b noise.Baseline, p problem) contender {
-	m, err := b.New(p.Privacy, p.loss)
+func newContender(b noise.Baseline, p dp.Problem) contender {
+	m, err := b.New(p.Privacy, p.Loss)
 	if err != nil {
 		return contender{Name: b.Name, Note: excuse(err)}
 	}
-	out := contender{Name: b.Name, Note: m.Note() + p.beside(b.Name)}
-	loss, errorBound, err := m.ExpectedLoss(p.loss)
+	out := contender{Name: b.Name, Note: m.Note() + beside(p, b.Name)}
+	loss, errorBound, err := m.ExpectedLoss(p.Loss)
 	if err != nil {
 		out.Note = sentence(err)
 		return out
@@ -133,16 +133,16 @@ func newContender(b noise.Baseline, p problem) contender {
 }
 
 // newDiscreteStaircase evaluates the best pure noise for integer queries.
-func newDiscreteStaircase(p problem) contender {
+func newDiscreteStaircase(p dp.Problem) contender {
 	out := contender{Name: "discrete-staircase"}
-	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.loss)
+	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
 	if err != nil {
 		out.Note = excuse(err)
 		return out
 	}
 	const rounding = 1e-13 // relative, as DiscreteStaircase says
 	out.Loss, out.ErrorBound = finite(loss), finite(rounding*loss)
-	out.Note = fmt.Sprintf("integers only: optimal for delta = 0; step %d%s", step, p.unheld())
+	out.Note = fmt.Sprintf("integers only: optimal for delta = 0; step %d%s", step, unheld(p))
 	return out
 }
 
@@ -156,13 +156,13 @@ func excuse(err error) string {
 }
 
 // beside says why the bound does not hold for a mechanism, if it does not.
-func (p problem) beside(name string) string {
+func beside(p dp.Problem, name string) string {
 	switch {
-	case p.query == dp.LatticeQuery:
+	case p.Query == dp.LatticeQuery:
 		return "; the bound is about noise on multiples of the step and does not hold for it"
-	case suits(name, p.query):
-		return p.unheld()
-	case p.query == dp.IntegerQuery:
+	case suits(name, p.Query):
+		return unheld(p)
+	case p.Query == dp.IntegerQuery:
 		return "; the bound is about integer noise and does not hold for it"
 	default:
 		return "; the bound is about real values and does not hold for it"
@@ -170,8 +170,8 @@ func (p problem) beside(name string) string {
 }
 
 // unheld says that the classical mechanisms are not made for the constraints.
-func (p problem) unheld() string {
-	if classical(p.constraints) {
+func unheld(p dp.Problem) string {
+	if classical(p.Constraints) {
 		return ""
 	}
 	return "; not held to the constraints"
@@ -191,33 +191,33 @@ func (c *comparison) judge() {
 }
 
 // kindOfNoise names what the bound is about.
-func (p problem) kindOfNoise() string {
+func kindOfNoise(p dp.Problem) string {
 	kind := "noise"
-	switch p.query {
+	switch p.Query {
 	case dp.IntegerQuery:
 		kind = "integer noise"
 	case dp.LatticeQuery:
-		kind = fmt.Sprintf("noise on multiples of %v", p.step)
+		kind = fmt.Sprintf("noise on multiples of %v", p.Step)
 	case dp.RealQuery:
 	}
-	if !p.constraints.None() {
+	if !p.Constraints.None() {
 		kind += " that keeps the constraints"
 	}
 	return kind
 }
 
 // print prints the comparison as a table.
-func (c *comparison) print(w io.Writer, p problem) error {
+func (c *comparison) print(w io.Writer, p dp.Problem) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, lossUnit(p.loss))
-	for _, r := range queryRows(p.query, p.step, p.constraints) {
+	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, lossUnit(p.Loss))
+	for _, r := range queryRows(p.Query, p.Step, p.Constraints) {
 		fmt.Fprintf(&b, "%s: %s\n", r.name, r.value)
 	}
 	bound := "none"
 	if c.LowerBound != nil {
 		bound = fmt.Sprintf("%.7g", *c.LowerBound)
 	}
-	fmt.Fprintf(&b, "certified lower bound on every additive %s: %s\n", p.kindOfNoise(), bound)
+	fmt.Fprintf(&b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
 	cells := [][3]string{{"mechanism", "loss", "above bound"}}
 	for _, m := range c.Mechanisms {
 		line := [3]string{m.Name, "-", "-"}

@@ -56,7 +56,7 @@ different losses, which are in the file too.`,
 	_ = cmd.MarkFlagDirname("output")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var f fields
-		p := problem{loss: loss.L1{}, query: dp.RealQuery}
+		p := dp.Problem{Loss: loss.L1{}, Query: dp.RealQuery}
 		p.Sensitivity = 1
 		p.Epsilon = f.number("epsilon", epsilon, "a number from 0.001 to 20", func(v float64) bool { return v >= lp.MinEpsilon && v <= lp.MaxEpsilon })
 		p.Delta = f.number("delta", delta, wantDelta, func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta })
@@ -109,7 +109,7 @@ different losses, which are in the file too.`,
 }
 
 // compositionCurves makes the mechanisms of a single release.
-func compositionCurves(ctx context.Context, p problem, o lp.Options) (curves []compositionCurve, limit, err error) {
+func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves []compositionCurve, limit, err error) {
 	r, limit, err := design(ctx, p, o)
 	if err != nil {
 		return nil, nil, err

@@ -46,57 +46,57 @@ const (
 )
 
 // read reads the flags into the problem, whose sensitivity is read already.
-func (c *constraintFlags) read(f *fields, p *problem) {
-	p.constraints = dp.Constraints{Symmetric: c.symmetric, Monotone: c.monotone, Unbiased: c.unbiased}
+func (c *constraintFlags) read(f *fields, p *dp.Problem) {
+	p.Constraints = dp.Constraints{Symmetric: c.symmetric, Monotone: c.monotone, Unbiased: c.unbiased}
 	for _, s := range c.support.values {
 		switch support := readSupport(s); {
-		case s == "integer" && p.query == dp.IntegerQuery, support != nil && p.constraints.Support != nil:
+		case s == "integer" && p.Query == dp.IntegerQuery, support != nil && p.Constraints.Support != nil:
 			f.add("support = %s is given twice, want at most one interval and one integer", shown(s))
 		case s == "integer":
-			p.query = dp.IntegerQuery
+			p.Query = dp.IntegerQuery
 		case support == nil:
 			f.add("support = %s, want %s", shown(s), wantSupport)
 		default:
-			p.constraints.Support = support
+			p.Constraints.Support = support
 		}
 	}
 	if c.outputStep.set {
 		c.readStep(f, p)
 	}
-	if d := p.Sensitivity; p.query == dp.IntegerQuery && !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
+	if d := p.Sensitivity; p.Query == dp.IntegerQuery && !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
 		f.add("sensitivity = %v, want an integer from 1 to %d with --support integer", d, lp.MaxIntegerSensitivity)
 	}
 	if c.maxVariance.set {
-		p.constraints.MaxVariance = f.number("max-variance", c.maxVariance, wantMaxVariance, func(v float64) bool { return v > 0 })
+		p.Constraints.MaxVariance = f.number("max-variance", c.maxVariance, wantMaxVariance, func(v float64) bool { return v > 0 })
 	}
 	if c.maxDistinguishing.set {
-		p.constraints.MaxDistinguishing = f.number("max-distinguishing", c.maxDistinguishing, wantDistinguishing, func(v float64) bool { return v > 0 && v < 1 })
+		p.Constraints.MaxDistinguishing = f.number("max-distinguishing", c.maxDistinguishing, wantDistinguishing, func(v float64) bool { return v > 0 && v < 1 })
 	}
 	for _, s := range c.quantiles.values {
 		q, ok := readQuantile(s)
 		switch {
 		case !ok:
 			f.add("quantile = %s, want %s", shown(s), wantQuantile)
-		case len(p.constraints.Quantiles) == dp.MaxQuantiles:
+		case len(p.Constraints.Quantiles) == dp.MaxQuantiles:
 			f.add("quantile = %s is one too many, want at most %d", shown(s), dp.MaxQuantiles)
 			return
 		default:
-			p.constraints.Quantiles = append(p.constraints.Quantiles, q)
+			p.Constraints.Quantiles = append(p.Constraints.Quantiles, q)
 		}
 	}
 }
 
-func (c *constraintFlags) readStep(f *fields, p *problem) {
-	if p.query == dp.IntegerQuery {
+func (c *constraintFlags) readStep(f *fields, p *dp.Problem) {
+	if p.Query == dp.IntegerQuery {
 		f.add("output-step = %s and --support integer, want only one of them: the noise of integer queries has step 1", shown(c.outputStep.value))
 		return
 	}
-	p.query = dp.LatticeQuery
-	p.step = f.number("output-step", c.outputStep, "a number above 0, in query units", func(v float64) bool { return v > 0 })
+	p.Query = dp.LatticeQuery
+	p.Step = f.number("output-step", c.outputStep, "a number above 0, in query units", func(v float64) bool { return v > 0 })
 	const largest = 1e6 // steps of this many sensitivities
-	if d := p.Sensitivity; d/p.step > lp.MaxIntegerSensitivity || p.step/d > largest {
+	if d := p.Sensitivity; d/p.Step > lp.MaxIntegerSensitivity || p.Step/d > largest {
 		f.add("output-step = %v, want a number from %v to %v, of which at most %d make the sensitivity of %v",
-			p.step, d/lp.MaxIntegerSensitivity, d*largest, lp.MaxIntegerSensitivity, d)
+			p.Step, d/lp.MaxIntegerSensitivity, d*largest, lp.MaxIntegerSensitivity, d)
 	}
 }
 

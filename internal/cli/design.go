@@ -138,8 +138,8 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 }
 
 // design runs a design. A limit that left a proven table is not an error.
-func design(ctx context.Context, p problem, o lp.Options) (r *lp.Result, limit, err error) {
-	r, err = lp.Design(ctx, p.forDesign(), o)
+func design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limit, err error) {
+	r, err = lp.Design(ctx, p, o)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
@@ -195,15 +195,15 @@ func newDesignReport(r *lp.Result) designReport {
 	}
 }
 
-func designRows(r *lp.Result, p problem, out string) []row {
+func designRows(r *lp.Result, p dp.Problem, out string) []row {
 	c := r.Certificate
 	rows := []row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v (certified: %s)", p.Delta, c.Claims().Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(p.loss)},
+		{"loss", lossUnit(p.Loss)},
 	}
-	rows = append(rows, queryRows(p.query, p.step, p.constraints)...)
+	rows = append(rows, queryRows(p.Query, p.Step, p.Constraints)...)
 	rows = append(rows, []row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
@@ -212,7 +212,7 @@ func designRows(r *lp.Result, p problem, out string) []row {
 		{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))},
 	}...)
 	designed, _ := c.ExpectedLoss.Float64()
-	for _, m := range p.references() {
+	for _, m := range references(p) {
 		if m.Loss == nil {
 			continue
 		}
@@ -220,7 +220,7 @@ func designRows(r *lp.Result, p problem, out string) []row {
 		if *m.Loss < designed {
 			side = "below"
 		}
-		rows = append(rows, row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, percent(math.Abs(*m.Loss/designed-1)), side, p.unheld())})
+		rows = append(rows, row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, percent(math.Abs(*m.Loss/designed-1)), side, unheld(p))})
 	}
 	if out != "" {
 		rows = append(rows, row{"table", out})
@@ -229,14 +229,14 @@ func designRows(r *lp.Result, p problem, out string) []row {
 }
 
 // references are the classical mechanisms that a summary names.
-func (p problem) references() []contender {
+func references(p dp.Problem) []contender {
 	var out []contender
 	for _, b := range noise.Baselines() {
-		if _, drawn := overlays[b.Name]; drawn && suits(b.Name, p.query) {
+		if _, drawn := overlays[b.Name]; drawn && suits(b.Name, p.Query) {
 			out = append(out, newContender(b, p))
 		}
 	}
-	if p.query == dp.IntegerQuery {
+	if p.Query == dp.IntegerQuery {
 		out = append(out, newDiscreteStaircase(p))
 	}
 	return out

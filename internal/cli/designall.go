@@ -26,7 +26,7 @@ type designStore struct {
 
 // storedDesign is a design with its certificate, recomputed from its table.
 type storedDesign struct {
-	problem
+	dp.Problem
 	certificate tables.Certificate
 }
 
@@ -40,12 +40,12 @@ func newDesignStore(a *app, dir string) (*designStore, error) {
 	return &designStore{a, dir}, nil
 }
 
-func (s *designStore) path(p problem) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%s-epsilon-%v-delta-%v-sensitivity-%v.json", p.loss.Name(), p.Epsilon, p.Delta, p.Sensitivity))
+func (s *designStore) path(p dp.Problem) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s-epsilon-%v-delta-%v-sensitivity-%v.json", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity))
 }
 
 // load returns the stored design of a problem, nil if there is none.
-func (s *designStore) load(p problem) *storedDesign {
+func (s *designStore) load(p dp.Problem) *storedDesign {
 	path := s.path(p)
 	if _, err := os.Stat(path); err != nil {
 		return nil
@@ -55,7 +55,7 @@ func (s *designStore) load(p problem) *storedDesign {
 		s.app.warn("%s; it is designed again", sentence(err))
 		return nil
 	}
-	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.loss.Name() {
+	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.Loss.Name() {
 		s.app.warn("%s is about another problem than its name says; it is designed again", path)
 		return nil
 	}
@@ -63,7 +63,7 @@ func (s *designStore) load(p problem) *storedDesign {
 }
 
 // save writes a table.
-func (s *designStore) save(p problem, t *tables.Table) error {
+func (s *designStore) save(p dp.Problem, t *tables.Table) error {
 	w, err := s.app.create(s.path(p))
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *designStore) save(p problem, t *tables.Table) error {
 // obtain gets the designs of problems that differ in delta only: the stored ones
 // where they are good enough, or else the better of these and new ones. It calls
 // done with the index of each.
-func (s *designStore) obtain(ctx context.Context, problems []problem, o lp.Options, done func(i int, d *storedDesign)) error {
+func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Options, done func(i int, d *storedDesign)) error {
 	var missing []int
 	old := make([]*storedDesign, len(problems))
 	for i, p := range problems {
@@ -117,7 +117,7 @@ func (s *designStore) obtain(ctx context.Context, problems []problem, o lp.Optio
 		deltas = append(deltas, problems[i].Delta)
 	}
 	p := problems[0]
-	err := lp.DesignRow(ctx, lp.Problem{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity, Loss: p.loss}, deltas, o, func(i int, r *lp.Result) error {
+	err := lp.DesignRow(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
 		if err := ctx.Err(); err != nil && !r.Optimal {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *designStore) obtain(ctx context.Context, problems []problem, o lp.Optio
 
 // designAll obtains the designs of all problems, in their order, on all cores.
 // Cancelled, it keeps what is finished in the store.
-func (a *app) designAll(ctx context.Context, problems []problem, o lp.Options, store *designStore) ([]*storedDesign, error) {
+func (a *app) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, store *designStore) ([]*storedDesign, error) {
 	line := a.newProgress()
 	defer line.clear()
 	begin := time.Now()
@@ -152,7 +152,7 @@ func (a *app) designAll(ctx context.Context, problems []problem, o lp.Options, s
 	for range min(runtime.GOMAXPROCS(0), len(problems)) {
 		workers.Go(func() {
 			for group := range todo {
-				var list []problem
+				var list []dp.Problem
 				for _, i := range group {
 					list = append(list, problems[i])
 				}
@@ -214,7 +214,7 @@ const rowFrom = 2
 // together returns the groups of problems to solve together, those that take
 // longest first, so that no core is left with a slow one at the end: designs
 // take longest for large epsilon and, there, for large delta.
-func together(problems []problem) [][]int {
+func together(problems []dp.Problem) [][]int {
 	order := make([]int, len(problems))
 	for i := range order {
 		order[i] = i

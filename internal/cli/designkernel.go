@@ -83,7 +83,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var f fields
 		p := problemFlags.read(&f, false)
-		k := lp.KernelProblem{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.loss}
+		k := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}, Loss: p.Loss}
 		k.Queries.Lower, k.Queries.Upper = readRange(&f, ends)
 		k.Queries.Weight = readWeight(&f, weight, k.Queries)
 		k.Nodes, k.Cells = readNodes(&f, nodes, k.Queries)

@@ -137,7 +137,7 @@ func (d *droDrawing) note(name string, loss, bound string, gap float64, limit er
 }
 
 // table designs additive noise and notes it.
-func (d *droDrawing) table(ctx context.Context, name string, p problem, o lp.Options) (*lp.Result, error) {
+func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*lp.Result, error) {
 	r, limit, err := design(ctx, p, o)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (d *droDrawing) table(ctx context.Context, name string, p problem, o lp.Opt
 // kernel designs data dependent noise for values from 0 to 4 and notes it.
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
 	r, limit, err := designKernel(ctx, lp.KernelProblem{
-		Epsilon: epsilon, Delta: delta, Sensitivity: 2, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
 		Queries: tables.Queries{Lower: 0, Upper: 4},
 	}, d.options)
 	if err != nil {
@@ -169,8 +169,8 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 	for i, c := range []struct{ epsilon, delta float64 }{{0.2, 0.05}, {1, 0.2}, {5, 0.25}} {
 		additive := d.options
 		additive.Gap = min(additive.Gap, lp.DefaultGap)
-		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), problem{
-			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, loss: loss.L1{},
+		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), dp.Problem{
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1{},
 		}, additive)
 		if err != nil {
 			return err
@@ -207,9 +207,9 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 				name += ", monotone"
 				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 			}
-			r, err := d.table(ctx, name, problem{
-				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, loss: loss.L1{},
-				constraints: dp.Constraints{Monotone: monotone},
+			r, err := d.table(ctx, name, dp.Problem{
+				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1{},
+				Constraints: dp.Constraints{Monotone: monotone},
 			}, d.options)
 			if err != nil {
 				return err

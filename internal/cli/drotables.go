@@ -200,11 +200,11 @@ func (f *fields) numbers(name string, t *text, want string, ok func(float64) boo
 type droGrid struct{ epsilon, delta []float64 }
 
 // problems returns the problems of the grid, row by row.
-func (g droGrid) problems(loss loss.Loss) []problem {
-	var list []problem
+func (g droGrid) problems(loss loss.Loss) []dp.Problem {
+	var list []dp.Problem
 	for _, e := range g.epsilon {
 		for _, d := range g.delta {
-			list = append(list, problem{Privacy: dp.Privacy{Epsilon: e, Delta: d, Sensitivity: 1}, loss: loss})
+			list = append(list, dp.Problem{Privacy: dp.Privacy{Epsilon: e, Delta: d, Sensitivity: 1}, Loss: loss})
 		}
 	}
 	return list
@@ -212,7 +212,7 @@ func (g droGrid) problems(loss loss.Loss) []problem {
 
 // droCell is one number of a table and what it is made of.
 type droCell struct {
-	problem
+	dp.Problem
 	design              *storedDesign
 	reached             bool
 	optimum             float64 // midpoint of the certified bounds
@@ -230,16 +230,16 @@ func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error)
 	}
 	var list []droCell
 	for _, d := range designs {
-		c := droCell{problem: d.problem, design: d, reached: d.gap() <= gap, published: math.NaN()}
+		c := droCell{Problem: d.Problem, design: d, reached: d.gap() <= gap, published: math.NaN()}
 		if v, ok := published[[2]float64{c.Epsilon, c.Delta}]; ok {
 			c.published = v
 		}
 		loss, _ := d.certificate.ExpectedLoss.Float64()
 		bound, _ := d.certificate.LowerBound.Float64()
 		c.optimum = (loss + bound) / 2
-		c.truncated = baselineLoss("truncated-laplace", d.problem)
-		c.gaussian = baselineLoss("analytic-gaussian", d.problem)
-		if c.known, err = knownBound(d.problem, loss); err != nil {
+		c.truncated = baselineLoss("truncated-laplace", d.Problem)
+		c.gaussian = baselineLoss("analytic-gaussian", d.Problem)
+		if c.known, err = knownBound(d.Problem, loss); err != nil {
 			return nil, err
 		}
 		var distance float64
@@ -264,16 +264,16 @@ func (c droCell) difference() float64 { return c.value - c.published }
 
 // baselineLoss returns the expected loss of a classical mechanism, NaN if it
 // does not apply.
-func baselineLoss(name string, p problem) float64 {
+func baselineLoss(name string, p dp.Problem) float64 {
 	for _, b := range noise.Baselines() {
 		if b.Name != name {
 			continue
 		}
-		m, err := b.New(p.Privacy, p.loss)
+		m, err := b.New(p.Privacy, p.Loss)
 		if err != nil {
 			break
 		}
-		if loss, _, err := m.ExpectedLoss(p.loss); err == nil {
+		if loss, _, err := m.ExpectedLoss(p.Loss); err == nil {
 			return loss
 		}
 	}
@@ -289,11 +289,11 @@ func baselineLoss(name string, p problem) float64 {
 // there is no equality that is no bound, see noise.NearOptimalRoundedUp, and
 // where it is above the loss of a designed noise, which refutes it, the tables
 // have n one less.
-func knownBound(p problem, loss float64) (float64, error) {
+func knownBound(p dp.Problem, loss float64) (float64, error) {
 	evaluate := map[string][2]func(dp.Privacy) (float64, error){
 		"l1": {noise.NearOptimalRoundedUp, noise.NearOptimalLowerBound},
 		"l2": {secondMoment(math.Ceil), secondMoment(math.Floor)},
-	}[p.loss.Name()]
+	}[p.Loss.Name()]
 	v, err := evaluate[0](p.Privacy)
 	if err == nil && v > loss {
 		v, err = evaluate[1](p.Privacy)

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
@@ -156,27 +155,10 @@ var (
 	wantSensitivity = fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity)
 )
 
-// problem is a design problem as its flags state it.
-type problem struct {
-	dp.Privacy
-	loss        loss.Loss
-	query       dp.Query
-	step        float64 // of a lattice query
-	constraints dp.Constraints
-}
-
-// forDesign returns the problem as package lp takes it.
-func (p problem) forDesign() lp.Problem {
-	return lp.Problem{
-		Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity, Loss: p.loss,
-		Query: p.query, Step: p.step, Constraints: p.constraints,
-	}
-}
-
 // read reads the flags. With a trade-off, which names losses itself, there is no
 // loss.
-func (p *problemFlags) read(f *fields, trading bool) problem {
-	out := problem{query: dp.RealQuery}
+func (p *problemFlags) read(f *fields, trading bool) dp.Problem {
+	out := dp.Problem{Query: dp.RealQuery}
 	out.Epsilon = f.number("epsilon", p.epsilon, wantEpsilon, func(v float64) bool {
 		return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
 	})
@@ -194,7 +176,7 @@ func (p *problemFlags) read(f *fields, trading bool) problem {
 	})
 	switch {
 	case !trading:
-		out.loss = f.losses("loss", p.loss.values)
+		out.Loss = f.losses("loss", p.loss.values)
 	case len(p.loss.values) > 0:
 		f.add("loss = %s and trade, want only one of them", shown(p.loss.values[0]))
 	}

@@ -271,8 +271,8 @@ func (l *latentFlags) curve(a *app, o lp.Options) (*latent.Curve, error) {
 	options := latent.CurveOptions{
 		Directory: dir,
 		Design: func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
-			r, _, err := design(ctx, problem{
-				Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss: loss.L2{}, query: dp.RealQuery,
+			r, _, err := design(ctx, dp.Problem{
+				Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L2{}, Query: dp.RealQuery,
 			}, o)
 			if err != nil {
 				return nil, err

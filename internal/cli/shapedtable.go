@@ -41,7 +41,7 @@ func (s shape) half(cell float64) int {
 // shapedSpec has the weights of the shape on the query's grid, and a promise to fill
 // in. Nothing about the shape is taken on trust: what the weights keep, alone and
 // composed, is found from the weights.
-func shapedSpec(p problem, s shape) (tables.Spec, error) {
+func shapedSpec(p dp.Problem, s shape) (tables.Spec, error) {
 	lay, err := shapedGrid(p, s)
 	if err != nil {
 		return tables.Spec{}, err
@@ -74,7 +74,7 @@ func shapedSpec(p problem, s shape) (tables.Spec, error) {
 	}
 	return tables.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity},
-		Query:   p.query, Loss: p.loss, Grid: lay, Weights: weights, Atom: atom,
+		Query:   p.Query, Loss: p.Loss, Grid: lay, Weights: weights, Atom: atom,
 	}, nil
 }
 
@@ -103,11 +103,11 @@ func promised(s tables.Spec, m *account.Mechanism, delta float64) (*tables.Table
 
 // shapedGrid lays out cells for the query: one per step of an integer or lattice
 // query, up to shapedCells per sensitivity of a real one.
-func shapedGrid(p problem, s shape) (tables.Grid, error) {
+func shapedGrid(p dp.Problem, s shape) (tables.Grid, error) {
 	unit := 1.0
-	switch p.query {
+	switch p.Query {
 	case dp.LatticeQuery:
-		unit = p.step
+		unit = p.Step
 		fallthrough
 	case dp.IntegerQuery:
 		const most = 1 << 12

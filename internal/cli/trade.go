@@ -106,7 +106,7 @@ func readPair(s string) (pair [2]loss.Loss, ok bool) {
 
 // front is a set of designs between two losses.
 type front struct {
-	problem problem
+	problem dp.Problem
 	losses  [2]loss.Loss
 	points  []frontPoint // none dominated, by ascending expectation of the first loss
 	bounds  []supportingLine
@@ -132,7 +132,7 @@ type supportingLine struct {
 }
 
 // newFront designs. The limits of o hold for all designs together.
-func newFront(ctx context.Context, p problem, t trade, o lp.Options, progress func(done int)) (*front, error) {
+func newFront(ctx context.Context, p dp.Problem, t trade, o lp.Options, progress func(done int)) (*front, error) {
 	f := &front{problem: p, losses: t.losses}
 	start := time.Now()
 	limit := o.TimeLimit
@@ -235,7 +235,7 @@ func (f *front) design(ctx context.Context, share float64, weights [2]float64, o
 	}
 	p := f.problem
 	var err error
-	if p.loss, err = loss.Sum(terms...); err != nil {
+	if p.Loss, err = loss.Sum(terms...); err != nil {
 		return nil, err
 	}
 	r, _, err := design(ctx, p, o)
@@ -348,16 +348,16 @@ func (f *front) report() frontReport {
 	r := frontReport{
 		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity,
 		Losses: [2]string{f.losses[0].Name(), f.losses[1].Name()},
-		Query:  p.query, Constraints: p.constraints,
+		Query:  p.Query, Constraints: p.Constraints,
 		Dominated: f.removed,
 		Seconds:   math.Round(f.elapsed.Seconds()*1000) / 1000,
 		Status:    status(f.limit == 0),
 	}
-	switch p.query {
+	switch p.Query {
 	case dp.IntegerQuery:
 		r.Step = finite(1)
 	case dp.LatticeQuery:
-		r.Step = finite(p.step)
+		r.Step = finite(p.Step)
 	case dp.RealQuery:
 	}
 	for i := range f.points {
@@ -387,7 +387,7 @@ func (f *front) print(w io.Writer) error {
 	p := f.problem
 	var b strings.Builder
 	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
-	for _, r := range queryRows(p.query, p.step, p.constraints) {
+	for _, r := range queryRows(p.Query, p.Step, p.Constraints) {
 		fmt.Fprintf(&b, "%s: %s\n", r.name, r.value)
 	}
 	for i, name := range []string{"A", "B"} {
@@ -426,7 +426,7 @@ func (f *front) print(w io.Writer) error {
 }
 
 // trade designs a front and writes it where asked to.
-func (a *app) trade(cmd *cobra.Command, p problem, t trade, o lp.Options, out, plot string, asJSON, quiet bool) error {
+func (a *app) trade(cmd *cobra.Command, p dp.Problem, t trade, o lp.Options, out, plot string, asJSON, quiet bool) error {
 	var files []*output
 	create := func(path string) (*output, error) {
 		w, err := a.create(path)
