@@ -2,27 +2,20 @@ package cli
 
 import (
 	"bufio"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/noisewright/noisewright/internal/atomicfile"
 )
 
 const bufferSize = 64 << 10
 
 // output is where a command's result goes. It appears whole, at commit, or not
-// at all: a file is written under another name beside its own and renamed.
+// at all.
 type output struct {
 	*bufio.Writer
-	file   *os.File  // written to; nil for direct
-	name   string    // of file, to be removed; empty if it has none
-	target string    // renamed to; empty to copy the file's content to dst
-	dst    io.Writer // standard output, a device or a pipe
-	close  func() error
+	file *atomicfile.File // nil for direct
+	path string           // empty for standard output
 }
 
 // isStandard reports whether a path given by -o means standard output.
@@ -35,120 +28,37 @@ func (a *app) direct() *output {
 }
 
 // create opens the output path, "" or "-" for standard output. None of the
-// inputs may be the same file. What goes to standard output is kept in a
-// temporary file until commit. The caller calls discard in any case.
+// inputs may be the same file. The caller calls discard in any case.
 func (a *app) create(path string, inputs ...string) (*output, error) {
 	if isStandard(path) {
-		return spool(a.stdout, nil)
-	}
-	target := path
-	if end, err := filepath.EvalSymlinks(path); err == nil {
-		target = end // a link stays a link
-	}
-	info, err := os.Stat(target)
-	exists := err == nil
-	switch {
-	case exists && info.IsDir():
-		return nil, badInput("", fmt.Errorf("output %s is a directory, want a file name", path))
-	case exists && !info.Mode().IsRegular():
-		// Renaming over a device would replace the device.
-		f, err := os.OpenFile(target, os.O_WRONLY, 0)
+		f, err := atomicfile.Spool(a.stdout)
 		if err != nil {
-			return nil, badInput("", fmt.Errorf("output %w", err))
+			return nil, err
 		}
-		return spool(f, f.Close)
-	case exists:
+		return &output{Writer: bufio.NewWriterSize(f, bufferSize), file: f}, nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		for _, in := range inputs {
 			if same, err := os.Stat(in); err == nil && os.SameFile(info, same) {
 				return nil, badInput("", fmt.Errorf("output %s is the same file as the input %s, want another file", path, in))
 			}
 		}
 	}
-	return besides(path, target, info)
-}
-
-// besides creates the file that is to become target.
-func besides(path, target string, old fs.FileInfo) (*output, error) {
-	var suffix [6]byte
-	if _, err := rand.Read(suffix[:]); err != nil {
-		return nil, err
-	}
-	name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".tmp-"+hex.EncodeToString(suffix[:]))
-	// 0666 less the umask is what any program gives a file the user asked for.
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
+	f, err := atomicfile.Create(path)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, badInput("", fmt.Errorf("output %s: %w", path, err))
+		return nil, badInput("", fmt.Errorf("output %w", err))
 	}
-	o := &output{Writer: bufio.NewWriterSize(f, bufferSize), file: f, name: name, target: target}
-	if old != nil && old.Mode().Perm() != 0 {
-		if err := f.Chmod(old.Mode().Perm()); err != nil {
-			o.discard()
-			return nil, fmt.Errorf("output %s: %w", path, err)
-		}
-	}
-	return o, nil
-}
-
-// spool returns an output that is copied to dst at commit.
-func spool(dst io.Writer, closeDst func() error) (*output, error) {
-	f, err := os.CreateTemp("", "noisewright-*")
-	if err != nil {
-		return nil, fmt.Errorf("temporary file: %w", err)
-	}
-	o := &output{Writer: bufio.NewWriterSize(f, bufferSize), file: f, name: f.Name(), dst: dst, close: closeDst}
-	// Where an open file can lose its name, nothing is left even after a kill.
-	if os.Remove(o.name) == nil {
-		o.name = ""
-	}
-	return o, nil
+	return &output{Writer: bufio.NewWriterSize(f, bufferSize), file: f, path: path}, nil
 }
 
 // commit makes the output appear.
 func (o *output) commit() error {
-	err := o.finish()
-	if err != nil && o.target != "" {
-		err = fmt.Errorf("output %s: %w", o.target, inputCause(err))
+	err := o.Flush()
+	if err == nil && o.file != nil {
+		err = o.file.Commit()
 	}
-	return err
-}
-
-func (o *output) finish() error {
-	if err := o.Flush(); err != nil {
-		return err
-	}
-	switch {
-	case o.file == nil:
-		return nil
-	case o.target == "":
-		return o.copy()
-	}
-	if err := o.file.Sync(); err != nil {
-		return err
-	}
-	if err := o.file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(o.name, o.target); err != nil {
-		return err
-	}
-	o.file, o.name = nil, ""
-	return nil
-}
-
-// copy sends the temporary file to dst.
-func (o *output) copy() error {
-	if _, err := o.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	// The wrapper keeps io.Copy from going around dst's own Write.
-	_, err := io.Copy(struct{ io.Writer }{o.dst}, o.file)
-	if o.close != nil {
-		err = errors.Join(err, o.close())
-		o.close = nil
+	if err != nil && o.path != "" {
+		err = fmt.Errorf("output %w", err)
 	}
 	return err
 }
@@ -156,13 +66,6 @@ func (o *output) copy() error {
 // discard removes what was written, unless it was committed.
 func (o *output) discard() {
 	if o.file != nil {
-		_ = o.file.Close() // a second close, after a failed commit, is harmless
+		o.file.Discard()
 	}
-	if o.name != "" {
-		_ = os.Remove(o.name)
-	}
-	if o.close != nil {
-		_ = o.close()
-	}
-	o.file, o.name, o.close = nil, "", nil
 }
