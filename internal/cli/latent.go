@@ -108,11 +108,11 @@ func (l *latentFlags) read(a *app, cmd *cobra.Command, f *fields) (*latentProble
 	p.Delta = f.number("delta", l.delta, "0, or a number from 1e-10 to 0.5", func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 })
 	switch f.choice("domain", l.domain, "box", "ball", "bounds") {
 	case "box":
-		p.Domain = latent.DomainBox
+		p.Domain = bundle.Box
 	case "ball":
-		p.Domain = latent.DomainBall
+		p.Domain = bundle.Ball
 	case "bounds":
-		p.Domain = latent.DomainBounds
+		p.Domain = bundle.Bounds
 	}
 	switch {
 	case l.radius.set:
@@ -138,16 +138,16 @@ func (l *latentFlags) read(a *app, cmd *cobra.Command, f *fields) (*latentProble
 		f.add("mean or covariance is missing, want both, or --data")
 	case !moments && l.data == "":
 		f.add("data is missing, want a CSV file, or --mean and --covariance")
-	case moments && p.Domain != latent.DomainBounds && !l.radius.set:
+	case moments && p.Domain != bundle.Bounds && !l.radius.set:
 		f.add("radius is missing, want a number above 0: without data there is no quantile to clip at")
 	}
 	if l.task != "" && l.weights != "" {
 		f.add("task and weights, want only one of them")
 	}
-	if p.Domain == latent.DomainBounds && l.boundsFlag == "" {
+	if p.Domain == bundle.Bounds && l.boundsFlag == "" {
 		f.add("bounds are missing, want LO,HI or a CSV file")
 	}
-	if p.Domain != latent.DomainBounds && l.boundsFlag != "" {
+	if p.Domain != bundle.Bounds && l.boundsFlag != "" {
 		f.add("bounds = %s and domain = %s, want bounds only with --domain bounds", shown(l.boundsFlag), l.domain.value)
 	}
 	if err := f.err(cmd); err != nil {
@@ -460,7 +460,7 @@ func (l *latentFlags) design(ctx context.Context, a *app, p *latentProblem, o lp
 			return nil, err
 		}
 	}
-	if len(p.clips) > 1 && p.Domain != latent.DomainBounds && p.Radius == 0 {
+	if len(p.clips) > 1 && p.Domain != bundle.Bounds && p.Radius == 0 {
 		kinds := map[string][]bundle.Kind{
 			"auto": nil, "laplace": {bundle.Laplace}, "gaussian": {bundle.Gaussian},
 			"designed": {bundle.TruncatedLaplace, bundle.Staircase},
@@ -507,9 +507,9 @@ func latentFailure(err error) error {
 func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: p.Domain.String(), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
+		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
 	}
-	if p.Domain != latent.DomainBounds && p.Radius == 0 {
+	if p.Domain != bundle.Bounds && p.Radius == 0 {
 		out.Clip = finite(p.Clip)
 	}
 	for _, c := range r.Candidates {
@@ -521,7 +521,7 @@ func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate)
 
 // newLatentBounds bounds the least loss with Laplace noise in a box.
 func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
-	if p.Domain != latent.DomainBox {
+	if p.Domain != bundle.Box {
 		return nil
 	}
 	inner, outer := latent.BoxRadii(r.Radii)
@@ -537,9 +537,9 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
 	}
-	domain := p.Domain.String()
+	domain := string(p.Domain)
 	switch {
-	case p.Domain == latent.DomainBounds:
+	case p.Domain == bundle.Bounds:
 		domain += " of the features"
 	case p.Radius > 0:
 		domain += fmt.Sprintf(", radius %g", p.Radius)
