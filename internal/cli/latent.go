@@ -267,7 +267,7 @@ type latentReport struct {
 	Domain     string            `json:"domain"`
 	Clip       *float64          `json:"clip"`
 	Features   int               `json:"features"`
-	Nothing    float64           `json:"loss_of_nothing"`
+	Nothing    float64           `json:"baseline_loss"`
 	Bundle     *latentCandidate  `json:"bundle"`
 	Candidates []latentCandidate `json:"candidates"`
 	Bounds     *latentBounds     `json:"loss_bounds"`
@@ -279,7 +279,7 @@ type latentCandidate struct {
 	Composition string    `json:"composition"`
 	Coordinates int       `json:"coordinates"`
 	Loss        float64   `json:"loss"`
-	Theory      float64   `json:"loss_unclipped"`
+	Theory      float64   `json:"unclipped_loss"`
 	Epsilons    []float64 `json:"epsilons,omitempty"`
 	Deltas      []float64 `json:"deltas,omitempty"`
 	Bundled     bool      `json:"bundled"`
