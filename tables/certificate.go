@@ -77,7 +77,7 @@ func (t *Table) Certify() Certificate {
 	c.DeltaUpper, c.WorstShift = s.worstShift()
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
 	c.ExpectedLoss = s.expected(s.Loss)
-	c.LowerBound = s.Dual.LowerBound(s.problem())
+	c.LowerBound = s.Dual.LowerBound(s.Problem)
 	return c
 }
 

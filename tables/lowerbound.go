@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"math"
 	"math/big"
 	"sort"
 
@@ -10,31 +11,15 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Problem is the design problem that a lower bound is about: the least expected
-// loss of additive noise that keeps the promise and the constraints.
-type Problem struct {
-	Privacy     dp.Privacy
-	Query       dp.Query
-	Loss        loss.Loss
-	Constraints dp.Constraints
-	// Step is the distance of the points that noise may take for an integer
-	// or lattice query; not used otherwise.
-	Step *big.Rat
-}
-
-func (s *Spec) problem() Problem {
-	return Problem{Privacy: s.Privacy, Query: s.Query, Loss: s.Loss, Constraints: s.Constraints, Step: s.Grid.Step()}
-}
-
 // symmetric reports whether noise and its mirror image are equally good, so
 // that the best noise may be taken symmetric; or has to be.
-func (p *Problem) symmetric() bool {
+func symmetric(p *dp.Problem) bool {
 	return p.Constraints.Symmetric || (p.Loss.Symmetric() && p.Constraints.Mirrored())
 }
 
 // nodes are the points of a lower bound's grid and what the loss is there.
 type nodes struct {
-	problem *Problem
+	problem *dp.Problem
 	step    *big.Rat // β, the distance of neighbouring nodes
 	points  bool     // noise takes values at nodes only
 	edges   bool     // cell j lies between nodes j and j+1
@@ -53,7 +38,7 @@ type moment struct {
 
 // newNodes lays the nodes of a dual over the problem. For an integer or lattice
 // query a shift by K nodes may not be longer than the noise has to bear.
-func newNodes(d *Dual, p *Problem) (*nodes, error) {
+func newNodes(d *Dual, p *dp.Problem) (*nodes, error) {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
 	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Increasing(p.Loss) || p.Constraints.Unbiased) {
 		return nil, check.Field("tables", "dual.edges", "true", "false unless the query is real and the loss does not decrease away from 0")
@@ -63,14 +48,21 @@ func newNodes(d *Dual, p *Problem) (*nodes, error) {
 	if p.Query == "" || p.Query == dp.RealQuery {
 		n.step = sensitivity.Quo(sensitivity, new(big.Rat).SetInt(k))
 	} else {
-		points := ceil(sensitivity.Quo(sensitivity, p.Step)) // that values may be apart
+		step := new(big.Rat).SetInt64(1) // of the points that noise may take
+		if p.Query == dp.LatticeQuery {
+			if !(p.Step > 0 && p.Step <= math.MaxFloat64) {
+				return nil, check.Field("tables", "step", p.Step, "a finite number above 0")
+			}
+			step.SetFloat64(p.Step)
+		}
+		points := ceil(sensitivity.Quo(sensitivity, step)) // that values may be apart
 		stride := points.Div(points, k)
 		if stride.Sign() == 0 {
 			return nil, check.Field("tables", "dual.cells_per_sensitivity", k, "at most the points per sensitivity")
 		}
 		n.points = stride.IsInt64() && stride.Int64() == 1
 		n.step = new(big.Rat).SetInt(stride)
-		n.step.Mul(n.step, p.Step)
+		n.step.Mul(n.step, step)
 	}
 	if err := n.limit(); err != nil {
 		return nil, err
@@ -285,7 +277,7 @@ func (d *Dual) coefficients() []coefficient {
 // between points gathers noise from both sides of 0, and does so only if the
 // sides are alike.
 func (n *nodes) monotoneFrom() int {
-	if n.points || n.problem.symmetric() {
+	if n.points || symmetric(n.problem) {
 		return 0
 	}
 	return 1
@@ -324,7 +316,7 @@ const maxWalk = 1 << 21
 // minimum is also over the atom at 0, whose coefficient is Σ_k max_j y_{k,j}.
 // It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
 // multipliers of constraints the problem does not have.
-func (d *Dual) LowerBound(p Problem) *big.Rat {
+func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero

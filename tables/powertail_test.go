@@ -122,7 +122,7 @@ func TestPowerTailRuns(t *testing.T) {
 	// Too many of them are refused.
 	const k = maxTailRuns
 	many := Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3"),
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3")},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: k, FirstCell: -k},
 		Weights: make([]uint64, 2*k+1), TailRatio: 1 << 63,
 	}

@@ -24,9 +24,7 @@ func twoSided(tb testing.TB, epsilon float64) Spec {
 	side := uint64(rho / (1 + rho) * 0x1p64)
 	side += side>>40 + 1 // on the safe side of the middle
 	return Spec{
-		Privacy:   dp.Privacy{Epsilon: epsilon, Sensitivity: 1},
-		Query:     dp.IntegerQuery,
-		Loss:      loss.L1{},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 		Grid:      Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
 		Weights:   []uint64{side, -(2 * side), side},
 		TailRatio: ratio,
@@ -55,8 +53,7 @@ func randomTail(rng *rand.Rand) Spec {
 	k := 1 + rng.IntN(4)
 	left, right := k+rng.IntN(3), k+rng.IntN(3)
 	s := Spec{
-		Privacy:   dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1},
-		Loss:      loss.L1{},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1{}},
 		Grid:      Grid{GranularityExponent: 1 - rng.IntN(3), PointsPerCell: 1 + 2*rng.Int64N(3), CellsPerSensitivity: k, FirstCell: -left},
 		Weights:   make([]uint64, left+1+right),
 		TailRatio: rng.Uint64(),
@@ -270,10 +267,9 @@ func TestTailMonotone(t *testing.T) {
 		"at the left period":   {[]uint64{q / 2, q, 5 * q, 3 * q / 4, 3 * q / 4}, 3 << 62, false},
 	} {
 		s := Spec{
-			Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{},
-			Constraints: dp.Constraints{Monotone: true},
-			Grid:        Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
-			Weights:     c.weights, TailRatio: c.ratio,
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Monotone: true}},
+			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
+			Weights: c.weights, TailRatio: c.ratio,
 		}
 		_, err := mustTable(t, s).Verify()
 		if got := !errors.Is(err, ErrFalseClaim); got != c.monotone {
@@ -296,7 +292,7 @@ func TestTailDistinguishing(t *testing.T) {
 	}
 	// Even points only, K = 2: a shift by 1 moves everything to odd points.
 	s = Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1{}},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 		Weights: []uint64{1 << 62, 0, 1 << 63, 0, 1 << 62}, TailRatio: 1 << 63,
 	}

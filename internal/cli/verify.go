@@ -85,7 +85,7 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 		Loss:           t.Loss().Name(),
 		Query:          t.Query(),
 		Step:           latticeStep(t),
-		Constraints:    t.Constraints(),
+		Constraints:    t.Problem().Constraints,
 		DeltaCertified: c.Claims().Delta,
 		ExpectedLoss:   json.Number(c.Claims().ExpectedLoss),
 		LowerBound:     json.Number(c.Claims().LowerBound),
@@ -111,7 +111,7 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", lossUnit(t.Loss())},
 	}
-	rows = append(rows, queryRows(t.Query(), t.Grid().Unit, t.Constraints())...)
+	rows = append(rows, queryRows(t.Query(), t.Grid().Unit, t.Problem().Constraints)...)
 	return append(rows, []row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
