@@ -67,8 +67,8 @@ type Grid struct {
 // Step returns the distance of neighbouring points, Unit·2^GranularityExponent,
 // exactly.
 func (g Grid) Step() *big.Rat {
-	step := powerOfTwo(g.GranularityExponent)
-	return step.Mul(step, new(big.Rat).SetFloat64(g.unit()))
+	step := exact.PowerOfTwo(g.GranularityExponent)
+	return step.Mul(step, exact.Rational(g.unit()))
 }
 
 // unit returns Unit, or the 1 it stands for.
@@ -194,8 +194,8 @@ func (s *Spec) validate() error {
 			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
 		}
 		s.validateTail(bad)
-		if m := new(big.Int).Lsh(big.NewInt(1), 64); s.total().Cmp(m) != 0 {
-			bad("weights", fmt.Sprintf("a sum of %s with the atom", s.total()), "exactly 2^64")
+		if total := s.total(); total != (exact.Uint128{Hi: 1}) {
+			bad("weights", fmt.Sprintf("a sum of %s with the atom", total.Big()), "exactly 2^64")
 		}
 	}
 	if s.Claims != (Claims{}) {
@@ -253,16 +253,12 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 }
 
 // total is the sum of all weights and the atom.
-func (s *Spec) total() *big.Int {
-	var hi, lo, carry uint64
-	lo = s.Atom
+func (s *Spec) total() exact.Uint128 {
+	total := exact.Uint128{Lo: s.Atom}
 	for _, w := range s.Weights {
-		lo, carry = bits.Add64(lo, w, 0)
-		hi += carry
+		total.Add64(w)
 	}
-	t := new(big.Int).SetUint64(hi)
-	t.Lsh(t, 64)
-	return t.Add(t, new(big.Int).SetUint64(lo))
+	return total
 }
 
 // Problem returns what the table is an answer to.
@@ -334,15 +330,6 @@ func (t *Table) Reach() int64 {
 	g := t.spec.Grid
 	n := len(t.spec.Weights)
 	return max(abs(g.FirstPoint(0)), abs(g.FirstPoint(n)-1))
-}
-
-// powerOfTwo returns 2^e exactly.
-func powerOfTwo(e int) *big.Rat {
-	one := big.NewInt(1)
-	if e >= 0 {
-		return new(big.Rat).SetInt(one.Lsh(one, uint(e)))
-	}
-	return new(big.Rat).SetFrac(big.NewInt(1), one.Lsh(one, uint(-e)))
 }
 
 func abs(n int64) int64 {

@@ -33,8 +33,8 @@ func twoSided(tb testing.TB, epsilon float64) Spec {
 
 // leastRatio returns the least R with R·E >= 2^64, E the bound below e^epsilon.
 func leastRatio(epsilon float64) uint64 {
-	e := exact.ExpDown(epsilon, ratioBits)
-	r := new(big.Int).Lsh(big.NewInt(1), 64+ratioBits)
+	e := exact.ExpDown(epsilon, exact.RatioBits)
+	r := new(big.Int).Lsh(big.NewInt(1), 64+exact.RatioBits)
 	r.Add(r, e).Sub(r, big.NewInt(1)).Div(r, e)
 	return r.Uint64()
 }
@@ -119,7 +119,7 @@ func TestTailAgainstUnrolled(t *testing.T) {
 			}
 			return new(big.Rat)
 		}
-		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, ratioBits), new(big.Int).Lsh(big.NewInt(1), ratioBits))
+		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
 		atom := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.Atom), new(big.Int).Lsh(big.NewInt(1), 64))
 		worst := new(big.Rat)
 		for shift := -k; shift <= k; shift++ {
@@ -154,7 +154,7 @@ func TestTailAgainstUnrolled(t *testing.T) {
 		}
 		within("loss", c.ExpectedLoss, loss, 1e-9)
 		got := s.twiceMean()
-		got.Quo(got, powerOfTwo(65))
+		got.Quo(got, exact.PowerOfTwo(65))
 		if d, _ := new(big.Rat).Sub(got, mean).Float64(); math.Abs(d) > 1e-9 {
 			t.Fatalf("mean = %s, summed %s", got.FloatString(15), mean.FloatString(15))
 		}
@@ -342,27 +342,5 @@ func TestTailCodec(t *testing.T) {
 	}
 	if _, err := cut.Verify(); !errors.Is(err, ErrNotPrivate) {
 		t.Errorf("without its tail: %v, want ErrNotPrivate", err)
-	}
-}
-
-func TestExceeds128(t *testing.T) {
-	rng := rand.New(rand.NewPCG(35, 36))
-	for range 20000 {
-		r := newRatioDown(rng.Float64() * math.Pow(2, float64(rng.IntN(7))))
-		w := uint128{rng.Uint64() >> rng.IntN(64), rng.Uint64()}
-		v := uint128{rng.Uint64() >> rng.IntN(64), rng.Uint64()}
-		if rng.IntN(2) == 0 { // close to a tie
-			p := new(big.Int).Mul(v.big(), r.fixed)
-			p.Rsh(p, ratioBits).Add(p, big.NewInt(rng.Int64N(3)-1))
-			if p.BitLen() > 128 || p.Sign() < 0 {
-				continue
-			}
-			lo := new(big.Int).And(p, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
-			w = uint128{new(big.Int).Rsh(p, 64).Uint64(), lo}
-		}
-		want := new(big.Int).Lsh(w.big(), ratioBits).Cmp(new(big.Int).Mul(v.big(), r.fixed)) > 0
-		if got := r.exceeds128(w, v); got != want {
-			t.Fatalf("%v > E·%v = %v, want %v", w, v, got, want)
-		}
 	}
 }
