@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/solver"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // kernelLayout describes a discretised design problem with one law P_k over n
@@ -423,13 +423,13 @@ func (p *kernelProgram) dualOf(row int) float64 {
 // dual reads the multipliers of a lower program, in units of the loss (unit is
 // what the costs were divided by, and the caps by instanceCap). Whatever the
 // solver's errors, the result proves a true bound.
-func (p *kernelProgram) dual(unit, instanceCap float64) *tables.KernelDual {
+func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 	// A variable of a mirrored program stands for two, and so does a row.
 	image := 1.0
 	if p.mirrored {
 		image = 0.5
 	}
-	d := &tables.KernelDual{Cells: p.n, Mirrored: p.mirrored}
+	d := &kernels.Dual{Cells: p.n, Mirrored: p.mirrored}
 	var total float64
 	for _, l := range p.lifted {
 		total += p.dualOf(l.sum) / p.delta * unit
@@ -459,7 +459,7 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *tables.KernelDual {
 	}
 	for i, l := range p.lifted {
 		price := p.dualOf(l.sum) / p.delta
-		m := tables.KernelDualPair{Gain: p.limits[i].gain, Lose: p.limits[i].lose}
+		m := kernels.DualPair{Gain: p.limits[i].gain, Lose: p.limits[i].lose}
 		for j, row := range l.term {
 			y := integer(min(p.dualOf(row), price) * unit * image)
 			switch {
