@@ -288,11 +288,10 @@ func Staircase(epsilon float64, loss loss.Loss) (*Mechanism, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
-	m, err := noise.NewStaircase(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
+	gamma, err := noise.TunedStaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 	if err != nil {
 		return nil, err
 	}
-	gamma := m.Step()
 	// C·Δ = (1−b)/(2(γ+b(1−γ))), b = e^(−ε).
 	b := math.Exp(-epsilon)
 	p := 0.5 - math.Expm1(-epsilon)/(2*(gamma+b*(1-gamma)))*math.Min(gamma, 1-gamma)

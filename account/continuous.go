@@ -177,11 +177,10 @@ func normalTail(a, b float64) (low, high float64) {
 // AnalyticGaussian is the Gaussian that is (epsilon, delta)-private by itself
 // (Balle & Wang 2018), with the smallest multiplier that is, rounded up.
 func AnalyticGaussian(epsilon, delta float64) (*Mechanism, error) {
-	m, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
+	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
-	sigma := m.Sigma()
 	for range 60 {
 		g, err := Gaussian(sigma)
 		if err != nil {

@@ -290,14 +290,14 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated, error) {
 	p := c.problem.Privacy
 	p.Sensitivity *= math.Sqrt(float64(c.releases))
-	law, err := noise.NewAnalyticGaussian(p)
+	sigma, err := noise.GaussianSigma(p)
 	if err != nil {
 		return nil, err
 	}
 	const near = 1e-3 // relative, of the composed epsilon to the target
 	none := fmt.Errorf("noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, c.problem.Epsilon, c.problem.Delta, c.releases)
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
-	scale := law.Sigma() * math.Sqrt2 * (1 + 1e-6)
+	scale := sigma * math.Sqrt2 * (1 + 1e-6)
 	try := func(width float64) (*shapedRelease, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -324,7 +324,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 		if !(scale > lo && scale < hi) {
 			scale = lo + (hi-lo)/2
 		}
-		if scale > 1e3*law.Sigma() {
+		if scale > 1e3*sigma {
 			return nil, none
 		}
 	}

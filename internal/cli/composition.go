@@ -127,11 +127,11 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
 		return nil, nil, err
 	}
-	law, err := noise.NewAnalyticGaussian(p.Privacy)
+	sigma, err := noise.GaussianSigma(p.Privacy)
 	if err != nil {
 		return nil, nil, err
 	}
-	gaussian.loss = law.Sigma() * math.Sqrt(2/math.Pi)
+	gaussian.loss = sigma * math.Sqrt(2/math.Pi)
 	return []compositionCurve{designed, laplace, gaussian}, limit, nil
 }
 
