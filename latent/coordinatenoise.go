@@ -275,12 +275,12 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 // keeps reports whether the shares compose to the promise: those of the tables if there
 // are any.
 func (r *Result) keeps(a *Allocation) (bool, error) {
-	var mechanisms []*account.Mechanism
+	var mechanisms []*account.PrivacyLossDistribution
 	for i, e := range a.Epsilon {
 		if e == 0 {
 			continue
 		}
-		var m *account.Mechanism
+		var m *account.PrivacyLossDistribution
 		var err error
 		if a.Points != nil {
 			m, err = account.Table(a.Points[i].Table)
@@ -299,8 +299,8 @@ func (r *Result) keeps(a *Allocation) (bool, error) {
 // Compose bounds the composition of a bundle's tables exactly, with package
 // account: see [bundle.Bundle.Verify].
 func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
-	known := map[*tables.Table]*account.Mechanism{}
-	var mechanisms []*account.Mechanism
+	known := map[*tables.Table]*account.PrivacyLossDistribution{}
+	var mechanisms []*account.PrivacyLossDistribution
 	for _, t := range coordinates {
 		m, ok := known[t]
 		if !ok {
@@ -315,10 +315,10 @@ func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper fl
 }
 
 // composedDelta returns an upper bound on the δ at epsilon of all mechanisms together.
-func composedDelta(mechanisms []*account.Mechanism, epsilon float64) (float64, error) {
+func composedDelta(mechanisms []*account.PrivacyLossDistribution, epsilon float64) (float64, error) {
 	releases := make([]account.Release, len(mechanisms))
 	for i, m := range mechanisms {
-		releases[i] = account.Release{Mechanism: m, Times: 1}
+		releases[i] = account.Release{PLD: m, Times: 1}
 	}
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {

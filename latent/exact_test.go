@@ -173,7 +173,7 @@ func TestExactCompositionSavesLittle(t *testing.T) {
 	for _, epsilons := range [][]float64{{3, 3}, {1, 2, 4}, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, {5}} {
 		for _, delta := range []float64{1e-4, 1e-2, 0.1} {
 			room, total := delta, 0.0
-			var ms []*account.Mechanism
+			var ms []*account.PrivacyLossDistribution
 			for _, e := range epsilons {
 				room *= 1 + math.Exp(-e)
 				total += e
@@ -208,7 +208,7 @@ func TestWorstDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ms := make([]*account.Mechanism, test.z)
+		ms := make([]*account.PrivacyLossDistribution, test.z)
 		for i := range ms {
 			ms[i] = m
 		}

@@ -181,7 +181,7 @@ type calibration struct {
 
 // designer designs tables with the gap, and keeps the last one.
 func (c *calibration) designer(gap float64) account.Designer {
-	return func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	return func(ctx context.Context, epsilon, delta float64) (*account.PrivacyLossDistribution, float64, error) {
 		p, o := c.problem, c.options
 		p.Epsilon, p.Delta, o.Gap = epsilon, delta, gap
 		if gap > c.options.Gap {
@@ -268,9 +268,9 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := map[*account.Mechanism]*calibrated{}
+	made := map[*account.PrivacyLossDistribution]*calibrated{}
 	fine := c.designer(c.options.Gap)
-	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.PrivacyLossDistribution, float64, error) {
 		m, loss, err := fine(ctx, epsilon, delta)
 		if err == nil {
 			made[m] = &calibrated{table: c.result.Table, limit: c.limit}
@@ -359,7 +359,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 // of it cost at the total delta.
 type shapedRelease struct {
 	spec      tables.Spec
-	mechanism *account.Mechanism
+	mechanism *account.PrivacyLossDistribution
 	bounds    account.Bounds // on epsilon; +Inf if none is enough
 }
 
@@ -377,7 +377,7 @@ func (c *calibration) composeShape(s shape, width float64) (*shapedRelease, erro
 	if err != nil {
 		return nil, err
 	}
-	composition, err := account.Compose([]account.Release{{Mechanism: m, Times: c.releases}}, account.Options{Width: width})
+	composition, err := account.Compose([]account.Release{{PLD: m, Times: c.releases}}, account.Options{Width: width})
 	if err != nil {
 		return nil, err
 	}
@@ -438,7 +438,7 @@ func (c *calibration) compare(ctx context.Context) {
 
 // laplaceLoss is that of Laplace noise calibrated to the target.
 func (c *calibration) laplaceLoss(ctx context.Context) float64 {
-	r, err := account.Calibrate(ctx, c.target(), func(_ context.Context, epsilon, _ float64) (*account.Mechanism, float64, error) {
+	r, err := account.Calibrate(ctx, c.target(), func(_ context.Context, epsilon, _ float64) (*account.PrivacyLossDistribution, float64, error) {
 		m, err := account.Laplace(epsilon)
 		if err != nil {
 			return nil, 0, err
