@@ -44,7 +44,7 @@ var arrows = map[string][]string{
 	// Several releases, and vectors.
 	"account":                   {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
 	"latent/bundle":             {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"latent":                    {"latent/internal/taskspace", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"latent":                    {"internal/exact", "latent/internal/taskspace", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/taskspace": {"internal/exact", "internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
 	// The front door and the program.

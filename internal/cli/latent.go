@@ -109,11 +109,11 @@ func (l *latentFlags) read(a *shell.Streams, cmd *cobra.Command, f *shell.Fields
 	p.Delta = f.Number("delta", l.delta, "0, or a number from 1e-10 to 0.5", func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 })
 	switch f.Choice("domain", l.domain, "box", "ball", "bounds") {
 	case "box":
-		p.Domain = latent.DomainBox
+		p.Domain = bundle.Box
 	case "ball":
-		p.Domain = latent.DomainBall
+		p.Domain = bundle.Ball
 	case "bounds":
-		p.Domain = latent.DomainBounds
+		p.Domain = bundle.Bounds
 	}
 	switch {
 	case l.radius.Given:
@@ -139,16 +139,16 @@ func (l *latentFlags) read(a *shell.Streams, cmd *cobra.Command, f *shell.Fields
 		f.Add("mean or covariance is missing, want both, or --data")
 	case !moments && l.data == "":
 		f.Add("data is missing, want a CSV file, or --mean and --covariance")
-	case moments && p.Domain != latent.DomainBounds && !l.radius.Given:
+	case moments && p.Domain != bundle.Bounds && !l.radius.Given:
 		f.Add("radius is missing, want a number above 0: without data there is no quantile to clip at")
 	}
 	if l.task != "" && l.weights != "" {
 		f.Add("task and weights, want only one of them")
 	}
-	if p.Domain == latent.DomainBounds && l.boundsFlag == "" {
+	if p.Domain == bundle.Bounds && l.boundsFlag == "" {
 		f.Add("bounds are missing, want LO,HI or a CSV file")
 	}
-	if p.Domain != latent.DomainBounds && l.boundsFlag != "" {
+	if p.Domain != bundle.Bounds && l.boundsFlag != "" {
 		f.Add("bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(l.boundsFlag), l.domain.Value)
 	}
 	if err := f.Err(cmd); err != nil {
@@ -427,7 +427,7 @@ func (l *latentFlags) design(ctx context.Context, a *shell.Streams, p *latentPro
 			return nil, err
 		}
 	}
-	if len(p.clips) > 1 && p.Domain != latent.DomainBounds && p.Radius == 0 {
+	if len(p.clips) > 1 && p.Domain != bundle.Bounds && p.Radius == 0 {
 		kinds := map[string][]bundle.Kind{
 			"auto": nil, "laplace": {bundle.Laplace}, "gaussian": {bundle.Gaussian},
 			"designed": {bundle.TruncatedLaplace, bundle.Staircase},
@@ -456,9 +456,9 @@ func (l *latentFlags) design(ctx context.Context, a *shell.Streams, p *latentPro
 func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: p.Domain.String(), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
 	}
-	if p.Domain != latent.DomainBounds && p.Radius == 0 {
+	if p.Domain != bundle.Bounds && p.Radius == 0 {
 		out.Clip = shell.Finite(p.Clip)
 	}
 	for _, c := range r.Candidates {
@@ -470,7 +470,7 @@ func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate)
 
 // newLatentBounds bounds the least loss with Laplace noise in a box.
 func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
-	if p.Domain != latent.DomainBox {
+	if p.Domain != bundle.Box {
 		return nil
 	}
 	inner, outer := latent.BoxRadii(r.Radii)
@@ -486,9 +486,9 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
 	}
-	domain := p.Domain.String()
+	domain := string(p.Domain)
 	switch {
-	case p.Domain == latent.DomainBounds:
+	case p.Domain == bundle.Bounds:
 		domain += " of the features"
 	case p.Radius > 0:
 		domain += fmt.Sprintf(", radius %g", p.Radius)

@@ -5,59 +5,9 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// A Domain says what the encoder clips, and hence over which set the sensitivity
-// is taken.
-type Domain int
-
-const (
-	// DomainBall scales the released task coordinates back to ‖(y_1…y_Z)‖₂ ≤ r.
-	DomainBall Domain = iota
-	// DomainBox clips each task coordinate to |y_i| ≤ c_i.
-	DomainBox
-	// DomainBounds clips each feature to its public bounds, lo_j ≤ x_j ≤ hi_j.
-	DomainBounds
-)
-
-var domainWords = [...]string{DomainBall: "ball", DomainBox: "box", DomainBounds: "bounds"}
-
-// ParseDomain returns the domain called ball, box or bounds. Errors wrap
-// [ErrInvalid].
-func ParseDomain(word string) (Domain, error) {
-	if i := slices.Index(domainWords[:], word); i >= 0 {
-		return Domain(i), nil
-	}
-	return 0, invalid("domain", fmt.Sprintf("%q", word), "one of "+strings.Join(domainWords[:], ", "))
-}
-
-// String returns the word that [ParseDomain] reads.
-func (d Domain) String() string {
-	if d < 0 || int(d) >= len(domainWords) {
-		return fmt.Sprintf("Domain(%d)", int(d))
-	}
-	return domainWords[d]
-}
-
-// MarshalText returns the domain's word. Errors wrap [ErrInvalid].
-func (d Domain) MarshalText() ([]byte, error) {
-	if d < 0 || int(d) >= len(domainWords) {
-		return nil, invalid("domain", int(d), "a domain of this package")
-	}
-	return []byte(d.String()), nil
-}
-
-// UnmarshalText is [ParseDomain].
-func (d *Domain) UnmarshalText(text []byte) error {
-	parsed, err := ParseDomain(string(text))
-	if err == nil {
-		*d = parsed
-	}
-	return err
-}
 
 // BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a
 // ball that leaves at least the share clip of the rows of y (N×n task

@@ -11,27 +11,6 @@ import (
 	"github.com/noisewright/noisewright/latent"
 )
 
-func TestParseDomain(t *testing.T) {
-	for _, d := range []latent.Domain{latent.DomainBall, latent.DomainBox, latent.DomainBounds} {
-		text, err := d.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back latent.Domain
-		if err := back.UnmarshalText(text); err != nil || back != d {
-			t.Errorf("%v: read back as %v, %v", d, back, err)
-		}
-	}
-	for _, word := range []string{"", "Ball", "sphere"} {
-		if _, err := latent.ParseDomain(word); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("%q: error %v, want ErrInvalid", word, err)
-		}
-	}
-	if _, err := latent.Domain(3).MarshalText(); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("unknown domain: %v", err)
-	}
-}
-
 // The definition: the smallest radius that leaves at least the share unclipped.
 func TestRadii(t *testing.T) {
 	rng := newRand(20)
