@@ -297,8 +297,7 @@ func geometric(t testing.TB, epsilon float64, sensitivity int) *tables.Table {
 	}
 	weights[sensitivity] = left + 1
 	table, err := tables.New(tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)},
-		Query:   dp.IntegerQuery, Loss: loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: sensitivity, FirstCell: -sensitivity},
 		Weights: weights, TailRatio: ratio,
 	})

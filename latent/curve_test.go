@@ -58,7 +58,7 @@ func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tab
 			return nil, err
 		}
 		return tables.New(tables.Spec{
-			Privacy: p, Query: query, Loss: loss, Weights: weights, Atom: atom,
+			Problem: dp.Problem{Privacy: p, Query: query, Loss: loss}, Weights: weights, Atom: atom,
 			Grid: tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: perUnit, FirstCell: -half},
 		})
 	}

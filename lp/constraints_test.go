@@ -250,7 +250,7 @@ func TestBindingConstraints(t *testing.T) {
 		if upper, lower := losses(r); upper < free || lower > upper {
 			t.Errorf("%s: [%g, %g], at least %g without", name, lower, upper, free)
 		}
-		if r.Table.Constraints().None() {
+		if r.Table.Problem().Constraints.None() {
 			t.Errorf("%s: the table does not state it", name)
 		}
 	}

@@ -308,7 +308,7 @@ func TestPureTampered(t *testing.T) {
 		r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
-				Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss(), Grid: r.Table.Grid(),
+				Problem: dp.Problem{Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss()}, Grid: r.Table.Grid(),
 				TailRatio: r.Table.TailRatio(), Claims: r.Table.Claims(),
 			}
 			for i := range r.Table.Cells() {

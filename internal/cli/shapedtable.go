@@ -74,8 +74,8 @@ func shapedSpec(p dp.Problem, s shape) (tables.Spec, error) {
 		return tables.Spec{}, err
 	}
 	return tables.Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity},
-		Query:   p.Query, Loss: p.Loss, Grid: lay, Weights: weights, Atom: atom,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity}, Query: p.Query, Loss: p.Loss},
+		Grid:    lay, Weights: weights, Atom: atom,
 	}, nil
 }
 

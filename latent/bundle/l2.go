@@ -224,8 +224,7 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	const work = 1 << 27
 	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/float64(cells))))
 	s := tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step},
-		Loss:    loss.L2{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step}, Loss: loss.L2{}},
 		Grid:    tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity), FirstCell: -reach},
 		Weights: weights,
 	}
