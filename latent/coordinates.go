@@ -59,7 +59,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 		return nil, err
 	}
 	if !(ridge >= 0) || !finite(ridge) {
-		return nil, invalid("ridge", ridge, "a finite number of at least 0")
+		return nil, check.Field("latent", "ridge", ridge, "a finite number of at least 0")
 	}
 	n := len(m.Mean)
 	task, err := checkTask(task, n)
@@ -77,7 +77,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	gram.SymOuterK(1, p.T())
 	for i := range n {
 		if v := gram.At(i, i); !finite(v) {
-			return nil, invalid("largest price of a coordinate", v, "a finite number; rescale the task matrix")
+			return nil, check.Field("latent", "largest price of a coordinate", v, "a finite number; rescale the task matrix")
 		}
 	}
 	var eigen mat.EigenSym
@@ -169,12 +169,12 @@ func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 	}
 	rows, cols := task.Dims()
 	if rows == 0 || cols != n {
-		return nil, invalid("task", fmt.Sprintf("%d×%d matrix", rows, cols), fmt.Sprintf("a column for each of %d features", n))
+		return nil, check.Field("latent", "task", fmt.Sprintf("%d×%d matrix", rows, cols), fmt.Sprintf("a column for each of %d features", n))
 	}
 	for i := range rows {
 		for j, v := range task.RawRowView(i) {
 			if !finite(v) {
-				return nil, invalid(fmt.Sprintf("task(%d,%d)", i, j), v, "a finite number")
+				return nil, check.Field("latent", fmt.Sprintf("task(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func (c *Coordinates) Transform(data mat.Matrix) (*mat.Dense, error) {
 // not positive, no positive axis at all.
 func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*LinearEncoder, error) {
 	if len(axes) != len(radii) || len(axes) > c.Len() {
-		return nil, invalid("number of semi-axes and radii", fmt.Sprintf("%d and %d", len(axes), len(radii)),
+		return nil, check.Field("latent", "number of semi-axes and radii", fmt.Sprintf("%d and %d", len(axes), len(radii)),
 			fmt.Sprintf("equal and at most %d", c.Len()))
 	}
 	e := &LinearEncoder{Mean: c.Mean(), Domain: domain}
@@ -226,7 +226,7 @@ func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*Lin
 			continue
 		}
 		if !(s > 0) || !finite(s) || !(radii[i] > 0) || !finite(radii[i]) {
-			return nil, invalid(fmt.Sprintf("semi-axis and radius %d", i), fmt.Sprintf("%g and %g", s, radii[i]),
+			return nil, check.Field("latent", fmt.Sprintf("semi-axis and radius %d", i), fmt.Sprintf("%g and %g", s, radii[i]),
 				"finite, the axis at least 0 and the radius positive")
 		}
 		e.Axes = append(e.Axes, s)
@@ -235,7 +235,7 @@ func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*Lin
 		}
 	}
 	if len(e.Axes) == 0 {
-		return nil, invalid("semi-axes", axes, "at least one positive")
+		return nil, check.Field("latent", "semi-axes", axes, "at least one positive")
 	}
 	e.Rows = mat.NewDense(len(e.Axes), c.Len(), entries)
 	return e, nil

@@ -163,7 +163,7 @@ func (d *Decoder) check(task *mat.Dense, e *LinearEncoder, variances []float64) 
 
 func (d *Decoder) checkSize(n, z int) error {
 	if rows, cols := d.Matrix.Dims(); rows != n || cols != z || len(d.Offset) != n {
-		return invalid("decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
+		return check.Field("latent", "decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
 			fmt.Sprintf("%d×%d with %d, to fit the encoder", n, z, n))
 	}
 	return nil
@@ -171,11 +171,11 @@ func (d *Decoder) checkSize(n, z int) error {
 
 func checkVariances(variances []float64, z int) error {
 	if len(variances) != z {
-		return invalid("number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
+		return check.Field("latent", "number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
 	}
 	for i, v := range variances {
 		if !(v >= 0) || !finite(v) {
-			return invalid(fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
+			return check.Field("latent", fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
 		}
 	}
 	return nil

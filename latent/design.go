@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -100,7 +101,8 @@ type Result struct {
 	problem     Problem
 	coordinates *Coordinates
 	moments     Moments
-	judge       *judge
+	objective   *Objective
+	outside     float64 // about how many rows of the data lie outside a ball
 }
 
 // Best returns the candidate of least loss that Bundle can make, of the kind of
@@ -116,37 +118,37 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 
 func (p *Problem) validate() error {
 	if !(p.Epsilon > 0) || !finite(p.Epsilon) {
-		return invalid("epsilon", p.Epsilon, "a finite number > 0")
+		return check.Field("latent", "epsilon", p.Epsilon, "a finite number > 0")
 	}
 	if !(p.Delta >= 0 && p.Delta < 1) {
-		return invalid("delta", p.Delta, "a probability, 0 <= delta < 1")
+		return check.Field("latent", "delta", p.Delta, "a probability, 0 <= delta < 1")
 	}
 	n := len(p.Moments.Mean)
 	if p.Data != nil {
 		_, n = p.Data.Dims()
 	}
 	if n == 0 {
-		return invalid("data", "none", "rows of features, or their moments")
+		return check.Field("latent", "data", "none", "rows of features, or their moments")
 	}
 	if len(p.Features) != n {
-		return invalid("number of feature names", len(p.Features), fmt.Sprint(n))
+		return check.Field("latent", "number of feature names", len(p.Features), fmt.Sprint(n))
 	}
 	switch p.Domain {
 	case bundle.Bounds:
 		if len(p.Low) != n || len(p.High) != n {
-			return invalid("number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
+			return check.Field("latent", "number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
 		}
 	case bundle.Ball, bundle.Box:
 		switch {
 		case p.Radius < 0 || !finite(p.Radius):
-			return invalid("radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
+			return check.Field("latent", "radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
 		case p.Radius == 0 && p.Data == nil:
-			return invalid("radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
+			return check.Field("latent", "radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
 		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
-			return invalid("clip", p.Clip, "a share of the rows, 0 < clip <= 1")
+			return check.Field("latent", "clip", p.Clip, "a share of the rows, 0 < clip <= 1")
 		}
 	default:
-		return invalid("domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
+		return check.Field("latent", "domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
 	}
 	return nil
 }
@@ -178,7 +180,6 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		return nil, err
 	}
 	r.Lambda = r.coordinates.Lambda()
-	r.Nothing = taskTrace(p.Task, r.moments.Covariance)
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -267,21 +268,6 @@ func bestOfEach(all []*Candidate) []*Candidate {
 	})
 }
 
-// taskTrace returns tr(KΣKᵀ), of a nil K = I too.
-func taskTrace(task *mat.Dense, covariance mat.Symmetric) float64 {
-	if task == nil {
-		return mat.Trace(covariance)
-	}
-	var product mat.Dense
-	product.Mul(task, covariance)
-	trace := 0.
-	outputs, _ := task.Dims()
-	for o := range outputs {
-		trace += dot(product.RawRowView(o), task.RawRowView(o))
-	}
-	return trace
-}
-
 // prepare finds the radii of the domain, and what losses are computed from.
 func (r *Result) prepare() (err error) {
 	p, n := &r.problem, r.coordinates.Len()
@@ -317,10 +303,43 @@ func (r *Result) prepare() (err error) {
 		return err
 	}
 	if !(slices.Max(r.Radii) > 0) {
-		return invalid("clip", p.Clip, "a larger share: it leaves no coordinate but 0")
+		return check.Field("latent", "clip", p.Clip, "a larger share: it leaves no coordinate but 0")
 	}
-	r.judge, err = r.newJudge(y)
-	return err
+	clipped, err := r.clipped(y)
+	if err != nil {
+		return err
+	}
+	if r.objective, err = NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
+		return err
+	}
+	r.Nothing = r.objective.Baseline()
+	return nil
+}
+
+// clipped returns the coordinates of the training data as they are clipped to the box, or
+// made of features that are clipped to bounds; nil for a ball.
+func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
+	p := &r.problem
+	switch {
+	case y == nil:
+		return nil, nil
+	case p.Domain == bundle.Ball:
+		rows, _ := y.Dims()
+		r.outside = float64(rows)
+		if p.Radius == 0 {
+			r.outside *= 1 - p.Clip
+		}
+		return nil, nil
+	case p.Domain == bundle.Bounds:
+		e := &LinearEncoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: p.Low, High: p.High}
+		return e.Encode(p.Data)
+	}
+	clipped := mat.DenseCopyOf(y)
+	rows, _ := y.Dims()
+	for i := range rows {
+		bundle.Box.Clip(clipped.RawRowView(i), r.Radii)
+	}
+	return clipped, nil
 }
 
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // EncodedMoments are the joint second moments of features x and their unit
@@ -124,7 +126,7 @@ func (e *LinearEncoder) checkMoments(m Moments) error {
 		return err
 	}
 	if len(m.Mean) != len(e.Mean) {
-		return invalid("features of the moments", len(m.Mean), fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
+		return check.Field("latent", "features of the moments", len(m.Mean), fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
 	}
 	return nil
 }

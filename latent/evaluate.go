@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
 )
@@ -47,10 +48,10 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	s := b.Spec()
 	rows, n := data.Dims()
 	if n != b.Features() {
-		return nil, invalid("number of features", n, fmt.Sprint(b.Features()))
+		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
 	}
 	if rows == 0 || draws < 2 {
-		return nil, invalid("rows and draws", fmt.Sprintf("%d and %d", rows, draws), "at least 1 and 2")
+		return nil, check.Field("latent", "rows and draws", fmt.Sprintf("%d and %d", rows, draws), "at least 1 and 2")
 	}
 	task := eye(n)
 	if s.Task.Rows > 0 {

@@ -79,11 +79,11 @@ func (r *Result) joint(ctx context.Context, j joint, find func(context.Context, 
 			}
 		}
 	}
-	best, err := r.judgeBest(ctx, aware)
+	best, err := r.bestOf(ctx, aware)
 	if err != nil {
 		return nil, err
 	}
-	benchmark, err := r.judgeBest(ctx, same)
+	benchmark, err := r.bestOf(ctx, same)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (r *Result) laplaceBox(ctx context.Context, j joint) ([]*Candidate, error) 
 // laplaceAxes returns the best semi-axes in a box for Laplace noise, of which 2Σs_i <=
 // 1: those of a split of epsilon, s_i = ε_i/(2ε).
 func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
-	lambda, halfwidths := r.judge.effective(r.Radii)
+	lambda, halfwidths := r.objective.Effective(r.Radii)
 	a, err := Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, Laplace())
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
 }
 
 func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
-	lambda, halfwidths := r.judge.effective(r.Radii)
+	lambda, halfwidths := r.objective.Effective(r.Radii)
 	ratios := make([]float64, len(lambda))
 	for i, c := range halfwidths {
 		ratios[i] = 4 * (c * j.deviation) * (c * j.deviation)
@@ -359,7 +359,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		}
 		c := r.axesCandidate(j, encoder, r.scaled(axes), r.Radii[:len(axes)])
 		var err error
-		if c.Loss, err = r.judge.loss(c); err != nil {
+		if c.Loss, err = r.loss(c); err != nil {
 			return nil, err
 		}
 		if b := best[encoder]; b == nil || c.Loss < b.Loss {

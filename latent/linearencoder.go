@@ -94,15 +94,15 @@ func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 			continue
 		}
 		if len(field.values) != field.want {
-			return 0, invalid("length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
+			return 0, check.Field("latent", "length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
 		}
 		if i := slices.IndexFunc(field.values, func(v float64) bool { return !finite(v) }); i >= 0 {
-			return 0, invalid(fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
+			return 0, check.Field("latent", fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
 		}
 	}
 	for i, s := range e.Axes {
 		if !(s > 0) {
-			return 0, invalid(fmt.Sprintf("semi-axis %d", i), s, "above 0")
+			return 0, check.Field("latent", fmt.Sprintf("semi-axis %d", i), s, "above 0")
 		}
 	}
 	if (e.Low == nil) != (e.High == nil) {
@@ -110,13 +110,13 @@ func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 	}
 	for j := range e.Low {
 		if !(e.Low[j] <= e.High[j]) {
-			return 0, invalid(fmt.Sprintf("lower bound %d", j), e.Low[j], fmt.Sprintf("at most the upper one, %g", e.High[j]))
+			return 0, check.Field("latent", fmt.Sprintf("lower bound %d", j), e.Low[j], fmt.Sprintf("at most the upper one, %g", e.High[j]))
 		}
 	}
 	for i := range z {
 		for j, v := range e.Rows.RawRowView(i) {
 			if !finite(v) {
-				return 0, invalid(fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
+				return 0, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 	}
 	rows, cols, err := checkData(data)
 	if err == nil && cols != n {
-		err = invalid("columns of the data", cols, fmt.Sprintf("%d, as the encoder has", n))
+		err = check.Field("latent", "columns of the data", cols, fmt.Sprintf("%d, as the encoder has", n))
 	}
 	return rows, err
 }

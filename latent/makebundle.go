@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -18,7 +19,7 @@ import (
 // package bundle: joint noise that is very large or has a tiny delta has no table.
 func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if !c.Bundled {
-		return nil, invalid("candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
+		return nil, check.Field("latent", "candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
 	}
 	p := &r.problem
 	s := bundle.Spec{

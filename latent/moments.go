@@ -73,7 +73,7 @@ func NewMoments(data mat.Matrix) (Moments, error) {
 func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	n := len(mean)
 	if rows, cols := covariance.Dims(); n == 0 || rows != n || cols != n {
-		return Moments{}, invalid("covariance", fmt.Sprintf("%d×%d matrix", rows, cols),
+		return Moments{}, check.Field("latent", "covariance", fmt.Sprintf("%d×%d matrix", rows, cols),
 			fmt.Sprintf("a square one for the %d features of the mean, at least one", n))
 	}
 	m := Moments{Mean: append([]float64(nil), mean...), Covariance: mat.NewSymDense(n, nil)}
@@ -90,7 +90,7 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 			gap := math.Abs(covariance.At(i, j) - covariance.At(j, i))
 			scale := math.Sqrt(m.Covariance.At(i, i)) * math.Sqrt(m.Covariance.At(j, j))
 			if !(gap <= symmetryTolerance*scale) {
-				return Moments{}, invalid(fmt.Sprintf("covariance(%d,%d)", i, j), covariance.At(i, j),
+				return Moments{}, check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), covariance.At(i, j),
 					fmt.Sprintf("covariance(%d,%d) = %v, the matrix is symmetric", j, i, covariance.At(j, i)))
 			}
 		}
@@ -101,7 +101,7 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 		return Moments{}, check.Errorf("latent", dp.ErrInvalid, "the eigenvalues of the covariance did not converge")
 	}
 	if least := eigen.Values(nil)[0]; least < -negativeTolerance*float64(n) {
-		return Moments{}, invalid("smallest eigenvalue of the covariance (as correlations)", least,
+		return Moments{}, check.Field("latent", "smallest eigenvalue of the covariance (as correlations)", least,
 			"at least 0, a covariance is positive semidefinite")
 	}
 	return m, nil
@@ -127,14 +127,14 @@ func (m Moments) checkFinite() error {
 	}
 	for i, mean := range m.Mean {
 		if !finite(mean) {
-			return invalid(fmt.Sprintf("mean[%d]", i), mean, "a finite number")
+			return check.Field("latent", fmt.Sprintf("mean[%d]", i), mean, "a finite number")
 		}
 		if v := m.Covariance.At(i, i); v < 0 {
-			return invalid(fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
+			return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
 		}
 		for j := i; j < len(m.Mean); j++ {
 			if v := m.Covariance.At(i, j); !finite(v) {
-				return invalid(fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
+				return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
@@ -167,12 +167,12 @@ func equilibrate(covariance *mat.SymDense) (correlation *mat.SymDense, deviation
 func checkData(data mat.Matrix) (rows, cols int, err error) {
 	rows, cols = data.Dims()
 	if rows == 0 || cols == 0 {
-		return 0, 0, invalid("data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
+		return 0, 0, check.Field("latent", "data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
 	}
 	for i := range rows {
 		for j := range cols {
 			if v := data.At(i, j); !finite(v) {
-				return 0, 0, invalid(fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
+				return 0, 0, check.Field("latent", fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}

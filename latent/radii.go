@@ -7,6 +7,8 @@ import (
 	"sort"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a
@@ -55,7 +57,7 @@ func CoordinateRadii(y mat.Matrix, clip float64) ([]float64, error) {
 
 func checkClip(y mat.Matrix, clip float64) (rows, n int, err error) {
 	if !(clip > 0 && clip <= 1) {
-		return 0, 0, invalid("clip quantile", clip, "a share of the rows above 0 and at most 1")
+		return 0, 0, check.Field("latent", "clip quantile", clip, "a share of the rows above 0 and at most 1")
 	}
 	return checkData(y)
 }
@@ -73,13 +75,13 @@ func quantile(values []float64, share float64) float64 {
 // that differ, bounds that are not finite or not lo_j < hi_j.
 func FeatureWidths(low, high []float64) ([]float64, error) {
 	if len(low) != len(high) {
-		return nil, invalid("number of upper bounds", len(high), fmt.Sprintf("%d, as of lower ones", len(low)))
+		return nil, check.Field("latent", "number of upper bounds", len(high), fmt.Sprintf("%d, as of lower ones", len(low)))
 	}
 	widths := make([]float64, len(low))
 	for j := range low {
 		widths[j] = math.Nextafter(high[j]-low[j], math.Inf(1))
 		if !(low[j] < high[j]) || !finite(widths[j]) {
-			return nil, invalid(fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
+			return nil, check.Field("latent", fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
 				"finite, the lower one below the upper one")
 		}
 	}

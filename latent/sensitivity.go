@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
@@ -117,19 +118,19 @@ func CoordinateRanges(w mat.Matrix, widths []float64) ([]float64, error) {
 func scaleColumns(w mat.Matrix, widths []float64) (*mat.Dense, error) {
 	rows, cols := w.Dims()
 	if rows == 0 || cols == 0 || cols != len(widths) {
-		return nil, invalid("encoder", fmt.Sprintf("%d×%d matrix", rows, cols),
+		return nil, check.Field("latent", "encoder", fmt.Sprintf("%d×%d matrix", rows, cols),
 			fmt.Sprintf("at least one row and a column for each of the %d widths", len(widths)))
 	}
 	b := mat.NewDense(rows, cols, nil)
 	largest := 0.
 	for j, width := range widths {
 		if !(width >= 0) || !finite(width) {
-			return nil, invalid(fmt.Sprintf("width %d", j), width, "a finite number of at least 0")
+			return nil, check.Field("latent", fmt.Sprintf("width %d", j), width, "a finite number of at least 0")
 		}
 		for i := range rows {
 			entry := w.At(i, j)
 			if !finite(entry) {
-				return nil, invalid(fmt.Sprintf("encoder(%d,%d)", i, j), entry, "a finite number")
+				return nil, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), entry, "a finite number")
 			}
 			v := entry * width
 			if v == 0 && entry != 0 && width != 0 {
@@ -140,7 +141,7 @@ func scaleColumns(w mat.Matrix, widths []float64) (*mat.Dense, error) {
 		}
 	}
 	if largest != 0 && !(largest >= smallestEntry && largest <= largestEntry) {
-		return nil, invalid("largest product of an encoder entry and a width", largest,
+		return nil, check.Field("latent", "largest product of an encoder entry and a width", largest,
 			fmt.Sprintf("between %.1g and %.1g; rescale the features", smallestEntry, largestEntry))
 	}
 	return b, nil

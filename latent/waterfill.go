@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // A Scaling says how strongly each task coordinate is released.
@@ -83,7 +85,7 @@ func WaterfillAt(lambda []float64, r, epsilon float64, z int) (Scaling, error) {
 // Source: Cheng, Tang and Chinchali (2022), the bounds after Theorem 1.
 func LossBounds(lambda []float64, rMin, rMax, epsilon float64) (lower, upper float64, err error) {
 	if !(rMin <= rMax) {
-		return 0, 0, invalid("inner radius", rMin, fmt.Sprintf("at most the outer one, %g", rMax))
+		return 0, 0, check.Field("latent", "inner radius", rMin, fmt.Sprintf("at most the outer one, %g", rMax))
 	}
 	low, err := Waterfill(lambda, rMin, epsilon)
 	if err != nil {
@@ -224,7 +226,7 @@ func GaussianBox(lambda, c []float64, tau float64) (Scaling, error) {
 		return Scaling{}, err
 	}
 	if len(c) != len(lambda) {
-		return Scaling{}, invalid("number of radii", len(c), fmt.Sprintf("%d, one for each price", len(lambda)))
+		return Scaling{}, check.Field("latent", "number of radii", len(c), fmt.Sprintf("%d, one for each price", len(lambda)))
 	}
 	ratios := make([]float64, len(c))
 	for i, r := range c {
@@ -314,25 +316,25 @@ func laplaceNoise(lambda []float64, r, epsilon float64) (float64, error) {
 func checkNoise(first string, a float64, second string, b, ratio float64) error {
 	switch {
 	case !(a > 0) || !finite(a):
-		return invalid(first, a, "a finite number above 0")
+		return check.Field("latent", first, a, "a finite number above 0")
 	case !(b > 0) || !finite(b):
-		return invalid(second, b, "a finite number above 0")
+		return check.Field("latent", second, b, "a finite number above 0")
 	case !(ratio > 0) || !finite(ratio):
-		return invalid(first+" and "+second, fmt.Sprintf("%g and %g", a, b), "a ratio of noise to signal within the range of float64")
+		return check.Field("latent", first+" and "+second, fmt.Sprintf("%g and %g", a, b), "a ratio of noise to signal within the range of float64")
 	}
 	return nil
 }
 
 func checkLambda(lambda []float64) error {
 	if len(lambda) == 0 {
-		return invalid("number of prices", 0, "at least 1")
+		return check.Field("latent", "number of prices", 0, "at least 1")
 	}
 	for i, v := range lambda {
 		if !(v >= 0) || !finite(v) {
-			return invalid(fmt.Sprintf("price %d", i), v, "a finite number of at least 0")
+			return check.Field("latent", fmt.Sprintf("price %d", i), v, "a finite number of at least 0")
 		}
 		if i > 0 && v > lambda[i-1] {
-			return invalid(fmt.Sprintf("price %d", i), v, fmt.Sprintf("at most %g, prices descend", lambda[i-1]))
+			return check.Field("latent", fmt.Sprintf("price %d", i), v, fmt.Sprintf("at most %g, prices descend", lambda[i-1]))
 		}
 	}
 	return nil
@@ -340,7 +342,7 @@ func checkLambda(lambda []float64) error {
 
 func checkZ(z, n int) error {
 	if z < 1 || z > n {
-		return invalid("number of coordinates", z, fmt.Sprintf("1 to %d", n))
+		return check.Field("latent", "number of coordinates", z, fmt.Sprintf("1 to %d", n))
 	}
 	return nil
 }
