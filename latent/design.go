@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -23,7 +24,7 @@ type Problem struct {
 	// is nil, Moments says what is known, and nothing is clipped in the
 	// predictions.
 	Data    mat.Matrix
-	Moments Moments
+	Moments taskspace.Moments
 	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss
 	// is E‖K(x − x̂)‖². nil is the identity.
 	Task *mat.Dense
@@ -80,7 +81,7 @@ type Candidate struct {
 	// axes and radii are those of the first task coordinates, a semi-axis of 0 where
 	// one is not released; nil for an encoder that is not made of them.
 	axes, radii []float64
-	encoder     *LinearEncoder
+	encoder     *taskspace.Encoder
 	variances   []float64 // of the noise of the Z coordinates released
 	points      []*Point  // their tables, for designed noise
 }
@@ -99,9 +100,9 @@ type Result struct {
 	Radii []float64
 
 	problem     Problem
-	coordinates *Coordinates
-	moments     Moments
-	objective   *Objective
+	coordinates *taskspace.Coordinates
+	moments     taskspace.Moments
+	objective   *taskspace.Objective
 	outside     float64 // about how many rows of the data lie outside a ball
 }
 
@@ -117,7 +118,7 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 }
 
 func (p *Problem) validate() error {
-	if !(p.Epsilon > 0) || !finite(p.Epsilon) {
+	if !(p.Epsilon > 0) || math.IsInf(p.Epsilon, 0) {
 		return check.Field("latent", "epsilon", p.Epsilon, "a finite number > 0")
 	}
 	if !(p.Delta >= 0 && p.Delta < 1) {
@@ -140,7 +141,7 @@ func (p *Problem) validate() error {
 		}
 	case bundle.Ball, bundle.Box:
 		switch {
-		case p.Radius < 0 || !finite(p.Radius):
+		case p.Radius < 0 || math.IsInf(p.Radius, 0):
 			return check.Field("latent", "radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
 		case p.Radius == 0 && p.Data == nil:
 			return check.Field("latent", "radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
@@ -172,11 +173,11 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 	r := &Result{problem: p, moments: p.Moments}
 	var err error
 	if p.Data != nil {
-		if r.moments, err = NewMoments(p.Data); err != nil {
+		if r.moments, err = taskspace.NewMoments(p.Data); err != nil {
 			return nil, err
 		}
 	}
-	if r.coordinates, err = NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
+	if r.coordinates, err = taskspace.NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
 		return nil, err
 	}
 	r.Lambda = r.coordinates.Lambda()
@@ -279,15 +280,15 @@ func (r *Result) prepare() (err error) {
 	}
 	switch {
 	case p.Domain == bundle.Bounds:
-		widths, err := FeatureWidths(p.Low, p.High)
+		widths, err := taskspace.FeatureWidths(p.Low, p.High)
 		if err != nil {
 			return err
 		}
-		if r.Radii, err = CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
+		if r.Radii, err = taskspace.CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
 			return err
 		}
 		for i, width := range r.Radii {
-			r.Radii[i] = up(width / 2)
+			r.Radii[i] = math.Nextafter(width/2, math.Inf(1))
 		}
 	case p.Radius > 0:
 		r.Radii = make([]float64, n)
@@ -295,9 +296,9 @@ func (r *Result) prepare() (err error) {
 			r.Radii[i] = p.Radius
 		}
 	case p.Domain == bundle.Ball:
-		r.Radii, err = BallRadii(y, p.Clip)
+		r.Radii, err = taskspace.BallRadii(y, p.Clip)
 	default:
-		r.Radii, err = CoordinateRadii(y, p.Clip)
+		r.Radii, err = taskspace.CoordinateRadii(y, p.Clip)
 	}
 	if err != nil {
 		return err
@@ -309,7 +310,7 @@ func (r *Result) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	if r.objective, err = NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
+	if r.objective, err = taskspace.NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
 		return err
 	}
 	r.Nothing = r.objective.Baseline()
@@ -331,7 +332,7 @@ func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
 		}
 		return nil, nil
 	case p.Domain == bundle.Bounds:
-		e := &LinearEncoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: p.Low, High: p.High}
+		e := &taskspace.Encoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: p.Low, High: p.High}
 		return e.Encode(p.Data)
 	}
 	clipped := mat.DenseCopyOf(y)
@@ -345,7 +346,7 @@ func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
 // the features are clipped too, and the unit coordinates are centred between
 // what the bounds allow.
-func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
+func (r *Result) unitEncoder(axes, radii []float64) (*taskspace.Encoder, error) {
 	e, err := r.coordinates.Encoder(r.problem.Domain, axes, radii)
 	if err != nil || r.problem.Domain != bundle.Bounds {
 		return e, err
@@ -354,7 +355,7 @@ func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
 }
 
 // bounded makes e clip features to the bounds and centres it.
-func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
+func (r *Result) bounded(e *taskspace.Encoder) *taskspace.Encoder {
 	e.Low, e.High = r.problem.Low, r.problem.High
 	z, n := e.Rows.Dims()
 	e.Offset = make([]float64, z)
@@ -368,7 +369,7 @@ func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
 
 // encoded returns the moments behind the decoder: of the training data, clipped
 // as the device clips, or of the moments.
-func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
+func (r *Result) encoded(e *taskspace.Encoder) (*taskspace.EncodedMoments, error) {
 	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)
 	}
@@ -376,8 +377,8 @@ func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
 }
 
 // encoderLoss returns the loss of an encoder with the best decoder.
-func (r *Result) encoderLoss(m *EncodedMoments, variances []float64) (float64, error) {
-	d, err := NewDecoder(m, variances)
+func (r *Result) encoderLoss(m *taskspace.EncodedMoments, variances []float64) (float64, error) {
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return 0, err
 	}

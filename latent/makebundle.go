@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -60,7 +61,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	for i, point := range noise {
 		variances[i] = point.Variance
 	}
-	d, err := NewDecoder(m, variances)
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +120,12 @@ func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	d, err := NewDecoder(m, c.variances)
+	d, err := taskspace.NewDecoder(m, c.variances)
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	return ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	loss, err := taskspace.ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	return TaskLoss(loss), err
 }
 
 // tables fills in the tables of the noise.

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
@@ -173,7 +174,7 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 		if err != nil {
 			return err
 		}
-		if p.Moments, err = latent.GivenMoments(mean.data, covariance); err != nil {
+		if p.Moments, err = taskspace.GivenMoments(mean.data, covariance); err != nil {
 			return badInput("", fmt.Errorf("%s: %w", inputName(l.covariance), err))
 		}
 	} else {
@@ -524,8 +525,8 @@ func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
 	if p.Domain != bundle.Box {
 		return nil
 	}
-	inner, outer := latent.BoxRadii(r.Radii)
-	lower, upper, err := latent.LossBounds(r.Lambda, inner, outer, p.Epsilon)
+	inner, outer := taskspace.BoxRadii(r.Radii)
+	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, p.Epsilon)
 	if err != nil {
 		return nil
 	}

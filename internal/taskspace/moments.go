@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -31,7 +30,7 @@ const (
 // covariance divides by N. Sums are taken relative to the first row, so that a
 // constant feature has a variance of exactly zero.
 //
-// Errors wrap [ErrInvalid]: no rows or columns, or a number that is not finite.
+// Errors wrap ErrInvalid: no rows or columns, or a number that is not finite.
 // The cost is N·n² operations and a block of rows in memory besides the result.
 func NewMoments(data mat.Matrix) (Moments, error) {
 	rows, n, err := checkData(data)
@@ -66,9 +65,9 @@ func NewMoments(data mat.Matrix) (Moments, error) {
 // GivenMoments returns moments with the given mean (n) and covariance (n×n)
 // after checking them; both are copied. The covariance may be asymmetric and
 // indefinite by rounding (1e-9 in units of correlation), not more; it is
-// symmetrised.
+// symmetrized.
 //
-// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite, a
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, a
 // covariance that is not symmetric or not positive semidefinite.
 func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	n := len(mean)
@@ -98,7 +97,7 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	correlation, _ := equilibrate(m.Covariance)
 	var eigen mat.EigenSym
 	if !eigen.Factorize(correlation, false) {
-		return Moments{}, check.Errorf("latent", dp.ErrInvalid, "the eigenvalues of the covariance did not converge")
+		return Moments{}, check.Errorf("latent", check.ErrInvalid, "the eigenvalues of the covariance did not converge")
 	}
 	if least := eigen.Values(nil)[0]; least < -negativeTolerance*float64(n) {
 		return Moments{}, check.Field("latent", "smallest eigenvalue of the covariance (as correlations)", least,
@@ -123,7 +122,7 @@ func (m Moments) ridged(ridge float64) *mat.SymDense {
 // negative variances.
 func (m Moments) checkFinite() error {
 	if m.Covariance == nil || len(m.Mean) == 0 || m.Covariance.SymmetricDim() != len(m.Mean) {
-		return check.Errorf("latent", dp.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
+		return check.Errorf("latent", check.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
 	}
 	for i, mean := range m.Mean {
 		if !finite(mean) {

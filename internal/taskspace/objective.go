@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"math"
@@ -29,7 +29,7 @@ type Objective struct {
 // overwritten. Without data both are nil, and nothing is clipped; for a ball clipped is
 // nil. Errors wrap ErrInvalid.
 func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) (*Objective, error) {
-	all := &LinearEncoder{Rows: c.analysis, Mean: c.mean}
+	all := &Encoder{Rows: c.analysis, Mean: c.mean}
 	unclipped, err := all.UnclippedMoments(m)
 	if err != nil {
 		return nil, err

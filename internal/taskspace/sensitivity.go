@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ const (
 // to 10⁵ features).
 // The argument is in docs/proofs/linear-sensitivity.md.
 //
-// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite, and
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, and
 // products W_ij·widths[j] the largest of which is outside 1e±90.
 func SensitivityL1(w mat.Matrix, widths []float64) (Sensitivity, error) {
 	b, err := scaleColumns(w, widths)

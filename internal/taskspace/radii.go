@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
 //
 // The radii depend on the rows, which are taken to be public or trusted
-// training data. Errors wrap [ErrInvalid]. The cost is n sorts of N numbers.
+// training data. Errors wrap ErrInvalid. The cost is n sorts of N numbers.
 func BallRadii(y mat.Matrix, clip float64) ([]float64, error) {
 	rows, n, err := checkClip(y, clip)
 	if err != nil {
@@ -71,7 +71,7 @@ func quantile(values []float64, share float64) float64 {
 	return values[k]
 }
 
-// FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap [ErrInvalid]: lengths
+// FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap ErrInvalid: lengths
 // that differ, bounds that are not finite or not lo_j < hi_j.
 func FeatureWidths(low, high []float64) ([]float64, error) {
 	if len(low) != len(high) {
