@@ -44,7 +44,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Fam
 			cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, b))
 		}
 	}
-	best, err := r.judgeBest(ctx, cs)
+	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ type budget struct {
 func (r *Result) newBudget(z int) *budget {
 	b := &budget{radii: r.radiiOf(z), lambda: r.Lambda[:z]}
 	b.halfwidths = b.radii
-	if r.judge.box != nil {
-		b.lambda, b.halfwidths = r.judge.effective(b.radii)
+	if r.objective.Separable() {
+		b.lambda, b.halfwidths = r.objective.Effective(b.radii)
 	}
 	return b
 }
@@ -93,7 +93,7 @@ func (r *Result) resplit(ctx context.Context, c *Candidate, b *budget, family Fa
 		return nil, err
 	}
 	c = r.splitCandidate(c.Noise, bundle.Basic, a, b)
-	c.Loss, err = r.judge.loss(c)
+	c.Loss, err = r.loss(c)
 	return c, err
 }
 
@@ -177,7 +177,7 @@ func (r *Result) exactSplit(ctx context.Context, basic *Candidate, b *budget, pl
 		}
 		if kept {
 			c := r.splitCandidate(basic.Noise, bundle.Exact, a, b)
-			c.Loss, err = r.judge.loss(c)
+			c.Loss, err = r.loss(c)
 			return c, err
 		}
 		epsilon *= 1 - minSaving

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
@@ -135,7 +136,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 // which takes a large delta.
 func TestDesignComposesExactly(t *testing.T) {
 	const n = 20
-	m, err := GivenMoments(make([]float64, n), eye(n))
+	m, err := taskspace.GivenMoments(make([]float64, n), eye(n))
 	if err != nil {
 		t.Fatal(err)
 	}

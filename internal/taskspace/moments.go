@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -31,7 +30,7 @@ const (
 // covariance divides by N. Sums are taken relative to the first row, so that a
 // constant feature has a variance of exactly zero.
 //
-// Errors wrap [ErrInvalid]: no rows or columns, or a number that is not finite.
+// Errors wrap ErrInvalid: no rows or columns, or a number that is not finite.
 // The cost is N·n² operations and a block of rows in memory besides the result.
 func NewMoments(data mat.Matrix) (Moments, error) {
 	rows, n, err := checkData(data)
@@ -66,14 +65,14 @@ func NewMoments(data mat.Matrix) (Moments, error) {
 // GivenMoments returns moments with the given mean (n) and covariance (n×n)
 // after checking them; both are copied. The covariance may be asymmetric and
 // indefinite by rounding (1e-9 in units of correlation), not more; it is
-// symmetrised.
+// symmetrized.
 //
-// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite, a
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, a
 // covariance that is not symmetric or not positive semidefinite.
 func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	n := len(mean)
 	if rows, cols := covariance.Dims(); n == 0 || rows != n || cols != n {
-		return Moments{}, invalid("covariance", fmt.Sprintf("%d×%d matrix", rows, cols),
+		return Moments{}, check.Field("latent", "covariance", fmt.Sprintf("%d×%d matrix", rows, cols),
 			fmt.Sprintf("a square one for the %d features of the mean, at least one", n))
 	}
 	m := Moments{Mean: append([]float64(nil), mean...), Covariance: mat.NewSymDense(n, nil)}
@@ -90,7 +89,7 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 			gap := math.Abs(covariance.At(i, j) - covariance.At(j, i))
 			scale := math.Sqrt(m.Covariance.At(i, i)) * math.Sqrt(m.Covariance.At(j, j))
 			if !(gap <= symmetryTolerance*scale) {
-				return Moments{}, invalid(fmt.Sprintf("covariance(%d,%d)", i, j), covariance.At(i, j),
+				return Moments{}, check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), covariance.At(i, j),
 					fmt.Sprintf("covariance(%d,%d) = %v, the matrix is symmetric", j, i, covariance.At(j, i)))
 			}
 		}
@@ -98,10 +97,10 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	correlation, _ := equilibrate(m.Covariance)
 	var eigen mat.EigenSym
 	if !eigen.Factorize(correlation, false) {
-		return Moments{}, check.Errorf("latent", dp.ErrInvalid, "the eigenvalues of the covariance did not converge")
+		return Moments{}, check.Errorf("latent", check.ErrInvalid, "the eigenvalues of the covariance did not converge")
 	}
 	if least := eigen.Values(nil)[0]; least < -negativeTolerance*float64(n) {
-		return Moments{}, invalid("smallest eigenvalue of the covariance (as correlations)", least,
+		return Moments{}, check.Field("latent", "smallest eigenvalue of the covariance (as correlations)", least,
 			"at least 0, a covariance is positive semidefinite")
 	}
 	return m, nil
@@ -123,18 +122,18 @@ func (m Moments) ridged(ridge float64) *mat.SymDense {
 // negative variances.
 func (m Moments) checkFinite() error {
 	if m.Covariance == nil || len(m.Mean) == 0 || m.Covariance.SymmetricDim() != len(m.Mean) {
-		return check.Errorf("latent", dp.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
+		return check.Errorf("latent", check.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
 	}
 	for i, mean := range m.Mean {
 		if !finite(mean) {
-			return invalid(fmt.Sprintf("mean[%d]", i), mean, "a finite number")
+			return check.Field("latent", fmt.Sprintf("mean[%d]", i), mean, "a finite number")
 		}
 		if v := m.Covariance.At(i, i); v < 0 {
-			return invalid(fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
+			return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
 		}
 		for j := i; j < len(m.Mean); j++ {
 			if v := m.Covariance.At(i, j); !finite(v) {
-				return invalid(fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
+				return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
@@ -167,12 +166,12 @@ func equilibrate(covariance *mat.SymDense) (correlation *mat.SymDense, deviation
 func checkData(data mat.Matrix) (rows, cols int, err error) {
 	rows, cols = data.Dims()
 	if rows == 0 || cols == 0 {
-		return 0, 0, invalid("data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
+		return 0, 0, check.Field("latent", "data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
 	}
 	for i := range rows {
 		for j := range cols {
 			if v := data.At(i, j); !finite(v) {
-				return 0, 0, invalid(fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
+				return 0, 0, check.Field("latent", fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -17,7 +16,7 @@ import (
 //
 // and clips them to a body. Its fields are checked by the methods that use them;
 // it must not be modified while one runs.
-type LinearEncoder struct {
+type Encoder struct {
 	Rows   *mat.Dense // W, Z×n
 	Mean   []float64  // μ, n
 	Offset []float64  // Z; nil is zero
@@ -31,8 +30,8 @@ type LinearEncoder struct {
 }
 
 // Encode returns the clipped unit coordinates (N×Z) of the rows of data (N×n).
-// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite.
-func (e *LinearEncoder) Encode(data mat.Matrix) (*mat.Dense, error) {
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite.
+func (e *Encoder) Encode(data mat.Matrix) (*mat.Dense, error) {
 	rows, err := e.check(data)
 	if err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func (e *LinearEncoder) Encode(data mat.Matrix) (*mat.Dense, error) {
 
 // encode stores the unit coordinates of the rows of block in u. It overwrites
 // the block.
-func (e *LinearEncoder) encode(u, block *mat.Dense) {
+func (e *Encoder) encode(u, block *mat.Dense) {
 	rows, _ := block.Dims()
 	if e.Low != nil {
 		for i := range rows {
@@ -73,9 +72,9 @@ func (e *LinearEncoder) encode(u, block *mat.Dense) {
 
 // check refuses fields whose sizes do not fit and, unless it is nil, data that
 // does not. It returns the number of rows of the data.
-func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
+func (e *Encoder) check(data mat.Matrix) (rows int, err error) {
 	if e.Rows == nil {
-		return 0, check.Errorf("latent", dp.ErrInvalid, "the encoder has no rows")
+		return 0, check.Errorf("latent", check.ErrInvalid, "the encoder has no rows")
 	}
 	z, n := e.Rows.Dims()
 	for _, field := range []struct {
@@ -94,29 +93,29 @@ func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 			continue
 		}
 		if len(field.values) != field.want {
-			return 0, invalid("length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
+			return 0, check.Field("latent", "length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
 		}
 		if i := slices.IndexFunc(field.values, func(v float64) bool { return !finite(v) }); i >= 0 {
-			return 0, invalid(fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
+			return 0, check.Field("latent", fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
 		}
 	}
 	for i, s := range e.Axes {
 		if !(s > 0) {
-			return 0, invalid(fmt.Sprintf("semi-axis %d", i), s, "above 0")
+			return 0, check.Field("latent", fmt.Sprintf("semi-axis %d", i), s, "above 0")
 		}
 	}
 	if (e.Low == nil) != (e.High == nil) {
-		return 0, check.Errorf("latent", dp.ErrInvalid, "the encoder has only one of lower and upper bounds, want both or none")
+		return 0, check.Errorf("latent", check.ErrInvalid, "the encoder has only one of lower and upper bounds, want both or none")
 	}
 	for j := range e.Low {
 		if !(e.Low[j] <= e.High[j]) {
-			return 0, invalid(fmt.Sprintf("lower bound %d", j), e.Low[j], fmt.Sprintf("at most the upper one, %g", e.High[j]))
+			return 0, check.Field("latent", fmt.Sprintf("lower bound %d", j), e.Low[j], fmt.Sprintf("at most the upper one, %g", e.High[j]))
 		}
 	}
 	for i := range z {
 		for j, v := range e.Rows.RawRowView(i) {
 			if !finite(v) {
-				return 0, invalid(fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
+				return 0, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
@@ -125,14 +124,14 @@ func (e *LinearEncoder) check(data mat.Matrix) (rows int, err error) {
 	}
 	rows, cols, err := checkData(data)
 	if err == nil && cols != n {
-		err = invalid("columns of the data", cols, fmt.Sprintf("%d, as the encoder has", n))
+		err = check.Field("latent", "columns of the data", cols, fmt.Sprintf("%d, as the encoder has", n))
 	}
 	return rows, err
 }
 
 // pairs yields blocks of the features (as they are) and their unit coordinates.
 // Both may be modified and are valid until the next ones.
-func (e *LinearEncoder) pairs(data mat.Matrix) func(yield func(x, u *mat.Dense) bool) {
+func (e *Encoder) pairs(data mat.Matrix) func(yield func(x, u *mat.Dense) bool) {
 	return func(yield func(x, u *mat.Dense) bool) {
 		var x, u mat.Dense
 		for block := range blocks(data) {

@@ -1,4 +1,4 @@
-package latent_test
+package taskspace_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 )
 
 // randomData returns rows of n correlated features with offsets and units of
@@ -38,18 +38,18 @@ func randomMatrix(rng *rand.Rand, rows, cols int) *mat.Dense {
 	return m
 }
 
-func mustMoments(t testing.TB, data mat.Matrix) latent.Moments {
+func mustMoments(t testing.TB, data mat.Matrix) taskspace.Moments {
 	t.Helper()
-	m, err := latent.NewMoments(data)
+	m, err := taskspace.NewMoments(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func mustCoordinates(t testing.TB, m latent.Moments, task *mat.Dense) *latent.Coordinates {
+func mustCoordinates(t testing.TB, m taskspace.Moments, task *mat.Dense) *taskspace.Coordinates {
 	t.Helper()
-	c, err := latent.NewCoordinates(m, task, 0)
+	c, err := taskspace.NewCoordinates(m, task, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestConstantFeatureHasNoVariance(t *testing.T) {
 	if v := m.Covariance.At(1, 1); v != 0 || m.Mean[1] != 0.1 {
 		t.Errorf("variance %g and mean %.17g of the constant 0.1", v, m.Mean[1])
 	}
-	_, err := latent.NewCoordinates(m, nil, 0)
+	_, err := taskspace.NewCoordinates(m, nil, 0)
 	if !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "feature 1") || !strings.Contains(err.Error(), "ridge") {
 		t.Errorf("error %v, want one that names feature 1 and the ridge", err)
 	}
-	if _, err := latent.NewCoordinates(m, nil, 1e-6); err != nil {
+	if _, err := taskspace.NewCoordinates(m, nil, 1e-6); err != nil {
 		t.Errorf("with a ridge: %v", err)
 	}
 }
@@ -119,15 +119,15 @@ func TestGivenMoments(t *testing.T) {
 		{"covariance of a constant", []float64{0, 1, 1, 1}, false},
 		{"NaN", []float64{1, math.NaN(), math.NaN(), 1}, false},
 	} {
-		_, err := latent.GivenMoments(mean, mat.NewDense(2, 2, test.covariance))
+		_, err := taskspace.GivenMoments(mean, mat.NewDense(2, 2, test.covariance))
 		if test.ok != (err == nil) || !test.ok && !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ok %v", test.name, err, test.ok)
 		}
 	}
-	if _, err := latent.GivenMoments([]float64{1}, mat.NewDense(2, 2, nil)); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := taskspace.GivenMoments([]float64{1}, mat.NewDense(2, 2, nil)); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("sizes that differ: %v", err)
 	}
-	if _, err := latent.NewMoments(mat.NewDense(2, 1, []float64{1, math.Inf(1)})); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := taskspace.NewMoments(mat.NewDense(2, 1, []float64{1, math.Inf(1)})); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("infinite data: %v", err)
 	}
 }
@@ -208,17 +208,19 @@ func TestCoordinatesRefuse(t *testing.T) {
 	}
 	copies := mustMoments(t, data)
 	good := mustMoments(t, randomData(rng, 100, 4))
-	for name, call := range map[string]func() (*latent.Coordinates, error){
-		"singular":       func() (*latent.Coordinates, error) { return latent.NewCoordinates(copies, nil, 0) },
-		"negative ridge": func() (*latent.Coordinates, error) { return latent.NewCoordinates(good, nil, -1) },
-		"infinite ridge": func() (*latent.Coordinates, error) { return latent.NewCoordinates(good, nil, math.Inf(1)) },
-		"task columns":   func() (*latent.Coordinates, error) { return latent.NewCoordinates(good, mat.NewDense(2, 3, nil), 0) },
-		"task NaN": func() (*latent.Coordinates, error) {
-			return latent.NewCoordinates(good, mat.NewDense(1, 4, []float64{0, math.NaN(), 0, 0}), 0)
+	for name, call := range map[string]func() (*taskspace.Coordinates, error){
+		"singular":       func() (*taskspace.Coordinates, error) { return taskspace.NewCoordinates(copies, nil, 0) },
+		"negative ridge": func() (*taskspace.Coordinates, error) { return taskspace.NewCoordinates(good, nil, -1) },
+		"infinite ridge": func() (*taskspace.Coordinates, error) { return taskspace.NewCoordinates(good, nil, math.Inf(1)) },
+		"task columns": func() (*taskspace.Coordinates, error) {
+			return taskspace.NewCoordinates(good, mat.NewDense(2, 3, nil), 0)
 		},
-		"no moments": func() (*latent.Coordinates, error) { return latent.NewCoordinates(latent.Moments{}, nil, 0) },
-		"huge task": func() (*latent.Coordinates, error) {
-			return latent.NewCoordinates(good, mat.NewDense(1, 4, []float64{1e200, 0, 0, 0}), 0)
+		"task NaN": func() (*taskspace.Coordinates, error) {
+			return taskspace.NewCoordinates(good, mat.NewDense(1, 4, []float64{0, math.NaN(), 0, 0}), 0)
+		},
+		"no moments": func() (*taskspace.Coordinates, error) { return taskspace.NewCoordinates(taskspace.Moments{}, nil, 0) },
+		"huge task": func() (*taskspace.Coordinates, error) {
+			return taskspace.NewCoordinates(good, mat.NewDense(1, 4, []float64{1e200, 0, 0, 0}), 0)
 		},
 	} {
 		if c, err := call(); !errors.Is(err, dp.ErrInvalid) || c != nil {
@@ -227,7 +229,7 @@ func TestCoordinatesRefuse(t *testing.T) {
 			t.Errorf("%s: %q does not say to use a ridge", name, err)
 		}
 	}
-	if _, err := latent.NewCoordinates(copies, nil, 1e-6); err != nil {
+	if _, err := taskspace.NewCoordinates(copies, nil, 1e-6); err != nil {
 		t.Errorf("with a ridge: %v", err)
 	}
 }
@@ -239,7 +241,7 @@ func BenchmarkNewCoordinates(b *testing.B) {
 			m := mustMoments(b, randomMatrix(rng, 3*n, n))
 			task := randomMatrix(rng, n, n)
 			for b.Loop() {
-				if _, err := latent.NewCoordinates(m, task, 0); err != nil {
+				if _, err := taskspace.NewCoordinates(m, task, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package latent_test
+package taskspace_test
 
 import (
 	"errors"
@@ -9,29 +9,29 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 func constant(n int, v float64) []float64 { return slices.Repeat([]float64{v}, n) }
 
 // mustDecoder returns the best decoder for the moments of data.
-func mustDecoder(t testing.TB, e *latent.LinearEncoder, data mat.Matrix, variances []float64) *latent.Decoder {
+func mustDecoder(t testing.TB, e *taskspace.Encoder, data mat.Matrix, variances []float64) *taskspace.Decoder {
 	t.Helper()
 	m, err := e.Moments(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := latent.NewDecoder(m, variances)
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func mustLoss(t testing.TB, task *mat.Dense, e *latent.LinearEncoder, d *latent.Decoder, data mat.Matrix, variances []float64) latent.TaskLoss {
+func mustLoss(t testing.TB, task *mat.Dense, e *taskspace.Encoder, d *taskspace.Decoder, data mat.Matrix, variances []float64) taskspace.Loss {
 	t.Helper()
-	loss, err := latent.ExpectedLoss(task, e, d, data, variances)
+	loss, err := taskspace.ExpectedLoss(task, e, d, data, variances)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,33 +50,30 @@ func TestLossIsTheClosedForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ball, err := latent.BallRadii(y, 1)
+		ball, err := taskspace.BallRadii(y, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		box, err := latent.CoordinateRadii(y, 1)
+		box, err := taskspace.CoordinateRadii(y, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := ball[n-1] * (1 + 1e-12)
 		for _, epsilon := range []float64{1, 20, 400} {
-			laplace, err := latent.Waterfill(c.Lambda(), r, epsilon)
+			laplace, err := taskspace.Waterfill(c.Lambda(), r, epsilon)
 			if err != nil {
 				t.Fatal(err)
 			}
 			tau := 2 / epsilon
-			gaussian, err := latent.GaussianBall(c.Lambda(), r, tau, n)
+			gaussian, err := taskspace.GaussianBall(c.Lambda(), r, tau, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			boxed, err := latent.GaussianBox(c.Lambda(), box, tau)
-			if err != nil {
-				t.Fatal(err)
-			}
+			boxed := taskspace.GaussianBox(c.Lambda(), box, tau)
 			for _, test := range []struct {
 				name     string
 				domain   bundle.Domain
-				scaling  latent.Scaling
+				scaling  taskspace.Scaling
 				radii    []float64
 				variance float64
 			}{
@@ -98,21 +95,21 @@ func TestLossIsTheClosedForm(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d, err = latent.NewDecoder(fromMoments, variances); err != nil {
+				if d, err = taskspace.NewDecoder(fromMoments, variances); err != nil {
 					t.Fatal(err)
 				}
-				unclipped, err := latent.UnclippedLoss(task, e, d, m, variances)
+				gain, err := fromMoments.Gain(task, d)
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantClose(t, test.name+" from moments", unclipped.Total, test.scaling.Loss, 0, 1e-9)
+				wantClose(t, test.name+" from moments", sumOf(c.Lambda())-gain, test.scaling.Loss, 0, 1e-9)
 			}
 		}
 	}
 }
 
 // A case with everything in it: offset, clipping of features and coordinates.
-func clippedCase(t testing.TB, domain bundle.Domain) (e *latent.LinearEncoder, data *mat.Dense, variances []float64) {
+func clippedCase(t testing.TB, domain bundle.Domain) (e *taskspace.Encoder, data *mat.Dense, variances []float64) {
 	rng := newRand(41)
 	const n, z = 4, 3
 	data = randomData(rng, 1100, n)
@@ -142,7 +139,7 @@ func TestDecoderIsOptimal(t *testing.T) {
 			best := mustLoss(t, task, e, d, data, variances).Total
 			for range 50 {
 				size := math.Exp(-8 * rng.Float64())
-				perturbed := &latent.Decoder{Matrix: mat.DenseCopyOf(d.Matrix), Offset: slices.Clone(d.Offset)}
+				perturbed := &taskspace.Decoder{Matrix: mat.DenseCopyOf(d.Matrix), Offset: slices.Clone(d.Offset)}
 				perturbed.Matrix.Apply(func(_, _ int, v float64) float64 { return v + size*rng.NormFloat64() }, d.Matrix)
 				for j := range perturbed.Offset {
 					perturbed.Offset[j] += size * rng.NormFloat64()
@@ -201,46 +198,16 @@ func TestExpectedLossAgainstDraws(t *testing.T) {
 	}
 }
 
-// UnclippedLoss is ExpectedLoss without clipping, for a decoder that is not optimal.
-func TestUnclippedLoss(t *testing.T) {
-	e, data, variances := clippedCase(t, bundle.Box)
-	e.Low, e.High, e.Axes = nil, nil, nil
-	rng := newRand(44)
-	task := randomMatrix(rng, 3, 4)
-	d := &latent.Decoder{Matrix: randomMatrix(rng, 4, 3), Offset: []float64{1, 2, 3, 4}}
-	want := mustLoss(t, task, e, d, data, variances)
-	got, err := latent.UnclippedLoss(task, e, d, mustMoments(t, data), variances)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantClose(t, "signal", got.Signal, want.Signal, 0, 1e-11)
-	wantClose(t, "noise", got.Noise, want.Noise, 0, 1e-14)
-	for o := range want.Output {
-		wantClose(t, "output", got.Output[o], want.Output[o], 0, 1e-11)
-	}
-}
-
-// The gain is what ExpectedLoss on the same data says, also for the leading
-// coordinates of a box, which are clipped one by one.
-func TestGainOfLeadingCoordinates(t *testing.T) {
-	e, data, variances := clippedCase(t, bundle.Box)
-	task := randomMatrix(newRand(46), 3, 4)
-	all, err := e.Moments(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var spread mat.Dense
-	spread.Product(task, mustMoments(t, data).Covariance, task.T())
-	nothing := mat.Trace(&spread)
-	for z := 1; z <= 3; z++ {
-		leading := *e
-		leading.Rows = e.Rows.Slice(0, z, 0, 4).(*mat.Dense)
-		leading.Offset, leading.Axes = e.Offset[:z], e.Axes[:z]
-		m, err := all.Leading(z)
+// The gain is what ExpectedLoss on the same data says.
+func TestGain(t *testing.T) {
+	for _, domain := range []bundle.Domain{bundle.Box, bundle.Ball} {
+		e, data, variances := clippedCase(t, domain)
+		task := randomMatrix(newRand(46), 3, 4)
+		m, err := e.Moments(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := latent.NewDecoder(m, variances[:z])
+		d, err := taskspace.NewDecoder(m, variances)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,17 +215,14 @@ func TestGainOfLeadingCoordinates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantClose(t, "loss", nothing-gain, mustLoss(t, task, &leading, d, data, variances[:z]).Total, 0, 1e-11)
-	}
-	for _, z := range []int{0, 4} {
-		if _, err := all.Leading(z); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("leading %d of 3: error %v, want ErrInvalid", z, err)
-		}
+		var spread mat.Dense
+		spread.Product(task, mustMoments(t, data).Covariance, task.T())
+		wantClose(t, "loss", mat.Trace(&spread)-gain, mustLoss(t, task, e, d, data, variances).Total, 0, 1e-11)
 	}
 }
 
 func TestEncodeClips(t *testing.T) {
-	e := &latent.LinearEncoder{
+	e := &taskspace.Encoder{
 		Rows: mat.NewDense(2, 2, []float64{1, 0, 0, 2}), Mean: []float64{1, 1}, Offset: []float64{0, .5},
 		Low: []float64{-10, -10}, High: []float64{10, 3}, Axes: []float64{1, 2},
 	}
@@ -292,7 +256,7 @@ func TestDecoderRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := mustDecoder(t, e, data, variances)
-	with := func(change func(*latent.LinearEncoder)) error {
+	with := func(change func(*taskspace.Encoder)) error {
 		changed := *e
 		change(&changed)
 		_, err := changed.Encode(data)
@@ -302,23 +266,23 @@ func TestDecoderRefuses(t *testing.T) {
 	duplicate.Rows = mat.NewDense(2, 4, []float64{1, 0, 0, 0, 1, 0, 0, 0})
 	duplicate.Offset, duplicate.Axes = nil, nil
 	for name, err := range map[string]error{
-		"no rows":        with(func(e *latent.LinearEncoder) { e.Rows = nil }),
-		"mean":           with(func(e *latent.LinearEncoder) { e.Mean = e.Mean[1:] }),
-		"offset":         with(func(e *latent.LinearEncoder) { e.Offset = []float64{1} }),
-		"axis 0":         with(func(e *latent.LinearEncoder) { e.Axes = []float64{1, 0, 1} }),
-		"one bound":      with(func(e *latent.LinearEncoder) { e.Low = nil }),
-		"crossed bounds": with(func(e *latent.LinearEncoder) { e.Low, e.High = e.High, e.Low }),
-		"NaN offset":     with(func(e *latent.LinearEncoder) { e.Offset = []float64{0, 0, math.NaN()} }),
+		"no rows":        with(func(e *taskspace.Encoder) { e.Rows = nil }),
+		"mean":           with(func(e *taskspace.Encoder) { e.Mean = e.Mean[1:] }),
+		"offset":         with(func(e *taskspace.Encoder) { e.Offset = []float64{1} }),
+		"axis 0":         with(func(e *taskspace.Encoder) { e.Axes = []float64{1, 0, 1} }),
+		"one bound":      with(func(e *taskspace.Encoder) { e.Low = nil }),
+		"crossed bounds": with(func(e *taskspace.Encoder) { e.Low, e.High = e.High, e.Low }),
+		"NaN offset":     with(func(e *taskspace.Encoder) { e.Offset = []float64{0, 0, math.NaN()} }),
 		"columns":        func() error { _, err := e.Encode(data.Slice(0, 5, 0, 3)); return err }(),
 		"empty data":     func() error { _, err := e.Encode(new(mat.Dense)); return err }(),
-		"variances":      func() error { _, err := latent.NewDecoder(m, variances[1:]); return err }(),
-		"variance":       func() error { _, err := latent.NewDecoder(m, []float64{1, -1, 1}); return err }(),
+		"variances":      func() error { _, err := taskspace.NewDecoder(m, variances[1:]); return err }(),
+		"variance":       func() error { _, err := taskspace.NewDecoder(m, []float64{1, -1, 1}); return err }(),
 		"decoder size": func() error {
-			_, err := latent.ExpectedLoss(nil, e, &latent.Decoder{Matrix: mat.NewDense(3, 3, nil), Offset: d.Offset}, data, variances)
+			_, err := taskspace.ExpectedLoss(nil, e, &taskspace.Decoder{Matrix: mat.NewDense(3, 3, nil), Offset: d.Offset}, data, variances)
 			return err
 		}(),
 		"task size": func() error {
-			_, err := latent.ExpectedLoss(mat.NewDense(1, 3, nil), e, d, data, variances)
+			_, err := taskspace.ExpectedLoss(mat.NewDense(1, 3, nil), e, d, data, variances)
 			return err
 		}(),
 		"singular": func() error {
@@ -326,7 +290,7 @@ func TestDecoderRefuses(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = latent.NewDecoder(m, []float64{0, 0})
+			_, err = taskspace.NewDecoder(m, []float64{0, 0})
 			return err
 		}(),
 	} {
@@ -340,7 +304,7 @@ func BenchmarkExpectedLoss(b *testing.B) {
 	rng := newRand(45)
 	const n, z = 1000, 20
 	data := randomMatrix(rng, 2000, n)
-	e := &latent.LinearEncoder{Rows: randomMatrix(rng, z, n), Mean: make([]float64, n), Axes: constant(z, 20)}
+	e := &taskspace.Encoder{Rows: randomMatrix(rng, z, n), Mean: make([]float64, n), Axes: constant(z, 20)}
 	variances := constant(z, 1)
 	d := mustDecoder(b, e, data, variances)
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package latent_test
+package taskspace_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 )
 
 // corner maxima of ‖W(x − x′)‖₁ and ‖W(x − x′)‖₂², over all corners of the box
@@ -69,11 +69,11 @@ func TestSensitivityAgainstCorners(t *testing.T) {
 		rows, cols := 1+rng.IntN(7), 1+rng.IntN(7)
 		w, widths := randomMap(rng, rows, cols)
 		wantL1, wantL2Squared := cornerMaxima(w, widths)
-		l1, err := latent.SensitivityL1(w, widths)
+		l1, err := taskspace.SensitivityL1(w, widths)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l2, err := latent.SensitivityL2(w, widths)
+		l2, err := taskspace.SensitivityL2(w, widths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestSensitivityAgainstCorners(t *testing.T) {
 		wantClose(t, "l1", l1.Value, want1, 0, 1e-13)
 		wantClose(t, "l2", l2.Value, math.Sqrt(want2), 0, 1e-13)
 
-		ranges, err := latent.CoordinateRanges(w, widths)
+		ranges, err := taskspace.CoordinateRanges(w, widths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,11 +108,11 @@ func TestSensitivityBoundsOfLargeMaps(t *testing.T) {
 	rng := newRand(31)
 	for _, size := range []struct{ rows, cols int }{{40, 60}, {60, 40}, {3, 200}, {100, 100}} {
 		w, widths := randomMap(rng, size.rows, size.cols)
-		l1, err := latent.SensitivityL1(w, widths)
+		l1, err := taskspace.SensitivityL1(w, widths)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l2, err := latent.SensitivityL2(w, widths)
+		l2, err := taskspace.SensitivityL2(w, widths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,11 +176,11 @@ func TestSpectralBound(t *testing.T) {
 	for i := range widths {
 		widths[i] = 1
 	}
-	l1, err := latent.SensitivityL1(h, widths)
+	l1, err := taskspace.SensitivityL1(h, widths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l2, err := latent.SensitivityL2(h, widths)
+	l2, err := taskspace.SensitivityL2(h, widths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,14 +202,14 @@ func TestSensitivityRefuses(t *testing.T) {
 		"too small":      {one, []float64{1e-200}},
 		"underflow":      {mat.NewDense(1, 1, []float64{1e-200}), []float64{1e-200}},
 	} {
-		if _, err := latent.SensitivityL1(test.w, test.widths); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := taskspace.SensitivityL1(test.w, test.widths); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
-		if _, err := latent.SensitivityL2(test.w, test.widths); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := taskspace.SensitivityL2(test.w, test.widths); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}
-	zero, err := latent.SensitivityL1(mat.NewDense(2, 2, nil), []float64{1, 1})
+	zero, err := taskspace.SensitivityL1(mat.NewDense(2, 2, nil), []float64{1, 1})
 	if err != nil || zero.Value != 0 || !zero.Exact {
 		t.Errorf("the zero map: %+v, %v", zero, err)
 	}
@@ -218,8 +218,8 @@ func TestSensitivityRefuses(t *testing.T) {
 func BenchmarkSensitivity(b *testing.B) {
 	for _, size := range []struct{ rows, cols int }{{8, 1000}, {24, 24}, {100, 1000}, {1000, 1000}} {
 		w, widths := randomMap(newRand(32), size.rows, size.cols)
-		for name, f := range map[string]func(mat.Matrix, []float64) (latent.Sensitivity, error){
-			"l1": latent.SensitivityL1, "l2": latent.SensitivityL2,
+		for name, f := range map[string]func(mat.Matrix, []float64) (taskspace.Sensitivity, error){
+			"l1": taskspace.SensitivityL1, "l2": taskspace.SensitivityL2,
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%d", name, size.rows, size.cols), func(b *testing.B) {
 				for b.Loop() {

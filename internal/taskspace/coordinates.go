@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -47,7 +46,7 @@ type Coordinates struct {
 // Each row of A has its entry of largest magnitude positive, so that the signs
 // are reproducible.
 //
-// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite, and a
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, and a
 // covariance that is singular or whose correlation matrix has a condition number
 // above 1e12; the text says which feature is constant, if one is, and to use a ridge.
 //
@@ -59,7 +58,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 		return nil, err
 	}
 	if !(ridge >= 0) || !finite(ridge) {
-		return nil, invalid("ridge", ridge, "a finite number of at least 0")
+		return nil, check.Field("latent", "ridge", ridge, "a finite number of at least 0")
 	}
 	n := len(m.Mean)
 	task, err := checkTask(task, n)
@@ -77,12 +76,12 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	gram.SymOuterK(1, p.T())
 	for i := range n {
 		if v := gram.At(i, i); !finite(v) {
-			return nil, invalid("largest price of a coordinate", v, "a finite number; rescale the task matrix")
+			return nil, check.Field("latent", "largest price of a coordinate", v, "a finite number; rescale the task matrix")
 		}
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(gram, true) {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "the eigenvalues of the task's prices did not converge")
+		return nil, check.Errorf("latent", check.ErrInvalid, "the eigenvalues of the task's prices did not converge")
 	}
 	lambda := eigen.Values(nil)
 	slices.Reverse(lambda)
@@ -104,7 +103,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	}
 	var transposed mat.Dense // Aᵀ = L⁻ᵀQ
 	if err := lower.SolveTo(&transposed, true, q); err != nil {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "the covariance cannot be inverted (%w), use a ridge", err)
+		return nil, check.Errorf("latent", check.ErrInvalid, "the covariance cannot be inverted (%w), use a ridge", err)
 	}
 	c.analysis.CloneFrom(transposed.T())
 	c.synthesis.Mul(lower, q)
@@ -137,16 +136,16 @@ func (c *Coordinates) fixSigns() {
 func choleskyFactor(covariance *mat.SymDense) (*mat.TriDense, error) {
 	for i := range covariance.SymmetricDim() {
 		if covariance.At(i, i) == 0 {
-			return nil, check.Errorf("latent", dp.ErrInvalid, "feature %d has zero variance, want a positive one: drop the feature or use a ridge", i)
+			return nil, check.Errorf("latent", check.ErrInvalid, "feature %d has zero variance, want a positive one: drop the feature or use a ridge", i)
 		}
 	}
 	correlation, deviation := equilibrate(covariance)
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(correlation) {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "the covariance is singular (a feature is a linear function of the others), use a ridge")
+		return nil, check.Errorf("latent", check.ErrInvalid, "the covariance is singular (a feature is a linear function of the others), use a ridge")
 	}
 	if condition := cholesky.Cond(); !(condition <= maxCondition) {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "condition number of the correlation matrix = %.3g, want at most %g: use a ridge", condition, maxCondition)
+		return nil, check.Errorf("latent", check.ErrInvalid, "condition number of the correlation matrix = %.3g, want at most %g: use a ridge", condition, maxCondition)
 	}
 	var lower mat.TriDense
 	cholesky.LTo(&lower)
@@ -169,12 +168,12 @@ func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 	}
 	rows, cols := task.Dims()
 	if rows == 0 || cols != n {
-		return nil, invalid("task", fmt.Sprintf("%d×%d matrix", rows, cols), fmt.Sprintf("a column for each of %d features", n))
+		return nil, check.Field("latent", "task", fmt.Sprintf("%d×%d matrix", rows, cols), fmt.Sprintf("a column for each of %d features", n))
 	}
 	for i := range rows {
 		for j, v := range task.RawRowView(i) {
 			if !finite(v) {
-				return nil, invalid(fmt.Sprintf("task(%d,%d)", i, j), v, "a finite number")
+				return nil, check.Field("latent", fmt.Sprintf("task(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
@@ -201,9 +200,9 @@ func (c *Coordinates) Analysis() *mat.Dense { return mat.DenseCopyOf(c.analysis)
 func (c *Coordinates) Synthesis() *mat.Dense { return mat.DenseCopyOf(c.synthesis) }
 
 // Transform returns the coordinates (N×n) of the rows of data (N×n). Errors wrap
-// [ErrInvalid]: sizes that differ, numbers that are not finite.
+// ErrInvalid: sizes that differ, numbers that are not finite.
 func (c *Coordinates) Transform(data mat.Matrix) (*mat.Dense, error) {
-	all := &LinearEncoder{Rows: c.analysis, Mean: c.mean}
+	all := &Encoder{Rows: c.analysis, Mean: c.mean}
 	return all.Encode(data)
 }
 
@@ -212,21 +211,21 @@ func (c *Coordinates) Transform(data mat.Matrix) (*mat.Dense, error) {
 // coordinates; both have the same length, at most n. Coordinates with s_i = 0
 // are not released. For [bundle.Ball] all radii are the radius of the ball.
 //
-// Errors wrap [ErrInvalid]: lengths, an axis that is negative, a radius that is
+// Errors wrap ErrInvalid: lengths, an axis that is negative, a radius that is
 // not positive, no positive axis at all.
-func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*LinearEncoder, error) {
+func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*Encoder, error) {
 	if len(axes) != len(radii) || len(axes) > c.Len() {
-		return nil, invalid("number of semi-axes and radii", fmt.Sprintf("%d and %d", len(axes), len(radii)),
+		return nil, check.Field("latent", "number of semi-axes and radii", fmt.Sprintf("%d and %d", len(axes), len(radii)),
 			fmt.Sprintf("equal and at most %d", c.Len()))
 	}
-	e := &LinearEncoder{Mean: c.Mean(), Domain: domain}
+	e := &Encoder{Mean: c.Mean(), Domain: domain}
 	var entries []float64
 	for i, s := range axes {
 		if s == 0 {
 			continue
 		}
 		if !(s > 0) || !finite(s) || !(radii[i] > 0) || !finite(radii[i]) {
-			return nil, invalid(fmt.Sprintf("semi-axis and radius %d", i), fmt.Sprintf("%g and %g", s, radii[i]),
+			return nil, check.Field("latent", fmt.Sprintf("semi-axis and radius %d", i), fmt.Sprintf("%g and %g", s, radii[i]),
 				"finite, the axis at least 0 and the radius positive")
 		}
 		e.Axes = append(e.Axes, s)
@@ -235,7 +234,7 @@ func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*Lin
 		}
 	}
 	if len(e.Axes) == 0 {
-		return nil, invalid("semi-axes", axes, "at least one positive")
+		return nil, check.Field("latent", "semi-axes", axes, "at least one positive")
 	}
 	e.Rows = mat.NewDense(len(e.Axes), c.Len(), entries)
 	return e, nil

@@ -1,4 +1,4 @@
-package latent_test
+package taskspace_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 )
 
 // The definition: the smallest radius that leaves at least the share unclipped.
@@ -17,11 +17,11 @@ func TestRadii(t *testing.T) {
 	for _, rows := range []int{1, 2, 7, 10, 100} {
 		y := randomMatrix(rng, rows, 3)
 		for _, clip := range []float64{1e-12, .07, .1, .3, .5, .7, .9, .95, 1 - 1e-12, 1} {
-			ball, err := latent.BallRadii(y, clip)
+			ball, err := taskspace.BallRadii(y, clip)
 			if err != nil {
 				t.Fatal(err)
 			}
-			box, err := latent.CoordinateRadii(y, clip)
+			box, err := taskspace.CoordinateRadii(y, clip)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,14 +52,14 @@ func TestRadii(t *testing.T) {
 		}
 	}
 	for _, clip := range []float64{0, -1, 1.5, math.NaN()} {
-		if _, err := latent.BallRadii(mat.NewDense(1, 1, nil), clip); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := taskspace.BallRadii(mat.NewDense(1, 1, nil), clip); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("clip %g: error %v, want ErrInvalid", clip, err)
 		}
 	}
 }
 
 func TestFeatureWidths(t *testing.T) {
-	widths, err := latent.FeatureWidths([]float64{0, -1e-30}, []float64{.1, 1})
+	widths, err := taskspace.FeatureWidths([]float64{0, -1e-30}, []float64{.1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +67,11 @@ func TestFeatureWidths(t *testing.T) {
 		t.Errorf("widths %v are not rounded up", widths)
 	}
 	for _, bad := range [][2]float64{{1, 1}, {2, 1}, {0, math.Inf(1)}, {math.NaN(), 1}, {-math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := latent.FeatureWidths(bad[:1], bad[1:]); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := taskspace.FeatureWidths(bad[:1], bad[1:]); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("bounds %v: error %v, want ErrInvalid", bad, err)
 		}
 	}
-	if _, err := latent.FeatureWidths([]float64{1}, nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := taskspace.FeatureWidths([]float64{1}, nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("lengths that differ: %v", err)
 	}
 }

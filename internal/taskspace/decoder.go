@@ -1,11 +1,10 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -24,7 +23,7 @@ type Decoder struct {
 // diagonal of the variances of the Z noises (at least 0, independent of u and of
 // each other).
 //
-// Errors wrap [ErrInvalid]: lengths, a variance that is negative or not finite,
+// Errors wrap ErrInvalid: lengths, a variance that is negative or not finite,
 // and C_uu + V singular, which takes a coordinate that is constant or a function of the
 // others and has no noise.
 func NewDecoder(m *EncodedMoments, variances []float64) (*Decoder, error) {
@@ -48,9 +47,9 @@ func NewDecoder(m *EncodedMoments, variances []float64) (*Decoder, error) {
 	return d, nil
 }
 
-// TaskLoss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task
+// Loss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task
 // output squared.
-type TaskLoss struct {
+type Loss struct {
 	Total  float64   // Signal + Noise
 	Signal float64   // of what encoding, clipping and decoding lose
 	Noise  float64   // of the privacy noise
@@ -62,16 +61,16 @@ type TaskLoss struct {
 // ‖K(x − x̂₀)‖², x̂₀ the reconstruction without noise, plus Σ_i V_i‖K D_i‖² for noise
 // of mean zero and variances V. No noise is drawn.
 //
-// The task K is m×n, nil for the identity. Errors wrap [ErrInvalid]. The cost is
+// The task K is m×n, nil for the identity. Errors wrap ErrInvalid. The cost is
 // O(N·n·(Z + m)).
-func ExpectedLoss(task *mat.Dense, e *LinearEncoder, d *Decoder, data mat.Matrix, variances []float64) (TaskLoss, error) {
+func ExpectedLoss(task *mat.Dense, e *Encoder, d *Decoder, data mat.Matrix, variances []float64) (Loss, error) {
 	rows, err := e.check(data)
 	if err != nil {
-		return TaskLoss{}, err
+		return Loss{}, err
 	}
 	task, read, err := d.check(task, e, variances)
 	if err != nil {
-		return TaskLoss{}, err
+		return Loss{}, err
 	}
 	outputs, _ := task.Dims()
 	signal := make([]float64, outputs)
@@ -93,43 +92,13 @@ func ExpectedLoss(task *mat.Dense, e *LinearEncoder, d *Decoder, data mat.Matrix
 	for o := range signal {
 		signal[o] /= float64(rows)
 	}
-	return newTaskLoss(signal, read, variances), nil
+	return NewLoss(signal, read, variances), nil
 }
 
-// UnclippedLoss returns the expected loss for features with the given moments when
-// nothing is clipped: tr(K(I − DW)Σ(I − DW)ᵀKᵀ), the squared bias of the mean, and the
-// noise. Arguments and errors as for [ExpectedLoss].
-func UnclippedLoss(task *mat.Dense, e *LinearEncoder, d *Decoder, m Moments, variances []float64) (TaskLoss, error) {
-	if err := e.checkMoments(m); err != nil {
-		return TaskLoss{}, err
-	}
-	task, read, err := d.check(task, e, variances)
-	if err != nil {
-		return TaskLoss{}, err
-	}
-	var lost, spread mat.Dense // K(I − DW) and the same times Σ
-	lost.Mul(read, e.Rows)
-	lost.Sub(task, &lost)
-	spread.Mul(&lost, m.Covariance)
-
-	bias := make([]float64, len(m.Mean))
-	mean := e.unclippedMean(m.Mean)
-	for j := range bias {
-		bias[j] = m.Mean[j] - d.Offset[j] - dot(d.Matrix.RawRowView(j), mean)
-	}
-	outputs, _ := task.Dims()
-	signal := make([]float64, outputs)
-	for o := range signal {
-		b := dot(task.RawRowView(o), bias)
-		signal[o] = dot(spread.RawRowView(o), lost.RawRowView(o)) + b*b
-	}
-	return newTaskLoss(signal, read, variances), nil
-}
-
-// newTaskLoss adds to the loss of the signal, by output, that of the noise,
-// given the read decoder KD (m×Z).
-func newTaskLoss(signal []float64, read *mat.Dense, variances []float64) TaskLoss {
-	loss := TaskLoss{Output: signal}
+// NewLoss adds to the loss of the signal, by output, that of noise of the given
+// variances, given what the task reads of the decoder, KD (m×Z). It keeps signal.
+func NewLoss(signal []float64, read *mat.Dense, variances []float64) Loss {
+	loss := Loss{Output: signal}
 	for o, s := range signal {
 		noise := 0.
 		for i, v := range read.RawRowView(o) {
@@ -145,7 +114,7 @@ func newTaskLoss(signal []float64, read *mat.Dense, variances []float64) TaskLos
 
 // check refuses sizes that do not fit an encoder that was checked. It returns
 // the task matrix and KD.
-func (d *Decoder) check(task *mat.Dense, e *LinearEncoder, variances []float64) (k, read *mat.Dense, err error) {
+func (d *Decoder) check(task *mat.Dense, e *Encoder, variances []float64) (k, read *mat.Dense, err error) {
 	z, n := e.Rows.Dims()
 	if err := checkVariances(variances, z); err != nil {
 		return nil, nil, err
@@ -163,7 +132,7 @@ func (d *Decoder) check(task *mat.Dense, e *LinearEncoder, variances []float64) 
 
 func (d *Decoder) checkSize(n, z int) error {
 	if rows, cols := d.Matrix.Dims(); rows != n || cols != z || len(d.Offset) != n {
-		return invalid("decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
+		return check.Field("latent", "decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
 			fmt.Sprintf("%d×%d with %d, to fit the encoder", n, z, n))
 	}
 	return nil
@@ -171,11 +140,11 @@ func (d *Decoder) checkSize(n, z int) error {
 
 func checkVariances(variances []float64, z int) error {
 	if len(variances) != z {
-		return invalid("number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
+		return check.Field("latent", "number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
 	}
 	for i, v := range variances {
 		if !(v >= 0) || !finite(v) {
-			return invalid(fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
+			return check.Field("latent", fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
 		}
 	}
 	return nil
@@ -187,12 +156,12 @@ func solvePositive(dst *mat.Dense, s *mat.SymDense, b mat.Matrix) error {
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(correlation) || !(cholesky.Cond() <= maxCondition) {
 		return fmt.Errorf("latent: the covariance of the noisy coordinates is singular, "+
-			"want noise on every coordinate that is constant or a function of the others: %w", dp.ErrInvalid)
+			"want noise on every coordinate that is constant or a function of the others: %w", check.ErrInvalid)
 	}
 	scaled := mat.DenseCopyOf(b)
 	divideRows(scaled, deviation)
 	if err := cholesky.SolveTo(dst, scaled); err != nil {
-		return check.Errorf("latent", dp.ErrInvalid, "decoder: %w", err)
+		return check.Errorf("latent", check.ErrInvalid, "decoder: %w", err)
 	}
 	divideRows(dst, deviation)
 	return nil

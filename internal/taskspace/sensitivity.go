@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
@@ -47,7 +48,7 @@ const (
 // to 10⁵ features).
 // The argument is in docs/proofs/linear-sensitivity.md.
 //
-// Errors wrap [ErrInvalid]: sizes that differ, numbers that are not finite, and
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, and
 // products W_ij·widths[j] the largest of which is outside 1e±90.
 func SensitivityL1(w mat.Matrix, widths []float64) (Sensitivity, error) {
 	b, err := scaleColumns(w, widths)
@@ -117,19 +118,19 @@ func CoordinateRanges(w mat.Matrix, widths []float64) ([]float64, error) {
 func scaleColumns(w mat.Matrix, widths []float64) (*mat.Dense, error) {
 	rows, cols := w.Dims()
 	if rows == 0 || cols == 0 || cols != len(widths) {
-		return nil, invalid("encoder", fmt.Sprintf("%d×%d matrix", rows, cols),
+		return nil, check.Field("latent", "encoder", fmt.Sprintf("%d×%d matrix", rows, cols),
 			fmt.Sprintf("at least one row and a column for each of the %d widths", len(widths)))
 	}
 	b := mat.NewDense(rows, cols, nil)
 	largest := 0.
 	for j, width := range widths {
 		if !(width >= 0) || !finite(width) {
-			return nil, invalid(fmt.Sprintf("width %d", j), width, "a finite number of at least 0")
+			return nil, check.Field("latent", fmt.Sprintf("width %d", j), width, "a finite number of at least 0")
 		}
 		for i := range rows {
 			entry := w.At(i, j)
 			if !finite(entry) {
-				return nil, invalid(fmt.Sprintf("encoder(%d,%d)", i, j), entry, "a finite number")
+				return nil, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), entry, "a finite number")
 			}
 			v := entry * width
 			if v == 0 && entry != 0 && width != 0 {
@@ -140,7 +141,7 @@ func scaleColumns(w mat.Matrix, widths []float64) (*mat.Dense, error) {
 		}
 	}
 	if largest != 0 && !(largest >= smallestEntry && largest <= largestEntry) {
-		return nil, invalid("largest product of an encoder entry and a width", largest,
+		return nil, check.Field("latent", "largest product of an encoder entry and a width", largest,
 			fmt.Sprintf("between %.1g and %.1g; rescale the features", smallestEntry, largestEntry))
 	}
 	return b, nil

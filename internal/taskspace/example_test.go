@@ -1,30 +1,30 @@
-package latent_test
+package taskspace_test
 
 import (
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // From the moments of two correlated features, of which the task reads the first
 // twice as strongly, to a decoder for Laplace noise on a ball, without any data.
 func Example() {
-	moments, err := latent.GivenMoments([]float64{10, 20}, mat.NewDense(2, 2, []float64{4, 1, 1, 1}))
+	moments, err := taskspace.GivenMoments([]float64{10, 20}, mat.NewDense(2, 2, []float64{4, 1, 1, 1}))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	task := mat.NewDense(2, 2, []float64{2, 0, 0, 1})
-	coordinates, err := latent.NewCoordinates(moments, task, 0)
+	coordinates, err := taskspace.NewCoordinates(moments, task, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	const radius, epsilon = 3, 20
-	scaling, err := latent.Waterfill(coordinates.Lambda(), radius, epsilon)
+	scaling, err := taskspace.Waterfill(coordinates.Lambda(), radius, epsilon)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,24 +46,25 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	decoder, err := latent.NewDecoder(encoded, variances)
+	decoder, err := taskspace.NewDecoder(encoded, variances)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	loss, err := latent.UnclippedLoss(task, encoder, decoder, moments, variances)
+	gain, err := encoded.Gain(task, decoder)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("closed form %.6f, of the decoder %.6f\n", scaling.Loss, loss.Total)
+	const baseline = 4*4 + 1 // of releasing nothing: the variances, as the task weighs them
+	fmt.Printf("closed form %.6f, of the decoder %.6f\n", scaling.Loss, baseline-gain)
 	// Output:
 	// prices [16.262 0.738], coordinates used: 2
 	// closed form 3.166968, of the decoder 3.166968
 }
 
 func ExampleWaterfill() {
-	a, err := latent.Waterfill([]float64{4, 1, 1, 1}, 1, 10)
+	a, err := taskspace.Waterfill([]float64{4, 1, 1, 1}, 1, 10)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -77,7 +78,7 @@ func ExampleSensitivityL1() {
 	// Two rows over three features in [0, 1]: the ranges of the rows add up to 7,
 	// but no two inputs are that far apart.
 	w := mat.NewDense(2, 3, []float64{1, 2, 1, 1, -1, 1})
-	s, err := latent.SensitivityL1(w, []float64{1, 1, 1})
+	s, err := taskspace.SensitivityL1(w, []float64{1, 1, 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,4 +1,4 @@
-package latent_test
+package taskspace_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 )
 
 // wantClose fails unless |got − want| ≤ absolute + relative·|want|.
@@ -47,7 +47,7 @@ func randomPrices(rng *rand.Rand, n int) []float64 {
 }
 
 // identityCoordinates returns coordinates with L = I and the given prices.
-func identityCoordinates(t *testing.T, lambda []float64) *latent.Coordinates {
+func identityCoordinates(t *testing.T, lambda []float64) *taskspace.Coordinates {
 	t.Helper()
 	n := len(lambda)
 	covariance, task := mat.NewSymDense(n, nil), mat.NewDense(n, n, nil)
@@ -55,7 +55,7 @@ func identityCoordinates(t *testing.T, lambda []float64) *latent.Coordinates {
 		covariance.SetSym(i, i, 1)
 		task.Set(i, i, math.Sqrt(v))
 	}
-	c, err := latent.NewCoordinates(latent.Moments{Mean: make([]float64, n), Covariance: covariance}, task, 0)
+	c, err := taskspace.NewCoordinates(taskspace.Moments{Mean: make([]float64, n), Covariance: covariance}, task, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestFigure3(t *testing.T) {
 		{one(4, 2, 2, 2), 1, 1, 9.5556, 9.6970, 9.6471},
 	} {
 		name := fmt.Sprintf("lambda %v, r/epsilon %g: ", test.lambda, test.x)
-		a, err := latent.Waterfill(test.lambda, test.x, 1)
+		a, err := taskspace.Waterfill(test.lambda, test.x, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestFigure3(t *testing.T) {
 			t.Fatalf("exact %v, error %v", exact, err)
 		}
 		wantClose(t, name+"task-agnostic", agnostic, test.task, 1e-4, 0)
-		private, err := latent.PrivacyAgnosticLoss(test.lambda, test.x, 1, 2)
+		private, err := taskspace.PrivacyAgnosticLoss(test.lambda, test.x, 1, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestWaterfillIsFormula13(t *testing.T) {
 		for _, v := range lambda[z:] {
 			want += v
 		}
-		a, err := latent.Waterfill(lambda, r, epsilon)
+		a, err := taskspace.Waterfill(lambda, r, epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestWaterfillInvariants(t *testing.T) {
 		n := 1 + rng.IntN(6)
 		lambda := randomPrices(rng, n)
 		r, epsilon := math.Exp(rng.NormFloat64()), math.Exp(2*rng.NormFloat64())
-		a, err := latent.Waterfill(lambda, r, epsilon)
+		a, err := taskspace.Waterfill(lambda, r, epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,14 +163,14 @@ func TestWaterfillInvariants(t *testing.T) {
 			t.Errorf("lambda %v, r %g, epsilon %g: loss %g above the task-agnostic %g", lambda, r, epsilon, a.Loss, agnostic)
 		}
 		for z := 1; z <= n; z++ {
-			private, err := latent.PrivacyAgnosticLoss(lambda, r, epsilon, z)
+			private, err := taskspace.PrivacyAgnosticLoss(lambda, r, epsilon, z)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if a.Loss > private*(1+slack) {
 				t.Errorf("lambda %v, r %g, epsilon %g: loss %g above the privacy-agnostic %g", lambda, r, epsilon, a.Loss, private)
 			}
-			at, err := latent.WaterfillAt(lambda, r, epsilon, z)
+			at, err := taskspace.WaterfillAt(lambda, r, epsilon, z)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestWaterfillInvariants(t *testing.T) {
 			}
 		}
 		rho := math.Exp(rng.NormFloat64())
-		scaled, err := latent.Waterfill(lambda, rho*r, rho*epsilon)
+		scaled, err := taskspace.Waterfill(lambda, rho*r, rho*epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,12 +192,12 @@ func TestWaterfillInvariants(t *testing.T) {
 		for i := range c {
 			c[i] = math.Exp(rng.NormFloat64())
 		}
-		inner, outer := latent.BoxRadii(c)
-		low, high, err := latent.LossBounds(lambda, inner, outer, epsilon)
+		inner, outer := taskspace.BoxRadii(c)
+		low, high, err := taskspace.LossBounds(lambda, inner, outer, epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
-		between, err := latent.Waterfill(lambda, (inner+outer)/2, epsilon)
+		between, err := taskspace.Waterfill(lambda, (inner+outer)/2, epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestWaterfillIsOptimal(t *testing.T) {
 		n := 2 + rng.IntN(4)
 		lambda := randomPrices(rng, n)
 		r, epsilon := 1.5, math.Exp(2*rng.NormFloat64())
-		a, err := latent.Waterfill(lambda, r, epsilon)
+		a, err := taskspace.Waterfill(lambda, r, epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,10 +278,7 @@ func TestGaussianBoxKKT(t *testing.T) {
 			c[i] = math.Exp(rng.NormFloat64())
 			q[i] = 4 * c[i] * c[i] * tau * tau
 		}
-		a, err := latent.GaussianBox(lambda, c, tau)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := taskspace.GaussianBox(lambda, c, tau)
 		wantClose(t, "loss", a.Loss, boxLoss(lambda, q, a.Sigma2), 0, 1e-12)
 		wantClose(t, "sum", sumOf(a.Sigma2), 1, 1e-12, 0)
 		// The marginal gain λq/(t+q)² is one number where t > 0, and no more elsewhere.
@@ -308,7 +305,7 @@ func TestGaussianBoxKKT(t *testing.T) {
 
 func TestGaussianBall(t *testing.T) {
 	lambda := []float64{4, 1, .5}
-	a, err := latent.GaussianBall(lambda, 1.5, .4, 2)
+	a, err := taskspace.GaussianBall(lambda, 1.5, .4, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +316,7 @@ func TestGaussianBall(t *testing.T) {
 	}
 	// Any other axes of sensitivity 2·max s_i = 1 lose more.
 	rng := newRand(5)
-	full, err := latent.GaussianBall(lambda, 1.5, .4, 3)
+	full, err := taskspace.GaussianBall(lambda, 1.5, .4, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +338,7 @@ func TestSemiAxesKeepSensitivity(t *testing.T) {
 	rng := newRand(6)
 	for range 500 {
 		lambda := randomPrices(rng, 1+rng.IntN(60))
-		a, err := latent.Waterfill(lambda, 1, math.Exp(25*(2*rng.Float64()-1)))
+		a, err := taskspace.Waterfill(lambda, 1, math.Exp(25*(2*rng.Float64()-1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +354,7 @@ func TestSemiAxesKeepSensitivity(t *testing.T) {
 			t.Errorf("4·Σs² = %.17g, too far below 1", got)
 		}
 	}
-	equal, err := latent.Waterfill([]float64{2, 2, 2, 2}, 1, 1e-9)
+	equal, err := taskspace.Waterfill([]float64{2, 2, 2, 2}, 1, 1e-9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +366,7 @@ func TestSemiAxesKeepSensitivity(t *testing.T) {
 // A task that reads nothing: nothing is released, and nothing lost.
 func TestWaterfillOfNoPrices(t *testing.T) {
 	for _, lambda := range [][]float64{{0}, {0, 0, 0}, {2, 0, 0}} {
-		a, err := latent.Waterfill(lambda, 1, 1)
+		a, err := taskspace.Waterfill(lambda, 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -382,21 +379,19 @@ func TestWaterfillOfNoPrices(t *testing.T) {
 func TestWaterfillRefuses(t *testing.T) {
 	good := []float64{2, 1}
 	for name, call := range map[string]func() error{
-		"no prices":       func() error { _, err := latent.Waterfill(nil, 1, 1); return err },
-		"ascending":       func() error { _, err := latent.Waterfill([]float64{1, 2}, 1, 1); return err },
-		"negative price":  func() error { _, err := latent.Waterfill([]float64{1, -1}, 1, 1); return err },
-		"NaN price":       func() error { _, err := latent.Waterfill([]float64{math.NaN()}, 1, 1); return err },
-		"radius 0":        func() error { _, err := latent.Waterfill(good, 0, 1); return err },
-		"epsilon 0":       func() error { _, err := latent.Waterfill(good, 1, 0); return err },
-		"infinite":        func() error { _, err := latent.Waterfill(good, 1, math.Inf(1)); return err },
-		"too much noise":  func() error { _, err := latent.Waterfill(good, 1e200, 1); return err },
-		"z 0":             func() error { _, err := latent.WaterfillAt(good, 1, 1, 0); return err },
-		"z 3":             func() error { _, err := latent.PrivacyAgnosticLoss(good, 1, 1, 3); return err },
-		"radii swapped":   func() error { _, _, err := latent.LossBounds(good, 2, 1, 1); return err },
-		"lengths":         func() error { _, err := latent.GaussianBox(good, []float64{1}, 1); return err },
-		"box radius 0":    func() error { _, err := latent.GaussianBox(good, []float64{1, 0}, 1); return err },
-		"tau 0":           func() error { _, err := latent.GaussianBall(good, 1, 0, 1); return err },
-		"gaussian z is 3": func() error { _, err := latent.GaussianBall(good, 1, 1, 3); return err },
+		"no prices":       func() error { _, err := taskspace.Waterfill(nil, 1, 1); return err },
+		"ascending":       func() error { _, err := taskspace.Waterfill([]float64{1, 2}, 1, 1); return err },
+		"negative price":  func() error { _, err := taskspace.Waterfill([]float64{1, -1}, 1, 1); return err },
+		"NaN price":       func() error { _, err := taskspace.Waterfill([]float64{math.NaN()}, 1, 1); return err },
+		"radius 0":        func() error { _, err := taskspace.Waterfill(good, 0, 1); return err },
+		"epsilon 0":       func() error { _, err := taskspace.Waterfill(good, 1, 0); return err },
+		"infinite":        func() error { _, err := taskspace.Waterfill(good, 1, math.Inf(1)); return err },
+		"too much noise":  func() error { _, err := taskspace.Waterfill(good, 1e200, 1); return err },
+		"z 0":             func() error { _, err := taskspace.WaterfillAt(good, 1, 1, 0); return err },
+		"z 3":             func() error { _, err := taskspace.PrivacyAgnosticLoss(good, 1, 1, 3); return err },
+		"radii swapped":   func() error { _, _, err := taskspace.LossBounds(good, 2, 1, 1); return err },
+		"tau 0":           func() error { _, err := taskspace.GaussianBall(good, 1, 0, 1); return err },
+		"gaussian z is 3": func() error { _, err := taskspace.GaussianBall(good, 1, 1, 3); return err },
 	} {
 		if err := call(); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)

@@ -1,4 +1,4 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sort"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a
@@ -15,7 +17,7 @@ import (
 // norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
 //
 // The radii depend on the rows, which are taken to be public or trusted
-// training data. Errors wrap [ErrInvalid]. The cost is n sorts of N numbers.
+// training data. Errors wrap ErrInvalid. The cost is n sorts of N numbers.
 func BallRadii(y mat.Matrix, clip float64) ([]float64, error) {
 	rows, n, err := checkClip(y, clip)
 	if err != nil {
@@ -55,7 +57,7 @@ func CoordinateRadii(y mat.Matrix, clip float64) ([]float64, error) {
 
 func checkClip(y mat.Matrix, clip float64) (rows, n int, err error) {
 	if !(clip > 0 && clip <= 1) {
-		return 0, 0, invalid("clip quantile", clip, "a share of the rows above 0 and at most 1")
+		return 0, 0, check.Field("latent", "clip quantile", clip, "a share of the rows above 0 and at most 1")
 	}
 	return checkData(y)
 }
@@ -69,17 +71,17 @@ func quantile(values []float64, share float64) float64 {
 	return values[k]
 }
 
-// FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap [ErrInvalid]: lengths
+// FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap ErrInvalid: lengths
 // that differ, bounds that are not finite or not lo_j < hi_j.
 func FeatureWidths(low, high []float64) ([]float64, error) {
 	if len(low) != len(high) {
-		return nil, invalid("number of upper bounds", len(high), fmt.Sprintf("%d, as of lower ones", len(low)))
+		return nil, check.Field("latent", "number of upper bounds", len(high), fmt.Sprintf("%d, as of lower ones", len(low)))
 	}
 	widths := make([]float64, len(low))
 	for j := range low {
 		widths[j] = math.Nextafter(high[j]-low[j], math.Inf(1))
 		if !(low[j] < high[j]) || !finite(widths[j]) {
-			return nil, invalid(fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
+			return nil, check.Field("latent", fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
 				"finite, the lower one below the upper one")
 		}
 	}

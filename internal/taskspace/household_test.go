@@ -1,4 +1,4 @@
-package latent_test
+package taskspace_test
 
 import (
 	"compress/gzip"
@@ -12,15 +12,16 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // household returns the hourly profiles of Cheng, Tang and Chinchali (2022): 1417
-// days of 24 hours, one min-max normalisation over all, the first 70% for training.
+// days of 24 hours, one min-max normalization over all, the first 70% for training.
 func household(t *testing.T) (train, test mat.Matrix) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "shared", "data", "household", "household_daily_profiles.csv.gz"))
+	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "household", "household_daily_profiles.csv.gz"))
 	if err != nil {
 		t.Skip("data set household not found in ../shared/data beside the repository")
 	}
@@ -89,7 +90,7 @@ func TestHousehold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	radii, err := latent.BallRadii(y, 1)
+	radii, err := taskspace.BallRadii(y, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestHousehold(t *testing.T) {
 	wantClose(t, "largest training norm", r, 14.700, 5e-4, 0)
 
 	// The loss of an encoder that is not clipped, per hour.
-	loss := func(e *latent.LinearEncoder, epsilon float64) float64 {
+	loss := func(e *taskspace.Encoder, epsilon float64) float64 {
 		e.Axes = nil
 		u, err := e.Encode(test)
 		if err != nil {
@@ -125,7 +126,7 @@ func TestHousehold(t *testing.T) {
 		{10, 1, .02530, .03270, .02928},
 		{50, 3, .01480, .01978, .01483},
 	} {
-		a, err := latent.Waterfill(c.Lambda(), r, want.epsilon)
+		a, err := taskspace.Waterfill(c.Lambda(), r, want.epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +144,7 @@ func TestHousehold(t *testing.T) {
 		}
 		const printed = 6e-6 // half a unit of the last place, and a little
 		wantClose(t, name+"task-aware", loss(aware, want.epsilon), want.aware, printed, 0)
-		wantClose(t, name+"task-agnostic", loss(&latent.LinearEncoder{Rows: identity, Mean: c.Mean()}, want.epsilon), want.task, printed, 0)
+		wantClose(t, name+"task-agnostic", loss(&taskspace.Encoder{Rows: identity, Mean: c.Mean()}, want.epsilon), want.task, printed, 0)
 		wantClose(t, name+"privacy-agnostic", loss(privacy, want.epsilon), want.privacy, printed, 0)
 	}
 }
@@ -154,7 +155,7 @@ func TestHousehold(t *testing.T) {
 func TestHouseholdSensitivityOverBounds(t *testing.T) {
 	train, _ := household(t)
 	c := mustCoordinates(t, mustMoments(t, train), householdTask())
-	a, err := latent.Waterfill(c.Lambda(), 14.7, 300)
+	a, err := taskspace.Waterfill(c.Lambda(), 14.7, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestHouseholdSensitivityOverBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := latent.SensitivityL1(e.Rows, constant(24, 1))
+	got, err := taskspace.SensitivityL1(e.Rows, constant(24, 1))
 	if err != nil {
 		t.Fatal(err)
 	}

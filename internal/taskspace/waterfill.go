@@ -1,11 +1,11 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // A Scaling says how strongly each task coordinate is released.
@@ -44,7 +44,7 @@ func (a Scaling) SemiAxes() []float64 {
 // front of it would only raise the sensitivity).
 //
 // lambda are the prices of the coordinates (at least 0, descending), r > 0 the
-// radius, epsilon > 0 the privacy parameter. Errors wrap [ErrInvalid].
+// radius, epsilon > 0 the privacy parameter. Errors wrap ErrInvalid.
 //
 // Source: Cheng, Tang and Chinchali (2022), Propositions 1–4, Theorem 1, (13).
 func Waterfill(lambda []float64, r, epsilon float64) (Scaling, error) {
@@ -70,103 +70,6 @@ func WaterfillAt(lambda []float64, r, epsilon float64, z int) (Scaling, error) {
 		ratios[i] = s
 	}
 	return fill(lambda, ratios), nil
-}
-
-// LossBounds returns bounds on the least loss L* of a linear encoder with Laplace
-// noise when the domain of the task coordinates lies between two balls centred
-// at the origin: lower ≤ L* ≤ upper if the convex hull of the domain contains
-// the ball of radius rMin and the domain lies in that of radius rMax.
-//
-// The caller knows the domain: the smallest norm in a sample is no rMin. For a
-// box see [BoxRadii].
-//
-// Source: Cheng, Tang and Chinchali (2022), the bounds after Theorem 1.
-func LossBounds(lambda []float64, rMin, rMax, epsilon float64) (lower, upper float64, err error) {
-	if !(rMin <= rMax) {
-		return 0, 0, invalid("inner radius", rMin, fmt.Sprintf("at most the outer one, %g", rMax))
-	}
-	low, err := Waterfill(lambda, rMin, epsilon)
-	if err != nil {
-		return 0, 0, err
-	}
-	high, err := Waterfill(lambda, rMax, epsilon)
-	return low.Loss, high.Loss, err
-}
-
-// BoxRadii returns the radii of the largest ball inside and the smallest around
-// the box |y_i| ≤ c_i: min c_i and √Σc_i².
-func BoxRadii(c []float64) (rMin, rMax float64) {
-	if len(c) == 0 {
-		return 0, 0
-	}
-	return slices.Min(c), mat.Norm(mat.NewVecDense(len(c), c), 2)
-}
-
-// PrivacyAgnosticLoss returns the loss of releasing the first z task coordinates
-// with equal scales, the best z-dimensional encoder for no noise, under Laplace
-// noise on a ball of radius r. Its sensitivity is 2r√z, so
-//
-//	L = zs/(1 + zs)·Σ_{i≤z} λ_i + Σ_{i>z} λ_i,   s = 8r²/ε².
-//
-// Arguments and errors as for [WaterfillAt]. Source: Cheng, Tang and Chinchali
-// (2022), (55).
-func PrivacyAgnosticLoss(lambda []float64, r, epsilon float64, z int) (float64, error) {
-	s, err := laplaceNoise(lambda, r, epsilon)
-	if err != nil {
-		return 0, err
-	}
-	if err := checkZ(z, len(lambda)); err != nil {
-		return 0, err
-	}
-	zs := float64(z) * s
-	return zs/(1+zs)*sum(lambda[:z]) + sum(lambda[z:]), nil
-}
-
-// TaskAgnosticLoss returns the loss of adding Laplace noise to the features
-// themselves (the encoder x − μ) and decoding them optimally, for the ball of
-// radius r > 0 in the task coordinates and epsilon > 0. With the sensitivity
-// Δ₁ = 2r·max_{‖h‖₂≤1} ‖Lh‖₁ the noise has variance v = 2Δ₁²/ε², and
-//
-//	L = tr(K (Σ⁻¹ + I/v)⁻¹ Kᵀ) = v·tr(K (Σ + vI)⁻¹ Σ Kᵀ).
-//
-// Δ₁ = 2r√n for L = I. In general it is max ‖Lᵀs‖₂ over signs s, which exact says
-// was computed over all of them (n up to about 24); else it is an upper bound,
-// and so is the loss.
-//
-// Errors wrap [ErrInvalid]. Source: Cheng, Tang and Chinchali (2022), (54).
-func (c *Coordinates) TaskAgnosticLoss(r, epsilon float64) (loss float64, exact bool, err error) {
-	if _, err := laplaceNoise(c.lambda, r, epsilon); err != nil {
-		return 0, false, err
-	}
-	n := c.Len()
-	signs := make([]float64, n)
-	for i := range signs {
-		signs[i] = 1
-	}
-	// A⁻¹ = LQ has the same row norms as L: max ‖(LQ)ᵀs‖₂ = max ‖Lᵀs‖₂. The signs
-	// are a box of width 1.
-	norm, err := SensitivityL2(c.synthesis.T(), signs)
-	if err != nil {
-		return 0, false, err
-	}
-	scale := 2 * r / epsilon * norm.Value
-	v := 2 * scale * scale
-	covariance := mat.NewSymDense(n, nil)
-	covariance.SymOuterK(1, c.synthesis)
-	var read, solved mat.Dense // ΣKᵀ and (Σ + vI)⁻¹ΣKᵀ
-	read.Mul(covariance, c.task.T())
-	for i := range n {
-		covariance.SetSym(i, i, covariance.At(i, i)+v)
-	}
-	if err := solvePositive(&solved, covariance, &read); err != nil {
-		return 0, false, err
-	}
-	for i := range n {
-		for j, k := range solved.RawRowView(i) {
-			loss += c.task.At(j, i) * k
-		}
-	}
-	return v * loss, norm.Exact, nil
 }
 
 // GaussianBall returns the optimal scales for i.i.d. Gaussian noise when the
@@ -217,26 +120,17 @@ func GaussianBall(lambda []float64, r, tau float64, z int) (Scaling, error) {
 // the set U of those used 1/√ν = (1 + Σ_U q_i)/Σ_U √(λ_i q_i). U is the longest run with
 // all t_i > 0. The Laplace ball of [Waterfill] is the case of equal q_i.
 //
-// c has one positive entry for each λ, tau > 0 is the standard deviation of noise
-// for ℓ2 sensitivity 1. Errors wrap [ErrInvalid].
-func GaussianBox(lambda, c []float64, tau float64) (Scaling, error) {
-	if err := checkLambda(lambda); err != nil {
-		return Scaling{}, err
-	}
-	if len(c) != len(lambda) {
-		return Scaling{}, invalid("number of radii", len(c), fmt.Sprintf("%d, one for each price", len(lambda)))
-	}
+// c has one positive entry for each λ, in any order; tau > 0 is the standard deviation
+// of noise for ℓ2 sensitivity 1.
+func GaussianBox(lambda, c []float64, tau float64) Scaling {
 	ratios := make([]float64, len(c))
 	for i, r := range c {
 		ratios[i] = 4 * (r * tau) * (r * tau)
-		if err := checkNoise(fmt.Sprintf("radius %d", i), r, "standard deviation of the noise", tau, ratios[i]); err != nil {
-			return Scaling{}, err
-		}
 	}
-	return fill(lambda, ratios), nil
+	return fill(lambda, ratios)
 }
 
-// fill minimises Σ λ_i q_i/(t_i + q_i) over t ≥ 0, Σt_i ≤ 1, for the first len(q)
+// fill minimizes Σ λ_i q_i/(t_i + q_i) over t ≥ 0, Σt_i ≤ 1, for the first len(q)
 // coordinates; the others are dropped. See [GaussianBox] for the derivation; with
 // R = Σ_U √(λ_i q_i) the loss of the coordinates used is R²/(1 + Σ_U q_i).
 func fill(lambda, q []float64) Scaling {
@@ -314,25 +208,25 @@ func laplaceNoise(lambda []float64, r, epsilon float64) (float64, error) {
 func checkNoise(first string, a float64, second string, b, ratio float64) error {
 	switch {
 	case !(a > 0) || !finite(a):
-		return invalid(first, a, "a finite number above 0")
+		return check.Field("latent", first, a, "a finite number above 0")
 	case !(b > 0) || !finite(b):
-		return invalid(second, b, "a finite number above 0")
+		return check.Field("latent", second, b, "a finite number above 0")
 	case !(ratio > 0) || !finite(ratio):
-		return invalid(first+" and "+second, fmt.Sprintf("%g and %g", a, b), "a ratio of noise to signal within the range of float64")
+		return check.Field("latent", first+" and "+second, fmt.Sprintf("%g and %g", a, b), "a ratio of noise to signal within the range of float64")
 	}
 	return nil
 }
 
 func checkLambda(lambda []float64) error {
 	if len(lambda) == 0 {
-		return invalid("number of prices", 0, "at least 1")
+		return check.Field("latent", "number of prices", 0, "at least 1")
 	}
 	for i, v := range lambda {
 		if !(v >= 0) || !finite(v) {
-			return invalid(fmt.Sprintf("price %d", i), v, "a finite number of at least 0")
+			return check.Field("latent", fmt.Sprintf("price %d", i), v, "a finite number of at least 0")
 		}
 		if i > 0 && v > lambda[i-1] {
-			return invalid(fmt.Sprintf("price %d", i), v, fmt.Sprintf("at most %g, prices descend", lambda[i-1]))
+			return check.Field("latent", fmt.Sprintf("price %d", i), v, fmt.Sprintf("at most %g, prices descend", lambda[i-1]))
 		}
 	}
 	return nil
@@ -340,7 +234,7 @@ func checkLambda(lambda []float64) error {
 
 func checkZ(z, n int) error {
 	if z < 1 || z > n {
-		return invalid("number of coordinates", z, fmt.Sprintf("1 to %d", n))
+		return check.Field("latent", "number of coordinates", z, fmt.Sprintf("1 to %d", n))
 	}
 	return nil
 }

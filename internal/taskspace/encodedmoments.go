@@ -1,10 +1,12 @@
-package latent
+package taskspace
 
 import (
 	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // EncodedMoments are the joint second moments of features x and their unit
@@ -19,8 +21,8 @@ type EncodedMoments struct {
 // Moments returns the moments of the rows of data (N×n) and their clipped unit
 // coordinates, divided by N. The features are those of the data, also where the
 // encoder clips them to bounds: the loss is against what a person really has.
-// Errors wrap [ErrInvalid]. The cost is O(N·n·Z).
-func (e *LinearEncoder) Moments(data mat.Matrix) (*EncodedMoments, error) {
+// Errors wrap ErrInvalid. The cost is O(N·n·Z).
+func (e *Encoder) Moments(data mat.Matrix) (*EncodedMoments, error) {
 	rows, err := e.check(data)
 	if err != nil {
 		return nil, err
@@ -56,8 +58,8 @@ func (e *LinearEncoder) Moments(data mat.Matrix) (*EncodedMoments, error) {
 }
 
 // UnclippedMoments returns the moments that follow from those of the features
-// alone if nothing is clipped: C_uu = WΣWᵀ, C_xu = ΣWᵀ. Errors wrap [ErrInvalid].
-func (e *LinearEncoder) UnclippedMoments(m Moments) (*EncodedMoments, error) {
+// alone if nothing is clipped: C_uu = WΣWᵀ, C_xu = ΣWᵀ. Errors wrap ErrInvalid.
+func (e *Encoder) UnclippedMoments(m Moments) (*EncodedMoments, error) {
 	if err := e.checkMoments(m); err != nil {
 		return nil, err
 	}
@@ -77,25 +79,11 @@ func (e *LinearEncoder) UnclippedMoments(m Moments) (*EncodedMoments, error) {
 	return encoded, nil
 }
 
-// Leading returns the moments of the first z unit coordinates alone, 1 ≤ z ≤ Z, as
-// views of m's. Where coordinates are clipped one by one, as in a box, they are
-// those of the encoder of these z; for a ball they are not. Errors wrap [ErrInvalid].
-func (m *EncodedMoments) Leading(z int) (*EncodedMoments, error) {
-	if err := checkZ(z, len(m.UnitMean)); err != nil {
-		return nil, err
-	}
-	return &EncodedMoments{
-		FeatureMean: m.FeatureMean, UnitMean: m.UnitMean[:z],
-		Unit:  m.Unit.SliceSym(0, z).(*mat.SymDense),
-		Cross: m.Cross.Slice(0, len(m.FeatureMean), 0, z).(*mat.Dense),
-	}, nil
-}
-
 // Gain returns by how much the decoder of [NewDecoder] for these moments lowers the
 // expected loss for the task (m×n, nil for the identity) from that of releasing
 // nothing, tr(KΣKᵀ): tr(K D C_xuᵀ Kᵀ). With it a search over designs needs no
 // pass over the data for each. For any other decoder it means nothing. Errors
-// wrap [ErrInvalid].
+// wrap ErrInvalid.
 func (m *EncodedMoments) Gain(task *mat.Dense, d *Decoder) (float64, error) {
 	n, z := m.Cross.Dims()
 	if err := d.checkSize(n, z); err != nil {
@@ -116,7 +104,7 @@ func (m *EncodedMoments) Gain(task *mat.Dense, d *Decoder) (float64, error) {
 	return gain, nil
 }
 
-func (e *LinearEncoder) checkMoments(m Moments) error {
+func (e *Encoder) checkMoments(m Moments) error {
 	if _, err := e.check(nil); err != nil {
 		return err
 	}
@@ -124,13 +112,13 @@ func (e *LinearEncoder) checkMoments(m Moments) error {
 		return err
 	}
 	if len(m.Mean) != len(e.Mean) {
-		return invalid("features of the moments", len(m.Mean), fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
+		return check.Field("latent", "features of the moments", len(m.Mean), fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
 	}
 	return nil
 }
 
 // unclippedMean returns W(x − μ) + offset.
-func (e *LinearEncoder) unclippedMean(x []float64) []float64 {
+func (e *Encoder) unclippedMean(x []float64) []float64 {
 	z, _ := e.Rows.Dims()
 	u := make([]float64, z)
 	copy(u, e.Offset)
