@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -257,7 +258,7 @@ func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
 		switch {
 		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			continue // the margin was too small
-		case errors.Is(err, errSolver):
+		case errors.Is(err, cuts.ErrFailed):
 			return nil
 		default:
 			return err
@@ -328,7 +329,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 		d.lowerLaws = prog.laws()
 	}
 	switch {
-	case errors.Is(err, errSolver):
+	case errors.Is(err, cuts.ErrFailed):
 		return nil
 	case err == nil && status == solver.StatusLimit:
 		return ErrLimit

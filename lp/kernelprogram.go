@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -79,7 +80,7 @@ type kernelProgram struct {
 	duals    []float64
 	value    float64
 
-	rounds, iterations int
+	rounds int
 }
 
 // liftedPair holds the row of a limit's sum and of its terms by output, -1 where
@@ -252,8 +253,10 @@ func (p *kernelProgram) divergence(a nodePair) float64 {
 func (p *kernelProgram) solve(ctx context.Context, tolerance, stall float64) (solver.Status, error) {
 	for {
 		before := p.value
-		sol, err := climb(ctx, p.solver, p.attempts(), p.rows, p.columns)
-		p.iterations += sol.Iterations
+		// Simplex needs many degenerate steps on the large ones, where interior point
+		// takes some forty iterations whatever the size; and a point inside the optimal
+		// face shows more of the terms that matter than a vertex does, which saves rounds.
+		sol, err := cuts.Climb(ctx, p.solver, p.rows >= interiorFrom, p.rows, p.columns)
 		if err != nil || sol.Status != solver.StatusOptimal {
 			return sol.Status, err
 		}
@@ -270,17 +273,6 @@ func (p *kernelProgram) solve(ctx context.Context, tolerance, stall float64) (so
 			return solver.StatusOptimal, nil
 		}
 	}
-}
-
-// attempts lists how to solve the current relaxation. Simplex needs many
-// degenerate steps on the large ones, where interior point takes some forty
-// iterations whatever the size; and a point inside the optimal face shows more
-// of the terms that matter than a vertex does, which saves rounds.
-func (p *kernelProgram) attempts() []attempt {
-	if p.rows < interiorFrom {
-		return ladder
-	}
-	return append([]attempt{{Options: solver.Options{Method: solver.MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}}, ladder...)
 }
 
 func (p *kernelProgram) read(sol solver.Solution) {
@@ -310,7 +302,7 @@ func (p *kernelProgram) separate(tolerance float64) (bool, error) {
 		if taken >= max(4, len(p.limits)/kernelBatch) || b.excess-p.delta < kernelLeast*(bad[0].excess-p.delta) {
 			break
 		}
-		added, err := p.lift(b.index, termSlack)
+		added, err := p.lift(b.index, cuts.TermSlack)
 		if err != nil {
 			return false, err
 		}
@@ -333,7 +325,7 @@ func (p *kernelProgram) separate(tolerance float64) (bool, error) {
 const (
 	kernelBatch  = 2    // lift at most this part of the limits a round
 	kernelLeast  = 0.05 // only limits violated at least this much of the worst
-	hintSlack    = 0.6  // as termSlack, for the laws of a coarser program
+	hintSlack    = 0.6  // as cuts.TermSlack, for the laws of a coarser program
 	interiorFrom = 3000 // rows from which interior point is tried first
 )
 
