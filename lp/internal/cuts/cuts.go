@@ -208,8 +208,7 @@ func (p *Program) Solve(ctx context.Context, tolerance, stall float64) (solver.S
 
 // resolve solves the relaxation as it is.
 func (p *Program) resolve(ctx context.Context) (solver.Status, error) {
-	from := p.options.Interior
-	sol, err := Climb(ctx, p.solver, from > 0 && p.rows >= from, p.rows, p.columns)
+	sol, err := climb(ctx, p.solver, p.attempts(), p.rows, p.columns)
 	if err != nil || sol.Status != solver.StatusOptimal {
 		return sol.Status, err
 	}

@@ -42,13 +42,16 @@ var interior = attempt{Options: solver.Options{Method: solver.MethodInteriorOnly
 // none solve it.
 const enoughInfeasible = 2
 
-// Climb solves a program with one attempt after another until one succeeds, first
-// with the interior point method if that is asked for.
-func Climb(ctx context.Context, s solver.Solver, interiorFirst bool, rows, columns int) (solver.Solution, error) {
-	attempts := ladder
-	if interiorFirst {
-		attempts = append([]attempt{interior}, ladder...)
+// attempts lists how to solve the relaxation as it is.
+func (p *Program) attempts() []attempt {
+	if from := p.options.Interior; from > 0 && p.rows >= from {
+		return append([]attempt{interior}, ladder...)
 	}
+	return ladder
+}
+
+// climb solves a program with one attempt after another until one succeeds.
+func climb(ctx context.Context, s solver.Solver, attempts []attempt, rows, columns int) (solver.Solution, error) {
 	stalled, infeasible := false, 0
 	for _, a := range attempts {
 		if a.repair && stalled {

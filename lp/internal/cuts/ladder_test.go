@@ -27,7 +27,7 @@ func (s *scripted) Solve(_ context.Context, o solver.Options) (solver.Solution, 
 	return a, nil
 }
 
-func TestClimb(t *testing.T) {
+func TestLadder(t *testing.T) {
 	optimal := solver.Solution{Status: solver.StatusOptimal, Primal: []float64{1}, RowDual: []float64{0}}
 	noNumber := solver.Solution{Status: solver.StatusOptimal, Primal: []float64{math.NaN()}}
 	failed, infeasible := solver.Solution{}, solver.Solution{Status: solver.StatusInfeasible}
@@ -48,7 +48,11 @@ func TestClimb(t *testing.T) {
 		"nothing works":              {[]solver.Solution{failed}, false, solver.StatusFailed, ErrFailed, len(ladder)},
 	} {
 		s := &scripted{answers: c.answers}
-		sol, err := Climb(t.Context(), s, c.interior, 3, 4)
+		p := &Program{rows: 3}
+		if c.interior {
+			p.options.Interior = 3
+		}
+		sol, err := climb(t.Context(), s, p.attempts(), 3, 4)
 		if sol.Status != c.status || !errors.Is(err, c.err) || len(s.asked) != c.asked {
 			t.Errorf("%s: status %d, error %v after %d attempts; want %d, %v, %d", name, sol.Status, err, len(s.asked), c.status, c.err, c.asked)
 		}
@@ -58,7 +62,7 @@ func TestClimb(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if sol, err := Climb(ctx, &scripted{answers: []solver.Solution{stalled}}, false, 3, 4); sol.Status != solver.StatusLimit || err != nil {
+	if sol, err := climb(ctx, &scripted{answers: []solver.Solution{stalled}}, ladder, 3, 4); sol.Status != solver.StatusLimit || err != nil {
 		t.Errorf("cancelled: status %d, error %v; want the limit", sol.Status, err)
 	}
 }
