@@ -27,13 +27,13 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Fam
 	planned := unmade{family}
 	_, designed := family.(*Curve)
 	from, to := len(r.Lambda), len(r.Lambda)
-	if r.problem.Domain == DomainBall {
+	if r.problem.Domain == bundle.Ball {
 		from, to = 1, min(to, maxCoordinates)
 	}
 	var cs []*Candidate
 	for z := from; z <= to; z++ {
 		b := r.newBudget(z)
-		if b.radii[0] == 0 && r.problem.Domain == DomainBall {
+		if b.radii[0] == 0 && r.problem.Domain == bundle.Ball {
 			continue
 		}
 		a, err := b.split(ctx, r.problem.Epsilon, r.problem.Delta, planned)

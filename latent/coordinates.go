@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // maxCondition is the largest condition number of the (ridged) correlation
@@ -209,16 +210,16 @@ func (c *Coordinates) Transform(data mat.Matrix) (*mat.Dense, error) {
 // Encoder returns the encoder of unit coordinates u_i = (s_i/r_i)·y_i for body
 // semi-axes s (see [Scaling.SemiAxes]) and clipping radii r of the
 // coordinates; both have the same length, at most n. Coordinates with s_i = 0
-// are not released. For [DomainBall] all radii are the radius of the ball.
+// are not released. For [bundle.Ball] all radii are the radius of the ball.
 //
 // Errors wrap [ErrInvalid]: lengths, an axis that is negative, a radius that is
 // not positive, no positive axis at all.
-func (c *Coordinates) Encoder(domain Domain, axes, radii []float64) (*LinearEncoder, error) {
+func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*LinearEncoder, error) {
 	if len(axes) != len(radii) || len(axes) > c.Len() {
 		return nil, invalid("number of semi-axes and radii", fmt.Sprintf("%d and %d", len(axes), len(radii)),
 			fmt.Sprintf("equal and at most %d", c.Len()))
 	}
-	e := &LinearEncoder{Mean: c.Mean(), Ball: domain == DomainBall}
+	e := &LinearEncoder{Mean: c.Mean(), Domain: domain}
 	var entries []float64
 	for i, s := range axes {
 		if s == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 func constant(n int, v float64) []float64 { return slices.Repeat([]float64{v}, n) }
@@ -74,14 +75,14 @@ func TestLossIsTheClosedForm(t *testing.T) {
 			}
 			for _, test := range []struct {
 				name     string
-				domain   latent.Domain
+				domain   bundle.Domain
 				scaling  latent.Scaling
 				radii    []float64
 				variance float64
 			}{
-				{"laplace ball", latent.DomainBall, laplace, constant(n, r), 2 / (epsilon * epsilon)},
-				{"gaussian ball", latent.DomainBall, gaussian, constant(n, r), tau * tau},
-				{"gaussian box", latent.DomainBox, boxed, box, tau * tau},
+				{"laplace ball", bundle.Ball, laplace, constant(n, r), 2 / (epsilon * epsilon)},
+				{"gaussian ball", bundle.Ball, gaussian, constant(n, r), tau * tau},
+				{"gaussian box", bundle.Box, boxed, box, tau * tau},
 			} {
 				e, err := c.Encoder(test.domain, test.scaling.SemiAxes(), test.radii)
 				if err != nil {
@@ -111,17 +112,17 @@ func TestLossIsTheClosedForm(t *testing.T) {
 }
 
 // A case with everything in it: offset, clipping of features and coordinates.
-func clippedCase(t testing.TB, ball bool) (e *latent.LinearEncoder, data *mat.Dense, variances []float64) {
+func clippedCase(t testing.TB, domain bundle.Domain) (e *latent.LinearEncoder, data *mat.Dense, variances []float64) {
 	rng := newRand(41)
 	const n, z = 4, 3
 	data = randomData(rng, 1100, n)
 	m := mustMoments(t, data)
 	c := mustCoordinates(t, m, nil)
-	e, err := c.Encoder(latent.DomainBox, []float64{.5, .3, .2}, []float64{1.5, 1, 2})
+	e, err := c.Encoder(bundle.Box, []float64{.5, .3, .2}, []float64{1.5, 1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Ball = ball
+	e.Domain = domain
 	e.Offset = []float64{.1, -.05, .02}
 	for j := range n {
 		deviation := math.Sqrt(m.Covariance.At(j, j))
@@ -133,8 +134,8 @@ func clippedCase(t testing.TB, ball bool) (e *latent.LinearEncoder, data *mat.De
 // The loss is convex in the decoder, so that a decoder no perturbation of which
 // loses less is optimal; for every task.
 func TestDecoderIsOptimal(t *testing.T) {
-	for _, ball := range []bool{false, true} {
-		e, data, variances := clippedCase(t, ball)
+	for _, domain := range []bundle.Domain{bundle.Box, bundle.Ball} {
+		e, data, variances := clippedCase(t, domain)
 		rng := newRand(42)
 		d := mustDecoder(t, e, data, variances)
 		for _, task := range []*mat.Dense{nil, randomMatrix(rng, 2, 4), randomMatrix(rng, 6, 4)} {
@@ -147,7 +148,7 @@ func TestDecoderIsOptimal(t *testing.T) {
 					perturbed.Offset[j] += size * rng.NormFloat64()
 				}
 				if got := mustLoss(t, task, e, perturbed, data, variances).Total; got < best*(1-1e-13) {
-					t.Fatalf("ball %v: a perturbation of size %g loses %.17g, below %.17g", ball, size, got, best)
+					t.Fatalf("%s: a perturbation of size %g loses %.17g, below %.17g", domain, size, got, best)
 				}
 			}
 		}
@@ -158,8 +159,8 @@ func TestDecoderIsOptimal(t *testing.T) {
 // t with 999 degrees of freedom): a false-alarm rate of 1e-9 for each of two cases.
 // A bias of 2% of the noise's part would show.
 func TestExpectedLossAgainstDraws(t *testing.T) {
-	for _, ball := range []bool{false, true} {
-		e, data, variances := clippedCase(t, ball)
+	for _, domain := range []bundle.Domain{bundle.Box, bundle.Ball} {
+		e, data, variances := clippedCase(t, domain)
 		rng := newRand(43)
 		task := randomMatrix(rng, 2, 4)
 		d := mustDecoder(t, e, data, variances)
@@ -202,7 +203,7 @@ func TestExpectedLossAgainstDraws(t *testing.T) {
 
 // UnclippedLoss is ExpectedLoss without clipping, for a decoder that is not optimal.
 func TestUnclippedLoss(t *testing.T) {
-	e, data, variances := clippedCase(t, false)
+	e, data, variances := clippedCase(t, bundle.Box)
 	e.Low, e.High, e.Axes = nil, nil, nil
 	rng := newRand(44)
 	task := randomMatrix(rng, 3, 4)
@@ -222,7 +223,7 @@ func TestUnclippedLoss(t *testing.T) {
 // The gain is what ExpectedLoss on the same data says, also for the leading
 // coordinates of a box, which are clipped one by one.
 func TestGainOfLeadingCoordinates(t *testing.T) {
-	e, data, variances := clippedCase(t, false)
+	e, data, variances := clippedCase(t, bundle.Box)
 	task := randomMatrix(newRand(46), 3, 4)
 	all, err := e.Moments(data)
 	if err != nil {
@@ -263,14 +264,14 @@ func TestEncodeClips(t *testing.T) {
 	}
 	data := mat.NewDense(4, 2, []float64{1, 1, 4, 8, 1.5, 1, 1.75, 1.75})
 	for _, test := range []struct {
-		ball bool
-		want []float64
+		domain bundle.Domain
+		want   []float64
 	}{
-		{false, []float64{0, .5, 1, 2, .5, .5, .75, 2}},
+		{bundle.Box, []float64{0, .5, 1, 2, .5, .5, .75, 2}},
 		// (3, 4.5) is 3.75 axes out, (.75, 2) is 1.25: 3² + 2.25² = 3.75².
-		{true, []float64{0, .5, 3 / 3.75, 4.5 / 3.75, .5, .5, .75 / 1.25, 2 / 1.25}},
+		{bundle.Ball, []float64{0, .5, 3 / 3.75, 4.5 / 3.75, .5, .5, .75 / 1.25, 2 / 1.25}},
 	} {
-		e.Ball = test.ball
+		e.Domain = test.domain
 		u, err := e.Encode(data)
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +286,7 @@ func TestEncodeClips(t *testing.T) {
 }
 
 func TestDecoderRefuses(t *testing.T) {
-	e, data, variances := clippedCase(t, false)
+	e, data, variances := clippedCase(t, bundle.Box)
 	m, err := e.Moments(data)
 	if err != nil {
 		t.Fatal(err)

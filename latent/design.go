@@ -30,14 +30,14 @@ type Problem struct {
 	Ridge float64
 	// Epsilon > 0 and 0 <= Delta < 1 are the promise for each person.
 	Epsilon, Delta float64
-	Domain         Domain
+	Domain         bundle.Domain
 	// Clip is the share of the rows of Data that clipping to a ball or a box
 	// leaves alone, 0 < Clip <= 1; see BallRadii and CoordinateRadii.
 	Clip float64
 	// Radius, if not 0, is the radius of the ball, or half the side of the box,
 	// in task coordinates, in place of Clip.
 	Radius float64
-	// Low and High are the public bounds of DomainBounds, n each.
+	// Low and High are the public bounds of bundle.Bounds, n each.
 	Low, High []float64
 }
 
@@ -131,15 +131,12 @@ func (p *Problem) validate() error {
 	if len(p.Features) != n {
 		return invalid("number of feature names", len(p.Features), fmt.Sprint(n))
 	}
-	if p.Domain < 0 || int(p.Domain) >= len(domainWords) {
-		return invalid("domain", int(p.Domain), "a domain of this package")
-	}
 	switch p.Domain {
-	case DomainBounds:
+	case bundle.Bounds:
 		if len(p.Low) != n || len(p.High) != n {
 			return invalid("number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
 		}
-	default:
+	case bundle.Ball, bundle.Box:
 		switch {
 		case p.Radius < 0 || !finite(p.Radius):
 			return invalid("radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
@@ -148,6 +145,8 @@ func (p *Problem) validate() error {
 		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
 			return invalid("clip", p.Clip, "a share of the rows, 0 < clip <= 1")
 		}
+	default:
+		return invalid("domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
 	}
 	return nil
 }
@@ -234,7 +233,7 @@ func (r *Result) drawable(c *Candidate) bool {
 	if c.Noise != bundle.Gaussian || float64(c.Z)*(1+math.Exp(p.Epsilon))*0x1p-48 < p.Delta/10 {
 		return true
 	}
-	_, _, err := bundle.GaussianTable(p.Epsilon, p.Delta, bundle.Domain(p.Domain.String()), c.encoder.Axes)
+	_, _, err := bundle.GaussianTable(p.Epsilon, p.Delta, p.Domain, c.encoder.Axes)
 	return err == nil
 }
 
@@ -293,7 +292,7 @@ func (r *Result) prepare() (err error) {
 		}
 	}
 	switch {
-	case p.Domain == DomainBounds:
+	case p.Domain == bundle.Bounds:
 		widths, err := FeatureWidths(p.Low, p.High)
 		if err != nil {
 			return err
@@ -309,7 +308,7 @@ func (r *Result) prepare() (err error) {
 		for i := range r.Radii {
 			r.Radii[i] = p.Radius
 		}
-	case p.Domain == DomainBall:
+	case p.Domain == bundle.Ball:
 		r.Radii, err = BallRadii(y, p.Clip)
 	default:
 		r.Radii, err = CoordinateRadii(y, p.Clip)
@@ -329,7 +328,7 @@ func (r *Result) prepare() (err error) {
 // what the bounds allow.
 func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
 	e, err := r.coordinates.Encoder(r.problem.Domain, axes, radii)
-	if err != nil || r.problem.Domain != DomainBounds {
+	if err != nil || r.problem.Domain != bundle.Bounds {
 		return e, err
 	}
 	return r.bounded(e), nil

@@ -142,7 +142,7 @@ func TestDesignComposesExactly(t *testing.T) {
 	for _, test := range []struct {
 		epsilon, delta, saved float64 // of the loss, relative
 	}{{20, 0.3, 0.01}, {20, 1e-2, 0}, {2, 1e-5, 0}} {
-		p := named(Problem{Moments: m, Epsilon: test.epsilon, Delta: test.delta, Domain: DomainBox, Radius: 1})
+		p := named(Problem{Moments: m, Epsilon: test.epsilon, Delta: test.delta, Domain: bundle.Box, Radius: 1})
 		curve := testCurve(t)
 		r := design(t, p, DesignOptions{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
 		basic, err := Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta, curve)

@@ -129,11 +129,11 @@ func TestHousehold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		aware, err := c.Encoder(latent.DomainBall, a.SemiAxes(), constant(24, r))
+		aware, err := c.Encoder(bundle.Ball, a.SemiAxes(), constant(24, r))
 		if err != nil {
 			t.Fatal(err)
 		}
-		privacy, err := c.Encoder(latent.DomainBall, constant(3, .5), constant(3, r))
+		privacy, err := c.Encoder(bundle.Ball, constant(3, .5), constant(3, r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestHouseholdSensitivityOverBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := c.Encoder(latent.DomainBall, a.SemiAxes(), constant(24, .5))
+	e, err := c.Encoder(bundle.Ball, a.SemiAxes(), constant(24, .5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestHouseholdDesign(t *testing.T) {
 	} {
 		r, err := latent.Design(t.Context(), latent.Problem{
 			Features: features, Data: train, Task: householdTask(),
-			Epsilon: want.epsilon, Domain: latent.DomainBox, Clip: 0.99,
+			Epsilon: want.epsilon, Domain: bundle.Box, Clip: 0.99,
 		}, latent.DesignOptions{Kinds: []bundle.Kind{bundle.Staircase}})
 		if err != nil {
 			t.Fatal(err)

@@ -38,9 +38,9 @@ func (j joint) candidate(encoder string, z int) *Candidate {
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon, SensitivityL1}
 	switch r.problem.Domain {
-	case DomainBall:
+	case bundle.Ball:
 		return r.joint(ctx, j, r.laplaceBall, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
-	case DomainBox:
+	case bundle.Box:
 		return r.joint(ctx, j, r.laplaceBox, func(z int) float64 { return 0.5 / float64(z) })
 	default:
 		return r.laplaceBounds(ctx, j)
@@ -57,7 +57,7 @@ func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 		return nil, err
 	}
 	j := joint{bundle.Gaussian, bundle.L2, law.Sigma(), SensitivityL2}
-	if p.Domain == DomainBall {
+	if p.Domain == bundle.Ball {
 		// Equal scales are optimal, so the privacy-agnostic encoder is too.
 		return r.joint(ctx, j, r.gaussianBall, nil)
 	}
@@ -148,7 +148,7 @@ func (r *Result) equalAxes(j joint, z int, equal func(z int) float64) *Candidate
 // radiiOf returns the radii of the first z coordinates: that of the ball around
 // them, or those of the box.
 func (r *Result) radiiOf(z int) []float64 {
-	if r.problem.Domain != DomainBall {
+	if r.problem.Domain != bundle.Ball {
 		return r.Radii[:z]
 	}
 	radii := make([]float64, z)
@@ -258,7 +258,7 @@ func (r *Result) agnostic(j joint) (*Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p := &r.problem; p.Domain == DomainBounds {
+	if p := &r.problem; p.Domain == bundle.Bounds {
 		scale := (1 - 0x1p-30) / distance // a bundle's proof rounds outwards
 		c.encoder.Rows.Scale(scale, c.encoder.Rows)
 		for i := range n {
@@ -294,7 +294,7 @@ func (r *Result) featureDistance(j joint) (float64, error) {
 	synthesis := r.coordinates.Synthesis()
 	widths := make([]float64, n)
 	switch {
-	case p.Domain == DomainBounds:
+	case p.Domain == bundle.Bounds:
 		norm := 2.0
 		if j.kind == bundle.Laplace {
 			norm = 1
@@ -303,7 +303,7 @@ func (r *Result) featureDistance(j joint) (float64, error) {
 			widths[i] = p.High[i] - p.Low[i]
 		}
 		return mat.Norm(mat.NewVecDense(n, widths), norm), nil
-	case p.Domain == DomainBox:
+	case p.Domain == bundle.Box:
 		for i, c := range r.Radii {
 			widths[i] = 2 * c
 		}

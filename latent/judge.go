@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // judge computes losses of encoders made of task coordinates, from moments of the
@@ -39,7 +41,7 @@ func (r *Result) newJudge(y *mat.Dense) (*judge, error) {
 	switch {
 	case y == nil:
 		j.box = &EncodedMoments{UnitMean: make([]float64, n), Unit: j.second, Cross: mat.DenseCopyOf(j.second)}
-	case r.problem.Domain == DomainBall:
+	case r.problem.Domain == bundle.Ball:
 		j.y = y
 		rows, _ := y.Dims()
 		j.outside = float64(rows)
@@ -59,7 +61,7 @@ func (r *Result) newJudge(y *mat.Dense) (*judge, error) {
 // clippedInBox returns the coordinates of the training data as they are clipped to
 // the box, or made of features that are clipped to bounds.
 func (r *Result) clippedInBox(y *mat.Dense) (*mat.Dense, error) {
-	if r.problem.Domain == DomainBounds {
+	if r.problem.Domain == bundle.Bounds {
 		e := &LinearEncoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: r.problem.Low, High: r.problem.High}
 		return e.Encode(r.problem.Data)
 	}

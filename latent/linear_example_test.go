@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // From the moments of two correlated features, of which the task reads the first
@@ -30,7 +31,7 @@ func Example() {
 	}
 	fmt.Printf("prices %.3f, coordinates used: %d\n", coordinates.Lambda(), scaling.Z)
 
-	encoder, err := coordinates.Encoder(latent.DomainBall, scaling.SemiAxes(), []float64{radius, radius})
+	encoder, err := coordinates.Encoder(bundle.Ball, scaling.SemiAxes(), []float64{radius, radius})
 	if err != nil {
 		fmt.Println(err)
 		return

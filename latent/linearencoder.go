@@ -2,13 +2,13 @@ package latent
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // A LinearEncoder maps n features to Z unit coordinates,
@@ -24,11 +24,10 @@ type LinearEncoder struct {
 	// Low and High are public bounds that the features are clipped to first, n
 	// each; nil for none.
 	Low, High []float64
-	// Axes are the semi-axes s_i > 0 of the body that u is clipped to, Z of them;
-	// nil for no clipping. The body is the box |u_i| ≤ s_i or, if Ball, the
-	// ellipsoid Σ(u_i/s_i)² ≤ 1, onto which u is scaled back along its ray.
-	Axes []float64
-	Ball bool
+	// Axes are the semi-axes of the body of the domain, to which u is clipped, Z
+	// of them; nil for no clipping.
+	Axes   []float64
+	Domain bundle.Domain
 }
 
 // Encode returns the clipped unit coordinates (N×Z) of the rows of data (N×n).
@@ -68,29 +67,7 @@ func (e *LinearEncoder) encode(u, block *mat.Dense) {
 		for k, v := range e.Offset {
 			row[k] += v
 		}
-		e.clip(row)
-	}
-}
-
-// clip moves the unit coordinates of one row into the body.
-func (e *LinearEncoder) clip(u []float64) {
-	if e.Axes == nil {
-		return
-	}
-	if !e.Ball {
-		for i, s := range e.Axes {
-			u[i] = min(max(u[i], -s), s)
-		}
-		return
-	}
-	norm := 0.
-	for i, s := range e.Axes {
-		norm = math.Hypot(norm, u[i]/s)
-	}
-	if norm > 1 {
-		for i := range u {
-			u[i] /= norm
-		}
+		e.Domain.Clip(row, e.Axes)
 	}
 }
 

@@ -24,7 +24,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	s := bundle.Spec{
 		Features: p.Features, FeatureLower: c.encoder.Low, FeatureUpper: c.encoder.High,
 		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: slices.Clone(c.encoder.Axes),
-		Domain: bundle.Domain(p.Domain.String()), ClipOrigin: p.clipOrigin(),
+		Domain: p.Domain, ClipOrigin: p.clipOrigin(),
 		Noise: c.Noise, Composition: c.Composition,
 		Task:    denseMatrix(r.coordinates.Task()),
 		Promise: bundle.Promise{Epsilon: p.Epsilon, Delta: p.Delta},
@@ -44,7 +44,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 		return nil, err
 	}
 	device := *c.encoder
-	if joint && p.Domain != DomainBall {
+	if joint && p.Domain != bundle.Ball {
 		device.Axes = gridAxes(s.Axes, s.Tables[0])
 	}
 	noise, err := measureAll(s.Tables, s.TableOf)
@@ -159,11 +159,11 @@ func (r *Result) tables(s *bundle.Spec, c *Candidate) (err error) {
 // clipOrigin says where the clipping radii came from.
 func (p *Problem) clipOrigin() string {
 	switch {
-	case p.Domain == DomainBounds:
+	case p.Domain == bundle.Bounds:
 		return "public bounds of the features"
 	case p.Radius > 0:
 		return fmt.Sprintf("given: %g in task coordinates", p.Radius)
-	case p.Domain == DomainBall:
+	case p.Domain == bundle.Ball:
 		return fmt.Sprintf("quantile %g of the norms in the training data", p.Clip)
 	default:
 		return fmt.Sprintf("quantile %g of each coordinate in the training data", p.Clip)

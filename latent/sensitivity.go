@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // A Sensitivity is an upper bound on the largest distance between the images of
@@ -58,13 +60,13 @@ func SensitivityL1(w mat.Matrix, widths []float64) (Sensitivity, error) {
 		rows, cols = cols, rows
 	}
 	if enumerable(rows, cols) {
-		return Sensitivity{Value: signMaximum(b, absoluteSum), Exact: true}, nil
+		return Sensitivity{Value: signMaximum(b, exact.SignMaximumL1), Exact: true}, nil
 	}
 	// Triangle inequality: the maximum is at most the sum of the blocks' maxima.
 	blocksBound := 0.
 	for start := 0; start < rows; start += blockSide {
 		block := b.Slice(start, min(start+blockSide, rows), 0, cols).(*mat.Dense)
-		blocksBound = up(blocksBound + signMaximum(block, absoluteSum))
+		blocksBound = up(blocksBound + signMaximum(block, exact.SignMaximumL1))
 	}
 	// |sᵀBd| ≤ ‖s‖₂‖B‖₂‖d‖₂ = √(Zn)‖B‖₂.
 	spectral := up(up(math.Sqrt(float64(rows)*float64(cols))) * spectralBound(b))
@@ -85,11 +87,11 @@ func SensitivityL2(w mat.Matrix, widths []float64) (Sensitivity, error) {
 	}
 	rows, cols := b.Dims()
 	if rows == 1 {
-		return Sensitivity{Value: signMaximum(b, absoluteSum), Exact: true}, nil
+		return Sensitivity{Value: signMaximum(b, exact.SignMaximumL1), Exact: true}, nil
 	}
 	corners := mat.DenseCopyOf(b.T())
 	if enumerable(cols, rows) {
-		return Sensitivity{Value: signMaximum(corners, euclidean), Exact: true}, nil
+		return Sensitivity{Value: signMaximum(corners, exact.SignMaximumL2), Exact: true}, nil
 	}
 	byColumns := 0.
 	for j := range cols {
@@ -148,75 +150,24 @@ func enumerable(signs, length int) bool {
 	return signs <= 29 && length <= enumerationLimit>>(signs-1)
 }
 
-// A norm of a + s·b for both signs s, the larger of the two.
-type signNorm func(a, b []float64) float64
-
-func absoluteSum(a, b []float64) float64 {
-	var plus, minus float64
-	for j, v := range a {
-		plus += math.Abs(v + b[j])
-		minus += math.Abs(v - b[j])
-	}
-	return max(plus, minus)
-}
-
-func euclidean(a, b []float64) float64 {
-	var plus, minus float64
-	for j, v := range a {
-		plus += (v + b[j]) * (v + b[j])
-		minus += (v - b[j]) * (v - b[j])
-	}
-	return math.Sqrt(max(plus, minus))
-}
-
 // signMaximum returns an upper bound, by rounding only, on the largest norm of
-// Σ_i s_i·row_i over signs s, the first of which is +1 by symmetry.
-//
-// The signs are a tree, and each partial sum is computed once from its parent's: as
-// cheap as a Gray code, and no sum has more than one rounding for each row, so
-// that errors do not add up over the enumeration.
-func signMaximum(b *mat.Dense, norm signNorm) float64 {
-	rows, cols := b.Dims()
-	partial := mat.NewDense(rows, cols, nil)
-	largest := 0.
-	var visit func(depth int)
-	visit = func(depth int) {
-		above, row := partial.RawRowView(depth-1), b.RawRowView(depth)
-		if depth == rows-1 {
-			largest = max(largest, norm(above, row))
-			return
-		}
-		sums := partial.RawRowView(depth)
-		for j, v := range row {
-			sums[j] = above[j] + v
-		}
-		visit(depth + 1)
-		for j, v := range row {
-			sums[j] = above[j] - v
-		}
-		visit(depth + 1)
-	}
-	if rows == 1 {
-		largest = norm(make([]float64, cols), b.RawRowView(0))
-	} else {
-		copy(partial.RawRowView(0), b.RawRowView(0))
-		visit(1)
-	}
-	// An entry of b is one rounding off, and an entry of the last sum rows − 1 more:
-	// at most rows·unit·Σ_i|b_ij| up to second order, which the factor two covers.
-	// The norm of these errors is at most that of the column sums, and computing a
-	// norm takes fewer than cols + 8 roundings.
-	sums := make([]float64, cols)
+// Σ_i s_i·row_i over signs s. largest is exact.SignMaximumL1 or L2, which says what is
+// added; an entry of b is one rounding off.
+func signMaximum(b *mat.Dense, largest func(rows [][]float64) float64) float64 {
+	count, columns := b.Dims()
+	rows := make([][]float64, count)
+	sums := make([]float64, columns)
 	for i := range rows {
-		for j, v := range b.RawRowView(i) {
+		rows[i] = b.RawRowView(i)
+		for j, v := range rows[i] {
 			sums[j] += math.Abs(v)
 		}
 	}
-	all := norm(sums, make([]float64, cols))
+	all := largest([][]float64{sums})
 	if all == 0 {
 		return 0
 	}
-	return up(largest + 2*unit*float64(rows+cols+8)*all)
+	return up(largest(rows) + 2*unit*float64(count+columns+8)*all)
 }
 
 // rowRanges returns Σ_j |b_ij|, rounded up.
@@ -236,7 +187,7 @@ func rowRanges(b *mat.Dense) []float64 {
 
 // euclideanUp returns an upper bound on the norm of the vector that v rounds.
 func euclideanUp(v []float64) float64 {
-	return up(euclidean(v, make([]float64, len(v))) * (1 + 2*unit*float64(len(v)+8)))
+	return up(exact.SignMaximumL2([][]float64{v}) * (1 + 2*unit*float64(len(v)+8)))
 }
 
 // spectralBound returns an upper bound on the largest singular value of b: with

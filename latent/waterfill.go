@@ -56,7 +56,7 @@ func Waterfill(lambda []float64, r, epsilon float64) (Scaling, error) {
 // result has Z = z if it holds, and is Waterfill's, with Z < z, if it does not.
 //
 // Smaller z than the optimal Z′ pays when the real sensitivity is not that of the
-// ball, as for [DomainBounds]: compute the real loss for every z and keep the best.
+// ball, as for [bundle.Bounds]: compute the real loss for every z and keep the best.
 func WaterfillAt(lambda []float64, r, epsilon float64, z int) (Scaling, error) {
 	s, err := laplaceNoise(lambda, r, epsilon)
 	if err != nil {

@@ -26,33 +26,20 @@ const batch = 1024
 // benchCells are the table sizes measured in fast mode.
 var benchCells = []int{101, 2001, 10001}
 
-// benchGenerators are the generators measured: both, where both exist.
-func benchGenerators() []string {
-	if hasAES {
-		return []string{"aes", "chacha8"}
-	}
-	return []string{"chacha8"}
-}
-
-func benchGenerator(b *testing.B, name string) generator {
+// benchGenerator returns the generator of a mode.
+func benchGenerator(b *testing.B, constantTime bool) generator {
 	b.Helper()
-	var g generator
-	var err error
-	if name == "aes" {
-		g, err = newAESGenerator(crand.Reader)
-	} else {
-		g, err = newChaChaGenerator(crand.Reader)
-	}
+	g, err := newGenerator(constantTime)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return g
 }
 
-func benchSampler(b *testing.B, generator string, cells int, constantTime bool) *Sampler {
+func benchSampler(b *testing.B, cells int, constantTime bool) *Sampler {
 	b.Helper()
 	t := laplaceTable(b, cells, 50, 0)
-	return newSampler(t, newLaw(t), benchGenerator(b, generator), constantTime)
+	return newSampler(t, newLaw(t), benchGenerator(b, constantTime), constantTime)
 }
 
 // perDraw reports the time per draw when each op was n draws.
@@ -61,36 +48,34 @@ func perDraw(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/draw")
 }
 
-// eachCase runs a benchmark for all generators and sizes in fast mode, and for
-// small sizes in constant time.
+// eachCase runs a benchmark for all sizes in fast mode, and for small ones in
+// constant time.
 func eachCase(b *testing.B, run func(b *testing.B, s *Sampler)) {
 	b.Helper()
-	for _, g := range benchGenerators() {
-		for _, cells := range benchCells {
-			b.Run(fmt.Sprintf("mode=fast/gen=%s/cells=%d", g, cells), func(b *testing.B) {
-				run(b, benchSampler(b, g, cells, false))
-			})
-		}
+	for _, cells := range benchCells {
+		b.Run(fmt.Sprintf("mode=fast/cells=%d", cells), func(b *testing.B) {
+			run(b, benchSampler(b, cells, false))
+		})
 	}
 	for _, cells := range []int{101, 257, 2001} {
-		b.Run(fmt.Sprintf("mode=constant/gen=%s/cells=%d", benchGenerators()[0], cells), func(b *testing.B) {
-			run(b, benchSampler(b, benchGenerators()[0], cells, true))
+		b.Run(fmt.Sprintf("mode=constant/cells=%d", cells), func(b *testing.B) {
+			run(b, benchSampler(b, cells, true))
 		})
 	}
 }
 
 func BenchmarkWords(b *testing.B) {
-	for _, name := range benchGenerators() {
-		b.Run("gen="+name, func(b *testing.B) {
+	for _, mode := range []string{"fast", "constant"} {
+		b.Run("mode="+mode, func(b *testing.B) {
 			b.ReportAllocs()
-			g := benchGenerator(b, name)
-			var block [blockWords]uint64
+			g := benchGenerator(b, mode == "constant")
+			var block [blockBytes]byte
 			for b.Loop() {
 				if err := g.read(&block); err != nil {
 					b.Fatal(err)
 				}
 			}
-			perDraw(b, len(block)/2)
+			perDraw(b, blockBytes/drawBytes)
 		})
 	}
 }
@@ -145,7 +130,7 @@ func BenchmarkGoroutines(b *testing.B) {
 	for _, n := range []int{1, 2} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
-			root := benchSampler(b, benchGenerators()[0], 2001, false)
+			root := benchSampler(b, 2001, false)
 			forks := make([]*Sampler, n)
 			for i := range forks {
 				var err error

@@ -1,9 +1,16 @@
 package sampler
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // chunk is the number of draws made at a time, a power of two.
 const chunk = 128
+
+// drawBytes is the size of the two words that a draw takes, but for discarded
+// ones and tails.
+const drawBytes = 2 * wordBytes
 
 // number is what a draw is returned as: a grid point or a multiple of the step.
 type number interface{ int64 | float64 }
@@ -15,7 +22,7 @@ type number interface{ int64 | float64 }
 // Four draws are written out per round, with constant indices into arrays: that
 // saves a fifth of the time of the plain loop, most of it index arithmetic and
 // registers spilled for it. It must agree with law.entry, position and point.
-func draw[T number](l *law, dst *[chunk]T, w *[2 * chunk]uint64, scale T) int {
+func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) int {
 	// Dereferenced here so that the loop need not check for nil.
 	_, _, _ = *dst, *w, *l.guide
 	last, guide := l.last, l.guide
@@ -23,45 +30,49 @@ func draw[T number](l *law, dst *[chunk]T, w *[2 * chunk]uint64, scale T) int {
 	n := 0
 	for ; n < chunk; n += 4 {
 		d := (*[4]T)(dst[n:])
-		w := (*[8]uint64)(w[2*n:])
+		w := (*[4 * drawBytes]byte)(w[drawBytes*n:])
 
-		k := guide[w[0]>>bucketShift]
-		for last[k] < w[0] {
+		u := binary.LittleEndian.Uint64(w[0:])
+		k := guide[u>>bucketShift]
+		for last[k] < u {
 			k++
 		}
-		offset, low := bits.Mul64(w[1], points)
+		offset, low := bits.Mul64(binary.LittleEndian.Uint64(w[8:]), points)
 		if low < reject {
 			break
 		}
 		d[0] = T(int64(first+uint64(k)*points+offset)) * scale
 
-		k = guide[w[2]>>bucketShift]
-		for last[k] < w[2] {
+		u = binary.LittleEndian.Uint64(w[16:])
+		k = guide[u>>bucketShift]
+		for last[k] < u {
 			k++
 		}
-		offset, low = bits.Mul64(w[3], points)
+		offset, low = bits.Mul64(binary.LittleEndian.Uint64(w[24:]), points)
 		if low < reject {
 			n++
 			break
 		}
 		d[1] = T(int64(first+uint64(k)*points+offset)) * scale
 
-		k = guide[w[4]>>bucketShift]
-		for last[k] < w[4] {
+		u = binary.LittleEndian.Uint64(w[32:])
+		k = guide[u>>bucketShift]
+		for last[k] < u {
 			k++
 		}
-		offset, low = bits.Mul64(w[5], points)
+		offset, low = bits.Mul64(binary.LittleEndian.Uint64(w[40:]), points)
 		if low < reject {
 			n += 2
 			break
 		}
 		d[2] = T(int64(first+uint64(k)*points+offset)) * scale
 
-		k = guide[w[6]>>bucketShift]
-		for last[k] < w[6] {
+		u = binary.LittleEndian.Uint64(w[48:])
+		k = guide[u>>bucketShift]
+		for last[k] < u {
 			k++
 		}
-		offset, low = bits.Mul64(w[7], points)
+		offset, low = bits.Mul64(binary.LittleEndian.Uint64(w[56:]), points)
 		if low < reject {
 			n += 3
 			break
@@ -89,11 +100,13 @@ const scanWidth = 4
 // no branch, memory address or loop bound depends on a draw. Whether a position
 // word is discarded is independent of the offset it yields if it is kept
 // (docs/proofs/sampling.md).
-func drawFixed[T number](l *law, dst *[chunk]T, w *[2 * chunk]uint64, scale T) int {
+func drawFixed[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) int {
 	for n := 0; n < chunk; n += scanWidth {
-		k := l.scan(w[2*n], w[2*n+2], w[2*n+4], w[2*n+6])
-		for i, k := range k {
-			offset, ok := l.position(w[2*(n+i)+1])
+		w := (*[scanWidth * drawBytes]byte)(w[drawBytes*n:])
+		cells := l.scan(binary.LittleEndian.Uint64(w[0:]), binary.LittleEndian.Uint64(w[16:]),
+			binary.LittleEndian.Uint64(w[32:]), binary.LittleEndian.Uint64(w[48:]))
+		for i, k := range cells {
+			offset, ok := l.position(binary.LittleEndian.Uint64(w[drawBytes*i+8:]))
 			if !ok {
 				return n + i
 			}

@@ -78,10 +78,7 @@ func TestGoldenFollowsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words := make([]uint64, blockWords)
-		if err := newFixedGenerator(seed).read((*[blockWords]uint64)(words)); err != nil {
-			t.Fatal(err)
-		}
+		words := fixedWords(t, seed, 1)
 		m := newModel(tab)
 		for i, n := range g.Draws {
 			var want int64

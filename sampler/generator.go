@@ -14,153 +14,141 @@ import (
 
 const (
 	// blockBytes is the size of one read of a generator. 8 KB fit the first
-	// level cache, and make the cost of a new key per block (about 40 ns)
-	// small.
-	blockBytes = 8 * blockWords
+	// level cache.
+	blockBytes = wordBytes * blockWords
 	blockWords = 1024
-	// refreshBlocks is the number of blocks after which the key of a default
-	// generator is mixed with fresh system entropy, so that a copied or
-	// exposed state is not good for ever: every 512 KB or 32,000 draws, at
-	// the cost of one 32-byte system read.
-	refreshBlocks = 64
-	keyBytes      = 32
-	// aesSchedule is the size of the 15 round keys of AES-256 in bytes, and
-	// aesBatch the number of words aesKeystream makes at a time.
-	aesSchedule = 240
-	aesBatch    = 16
+	wordBytes  = 8
+	keyBytes   = 32
+	// keyBlocks is the number of blocks made at a time, under one key. A new key
+	// of AES costs 0.7 µs, most of it for two objects on the heap. For each draw
+	// that is 1.4 ns with a key per block, and 0.35 ns with one per 4 blocks; 8
+	// gain nothing more (docs/benchmarks.md).
+	keyBlocks = 4
+	// refreshKeys is the number of keys after which fresh system entropy is
+	// mixed into the next one, so that a copied or exposed state is not good for
+	// ever: every 512 KB or 32,768 draws, at the cost of one 32-byte system read.
+	refreshKeys = 16
 )
 
-// generator is a source of uniform 64-bit words, read one block at a time.
+// generator is a source of uniform 64-bit words, little-endian, read one block at
+// a time.
 type generator interface {
-	// read replaces *b by fresh words. On error they are not to be used.
-	read(b *[blockWords]uint64) error
+	// read replaces *b by fresh bytes. On error they are not to be used.
+	read(b *[blockBytes]byte) error
 	// fork returns an independent generator of the same kind.
 	fork() (generator, error)
 	// name describes the generator for logs.
 	name() string
 }
 
-// newGenerator returns the default generator of this processor, freshly seeded.
-func newGenerator() (generator, error) {
-	if hasAES {
-		return newAESGenerator(crand.Reader)
+// newGenerator returns a generator for releases, freshly seeded.
+//
+// In constant time it is ChaCha8, whose time and memory accesses are the same for
+// all keys on every processor. Those of crypto/aes are so only where the processor
+// has AES instructions, and crypto/aes does not tell. With them it is more than
+// three times as fast as ChaCha8.
+func newGenerator(constantTime bool) (generator, error) {
+	if constantTime {
+		return newEraser("ChaCha8", chaCha8, crand.Reader)
 	}
-	return newChaChaGenerator(crand.Reader)
+	return newEraser("AES-256-CTR", aes256, crand.Reader)
 }
 
-// refresher mixes system entropy into a key now and then.
-type refresher struct {
+// keystream writes the keystream of a cipher over dst, which is zero.
+type keystream func(dst []byte, key *[keyBytes]byte)
+
+// eraser is a cipher with fast key erasure (Bernstein, 2017): the first output
+// under every key is the next key, so that what was drawn before cannot be
+// computed from the state.
+type eraser struct {
+	cipher string
+	stream keystream
 	system io.Reader
-	left   int // blocks until the next refresh, this one included
-	fresh  [keyBytes]byte
+	keys   int            // keys until the next refresh
+	key    [keyBytes]byte // the next one
+	fresh  [keyBytes]byte // zero between refreshes
+
+	ahead [keyBytes + keyBlocks*blockBytes]byte
+	pos   int // ahead[:pos], the next key and the blocks that were read, is zero
 }
 
-// seed xors fresh entropy into key: the result is as good as the better of the
-// two. On error the key is unchanged.
-func (r *refresher) seed(key *[keyBytes]byte) error {
-	defer clear(r.fresh[:])
-	if _, err := io.ReadFull(r.system, r.fresh[:]); err != nil {
+func newEraser(cipher string, stream keystream, system io.Reader) (*eraser, error) {
+	g := &eraser{cipher: cipher, stream: stream, system: system}
+	g.pos = len(g.ahead)
+	return g, g.refresh()
+}
+
+func (g *eraser) read(b *[blockBytes]byte) error {
+	if g.pos == len(g.ahead) {
+		if g.keys == 0 {
+			if err := g.refresh(); err != nil {
+				return err
+			}
+		}
+		g.keys--
+		g.stream(g.ahead[:], &g.key)
+		g.pos = copy(g.key[:], g.ahead[:])
+		clear(g.ahead[:g.pos])
+	}
+	block := g.ahead[g.pos : g.pos+blockBytes]
+	g.pos += copy(b[:], block)
+	clear(block)
+	return nil
+}
+
+// refresh xors fresh entropy into the key: the result is as good as the better of
+// the two. On error the key is unchanged, and the next read tries again.
+func (g *eraser) refresh() error {
+	defer clear(g.fresh[:])
+	if _, err := io.ReadFull(g.system, g.fresh[:]); err != nil {
 		return check.Errorf("sampler", nil, "system entropy: %w: %w", ErrEntropy, err)
 	}
-	for i, f := range r.fresh {
-		key[i] ^= f
+	for i, f := range g.fresh {
+		g.key[i] ^= f
 	}
-	r.left = refreshBlocks
+	g.keys = refreshKeys
 	return nil
 }
 
-// next is called with the key of the next block, and seeds it if it is time. On
-// error the next call tries again.
-func (r *refresher) next(key *[keyBytes]byte) error {
-	if r.left > 1 {
-		r.left--
-		return nil
+func (g *eraser) fork() (generator, error) { return newEraser(g.cipher, g.stream, g.system) }
+func (g *eraser) name() string             { return g.cipher + " with fast key erasure" }
+
+// aes256 is AES-256 in counter mode with IV 0. The round keys stay behind on the
+// heap: crypto/aes has no way to erase them.
+func aes256(dst []byte, key *[keyBytes]byte) {
+	newCTR(key).XORKeyStream(dst, dst)
+}
+
+var zeroIV [aes.BlockSize]byte
+
+func newCTR(key *[keyBytes]byte) cipher.Stream {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // only for a wrong key size
 	}
-	return r.seed(key)
+	return cipher.NewCTR(block, zeroIV[:]) //nolint:gosec // every key is used once, and the IV is part of the deterministic stream
 }
 
-// aesGenerator is AES-256 in counter mode with fast key erasure (Bernstein,
-// 2017): the first output under every key is the next key, so that what was
-// drawn before cannot be computed from the state. Each key is used for one
-// block, with counters from 0: the key and what is discarded with it, then the
-// block.
-type aesGenerator struct {
-	refresher
-	key      [keyBytes]byte
-	schedule [aesSchedule]byte // zero between reads
-	head     [aesBatch]uint64  // zero between reads
-}
-
-func newAESGenerator(system io.Reader) (*aesGenerator, error) {
-	g := &aesGenerator{refresher: refresher{system: system}}
-	return g, g.seed(&g.key)
-}
-
-func (g *aesGenerator) read(b *[blockWords]uint64) error {
-	aesExpand(&g.schedule, &g.key)
-	aesKeystream(&g.head[0], 1, 0, &g.schedule)
-	aesKeystream(&b[0], blockWords/aesBatch, aesBatch/2, &g.schedule)
-	for i := range keyBytes / 8 {
-		binary.LittleEndian.PutUint64(g.key[8*i:], g.head[i])
+// chaCha8 is the generator of math/rand/v2, its words in little-endian bytes.
+func chaCha8(dst []byte, key *[keyBytes]byte) {
+	c := rand.NewChaCha8(*key)
+	for i := 0; i < len(dst); i += wordBytes {
+		binary.LittleEndian.PutUint64(dst[i:], c.Uint64())
 	}
-	clear(g.head[:])
-	clear(g.schedule[:])
-	return g.next(&g.key)
+	c.Seed([keyBytes]byte{}) // overwrites the whole state
 }
-
-func (g *aesGenerator) fork() (generator, error) { return newAESGenerator(g.system) }
-func (g *aesGenerator) name() string             { return "AES-256-CTR with fast key erasure" }
-
-// chaChaGenerator is ChaCha8 with a new key from its own output after every
-// block. Setting the key overwrites the whole state.
-type chaChaGenerator struct {
-	refresher
-	key    [keyBytes]byte // zero between reads
-	stream *rand.ChaCha8
-}
-
-func newChaChaGenerator(system io.Reader) (*chaChaGenerator, error) {
-	g := &chaChaGenerator{refresher: refresher{system: system}}
-	defer clear(g.key[:])
-	if err := g.seed(&g.key); err != nil {
-		return nil, err
-	}
-	g.stream = rand.NewChaCha8(g.key)
-	return g, nil
-}
-
-func (g *chaChaGenerator) read(b *[blockWords]uint64) error {
-	defer clear(g.key[:])
-	for i := range b {
-		b[i] = g.stream.Uint64()
-	}
-	_, _ = g.stream.Read(g.key[:]) // documented never to fail
-	if err := g.next(&g.key); err != nil {
-		return err
-	}
-	g.stream.Seed(g.key)
-	return nil
-}
-
-func (g *chaChaGenerator) fork() (generator, error) { return newChaChaGenerator(g.system) }
-func (g *chaChaGenerator) name() string             { return "ChaCha8 with a new key per block" }
 
 // readerGenerator takes every byte from the caller's source.
-type readerGenerator struct {
-	r     io.Reader
-	bytes [blockBytes]byte // zero between reads
-}
+type readerGenerator struct{ r io.Reader }
 
-func (g *readerGenerator) read(b *[blockWords]uint64) error {
-	defer clear(g.bytes[:])
-	if _, err := io.ReadFull(g.r, g.bytes[:]); err != nil {
+func (g *readerGenerator) read(b *[blockBytes]byte) error {
+	if _, err := io.ReadFull(g.r, b[:]); err != nil {
 		return check.Errorf("sampler", nil, "entropy reader: %w: %w", ErrEntropy, err)
 	}
-	toWords(b, &g.bytes)
 	return nil
 }
 
-func (g *readerGenerator) fork() (generator, error) { return &readerGenerator{r: g.r}, nil }
+func (g *readerGenerator) fork() (generator, error) { return g, nil }
 func (g *readerGenerator) name() string             { return "caller's entropy reader" }
 
 // fixedGenerator is the deterministic stream: the keystream of AES-256 in
@@ -168,23 +156,16 @@ func (g *readerGenerator) name() string             { return "caller's entropy r
 type fixedGenerator struct {
 	seed   [keyBytes]byte
 	stream cipher.Stream
-	bytes  [blockBytes]byte
 	forks  uint64
 }
 
 func newFixedGenerator(seed [keyBytes]byte) *fixedGenerator {
-	block, err := aes.NewCipher(seed[:])
-	if err != nil {
-		panic(err) // only for a wrong key size
-	}
-	iv := make([]byte, aes.BlockSize)
-	return &fixedGenerator{seed: seed, stream: cipher.NewCTR(block, iv)} //nolint:gosec // the IV is part of the documented stream
+	return &fixedGenerator{seed: seed, stream: newCTR(&seed)}
 }
 
-func (g *fixedGenerator) read(b *[blockWords]uint64) error {
-	clear(g.bytes[:])
-	g.stream.XORKeyStream(g.bytes[:], g.bytes[:])
-	toWords(b, &g.bytes)
+func (g *fixedGenerator) read(b *[blockBytes]byte) error {
+	clear(b[:])
+	g.stream.XORKeyStream(b[:], b[:])
 	return nil
 }
 
@@ -197,10 +178,3 @@ func (g *fixedGenerator) fork() (generator, error) {
 }
 
 func (g *fixedGenerator) name() string { return "deterministic stream, never for release" }
-
-// toWords reads bytes as little-endian words.
-func toWords(dst *[blockWords]uint64, src *[blockBytes]byte) {
-	for i := range dst {
-		dst[i] = binary.LittleEndian.Uint64(src[8*i:])
-	}
-}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 
@@ -50,12 +51,12 @@ func NewGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
 		return nil, err
 	}
 	g := &Golden{Stream: streamRule, Draw: drawRule, Seed: hex.EncodeToString(seed[:]), Draws: make([]int64, n)}
-	var block [blockWords]uint64
+	var block [blockBytes]byte
 	if err := newFixedGenerator(seed).read(&block); err != nil {
 		return nil, err
 	}
-	for _, w := range block[:goldenWords] {
-		g.Words = append(g.Words, fmt.Sprint(w))
+	for i := range goldenWords {
+		g.Words = append(g.Words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
 	}
 	if err := s.FillInt(g.Draws); err != nil {
 		return nil, err

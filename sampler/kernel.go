@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"encoding/binary"
+
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
@@ -27,8 +29,9 @@ type KernelSampler struct {
 // NewKernel returns a KernelSampler. It first verifies the kernel exactly
 // (tables.Kernel.Verify), and refuses one that does not keep its promise: then
 // the error wraps tables.ErrNotPrivate or tables.ErrFalseClaim. Options.Entropy
-// is as for New; ConstantTime is ignored. The error wraps ErrInvalid if there is
-// no kernel, and ErrEntropy if the generator cannot be seeded.
+// is as for New; ConstantTime chooses the generator, and nothing else. The error
+// wraps ErrInvalid if there is no kernel, and ErrEntropy if the generator cannot be
+// seeded.
 func NewKernel(k *tables.Kernel, o Options) (*KernelSampler, error) {
 	if k == nil {
 		return nil, errNoKernel()
@@ -69,7 +72,7 @@ func errNoKernel() error {
 }
 
 func newKernelSampler(k *tables.Kernel, laws []rowLaw, g generator) *KernelSampler {
-	return &KernelSampler{kernel: k, laws: laws, reader: wordReader{gen: g, pos: blockWords}}
+	return &KernelSampler{kernel: k, laws: laws, reader: wordReader{gen: g, pos: blockBytes}}
 }
 
 // Fork returns a KernelSampler of the same kernel for another goroutine, with a
@@ -152,7 +155,7 @@ func (l *rowLaw) draw(u uint64) int {
 // wordReader hands out the words of a generator and erases them.
 type wordReader struct {
 	gen   generator
-	words [blockWords]uint64
+	words [blockBytes]byte
 	pos   int // words[:pos] are used, and zero
 }
 
@@ -164,8 +167,9 @@ func (r *wordReader) word() (uint64, error) {
 		}
 		r.pos = 0
 	}
-	w := r.words[r.pos]
-	r.words[r.pos] = 0
-	r.pos++
+	next := r.words[r.pos : r.pos+wordBytes]
+	r.pos += wordBytes
+	w := binary.LittleEndian.Uint64(next)
+	clear(next)
 	return w, nil
 }

@@ -14,51 +14,49 @@ import (
 // busy machine: the contestants take turns in bursts of some ten microseconds,
 // and each counts with its fastest burst.
 func BenchmarkRatios(b *testing.B) {
-	for _, name := range benchGenerators() {
-		for _, cells := range benchCells {
-			b.Run(fmt.Sprintf("gen=%s/cells=%d", name, cells), func(b *testing.B) {
-				s := benchSampler(b, name, cells, false)
-				g := benchGenerator(b, name)
-				l := distuv.Laplace{Mu: 0, Scale: 1, Src: rand.NewChaCha8([32]byte{1})}
-				var block [blockWords]uint64
-				dst := make([]float64, 4*batch)
-				var words, fill, sample, noisy, peer burst
-				for b.Loop() {
-					words.time(8*blockWords/2, func() {
-						for range 8 {
-							_ = g.read(&block)
-						}
-					})
-					fill.time(len(dst), func() { _ = s.Fill(dst) })
-					sample.time(len(dst), func() {
-						for i := range dst {
-							dst[i], _ = s.Sample()
-						}
-					})
-					noisy.time(len(dst), func() {
-						for i := range dst {
-							dst[i], _ = s.AddNoise(float64(i))
-						}
-					})
-					peer.time(batch, func() {
-						for i := range dst[:batch] {
-							dst[i] = l.Rand()
-						}
-					})
-				}
-				b.ReportMetric(words.best, "ns/B16")
-				b.ReportMetric(fill.best, "ns/fill")
-				b.ReportMetric(sample.best, "ns/sample")
-				b.ReportMetric(noisy.best, "ns/addnoise")
-				b.ReportMetric(peer.best, "ns/gonum")
-				b.ReportMetric(fill.best/words.best, "fill/B16")
-				b.ReportMetric(sample.best/words.best, "sample/B16")
-				b.ReportMetric(peer.best/fill.best, "gonum/fill")
-			})
-		}
+	for _, cells := range benchCells {
+		b.Run(fmt.Sprintf("cells=%d", cells), func(b *testing.B) {
+			s := benchSampler(b, cells, false)
+			g := benchGenerator(b, false)
+			l := distuv.Laplace{Mu: 0, Scale: 1, Src: rand.NewChaCha8([32]byte{1})}
+			var block [blockBytes]byte
+			dst := make([]float64, 4*batch)
+			var words, fill, sample, noisy, peer burst
+			for b.Loop() {
+				words.time(8*blockBytes/drawBytes, func() {
+					for range 8 {
+						_ = g.read(&block)
+					}
+				})
+				fill.time(len(dst), func() { _ = s.Fill(dst) })
+				sample.time(len(dst), func() {
+					for i := range dst {
+						dst[i], _ = s.Sample()
+					}
+				})
+				noisy.time(len(dst), func() {
+					for i := range dst {
+						dst[i], _ = s.AddNoise(float64(i))
+					}
+				})
+				peer.time(batch, func() {
+					for i := range dst[:batch] {
+						dst[i] = l.Rand()
+					}
+				})
+			}
+			b.ReportMetric(words.best, "ns/B16")
+			b.ReportMetric(fill.best, "ns/fill")
+			b.ReportMetric(sample.best, "ns/sample")
+			b.ReportMetric(noisy.best, "ns/addnoise")
+			b.ReportMetric(peer.best, "ns/gonum")
+			b.ReportMetric(fill.best/words.best, "fill/B16")
+			b.ReportMetric(sample.best/words.best, "sample/B16")
+			b.ReportMetric(peer.best/fill.best, "gonum/fill")
+		})
 	}
 	b.Run("goroutines", func(b *testing.B) {
-		root := benchSampler(b, benchGenerators()[0], 2001, false)
+		root := benchSampler(b, 2001, false)
 		other, err := root.Fork()
 		if err != nil {
 			b.Fatal(err)

@@ -300,7 +300,7 @@ func checkWiped(t *testing.T, s *Sampler) {
 	t.Helper()
 	for i, w := range s.words[:s.pos] {
 		if w != 0 {
-			t.Fatalf("used word %d of %d is %#x, want it wiped", i, s.pos, w)
+			t.Fatalf("used byte %d of %d is %#x, want it wiped", i, s.pos, w)
 		}
 	}
 	for i, n := range s.ready[:s.next] {
@@ -378,7 +378,7 @@ func TestForks(t *testing.T) {
 	if len(src.bytes) != 0 {
 		t.Errorf("the reader has %d bytes left, want it shared by the fork", len(src.bytes))
 	}
-	g := &chaChaGenerator{refresher: refresher{system: newScript(nil)}}
+	g := &eraser{stream: aes256, system: newScript(nil)}
 	if _, err := newSampler(tab, newLaw(tab), g, false).Fork(); !errors.Is(err, ErrEntropy) {
 		t.Errorf("a fork without entropy: %v, want ErrEntropy", err)
 	}
@@ -411,35 +411,46 @@ func TestConcurrentForks(t *testing.T) {
 	wg.Wait()
 }
 
-func TestNoAllocations(t *testing.T) {
+// TestAllocations: a draw allocates nothing, but for the one in 2,048 that needs a
+// new key: that allocates the cipher, which is two objects for AES and one for
+// ChaCha8. The deterministic stream and the caller's entropy have no new keys.
+func TestAllocations(t *testing.T) {
 	tab := laplaceTable(t, 101, 5, 0.001)
-	chacha, err := newChaChaGenerator(newSystem())
-	if err != nil {
-		t.Fatal(err)
-	}
-	samplers := map[string]*Sampler{
-		"chacha8":       newSampler(tab, newLaw(tab), chacha, false),
-		"deterministic": deterministic(t, tab, 1, Options{}),
-	}
-	for _, constantTime := range []bool{false, true} {
-		s, err := New(tab, Options{ConstantTime: constantTime})
+	const drawsPerKey = keyBlocks * blockBytes / drawBytes
+	dst, ints := make([]float64, drawsPerKey), make([]int64, drawsPerKey)
+	for name, c := range map[string]struct {
+		o      Options
+		make   func(*tables.Table, Options) (*Sampler, error)
+		perKey float64
+	}{
+		"AES":           {Options{}, New, 2},
+		"ChaCha8":       {Options{ConstantTime: true}, New, 1},
+		"entropy":       {Options{Entropy: newSystem()}, New, 0},
+		"deterministic": {Options{}, func(t *tables.Table, o Options) (*Sampler, error) { return NewDeterministic(t, [32]byte{1}, o) }, 0},
+	} {
+		s, err := c.make(tab, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		samplers[fmt.Sprintf("default/constant=%v", constantTime)] = s
-	}
-	dst, ints := make([]float64, 3000), make([]int64, 3000)
-	for name, s := range samplers {
-		if n := testing.AllocsPerRun(100, func() {
+		single := func() {
 			x, err := s.Sample()
 			n, err2 := s.SampleInt()
-			y, err3 := s.AddNoise(x + float64(n))
-			_ = y
-			if err := errors.Join(err, err2, err3, s.Fill(dst), s.FillInt(ints)); err != nil {
+			_, err3 := s.AddNoise(x + float64(n))
+			if err := errors.Join(err, err2, err3); err != nil {
 				t.Error(err)
 			}
-		}); n != 0 {
-			t.Errorf("%s: %g allocations per run, want 0", name, n)
+		}
+		// 303 draws, of one key.
+		if n := testing.AllocsPerRun(100, single); n != 0 {
+			t.Errorf("%s: %g allocations per draw, want 0", name, n)
+		}
+		// The draws of two keys.
+		if n := testing.AllocsPerRun(20, func() {
+			if err := errors.Join(s.Fill(dst), s.FillInt(ints)); err != nil {
+				t.Error(err)
+			}
+		}); n > 2*c.perKey {
+			t.Errorf("%s: %g allocations per two keys, want at most %g", name, n, 2*c.perKey)
 		}
 	}
 }

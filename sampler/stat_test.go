@@ -76,17 +76,12 @@ func statSamplers(tb testing.TB) map[string]*Sampler {
 	}
 	tab := laplaceTable(tb, 2001, 150, 0)
 	m := map[string]*Sampler{"deterministic": deterministic(tb, tab, 21, Options{})}
-	chacha, err := newChaChaGenerator(newSystem())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	m["chacha8"] = newSampler(tab, newLaw(tab), chacha, false)
-	if hasAES {
-		aes, err := newAESGenerator(newSystem())
+	for name, c := range ciphers {
+		g, err := newEraser(name, c.stream, newSystem())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		m["aes"] = newSampler(tab, newLaw(tab), aes, false)
+		m[name] = newSampler(tab, newLaw(tab), g, false)
 	}
 	return m
 }

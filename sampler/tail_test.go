@@ -255,15 +255,7 @@ func TestTailGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := make([]uint64, 0, 4*blockWords)
-	gen := newFixedGenerator([32]byte{4})
-	for range 4 {
-		var b [blockWords]uint64
-		if err := gen.read(&b); err != nil {
-			t.Fatal(err)
-		}
-		words = append(words, b[:]...)
-	}
+	words := fixedWords(t, [32]byte{4}, 4)
 	m := newModel(tab)
 	for i, n := range g.Draws {
 		var want int64

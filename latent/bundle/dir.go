@@ -2,8 +2,6 @@ package bundle
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -132,34 +131,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 	if err := CheckWrite(dir, overwrite); err != nil {
 		return err
 	}
-	dir = target(dir)
-	_, missing := os.Lstat(dir)
-	beside, err := name(dir)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(beside) //nolint:errcheck // gone after the rename
-	if err := b.writeFiles(beside); err != nil {
-		return check.Errorf("bundle", nil, "%w", err)
-	}
-	if missing != nil {
-		if err := os.Rename(beside, dir); err != nil {
-			return check.Errorf("bundle", nil, "%w", err)
-		}
-		return nil
-	}
-	// A directory cannot be renamed over another one.
-	away, err := name(dir)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(dir, away); err != nil {
-		return check.Errorf("bundle", nil, "%w", err)
-	}
-	if err := os.Rename(beside, dir); err != nil {
-		return check.Errorf("bundle", nil, "%w", errors.Join(err, os.Rename(away, dir)))
-	}
-	if err := os.RemoveAll(away); err != nil {
+	if err := atomicfile.Directory(dir, b.writeFiles); err != nil {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
 	return nil
@@ -168,7 +140,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 // CheckWrite says beforehand whether Write would refuse the directory, with the same
 // errors.
 func CheckWrite(dir string, overwrite bool) error {
-	dir = target(dir)
+	dir = filepath.Clean(dir)
 	switch _, err := os.Lstat(dir); {
 	case err == nil:
 		return replaceable(dir, overwrite)
@@ -176,24 +148,6 @@ func CheckWrite(dir string, overwrite bool) error {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
 	return nil
-}
-
-// target returns where a bundle written to dir goes: a link stays a link.
-func target(dir string) string {
-	dir = filepath.Clean(dir)
-	if end, err := filepath.EvalSymlinks(dir); err == nil {
-		return end
-	}
-	return dir
-}
-
-// name returns a name for a temporary directory beside dir.
-func name(dir string) (string, error) {
-	var suffix [6]byte
-	if _, err := rand.Read(suffix[:]); err != nil {
-		return "", check.Errorf("bundle", nil, "%w", err)
-	}
-	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-"+hex.EncodeToString(suffix[:])), nil
 }
 
 // written are the names of the files that Write writes, by their path.
@@ -223,9 +177,6 @@ func replaceable(dir string, overwrite bool) error {
 
 func (b *Bundle) writeFiles(dir string) error {
 	// 0777 and 0666 less the umask are what any program gives files the user asked for.
-	if err := os.Mkdir(dir, 0o777); err != nil { //nolint:gosec
-		return err
-	}
 	if err := os.Mkdir(filepath.Join(dir, tablesDir), 0o777); err != nil { //nolint:gosec
 		return err
 	}

@@ -30,7 +30,7 @@
 // the lower and upper bounds being those of row i and column j.
 //
 // A claim of optimality is believed only if HiGHS' own residuals, measured on
-// the program as given and not as scaled, are within ten times the tolerance;
-// otherwise the status is [lp.StatusFailed]. That is a filter for the search,
-// not a guarantee: guarantees come from the exact certificate.
+// the program as given and not as scaled, are within a thousand times the
+// tolerance; otherwise the status is [solver.StatusFailed]. That is a filter for
+// the search, not a guarantee: guarantees come from the exact certificate.
 package highs
