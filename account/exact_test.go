@@ -113,7 +113,7 @@ func adaptive(releases [][]pair, alpha float64) float64 {
 	return best
 }
 
-func mustTable(t testing.TB, table *tables.Table) *Mechanism {
+func mustTable(t testing.TB, table *tables.Table) *PrivacyLossDistribution {
 	t.Helper()
 	m, err := Table(table)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestRandomCompositions(t *testing.T) {
 	for trial := range 12 {
 		var releases, flat []Release
 		for range 2 + r.Intn(3) {
-			m, err := Parse(texts[r.Intn(len(texts))])
+			m, err := parse(texts[r.Intn(len(texts))])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +288,7 @@ func TestNearTheSum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		releases = append(releases, Release{Mechanism: m, Times: 1})
+		releases = append(releases, Release{PLD: m, Times: 1})
 		sum += epsilon
 	}
 	c, err := Compose(releases, Options{})

@@ -39,7 +39,7 @@ func TestGaussianShapeIsTight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	epsilon := func(m *Mechanism, times int) Bounds {
+	epsilon := func(m *PrivacyLossDistribution, times int) Bounds {
 		c, err := Compose([]Release{{m, times}}, Options{})
 		if err != nil {
 			t.Fatal(err)
