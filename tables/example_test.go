@@ -24,8 +24,8 @@ func handmade(query dp.Query) (*tables.Table, error) {
 		grid.Unit, grid.PointsPerCell, grid.Offset = 0.1, 11, 2
 	}
 	return tables.New(tables.Spec{
-		Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1},
-		Query:   query, Loss: loss.L1{}, Grid: grid,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Query: query, Loss: loss.L1{}},
+		Grid:    grid,
 		Weights: []uint64{unit, 3 * unit, 9 * unit, (1 << 64) - 26*unit, 9 * unit, 3 * unit, unit},
 	})
 }
