@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 )
 
 // Problem asks for a private encoder of n features.
@@ -193,13 +194,13 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		{bundle.Laplace, r.laplace},
 		{bundle.Gaussian, r.gaussian},
 		{bundle.TruncatedLaplace, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.TruncatedLaplace, TruncatedLaplace())
+			return r.perCoordinate(ctx, bundle.TruncatedLaplace, budget.TruncatedLaplace(), nil)
 		}},
 		{bundle.Staircase, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Staircase, Staircase())
+			return r.perCoordinate(ctx, bundle.Staircase, budget.Staircase(), nil)
 		}},
 		{bundle.Designed, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Designed, o.Curve)
+			return r.perCoordinate(ctx, bundle.Designed, o.Curve.family(), o.Curve)
 		}},
 	} {
 		needsDelta := j.kind == bundle.Gaussian || j.kind == bundle.TruncatedLaplace

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -127,7 +128,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			wantNear(t, "ball: task-agnostic laplace", find(t, r, bundle.Laplace, TaskAgnostic).Loss, agnostic, 1e-9)
 			continue
 		}
-		split, err := Split(t.Context(), r.Lambda, r.Radii, 20, 0, Laplace())
+		split, err := budget.Split(t.Context(), r.Lambda, r.Radii, 20, 0, budget.Laplace())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -226,7 +227,7 @@ func (r *Result) laplaceBox(ctx context.Context, j joint) ([]*Candidate, error) 
 // 1: those of a split of epsilon, s_i = ε_i/(2ε).
 func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
 	lambda, halfwidths := r.objective.Effective(r.Radii)
-	a, err := Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, Laplace())
+	a, err := budget.Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, budget.Laplace())
 	if err != nil {
 		return nil, err
 	}

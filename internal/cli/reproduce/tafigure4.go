@@ -241,16 +241,16 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 	for i := range half {
 		half[i] /= 2
 	}
-	a, err := latent.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta, e.curve)
+	points, err := e.curve.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta)
 	if err != nil {
 		return err
 	}
-	used := make([]float64, len(a.Epsilon))
+	used := make([]float64, len(points))
 	var unit []float64
-	for i, share := range a.Epsilon {
-		if share > 0 {
+	for i, p := range points {
+		if p != nil {
 			used[i] = 1
-			unit = append(unit, a.Points[i].Variance)
+			unit = append(unit, p.Variance)
 		}
 	}
 	return e.sampled(taLoss{protocol: protocolFormula, approach: string(bundle.Designed), epsilon: epsilon, delta: delta}, e.rows(used), func(u *mat.Dense) []float64 {
