@@ -268,7 +268,7 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 // keeps reports whether the shares of a candidate compose to the promise: its tables if
 // there are any.
 func (r *Result) keeps(c *Candidate) (bool, error) {
-	mechanisms := make([]*account.Mechanism, c.Z)
+	mechanisms := make([]*account.PrivacyLossDistribution, c.Z)
 	for i := range mechanisms {
 		var err error
 		if c.points != nil {
@@ -287,8 +287,8 @@ func (r *Result) keeps(c *Candidate) (bool, error) {
 // Compose bounds the composition of a bundle's tables exactly, with package
 // account: see [bundle.Bundle.Verify].
 func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
-	known := map[*tables.Table]*account.Mechanism{}
-	var mechanisms []*account.Mechanism
+	known := map[*tables.Table]*account.PrivacyLossDistribution{}
+	var mechanisms []*account.PrivacyLossDistribution
 	for _, t := range coordinates {
 		m, ok := known[t]
 		if !ok {
@@ -303,10 +303,10 @@ func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper fl
 }
 
 // composedDelta returns an upper bound on the δ at epsilon of all mechanisms together.
-func composedDelta(mechanisms []*account.Mechanism, epsilon float64) (float64, error) {
+func composedDelta(mechanisms []*account.PrivacyLossDistribution, epsilon float64) (float64, error) {
 	releases := make([]account.Release, len(mechanisms))
 	for i, m := range mechanisms {
-		releases[i] = account.Release{Mechanism: m, Times: 1}
+		releases[i] = account.Release{PLD: m, Times: 1}
 	}
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {

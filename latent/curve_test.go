@@ -17,9 +17,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -60,7 +60,7 @@ func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tab
 			return nil, err
 		}
 		return tables.New(tables.Spec{
-			Privacy: p, Query: query, Loss: loss, Weights: weights, Atom: atom,
+			Problem: dp.Problem{Privacy: p, Query: query, Loss: loss}, Weights: weights, Atom: atom,
 			Grid: tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: perUnit, FirstCell: -half},
 		})
 	}
@@ -379,7 +379,7 @@ func TestCurveBoundIsNotOptimistic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		least, err := noise.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss.L2{})
+		least, err := oracle.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss.L2{})
 		if err != nil {
 			t.Fatal(err)
 		}

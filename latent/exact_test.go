@@ -33,7 +33,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	}
 	weights[len(shares)/2] += rest
 	spec := tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}, Weights: weights,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}}, Weights: weights,
 		Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -(len(shares) / 2)},
 	}
 	table, err := tables.New(spec)
@@ -182,7 +182,7 @@ func TestExactCompositionSavesLittle(t *testing.T) {
 	for _, epsilons := range [][]float64{{3, 3}, {1, 2, 4}, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, {5}} {
 		for _, delta := range []float64{1e-4, 1e-2, 0.1} {
 			room, total := delta, 0.0
-			var ms []*account.Mechanism
+			var ms []*account.PrivacyLossDistribution
 			for _, e := range epsilons {
 				room *= 1 + math.Exp(-e)
 				total += e
@@ -217,7 +217,7 @@ func TestWorstDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ms := make([]*account.Mechanism, test.z)
+		ms := make([]*account.PrivacyLossDistribution, test.z)
 		for i := range ms {
 			ms[i] = m
 		}

@@ -54,11 +54,11 @@ func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 // proved for a bundle is that of the box.
 func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	p := &r.problem
-	law, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
+	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
-	j := joint{bundle.Gaussian, bundle.L2, law.Sigma(), taskspace.SensitivityL2}
+	j := joint{bundle.Gaussian, bundle.L2, sigma, taskspace.SensitivityL2}
 	if p.Domain == bundle.Ball {
 		// Equal scales are optimal, so the privacy-agnostic encoder is too.
 		return r.joint(ctx, j, r.gaussianBall, nil)

@@ -1,4 +1,4 @@
-package account
+package cli
 
 import (
 	"fmt"
@@ -6,19 +6,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Usage says how a classical mechanism is written for [Parse].
-type Usage struct{ Form, Note string }
-
-// kind is a mechanism that has a name.
-type kind struct {
+// mechanismKind is a classical mechanism as a release on the command line,
+// NAME:KEY=VALUE,….
+type mechanismKind struct {
 	name, form, note string
 	keys             []string
-	make             func(arguments) (*Mechanism, error)
+	make             func(arguments) (*account.PrivacyLossDistribution, error)
 }
 
 // arguments are the values of key=value pairs.
@@ -27,11 +26,11 @@ type arguments map[string]string
 func (a arguments) float(key string) (float64, error) {
 	text, ok := a[key]
 	if !ok {
-		return 0, check.Errorf("account", dp.ErrInvalid, "%s = missing, want %s=NUMBER", key, key)
+		return 0, check.Errorf("cli", dp.ErrInvalid, "%s = missing, want %s=NUMBER", key, key)
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, check.Errorf("account", dp.ErrInvalid, "%s = %q, want a number", key, text)
+		return 0, check.Errorf("cli", dp.ErrInvalid, "%s = %q, want a number", key, text)
 	}
 	return x, nil
 }
@@ -43,14 +42,14 @@ func (a arguments) int(key string, missing int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, check.Errorf("account", dp.ErrInvalid, "%s = %q, want an integer", key, text)
+		return 0, check.Errorf("cli", dp.ErrInvalid, "%s = %q, want an integer", key, text)
 	}
 	return n, nil
 }
 
 // oneFloat makes a mechanism of one number.
-func oneFloat(key string, create func(float64) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
-	return func(a arguments) (*Mechanism, error) {
+func oneFloat(key string, create func(float64) (*account.PrivacyLossDistribution, error)) func(arguments) (*account.PrivacyLossDistribution, error) {
+	return func(a arguments) (*account.PrivacyLossDistribution, error) {
 		x, err := a.float(key)
 		if err != nil {
 			return nil, err
@@ -60,8 +59,8 @@ func oneFloat(key string, create func(float64) (*Mechanism, error)) func(argumen
 }
 
 // floatAndSteps makes a mechanism of a number and an integer.
-func floatAndSteps(key, steps string, missing int, create func(float64, int) (*Mechanism, error)) func(arguments) (*Mechanism, error) {
-	return func(a arguments) (*Mechanism, error) {
+func floatAndSteps(key, steps string, missing int, create func(float64, int) (*account.PrivacyLossDistribution, error)) func(arguments) (*account.PrivacyLossDistribution, error) {
+	return func(a arguments) (*account.PrivacyLossDistribution, error) {
 		x, err := a.float(key)
 		if err != nil {
 			return nil, err
@@ -75,7 +74,7 @@ func floatAndSteps(key, steps string, missing int, create func(float64, int) (*M
 }
 
 // epsilonAndDelta makes a mechanism of its own promise.
-func epsilonAndDelta(a arguments, create func(epsilon, delta float64) (*Mechanism, error)) (*Mechanism, error) {
+func epsilonAndDelta(a arguments, create func(epsilon, delta float64) (*account.PrivacyLossDistribution, error)) (*account.PrivacyLossDistribution, error) {
 	epsilon, err := a.float("epsilon")
 	if err != nil {
 		return nil, err
@@ -87,17 +86,17 @@ func epsilonAndDelta(a arguments, create func(epsilon, delta float64) (*Mechanis
 	return create(epsilon, delta)
 }
 
-func kinds() []kind {
-	return []kind{
+func mechanismKinds() []mechanismKind {
+	return []mechanismKind{
 		{
 			"laplace", "laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
 			[]string{"epsilon"},
-			oneFloat("epsilon", Laplace),
+			oneFloat("epsilon", account.Laplace),
 		},
 		{
 			"discrete-laplace", "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
 			[]string{"epsilon", "sensitivity"},
-			floatAndSteps("epsilon", "sensitivity", 1, DiscreteLaplace),
+			floatAndSteps("epsilon", "sensitivity", 1, account.DiscreteLaplace),
 		},
 		{
 			"staircase", "staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
@@ -112,55 +111,47 @@ func kinds() []kind {
 		{
 			"discrete-gaussian", "discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
 			[]string{"sigma", "sensitivity"},
-			floatAndSteps("sigma", "sensitivity", 1, DiscreteGaussian),
+			floatAndSteps("sigma", "sensitivity", 1, account.DiscreteGaussian),
 		},
 		{
 			"randomized-response", "randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)",
 			[]string{"epsilon", "categories"},
-			floatAndSteps("epsilon", "categories", 2, RandomizedResponse),
+			floatAndSteps("epsilon", "categories", 2, account.RandomizedResponse),
 		},
 		{
 			"dp", "dp:epsilon=E,delta=D", "any mechanism of which only this is known",
 			[]string{"epsilon", "delta"},
-			func(a arguments) (*Mechanism, error) { return epsilonAndDelta(a, Approximate) },
+			func(a arguments) (*account.PrivacyLossDistribution, error) {
+				return epsilonAndDelta(a, account.Approximate)
+			},
 		},
 	}
 }
 
-// Usages lists what Parse understands.
-func Usages() []Usage {
-	var out []Usage
-	for _, k := range kinds() {
-		out = append(out, Usage{k.form, k.note})
-	}
-	return out
-}
-
-// IsMechanism reports whether Parse takes the text for a mechanism: whether it
-// starts with the name of one and a colon.
-func IsMechanism(text string) bool {
+// isMechanism reports whether parseMechanism takes the text for a mechanism:
+// whether it starts with the name of one and a colon.
+func isMechanism(text string) bool {
 	name, _, ok := strings.Cut(text, ":")
-	return ok && slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name })
+	return ok && slices.ContainsFunc(mechanismKinds(), func(k mechanismKind) bool { return k.name == name })
 }
 
-// Parse reads a mechanism written as NAME:KEY=VALUE,…; see Usages. The errors wrap
-// ErrInvalid.
-func Parse(text string) (*Mechanism, error) {
+// parseMechanism reads a mechanism. The errors wrap dp.ErrInvalid.
+func parseMechanism(text string) (*account.PrivacyLossDistribution, error) {
 	name, rest, _ := strings.Cut(text, ":")
-	i := slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
+	i := slices.IndexFunc(mechanismKinds(), func(k mechanismKind) bool { return k.name == name })
 	if i < 0 {
 		var forms []string
-		for _, k := range kinds() {
+		for _, k := range mechanismKinds() {
 			forms = append(forms, k.name)
 		}
-		return nil, check.Errorf("account", dp.ErrInvalid, "mechanism = %q, want NAME:KEY=VALUE,… with a name of %s", text, strings.Join(forms, ", "))
+		return nil, check.Errorf("cli", dp.ErrInvalid, "mechanism = %q, want NAME:KEY=VALUE,… with a name of %s", text, strings.Join(forms, ", "))
 	}
-	k := kinds()[i]
+	k := mechanismKinds()[i]
 	a := arguments{}
 	for pair := range strings.SplitSeq(rest, ",") {
 		key, value, ok := strings.Cut(pair, "=")
 		if _, twice := a[key]; !ok || twice || !slices.Contains(k.keys, key) {
-			return nil, check.Errorf("account", dp.ErrInvalid, "mechanism = %q, want %s", text, k.form)
+			return nil, check.Errorf("cli", dp.ErrInvalid, "mechanism = %q, want %s", text, k.form)
 		}
 		a[key] = value
 	}
@@ -171,7 +162,7 @@ func Parse(text string) (*Mechanism, error) {
 	return m, nil
 }
 
-func parseStaircase(a arguments) (*Mechanism, error) {
+func parseStaircase(a arguments) (*account.PrivacyLossDistribution, error) {
 	epsilon, err := a.float("epsilon")
 	if err != nil {
 		return nil, err
@@ -182,17 +173,17 @@ func parseStaircase(a arguments) (*Mechanism, error) {
 	}
 	loss, err := loss.Parse(name)
 	if err != nil {
-		return nil, check.Errorf("account", dp.ErrInvalid, "%w", err)
+		return nil, check.Errorf("cli", dp.ErrInvalid, "%w", err)
 	}
-	return Staircase(epsilon, loss)
+	return account.Staircase(epsilon, loss)
 }
 
-func parseGaussian(a arguments) (*Mechanism, error) {
+func parseGaussian(a arguments) (*account.PrivacyLossDistribution, error) {
 	if _, ok := a["sigma"]; !ok {
-		return epsilonAndDelta(a, AnalyticGaussian)
+		return epsilonAndDelta(a, account.AnalyticGaussian)
 	}
 	if len(a) > 1 {
-		return nil, check.Errorf("account", dp.ErrInvalid, "sigma and epsilon or delta, want sigma alone or both others")
+		return nil, check.Errorf("cli", dp.ErrInvalid, "sigma and epsilon or delta, want sigma alone or both others")
 	}
-	return oneFloat("sigma", Gaussian)(a)
+	return oneFloat("sigma", account.Gaussian)(a)
 }

@@ -1,14 +1,15 @@
-package account
+package cli
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 )
 
-func TestParse(t *testing.T) {
+func TestParseMechanism(t *testing.T) {
 	for _, x := range []struct{ text, name string }{
 		{"laplace:epsilon=0.5", "laplace:epsilon=0.5"},
 		{"discrete-laplace:epsilon=1", "discrete-laplace:epsilon=1,sensitivity=1"},
@@ -20,30 +21,30 @@ func TestParse(t *testing.T) {
 		{"randomized-response:epsilon=2,categories=7", "randomized-response:epsilon=2,categories=7"},
 		{"dp:epsilon=1,delta=1e-9", "dp:epsilon=1,delta=1e-09"},
 	} {
-		m, err := Parse(x.text)
+		m, err := parseMechanism(x.text)
 		if err != nil || m.Name() != x.name {
-			t.Errorf("Parse(%q) = %v, %v, want %s", x.text, m, err, x.name)
+			t.Errorf("parseMechanism(%q) = %v, %v, want %s", x.text, m, err, x.name)
 			continue
 		}
-		if !IsMechanism(x.text) {
-			t.Errorf("IsMechanism(%q) = false", x.text)
+		if !isMechanism(x.text) {
+			t.Errorf("isMechanism(%q) = false", x.text)
 		}
-		if again, err := Parse(m.Name()); err != nil || again.Name() != x.name {
-			t.Errorf("Parse(%q), the name of a mechanism: %v", m.Name(), err)
+		if again, err := parseMechanism(m.Name()); err != nil || again.Name() != x.name {
+			t.Errorf("parseMechanism(%q), the name of a mechanism: %v", m.Name(), err)
 		}
 	}
-	m, err := Parse("gaussian:epsilon=1,delta=1e-6")
-	if err != nil || !strings.HasPrefix(m.Name(), "gaussian:sigma=") || m.law.deltaUpper(1) > 1e-6 || m.law.deltaUpper(1-1e-6) < 1e-6 {
+	m, err := parseMechanism("gaussian:epsilon=1,delta=1e-6")
+	if err != nil || !strings.HasPrefix(m.Name(), "gaussian:sigma=") || singleDelta(t, m, 1).Upper > 1e-6 || singleDelta(t, m, 1-1e-6).Upper < 1e-6 {
 		t.Errorf("the analytic Gaussian: %v, %v", m, err)
 	}
-	for _, u := range Usages() {
-		if !IsMechanism(u.Form) || u.Note == "" {
-			t.Errorf("usage %v", u)
+	for _, k := range mechanismKinds() {
+		if !isMechanism(k.form) || k.note == "" {
+			t.Errorf("usage of %s: %q, %q", k.name, k.form, k.note)
 		}
 	}
 }
 
-func TestParseErrors(t *testing.T) {
+func TestParseMechanismErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            "with a name of laplace",
 		"table.json":                  "with a name of laplace",
@@ -67,65 +68,46 @@ func TestParseErrors(t *testing.T) {
 		"dp:epsilon=0,delta=0":                       "epsilon = 0",
 		"dp:epsilon=1,delta=1":                       "want 0 <= delta < 1",
 	} {
-		if m, err := Parse(text); m != nil || !errors.Is(err, dp.ErrInvalid) && !strings.Contains(text, "loss=") || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Parse(%q) = %v, %v, want an error with %q", text, m, err, want)
+		if m, err := parseMechanism(text); m != nil || !errors.Is(err, dp.ErrInvalid) && !strings.Contains(text, "loss=") || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("parseMechanism(%q) = %v, %v, want an error with %q", text, m, err, want)
 		}
 	}
 }
 
-func TestComposeErrors(t *testing.T) {
-	m, err := Laplace(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		releases []Release
-		width    float64
-	}{
-		{nil, 0},
-		{[]Release{{nil, 1}}, 0},
-		{[]Release{{m, 0}}, 0},
-		{[]Release{{m, -1}}, 0},
-		{[]Release{{m, MaxReleases}, {m, 1}}, 0},
-		{[]Release{{m, 1}}, 0.6},
-		{[]Release{{m, 1}}, -1},
-	} {
-		if c, err := Compose(x.releases, Options{Width: x.width}); c != nil || !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("Compose(%v, %g) = %v, %v, want ErrInvalid", x.releases, x.width, c, err)
-		}
-	}
-	c := compose(t, Release{m, 2})
-	for _, x := range []float64{-1, 1, 2} {
-		if _, err := c.Epsilon(x); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("Epsilon(%g): %v", x, err)
-		}
-	}
-	if _, err := c.Delta(-1); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("Delta(-1): %v", err)
-	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, u := range Usages() {
-		f.Add(u.Form)
+func FuzzParseMechanism(f *testing.F) {
+	for _, k := range mechanismKinds() {
+		f.Add(k.form)
 	}
 	f.Add("laplace:epsilon=1")
 	f.Add("staircase:epsilon=0.1,loss=l2")
 	f.Add("discrete-laplace:epsilon=1,sensitivity=2")
 	f.Add("gaussian:epsilon=1,delta=1e-9")
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := Parse(text)
+		m, err := parseMechanism(text)
 		if (m == nil) == (err == nil) {
-			t.Fatalf("Parse(%q) = %v, %v", text, m, err)
+			t.Fatalf("parseMechanism(%q) = %v, %v", text, m, err)
 		}
 		if err != nil {
 			return
 		}
-		if !IsMechanism(text) {
-			t.Errorf("Parse takes %q, IsMechanism does not", text)
+		if !isMechanism(text) {
+			t.Errorf("parseMechanism takes %q, isMechanism does not", text)
 		}
-		if b := m.law.deltaUpper(0.5); !(b >= 0 && b <= 1) || m.law.deltaLower(0.5) > b {
-			t.Errorf("Parse(%q): delta at 0.5 from %g to %g", text, m.law.deltaLower(0.5), b)
+		if b := singleDelta(t, m, 0.5); !(b.Upper >= 0 && b.Upper <= 1) || b.Lower > b.Upper {
+			t.Errorf("parseMechanism(%q): delta at 0.5 in %v", text, b)
 		}
 	})
+}
+
+func singleDelta(t *testing.T, m *account.PrivacyLossDistribution, epsilon float64) account.Bounds {
+	t.Helper()
+	c, err := account.Compose([]account.Release{{PLD: m, Times: 1}}, account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.Delta(epsilon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -1,19 +1,23 @@
 package account
 
-import "math"
+import (
+	"math"
 
-// discrete is a measure of privacy losses on a grid: mass[i] at the loss
-// (first+i)·step, and infinite at +∞. Its total need not be 1.
-type discrete struct {
-	step     float64
-	first    int
-	mass     []float64
-	infinite float64
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// pmf is a privacy loss distribution on a grid, or a bound on one: mass[i] at the
+// loss (first+i)·step, and infinityMass at +∞. Its total need not be 1.
+type pmf struct {
+	step         float64
+	first        int
+	mass         []float64
+	infinityMass float64
 }
 
 // connectDots returns a measure whose profile
 //
-//	H(ε) = infinite + Σ_i mass_i·(1 − e^(ε−ε_i))₊
+//	H(ε) = infinityMass + Σ_i mass_i·(1 − e^(ε−ε_i))₊
 //
 // is at least h everywhere, given bounds heights_i >= h(ε_i) on the grid.
 //
@@ -25,9 +29,9 @@ type discrete struct {
 // rounding has left the heights a little concave. All roundings are outwards:
 // the height reached is kept as a lower bound, the masses as upper bounds.
 // (Doroshenko et al. 2022, Algorithm 1, from heights.)
-func connectDots(g grid, heights []float64) *discrete {
+func connectDots(g grid, heights []float64) *pmf {
 	n := g.len()
-	d := &discrete{step: g.step, first: g.first, mass: make([]float64, n), infinite: heights[n-1] + underflow}
+	d := &pmf{step: g.step, first: g.first, mass: make([]float64, n), infinityMass: heights[n-1] + underflow}
 	// The computed α and widths are right to (|ε_i|+8)·roundoff, and there are a
 	// few roundings more: 2^-44 is 512 roundoffs.
 	largest := math.Max(math.Abs(g.at(g.first)), math.Abs(g.at(g.last)))
@@ -35,7 +39,7 @@ func connectDots(g grid, heights []float64) *discrete {
 	up, down := 1+slack, 1-slack
 	reached := heights[n-1] // <= H at the current point
 	slope := 0.0            // Σ q beyond it
-	total := d.infinite
+	total := d.infinityMass
 	ratio := -math.Expm1(-g.step) // 1 − α_{i−1}/α_i
 	for i := n - 1; i > 0; i-- {
 		alpha := math.Exp(g.at(g.first + i))
@@ -52,25 +56,25 @@ func connectDots(g grid, heights []float64) *discrete {
 	return d
 }
 
-// underflow is added to the mass at infinite loss: products that round to 0, or to
+// underflow is added to the mass at infinity: products that round to 0, or to
 // numbers of few bits, fall short by less than 2^-1074 each, and count with up to
 // α < e^maxGridLoss < 2^722. It is far below any δ of use.
 const underflow = 0x1p-200
 
 // total returns the mass of d, to a few roundoffs.
-func (d *discrete) total() float64 {
-	var s accumulator
-	s.add(d.infinite)
+func (d *pmf) total() float64 {
+	var s exact.Sum
+	s.Add(d.infinityMass)
 	for _, m := range d.mass {
-		s.add(m)
+		s.Add(m)
 	}
-	return s.sum()
+	return s.Value()
 }
 
 // logMoment returns log Σ_i mass_i·e^(θ·ε_i) over the finite losses, and its
 // derivative in θ; −∞ for an empty measure. The error is that of a float64 sum,
 // some 2^-33: nothing but the window rests on it.
-func (d *discrete) logMoment(theta float64) (value, mean float64) {
+func (d *pmf) logMoment(theta float64) (value, mean float64) {
 	// Start from the end with the larger exponentials.
 	from, to, by := len(d.mass)-1, -1, -1
 	if theta < 0 {

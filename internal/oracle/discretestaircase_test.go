@@ -1,4 +1,4 @@
-package noise
+package oracle
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // TestDiscreteStaircaseBruteForce sums the law term by term for every step and
@@ -61,7 +62,7 @@ func TestDiscreteStaircaseLimits(t *testing.T) {
 			}
 			want, _ := StaircaseLoss(p, loss)
 			near(t, "value", value, want, 1e-8)
-			gamma, _ := StaircaseStep(epsilon, loss)
+			gamma, _ := noise.StaircaseStep(epsilon, loss)
 			near(t, "step", float64(step)/1e9, gamma, 1e-4)
 			for _, sensitivity := range []int64{1, 2, 5, 100} {
 				_, value, err := DiscreteStaircase(epsilon, sensitivity, loss)

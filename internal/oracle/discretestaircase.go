@@ -1,4 +1,4 @@
-package noise
+package oracle
 
 import (
 	"math"
@@ -16,8 +16,8 @@ import (
 //	p(i) = a for i < r,  ab for r <= i < K,  p(i+K) = b p(i),
 //	a = (1-b)/(2r + 2b(K-r) - (1-b)).
 //
-// For K = 1 it is two-sided geometric noise. The error wraps [ErrInvalid] for
-// bad parameters and [ErrNotApplicable] for ε = 0 and for other losses. The
+// For K = 1 it is two-sided geometric noise. The error wraps [dp.ErrInvalid] for
+// bad parameters and [noise.ErrNotApplicable] for ε = 0 and for other losses. The
 // relative rounding error is below 1e-13; the cost is O(log K).
 func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step int64, value float64, err error) {
 	const name = "discrete staircase"
@@ -51,7 +51,7 @@ func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step in
 	}
 	value = at(low)
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
+		return 0, 0, check.Errorf("oracle", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return low, value, nil
 }

@@ -1,10 +1,11 @@
-package noise
+package oracle
 
 import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // NearOptimalLowerBound returns the lower bound on E|X| that comes with the
@@ -14,14 +15,14 @@ import (
 //	2aΔ Σ_{k<n} k b^k = 2aΔ ( (b-b^n)/(1-b)² - (n-1)b^n/(1-b) ),
 //
 // where n is the largest number with Σ_{k<n} a b^k <= 1/2. That is
-// n = ⌊A/Δ⌋ with A of [TruncatedLaplaceBound], so the bound is 0 for A < 2Δ. For
+// n = ⌊A/Δ⌋ with A of [noise.TruncatedLaplaceBound], so the bound is 0 for A < 2Δ. For
 // δ = 0 it is Δ b/(1-b).
 //
 // It is far from tight, and never above [LowerBound]; it is here to be compared
 // with. The paper has it for an n that makes the sum exactly 1/2; rounding n up
 // where there is none gives [NearOptimalRoundedUp], which is not a bound.
 //
-// The error wraps [ErrInvalid] for bad parameters and [ErrNotApplicable] for
+// The error wraps [dp.ErrInvalid] for bad parameters and [noise.ErrNotApplicable] for
 // ε = δ = 0. The relative rounding error is below 1e-12, unless A/Δ is within
 // rounding of an integer: then n may be one less or one more, and the value is
 // still a bound to within rounding.
@@ -41,19 +42,16 @@ func NearOptimalRoundedUp(p dp.Privacy) (float64, error) {
 
 func nearOptimal(p dp.Privacy, round func(float64) float64) (float64, error) {
 	const name = "near-optimal lower bound"
-	if err := p.Validate(); err != nil {
+	if err := checkBoth(name, p); err != nil {
 		return 0, err
-	}
-	if p.Epsilon == 0 && p.Delta == 0 {
-		return 0, notApplicable(name, "no noise is private with epsilon = 0 and delta = 0")
 	}
 	unit := p
 	unit.Sensitivity = 1
-	n := round(TruncatedLaplaceBound(unit))
+	n := round(noise.TruncatedLaplaceBound(unit))
 	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
 	value := 2 * a * p.Sensitivity * geometricMoment(p.Epsilon, n)
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, check.Errorf("noise", dp.ErrInvalid, "%s = %g, want a finite float64", name, value)
+		return 0, check.Errorf("oracle", dp.ErrInvalid, "%s = %g, want a finite float64", name, value)
 	}
 	return value, nil
 }
@@ -68,7 +66,7 @@ func geometricMoment(epsilon, n float64) float64 {
 	if epsilon == 0 {
 		return n * (n - 1) / 2
 	}
-	if n*epsilon > 2*tailCut {
+	if n*epsilon > 600 { // beyond, nothing is left in float64
 		c := -math.Expm1(-epsilon)
 		return math.Exp(-epsilon) / (c * c)
 	}

@@ -31,7 +31,7 @@ func TestConnectDots(t *testing.T) {
 		d := connectDots(g, heights)
 		number := func(x float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(x) }
 		alphas := make([]*big.Float, g.len())
-		total := number(d.infinite)
+		total := number(d.infinityMass)
 		step := bigExp(g.step)
 		alphas[-g.first] = number(1)
 		for i := -g.first + 1; i < g.len(); i++ {
@@ -45,7 +45,7 @@ func TestConnectDots(t *testing.T) {
 				t.Fatalf("trial %d: mass %g", trial, m)
 			}
 			total.Add(total, number(m))
-			sum := number(d.infinite)
+			sum := number(d.infinityMass)
 			for j := i + 1; j < g.len(); j++ {
 				x := new(big.Float).Quo(alphas[i], alphas[j])
 				x.Sub(number(1), x)
@@ -63,7 +63,7 @@ func TestConnectDots(t *testing.T) {
 
 // The largest losses may be so improbable that they do not matter even when tilted.
 func TestLogMoment(t *testing.T) {
-	d := &discrete{step: 1, first: -1200, mass: make([]float64, 1201)}
+	d := &pmf{step: 1, first: -1200, mass: make([]float64, 1201)}
 	d.mass[0], d.mass[1200] = 1, 1e-300 // losses -1200 and 0
 	for theta, want := range map[float64]float64{
 		0.01: -12, 0.5: -600, 1: math.Log(1e-300), -1: 1200, 0: 0,
@@ -72,7 +72,7 @@ func TestLogMoment(t *testing.T) {
 			t.Errorf("logMoment(%g) = %g, want %g", theta, got, want)
 		}
 	}
-	if got, _ := new(discrete).logMoment(1); !math.IsInf(got, -1) {
+	if got, _ := new(pmf).logMoment(1); !math.IsInf(got, -1) {
 		t.Errorf("logMoment of nothing = %g", got)
 	}
 }

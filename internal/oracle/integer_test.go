@@ -1,4 +1,4 @@
-package noise
+package oracle
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // TestAwanDongTails: the law that the tails describe has mass 1, wastes no
@@ -18,7 +19,7 @@ func TestAwanDongTails(t *testing.T) {
 			if epsilon <= 1e-6 && delta < 1e-6 {
 				continue // too long a list, or no such noise
 			}
-			tails, err := AwanDongTails(epsilon, delta)
+			tails, err := noise.AwanDongTails(epsilon, delta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +72,7 @@ func TestAwanDongTails(t *testing.T) {
 func TestAwanDongSmallest(t *testing.T) {
 	for _, epsilon := range []float64{0.2, 1, 3} {
 		for _, delta := range []float64{1e-6, 0.01, 0.2, 0.6} {
-			tails, err := AwanDongTails(epsilon, delta)
+			tails, err := noise.AwanDongTails(epsilon, delta)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package noise
+package oracle
 
 import (
 	"github.com/noisewright/noisewright/dp"
@@ -8,7 +8,7 @@ import (
 // AdditiveOptimum returns the least expected loss of any (0, δ)-private additive
 // noise whose density does not increase away from 0, atoms at 0 allowed, in the
 // loss's units. The parameters must have ε = 0 and δ > 0, the loss must be L1
-// or L2; otherwise the error wraps [ErrNotApplicable] (or [ErrInvalid] for
+// or L2; otherwise the error wraps [noise.ErrNotApplicable] (or [dp.ErrInvalid] for
 // invalid parameters). The relative rounding error is below 1e-14.
 //
 // Source: Geng, Ding, Guo & Kumar, "Optimal noise-adding mechanism in additive

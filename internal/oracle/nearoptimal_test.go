@@ -1,4 +1,4 @@
-package noise
+package oracle
 
 import (
 	"math"
@@ -37,8 +37,8 @@ func TestRoundedUpIsNoBound(t *testing.T) {
 	near(t, "rounded up", must(t)(NearOptimalRoundedUp(p)), 0.98, 1e-15)
 	near(t, "uniform", lossOf(t, "uniform", p, loss.L1{}), 1/1.96, 1e-15)
 	p = dp.Privacy{Epsilon: 0.1, Delta: 0.49, Sensitivity: 1}
-	if up, noise := must(t)(NearOptimalRoundedUp(p)), lossOf(t, "truncated-laplace", p, loss.L1{}); !(up > noise) {
-		t.Errorf("rounded up %g, truncated-laplace %g: the example in the documentation no longer holds", up, noise)
+	if up, cut := must(t)(NearOptimalRoundedUp(p)), lossOf(t, "truncated-laplace", p, loss.L1{}); !(up > cut) {
+		t.Errorf("rounded up %g, truncated-laplace %g: the example in the documentation no longer holds", up, cut)
 	}
 	// As printed: (23.5 % below the optimum of 0.69 at (1, 0.1)).
 	near(t, "rounded up", must(t)(NearOptimalRoundedUp(dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1})), 0.45062, 1e-5)

@@ -5,20 +5,21 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Mechanism is one kind of release, known by its privacy profile. It is
-// immutable and safe for concurrent use.
-type Mechanism struct {
+// PrivacyLossDistribution is that of one release of a mechanism: the law of the
+// privacy loss log P(x)/Q(x), x drawn from P, for the worst laws P and Q of the
+// output on two neighbouring data sets, bounded from both sides. It is immutable
+// and safe for concurrent use.
+type PrivacyLossDistribution struct {
 	name string
-	law  law
+	pair dominatingPair
 }
 
 // Name says what the mechanism is, with its parameters.
-func (m *Mechanism) Name() string { return m.name }
+func (d *PrivacyLossDistribution) Name() string { return d.name }
 
-// law bounds the privacy profile h of a mechanism, and the pair of laws P, Q of
-// its outputs for the two neighbours that attain it. The privacy loss is
-// log P(x)/Q(x), drawn from P.
-type law interface {
+// dominatingPair bounds the privacy profile h of a mechanism, and the pair of laws
+// P, Q of its outputs for the two neighbours that attain it.
+type dominatingPair interface {
 	// deltaUpper and deltaLower bound h(ε), ε >= 0.
 	deltaUpper(epsilon float64) float64
 	deltaLower(epsilon float64) float64
@@ -31,7 +32,7 @@ type law interface {
 	// of one pair of neighbours, plus slackShare of a step, is stochastically larger.
 	// Of the pairs there are it prefers those that matter when losses are
 	// weighted with e^(theta·loss).
-	lower(g grid, theta float64) []*discrete
+	lower(g grid, theta float64) []*pmf
 	// unit is a loss that grid steps of about this size should divide, or 0.
 	unit(step float64) float64
 	// fits reports whether all losses are on a grid of this step, or so dense
