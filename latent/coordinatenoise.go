@@ -7,10 +7,8 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // maxCoordinates bounds the coordinates that noise per coordinate is tried for in
@@ -102,7 +100,7 @@ func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition
 	}
 	for i, price := range r.Lambda {
 		if i >= len(a.Epsilon) || a.Epsilon[i] == 0 {
-			c.Theory += price
+			c.UnclippedLoss += price
 			continue
 		}
 		c.axes[i] = 0.5
@@ -113,7 +111,7 @@ func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition
 			c.points = append(c.points, points[i])
 		}
 		c.variances = append(c.variances, v)
-		c.Theory += price / (1 + 1/(4*l.radii[i]*l.radii[i]*v))
+		c.UnclippedLoss += price / (1 + 1/(4*l.radii[i]*l.radii[i]*v))
 	}
 	c.Z = len(c.variances)
 	return c
@@ -282,42 +280,4 @@ func (r *Result) keeps(c *Candidate) (bool, error) {
 	}
 	delta, err := composedDelta(mechanisms, r.problem.Epsilon)
 	return delta <= r.problem.Delta, err
-}
-
-// Compose bounds the composition of a bundle's tables exactly, with package
-// account: see [bundle.Bundle.Verify].
-func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
-	known := map[*tables.Table]*account.PrivacyLossDistribution{}
-	var mechanisms []*account.PrivacyLossDistribution
-	for _, t := range coordinates {
-		m, ok := known[t]
-		if !ok {
-			if m, err = account.Table(t); err != nil {
-				return 0, err
-			}
-			known[t] = m
-		}
-		mechanisms = append(mechanisms, m)
-	}
-	return composedDelta(mechanisms, promise.Epsilon)
-}
-
-// composedDelta returns an upper bound on the δ at epsilon of all mechanisms together.
-func composedDelta(mechanisms []*account.PrivacyLossDistribution, epsilon float64) (float64, error) {
-	releases := make([]account.Release, len(mechanisms))
-	for i, m := range mechanisms {
-		releases[i] = account.Release{PLD: m, Times: 1}
-	}
-	c, err := account.Compose(releases, account.Options{})
-	if err != nil {
-		return 0, err
-	}
-	b, err := c.Delta(epsilon)
-	if err != nil {
-		return 0, err
-	}
-	if !(b.Upper >= 0) { // NaN too
-		return 0, check.Field("latent", "composed delta", b.Upper, "a number of at least 0")
-	}
-	return b.Upper, nil
 }

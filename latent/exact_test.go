@@ -97,7 +97,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 				truth = max(truth, exact.FloatUp(jointDelta(a, b, i, j, ratio)))
 			}
 		}
-		got, err := Compose([]*tables.Table{a, b}, bundle.Promise{Epsilon: epsilon})
+		got, err := composition([]*tables.Table{a, b}, bundle.Promise{Epsilon: epsilon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = b.Verify(Compose)
+			_, err = Verify(b)
 			return err
 		}
 		if err := verify(bundle.Exact, got); err != nil {
@@ -137,16 +137,16 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 // which takes a large delta.
 func TestDesignComposesExactly(t *testing.T) {
 	const n = 20
-	m, err := taskspace.GivenMoments(make([]float64, n), eye(n))
+	m, err := taskspace.GivenMoments(make([]float64, n), taskspace.Identity(n))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		epsilon, delta, saved float64 // of the loss, relative
 	}{{20, 0.3, 0.01}, {20, 1e-2, 0}, {2, 1e-5, 0}} {
-		p := named(Problem{Moments: m, Epsilon: test.epsilon, Delta: test.delta, Domain: bundle.Box, Radius: 1})
+		p := named(Problem{Mean: m.Mean, Covariance: m.Covariance, Promise: bundle.Promise{Epsilon: test.epsilon, Delta: test.delta}, Domain: bundle.Box, Radius: 1})
 		curve := testCurve(t)
-		r := design(t, p, DesignOptions{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
+		r := design(t, p, Options{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
 		points, err := curve.Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta)
 		if err != nil {
 			t.Fatal(err)

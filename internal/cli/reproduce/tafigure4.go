@@ -269,8 +269,8 @@ const taClip = 0.99
 // domain evaluates what can be promised to everybody.
 func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error {
 	r, err := latent.Design(ctx, latent.Problem{
-		Features: e.names, Data: e.train, Task: e.task, Epsilon: epsilon, Delta: delta, Domain: bundle.Box, Clip: taClip,
-	}, latent.DesignOptions{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
+		Features: e.names, Data: e.train, Task: e.task, Promise: bundle.Promise{Epsilon: epsilon, Delta: delta}, Domain: bundle.Box, Clip: taClip,
+	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
 	if err != nil {
 		return err
 	}
