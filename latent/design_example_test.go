@@ -83,5 +83,5 @@ func ExampleBestClip() {
 	}
 	// Output:
 	// clip 1: loss 21.5
-	// clip 0.7: loss 8.9
+	// clip 0.7: loss 8.5
 }
