@@ -42,9 +42,10 @@ var arrows = map[string][]string{
 	"lp/highs":         {"lp/solver", "internal/check"},
 
 	// Several releases, and vectors.
-	"account":       {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle": {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"latent":        {"internal/exact", "internal/taskspace", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/exact", "internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
