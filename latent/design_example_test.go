@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -18,7 +19,7 @@ func ExampleDesign() {
 	data := mat.NewDense(6, 2, []float64{2, 1.1, 4, 1.9, 6, 3.2, 8, 3.8, 10, 5.1, 12, 5.9})
 	r, err := latent.Design(context.Background(), latent.Problem{
 		Features: []string{"use", "size"}, Data: data, Task: mat.NewDense(1, 2, []float64{1, 0}),
-		Epsilon: 4, Delta: 1e-6, Domain: latent.DomainBox, Clip: 1,
+		Epsilon: 4, Delta: 1e-6, Domain: bundle.Box, Clip: 1,
 	}, latent.DesignOptions{})
 	if err != nil {
 		log.Fatal(err)

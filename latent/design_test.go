@@ -11,13 +11,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
 
-var domains = []Domain{DomainBall, DomainBox, DomainBounds}
+var domains = []bundle.Domain{bundle.Ball, bundle.Box, bundle.Bounds}
 
 // randomData returns rows of n correlated features around 3, with tails.
 func randomData(r *rand.Rand, rows, n int) *mat.Dense {
@@ -32,7 +33,7 @@ func randomData(r *rand.Rand, rows, n int) *mat.Dense {
 }
 
 // randomProblem has bounds that some of the data lies outside of.
-func randomProblem(r *rand.Rand, d Domain) Problem {
+func randomProblem(r *rand.Rand, d bundle.Domain) Problem {
 	n := 1 + r.IntN(6)
 	m := 1 + r.IntN(n+1) // often of lower rank than n
 	task := mat.NewDense(m, n, nil)
@@ -97,12 +98,12 @@ func wantNear(t *testing.T, what string, got, want, relative float64) {
 // Where nothing is clipped the designs are those of the closed forms.
 func TestDesignFollowsClosedForms(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(1, 0)), 500, 5)
-	m, err := NewMoments(data)
+	m, err := taskspace.NewMoments(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := named(Problem{Moments: m, Epsilon: 20, Delta: 1e-4, Radius: 4})
-	for _, d := range []Domain{DomainBall, DomainBox} {
+	for _, d := range []bundle.Domain{bundle.Ball, bundle.Box} {
 		p.Domain = d
 		r := design(t, p, DesignOptions{})
 		for _, c := range r.Candidates {
@@ -110,8 +111,8 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		}
 		laplace := find(t, r, bundle.Laplace, TaskAware)
 		gaussian := find(t, r, bundle.Gaussian, TaskAware)
-		if d == DomainBall {
-			want, err := Waterfill(r.Lambda, 4, 20)
+		if d == bundle.Ball {
+			want, err := taskspace.Waterfill(r.Lambda, 4, 20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,26 +132,23 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantNear(t, "box: laplace", laplace.Loss, split.Loss, 1e-9)
-		box, err := GaussianBox(r.Lambda, r.Radii, math.Sqrt(gaussian.variances[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		box := taskspace.GaussianBox(r.Lambda, r.Radii, math.Sqrt(gaussian.variances[0]))
 		wantNear(t, "box: gaussian", gaussian.Loss, box.Loss, 1e-9)
 	}
 	// A ball of one radius that all the data lies in.
-	p = named(Problem{Data: data, Epsilon: 20, Domain: DomainBall, Radius: 100})
+	p = named(Problem{Data: data, Epsilon: 20, Domain: bundle.Ball, Radius: 100})
 	r := design(t, p, DesignOptions{})
-	want, err := Waterfill(r.Lambda, 100, 20)
+	want, err := taskspace.Waterfill(r.Lambda, 100, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantNear(t, "large ball", find(t, r, bundle.Laplace, TaskAware).Loss, want.Loss, 1e-9)
 	// Clip = 1 has a radius for each number of coordinates.
-	p = named(Problem{Data: data, Epsilon: 20, Domain: DomainBall, Clip: 1})
+	p = named(Problem{Data: data, Epsilon: 20, Domain: bundle.Ball, Clip: 1})
 	r = design(t, p, DesignOptions{})
 	least := math.Inf(1)
 	for z, radius := range r.Radii {
-		s, err := WaterfillAt(r.Lambda, radius, 20, z+1)
+		s, err := taskspace.WaterfillAt(r.Lambda, radius, 20, z+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +166,7 @@ func TestDesignLosses(t *testing.T) {
 		if trial%4 == 3 {
 			p.Ridge = 0.01
 		}
-		if trial%5 == 4 && p.Domain != DomainBounds {
+		if trial%5 == 4 && p.Domain != bundle.Bounds {
 			p.Radius = 0.5 + 3*r.Float64()
 		}
 		res := design(t, p, DesignOptions{Curve: testCurve(t)})
@@ -273,7 +271,7 @@ func TestBundles(t *testing.T) {
 			}
 			made[c.Noise] = true
 			wantNear(t, what+": loss of the bundle", b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
-			if p.Domain != DomainBall && c.Encoder != TaskAware {
+			if p.Domain != bundle.Ball && c.Encoder != TaskAware {
 				continue // the same noise once more
 			}
 			noisy, err := bundle.NewDeterministicPrivatizer(b, [32]byte{byte(trial)}, sampler.Options{})
@@ -315,7 +313,7 @@ func TestBundleOfSkewedNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := randomData(rand.New(rand.NewPCG(9, 0)), 60, 3)
-	res := design(t, named(Problem{Data: data, Epsilon: 1, Delta: 0.05, Domain: DomainBox, Clip: 0.9}),
+	res := design(t, named(Problem{Data: data, Epsilon: 1, Delta: 0.05, Domain: bundle.Box, Clip: 0.9}),
 		DesignOptions{Curve: curve, Kinds: []bundle.Kind{bundle.Designed}})
 	c := res.Candidates[0]
 	if m := c.points[0].Mean; !(math.Abs(m) > 1e-4) {
@@ -373,7 +371,7 @@ func TestDesignExtremes(t *testing.T) {
 	} {
 		for _, d := range domains {
 			for _, pure := range []bool{false, true} {
-				if pure && d != DomainBox {
+				if pure && d != bundle.Box {
 					continue
 				}
 				p := p
@@ -417,7 +415,7 @@ func TestDesignExtremes(t *testing.T) {
 					wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
 				}
 				c := res.Best("")
-				if d == DomainBall || c == nil {
+				if d == bundle.Ball || c == nil {
 					continue
 				}
 				b, err := res.Bundle(c)
@@ -433,7 +431,7 @@ func TestDesignExtremes(t *testing.T) {
 
 func TestDesignRefuses(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(6, 0)), 50, 3)
-	good := named(Problem{Data: data, Epsilon: 1, Delta: 1e-3, Clip: 0.9})
+	good := named(Problem{Data: data, Epsilon: 1, Delta: 1e-3, Domain: bundle.Ball, Clip: 0.9})
 	for name, change := range map[string]func(p *Problem){
 		"epsilon 0":      func(p *Problem) { p.Epsilon = 0 },
 		"epsilon NaN":    func(p *Problem) { p.Epsilon = math.NaN() },
@@ -443,11 +441,11 @@ func TestDesignRefuses(t *testing.T) {
 		"no data":        func(p *Problem) { p.Data = nil },
 		"names":          func(p *Problem) { p.Features = p.Features[:2] },
 		"task":           func(p *Problem) { p.Task = mat.NewDense(1, 2, nil) },
-		"bounds":         func(p *Problem) { p.Domain, p.Low = DomainBounds, nil },
-		"empty bounds":   func(p *Problem) { p.Domain, p.Low = DomainBounds, p.High },
+		"bounds":         func(p *Problem) { p.Domain, p.Low = bundle.Bounds, nil },
+		"empty bounds":   func(p *Problem) { p.Domain, p.Low = bundle.Bounds, p.High },
 		"constant":       func(p *Problem) { p.Data = mat.NewDense(5, 3, nil) },
-		"radius unknown": func(p *Problem) { p.Moments, p.Data = Moments{Mean: make([]float64, 3)}, nil },
-		"domain":         func(p *Problem) { p.Domain = 7 },
+		"radius unknown": func(p *Problem) { p.Moments, p.Data = taskspace.Moments{Mean: make([]float64, 3)}, nil },
+		"domain":         func(p *Problem) { p.Domain = "cube" },
 	} {
 		p := good
 		change(&p)
@@ -461,7 +459,7 @@ func TestDesignRefuses(t *testing.T) {
 func TestDesignGaussianWithoutTable(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(8, 0)), 50, 2)
 	for epsilon, want := range map[float64]bool{5: true, 50: false} {
-		r := design(t, named(Problem{Data: data, Epsilon: epsilon, Delta: 1e-3, Clip: 0.9}), DesignOptions{Kinds: []bundle.Kind{bundle.Gaussian}})
+		r := design(t, named(Problem{Data: data, Epsilon: epsilon, Delta: 1e-3, Domain: bundle.Ball, Clip: 0.9}), DesignOptions{Kinds: []bundle.Kind{bundle.Gaussian}})
 		c := find(t, r, bundle.Gaussian, TaskAware)
 		_, err := r.Bundle(c)
 		if c.Bundled != want || (err == nil) != want {

@@ -14,9 +14,9 @@
 // ([LinearEncoder]), clipped to a body whose sensitivity is 1, so that the
 // guarantee holds for every input and never rests on a sample:
 //
-//   - [DomainBall] scales (y_1…y_Z) back to a norm of at most r,
-//   - [DomainBox] clips every |y_i| to c_i,
-//   - [DomainBounds] clips the features to public bounds; [SensitivityL1] and
+//   - [bundle.Ball] scales (y_1…y_Z) back to a norm of at most r,
+//   - [bundle.Box] clips every |y_i| to c_i,
+//   - [bundle.Bounds] clips the features to public bounds; [SensitivityL1] and
 //     [SensitivityL2] then bound the sensitivity of the linear map W.
 //
 // Noise that is joint to all coordinates has its optimal scales in closed form:

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -18,13 +20,13 @@ import (
 // package bundle: joint noise that is very large or has a tiny delta has no table.
 func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if !c.Bundled {
-		return nil, invalid("candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
+		return nil, check.Field("latent", "candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
 	}
 	p := &r.problem
 	s := bundle.Spec{
 		Features: p.Features, FeatureLower: c.encoder.Low, FeatureUpper: c.encoder.High,
 		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: slices.Clone(c.encoder.Axes),
-		Domain: bundle.Domain(p.Domain.String()), ClipOrigin: p.clipOrigin(),
+		Domain: p.Domain, ClipOrigin: p.clipOrigin(),
 		Noise: c.Noise, Composition: c.Composition,
 		Task:    denseMatrix(r.coordinates.Task()),
 		Promise: bundle.Promise{Epsilon: p.Epsilon, Delta: p.Delta},
@@ -44,7 +46,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 		return nil, err
 	}
 	device := *c.encoder
-	if joint && p.Domain != DomainBall {
+	if joint && p.Domain != bundle.Ball {
 		device.Axes = gridAxes(s.Axes, s.Tables[0])
 	}
 	noise, err := measureAll(s.Tables, s.TableOf)
@@ -59,7 +61,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	for i, point := range noise {
 		variances[i] = point.Variance
 	}
-	d, err := NewDecoder(m, variances)
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +120,12 @@ func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	d, err := NewDecoder(m, c.variances)
+	d, err := taskspace.NewDecoder(m, c.variances)
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	return ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	loss, err := taskspace.ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	return TaskLoss(loss), err
 }
 
 // tables fills in the tables of the noise.
@@ -159,11 +162,11 @@ func (r *Result) tables(s *bundle.Spec, c *Candidate) (err error) {
 // clipOrigin says where the clipping radii came from.
 func (p *Problem) clipOrigin() string {
 	switch {
-	case p.Domain == DomainBounds:
+	case p.Domain == bundle.Bounds:
 		return "public bounds of the features"
 	case p.Radius > 0:
 		return fmt.Sprintf("given: %g in task coordinates", p.Radius)
-	case p.Domain == DomainBall:
+	case p.Domain == bundle.Ball:
 		return fmt.Sprintf("quantile %g of the norms in the training data", p.Clip)
 	default:
 		return fmt.Sprintf("quantile %g of each coordinate in the training data", p.Clip)

@@ -156,10 +156,10 @@ func mirrored(x []float64) bool {
 
 // lowerKernel lays out the program of which every private mechanism is a
 // solution, on equal cells of the range.
-func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, caps [][]capTerm, ok bool) {
+func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, ok bool) {
 	w, costs, ok := p.Queries.CellCosts(cells, p.Loss)
 	if !ok {
-		return l, nil, false
+		return l, false
 	}
 	l = kernelLayout{
 		ratio: math.Exp(p.Epsilon), delta: p.Delta, cost: make([][]float64, cells),
@@ -175,7 +175,7 @@ func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, caps
 			terms[j] = capTerm{k, j, f / p.InstanceCap}
 		}
 		if p.InstanceCap > 0 && !(l.mirrored && k > cells-1-k) {
-			caps = append(caps, terms)
+			l.caps = append(l.caps, terms)
 		}
 	}
 	reach := p.Queries.Reach(cells, p.Sensitivity)
@@ -186,7 +186,7 @@ func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, caps
 		}
 	}
 	l.protect(pairs)
-	return l, caps, true
+	return l, true
 }
 
 // peaks returns, for the sums with which tables.Kernel.Certify bounds the loss of

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -257,7 +258,7 @@ func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
 		switch {
 		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			continue // the margin was too small
-		case errors.Is(err, errSolver):
+		case errors.Is(err, cuts.ErrFailed):
 			return nil
 		default:
 			return err
@@ -272,18 +273,18 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
 	l := upperKernel(p, split, epsilon, delta, d.unit)
 	if p.InstanceCap > 0 {
-		l.violated = peaks(p, split, p.InstanceCap*(1-margin))
+		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
 	}
 	prog, err := newKernelProgram(l, d.options.NewSolver)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
-	if err := prog.start(d.upperLaws); err != nil {
+	if err := prog.expect(d.upperLaws); err != nil {
 		return err
 	}
-	status, err := prog.solve(ctx, residualShare*margin, 0)
-	d.upperRounds += prog.rounds
+	status, err := prog.relaxation.Solve(ctx, residualShare*margin, 0)
+	d.upperRounds += prog.relaxation.Rounds()
 	switch {
 	case err != nil:
 		return err
@@ -299,7 +300,7 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 // lower proves a bound on equal cells and keeps it if it is the best.
 func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	p := d.problem
-	l, caps, ok := lowerKernel(p, cells, d.unit)
+	l, ok := lowerKernel(p, cells, d.unit)
 	if !ok {
 		return nil
 	}
@@ -308,18 +309,13 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
-	for _, terms := range caps {
-		if err := prog.cap(terms); err != nil {
-			return err
-		}
-	}
-	if err := prog.start(d.lowerLaws); err != nil {
+	if err := prog.expect(d.lowerLaws); err != nil {
 		return err
 	}
-	status, err := prog.solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
-	d.lowerRounds += prog.rounds
+	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
+	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
-	if prog.rounds > 0 {
+	if prog.relaxation.Rounds() > 0 {
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, p.InstanceCap).Float64()
 		if bound > d.bound {
@@ -328,7 +324,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 		d.lowerLaws = prog.laws()
 	}
 	switch {
-	case errors.Is(err, errSolver):
+	case errors.Is(err, cuts.ErrFailed):
 		return nil
 	case err == nil && status == solver.StatusLimit:
 		return ErrLimit

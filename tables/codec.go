@@ -3,13 +3,13 @@ package tables
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -17,44 +17,29 @@ import (
 const (
 	formatName    = "noisewright-table"
 	formatVersion = 1
-	// maxFileSize bounds a table file; MaxCells weights and a large dual
-	// stay well below.
-	maxFileSize = 64 << 20
 )
+
+// fileFormat bounds a file well above MaxCells weights and a large dual.
+var fileFormat = strictjson.Format{Noun: "table", MaxSize: 64 << 20, Err: ErrFormat}
 
 // file mirrors the format for writing. Reading goes through Decode, which is
 // stricter than encoding/json's mapping to structs.
 type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`
-	Privacy     filePrivacy     `json:"privacy"`
+	Privacy     dp.Privacy      `json:"privacy"`
 	Query       dp.Query        `json:"query,omitempty"` // absent: real
 	Loss        fileLoss        `json:"loss"`
 	Constraints dp.Constraints  `json:"constraints,omitzero"`
-	Grid        fileGrid        `json:"grid"`
+	Grid        Grid            `json:"grid"`
 	Weights     []string        `json:"weights"`
 	Atom        string          `json:"atom"`
 	TailRatio   string          `json:"tail_ratio,omitempty"`
 	Certificate fileCertificate `json:"certificate"`
 }
 
-type filePrivacy struct {
-	Epsilon     float64 `json:"epsilon"`
-	Delta       float64 `json:"delta"`
-	Sensitivity float64 `json:"sensitivity"`
-}
-
 type fileLoss struct {
 	Name string `json:"name"`
-}
-
-type fileGrid struct {
-	GranularityExponent int     `json:"granularity_exponent"`
-	Unit                float64 `json:"unit,omitempty"`
-	PointsPerCell       int64   `json:"points_per_cell"`
-	Offset              int64   `json:"offset,omitempty"`
-	CellsPerSensitivity int     `json:"cells_per_sensitivity"`
-	FirstCell           int     `json:"first_cell"`
 }
 
 type fileCertificate struct {
@@ -109,10 +94,10 @@ func (t *Table) Encode(w io.Writer) error {
 	f := file{
 		Format:      formatName,
 		Version:     formatVersion,
-		Privacy:     filePrivacy(s.Privacy),
+		Privacy:     s.Privacy,
 		Loss:        fileLoss{Name: s.Loss.Name()},
 		Constraints: s.Constraints,
-		Grid:        fileGrid(s.Grid),
+		Grid:        s.Grid,
 		Atom:        strconv.FormatUint(s.Atom, 10),
 		Certificate: fileCertificate{
 			Delta:        s.Claims.Delta,
@@ -171,98 +156,74 @@ func encode(w io.Writer, file any) error {
 // those of r.
 func Decode(r io.Reader) (*Table, error) {
 	var s Spec
-	if err := decode(r, func(p *parser) error { return p.table(&s) }); err != nil {
+	if err := decode(r, func(p *strictjson.Parser) error { return readTable(p, &s) }); err != nil {
 		return nil, err
 	}
 	return New(s)
 }
 
-// decode reads one object with the given method of a parser, and nothing after.
-func decode(r io.Reader, read func(*parser) error) error {
-	limited := &io.LimitedReader{R: r, N: maxFileSize + 1}
-	p := &parser{dec: json.NewDecoder(limited)}
-	p.dec.UseNumber()
-	err := read(p)
-	if err == nil {
-		err = p.end()
-	}
-	if err != nil {
-		if limited.N == 0 {
-			return check.Errorf("tables", ErrFormat, "file is larger than %d bytes", maxFileSize)
-		}
+// decode reads one object with the given function, and nothing after.
+func decode(r io.Reader, read func(*strictjson.Parser) error) error {
+	if err := strictjson.Decode(r, fileFormat, read); err != nil {
 		return check.Errorf("tables", nil, "%w", err)
 	}
 	return nil
 }
 
-func (p *parser) table(s *Spec) error {
-	return p.object(map[string]func() error{
-		"format": func() error {
-			return p.text(formatName)
-		},
-		"version": func() error { return p.version(formatVersion) },
-		"privacy": func() error { return p.privacy(&s.Privacy) },
-		"loss":    func() error { return p.loss(&s.Loss) },
+func readTable(p *strictjson.Parser, s *Spec) error {
+	return p.Object(strictjson.Fields{
+		"format":  func() error { return p.Text(formatName) },
+		"version": func() error { return p.Version(formatVersion) },
+		"privacy": func() error { return readPrivacy(p, &s.Privacy) },
+		"loss":    func() error { return readLoss(p, &s.Loss) },
 		"query": func() error {
-			name, err := p.string()
+			var name string
+			err := p.String(&name)
 			s.Query = dp.Query(name)
 			return err
 		},
-		"constraints": func() error { return p.constraints(&s.Constraints) },
+		"constraints": func() error { return readConstraints(p, &s.Constraints) },
 		"grid": func() error {
-			return p.object(map[string]func() error{
-				"granularity_exponent":  func() error { return p.int(&s.Grid.GranularityExponent) },
-				"unit":                  func() error { return p.float(&s.Grid.Unit) },
-				"points_per_cell":       func() error { return p.int64(&s.Grid.PointsPerCell) },
-				"offset":                func() error { return p.int64(&s.Grid.Offset) },
-				"cells_per_sensitivity": func() error { return p.int(&s.Grid.CellsPerSensitivity) },
-				"first_cell":            func() error { return p.int(&s.Grid.FirstCell) },
+			return p.Object(strictjson.Fields{
+				"granularity_exponent":  func() error { return p.Int(&s.Grid.GranularityExponent) },
+				"unit":                  func() error { return p.Float(&s.Grid.Unit) },
+				"points_per_cell":       func() error { return p.Int64(&s.Grid.PointsPerCell) },
+				"offset":                func() error { return p.Int64(&s.Grid.Offset) },
+				"cells_per_sensitivity": func() error { return p.Int(&s.Grid.CellsPerSensitivity) },
+				"first_cell":            func() error { return p.Int(&s.Grid.FirstCell) },
 			}, "unit", "offset")
 		},
-		"weights": func() error {
-			return p.array(MaxCells, func() error {
-				w, err := p.weight()
-				s.Weights = append(s.Weights, w)
-				return err
-			})
-		},
-		"atom": func() error {
-			var err error
-			s.Atom, err = p.weight()
-			return err
-		},
+		"weights": func() error { return strictjson.Slice(p, MaxCells, &s.Weights, p.Uint64Text) },
+		"atom":    func() error { return p.Uint64Text(&s.Atom) },
 		"tail_ratio": func() error {
-			var err error
-			if s.TailRatio, err = p.weight(); err == nil && s.TailRatio == 0 {
-				err = p.wrong("0", "a number above 0, or no such field")
+			err := p.Uint64Text(&s.TailRatio)
+			if err == nil && s.TailRatio == 0 {
+				err = p.Wrong("0", "a number above 0, or no such field")
 			}
 			return err
 		},
-		"certificate": func() error { return p.certificate(s) },
+		"certificate": func() error { return readCertificate(p, s) },
 	}, "query", "constraints", "tail_ratio")
 }
 
-func (p *parser) constraints(c *dp.Constraints) error {
+func readConstraints(p *strictjson.Parser, c *dp.Constraints) error {
 	lower, upper := math.Inf(-1), math.Inf(1)
-	err := p.object(map[string]func() error{
-		"symmetric":    func() error { return p.bool(&c.Symmetric) },
-		"monotone":     func() error { return p.bool(&c.Monotone) },
-		"unbiased":     func() error { return p.bool(&c.Unbiased) },
-		"lower":        func() error { return p.float(&lower) },
-		"upper":        func() error { return p.float(&upper) },
-		"max_variance": func() error { return p.float(&c.MaxVariance) },
+	err := p.Object(strictjson.Fields{
+		"symmetric":    func() error { return p.Bool(&c.Symmetric) },
+		"monotone":     func() error { return p.Bool(&c.Monotone) },
+		"unbiased":     func() error { return p.Bool(&c.Unbiased) },
+		"lower":        func() error { return p.Float(&lower) },
+		"upper":        func() error { return p.Float(&upper) },
+		"max_variance": func() error { return p.Float(&c.MaxVariance) },
 		"quantiles": func() error {
-			return p.array(dp.MaxQuantiles, func() error {
-				var q dp.Quantile
-				err := p.object(map[string]func() error{
-					"probability": func() error { return p.float(&q.Probability) },
-					"magnitude":   func() error { return p.float(&q.Magnitude) },
+			return strictjson.Slice(p, dp.MaxQuantiles, &c.Quantiles, func(q *dp.Quantile) error {
+				return p.Object(strictjson.Fields{
+					"probability": func() error { return p.Float(&q.Probability) },
+					"magnitude":   func() error { return p.Float(&q.Magnitude) },
 				})
-				c.Quantiles = append(c.Quantiles, q)
-				return err
 			})
 		},
-		"max_distinguishing": func() error { return p.float(&c.MaxDistinguishing) },
+		"max_distinguishing": func() error { return p.Float(&c.MaxDistinguishing) },
 	}, "symmetric", "monotone", "unbiased", "lower", "upper", "max_variance", "quantiles", "max_distinguishing")
 	if !math.IsInf(lower, 0) || !math.IsInf(upper, 0) {
 		c.Support = &dp.Interval{Lower: lower, Upper: upper}
@@ -270,102 +231,82 @@ func (p *parser) constraints(c *dp.Constraints) error {
 	return err
 }
 
-func (p *parser) version(want int64) error {
-	v, err := p.integer(math.MinInt32, math.MaxInt32)
-	if err == nil && v != want {
-		err = p.wrong(v, fmt.Sprintf("version %d, the one this program reads", want))
-	}
-	return err
-}
-
-func (p *parser) privacy(dst *dp.Privacy) error {
-	return p.object(map[string]func() error{
-		"epsilon":     func() error { return p.float(&dst.Epsilon) },
-		"delta":       func() error { return p.float(&dst.Delta) },
-		"sensitivity": func() error { return p.float(&dst.Sensitivity) },
+func readPrivacy(p *strictjson.Parser, dst *dp.Privacy) error {
+	return p.Object(strictjson.Fields{
+		"epsilon":     func() error { return p.Float(&dst.Epsilon) },
+		"delta":       func() error { return p.Float(&dst.Delta) },
+		"sensitivity": func() error { return p.Float(&dst.Sensitivity) },
 	})
 }
 
-func (p *parser) loss(dst *loss.Loss) error {
-	return p.object(map[string]func() error{"name": func() error {
-		name, err := p.string()
-		if err != nil {
-			return err
+func readLoss(p *strictjson.Parser, dst *loss.Loss) error {
+	return p.Object(strictjson.Fields{"name": func() error {
+		var name string
+		err := p.String(&name)
+		if err == nil {
+			*dst, err = loss.Parse(name)
 		}
-		*dst, err = loss.Parse(name)
 		return err
 	}})
 }
 
-// claim reads the text of a claim.
-func (p *parser) claim(dst *string) (err error) {
-	*dst, err = p.string()
+// readClaim reads the text of a claim.
+func readClaim(p *strictjson.Parser, dst *string) error {
+	err := p.String(dst)
 	if err == nil && *dst == "" {
-		err = p.wrong("", "a plain decimal number")
+		err = p.Wrong("", "a plain decimal number")
 	}
 	return err
 }
 
-func (p *parser) certificate(s *Spec) error {
-	return p.object(map[string]func() error{
-		"delta":         func() error { return p.claim(&s.Claims.Delta) },
-		"expected_loss": func() error { return p.claim(&s.Claims.ExpectedLoss) },
-		"lower_bound":   func() error { return p.claim(&s.Claims.LowerBound) },
+func readCertificate(p *strictjson.Parser, s *Spec) error {
+	return p.Object(strictjson.Fields{
+		"delta":         func() error { return readClaim(p, &s.Claims.Delta) },
+		"expected_loss": func() error { return readClaim(p, &s.Claims.ExpectedLoss) },
+		"lower_bound":   func() error { return readClaim(p, &s.Claims.LowerBound) },
 		"dual": func() error {
 			s.Dual = &Dual{}
-			return p.dual(s.Dual)
+			return readDual(p, s.Dual)
 		},
 	}, "dual")
 }
 
-func (p *parser) dual(d *Dual) error {
+func readDual(p *strictjson.Parser, d *Dual) error {
 	left := maxMultipliers
-	return p.object(map[string]func() error{
-		"cells_per_sensitivity": func() error { return p.int(&d.CellsPerSensitivity) },
-		"exponent":              func() error { return p.int(&d.Exponent) },
-		"mirrored":              func() error { return p.bool(&d.Mirrored) },
-		"edges":                 func() error { return p.bool(&d.Edges) },
+	return p.Object(strictjson.Fields{
+		"cells_per_sensitivity": func() error { return p.Int(&d.CellsPerSensitivity) },
+		"exponent":              func() error { return p.Int(&d.Exponent) },
+		"mirrored":              func() error { return p.Bool(&d.Mirrored) },
+		"edges":                 func() error { return p.Bool(&d.Edges) },
 		"shifts": func() error {
-			return p.array(MaxCells, func() error {
-				var s DualShift
-				err := p.object(map[string]func() error{
-					"shift":       func() error { return p.int(&s.Shift) },
-					"first_cell":  func() error { return p.int(&s.FirstCell) },
-					"multipliers": func() error { return p.multipliers(&s.Multipliers, &left) },
+			return strictjson.Slice(p, MaxCells, &d.Shifts, func(s *DualShift) error {
+				return p.Object(strictjson.Fields{
+					"shift":       func() error { return p.Int(&s.Shift) },
+					"first_cell":  func() error { return p.Int(&s.FirstCell) },
+					"multipliers": func() error { return readMultipliers(p, &s.Multipliers, &left) },
 				})
-				d.Shifts = append(d.Shifts, s)
-				return err
 			})
 		},
-		"monotone_right": func() error { return p.run(&d.MonotoneRight, &left) },
-		"monotone_left":  func() error { return p.run(&d.MonotoneLeft, &left) },
-		"mean":           func() error { return p.float(&d.Mean) },
-		"variance":       func() error { return p.float(&d.Variance) },
-		"quantiles": func() error {
-			return p.array(dp.MaxQuantiles, func() error {
-				var v float64
-				err := p.float(&v)
-				d.Quantiles = append(d.Quantiles, v)
-				return err
-			})
-		},
+		"monotone_right": func() error { return readRun(p, &d.MonotoneRight, &left) },
+		"monotone_left":  func() error { return readRun(p, &d.MonotoneLeft, &left) },
+		"mean":           func() error { return p.Float(&d.Mean) },
+		"variance":       func() error { return p.Float(&d.Variance) },
+		"quantiles":      func() error { return strictjson.Slice(p, dp.MaxQuantiles, &d.Quantiles, p.Float) },
 	}, "edges", "monotone_right", "monotone_left", "mean", "variance", "quantiles")
 }
 
-func (p *parser) run(dst **DualRun, left *int) error {
-	*dst = &DualRun{}
-	return p.object(map[string]func() error{
-		"first_cell":  func() error { return p.int(&(*dst).FirstCell) },
-		"multipliers": func() error { return p.multipliers(&(*dst).Multipliers, left) },
+func readRun(p *strictjson.Parser, dst **DualRun, left *int) error {
+	r := &DualRun{}
+	*dst = r
+	return p.Object(strictjson.Fields{
+		"first_cell":  func() error { return p.Int(&r.FirstCell) },
+		"multipliers": func() error { return readMultipliers(p, &r.Multipliers, left) },
 	})
 }
 
-// multipliers reads an array of multipliers, of which so many are left.
-func (p *parser) multipliers(dst *[]int64, left *int) error {
-	return p.array(*left, func() error {
-		y, err := p.multiplier()
-		*dst = append(*dst, y)
-		*left--
-		return err
-	})
+// readMultipliers reads an array of multipliers, of which so many are left.
+func readMultipliers(p *strictjson.Parser, dst *[]int64, left *int) error {
+	err := strictjson.Slice(p, *left, dst, p.Int63Text)
+	*left -= len(*dst)
+	return err
 }

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
 // The constants of the kernel file; docs/kernel-format.md describes it.
@@ -18,7 +21,7 @@ const (
 type kernelFile struct {
 	Format      string                `json:"format"`
 	Version     int                   `json:"version"`
-	Privacy     filePrivacy           `json:"privacy"`
+	Privacy     dp.Privacy            `json:"privacy"`
 	Queries     fileQueries           `json:"queries"`
 	Loss        fileLoss              `json:"loss"`
 	InstanceCap *float64              `json:"instance_cap,omitempty"`
@@ -68,7 +71,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 	f := kernelFile{
 		Format:  KernelFormat,
 		Version: kernelFormatVersion,
-		Privacy: filePrivacy(s.Privacy),
+		Privacy: s.Privacy,
 		Queries: fileQueries{Lower: s.Queries.Lower, Upper: s.Queries.Upper},
 		Loss:    fileLoss{Name: s.Loss.Name()},
 		Edges:   s.Edges,
@@ -110,110 +113,78 @@ func (k *Kernel) Encode(w io.Writer) error {
 // strictness and errors as Decode.
 func DecodeKernel(r io.Reader) (*Kernel, error) {
 	var s KernelSpec
-	if err := decode(r, func(p *parser) error { return p.kernel(&s) }); err != nil {
+	if err := decode(r, func(p *strictjson.Parser) error { return readKernel(p, &s) }); err != nil {
 		return nil, err
 	}
 	return NewKernel(s)
 }
 
-func (p *parser) kernel(s *KernelSpec) error {
-	return p.object(map[string]func() error{
-		"format":  func() error { return p.text(KernelFormat) },
-		"version": func() error { return p.version(kernelFormatVersion) },
-		"privacy": func() error { return p.privacy(&s.Privacy) },
+func readKernel(p *strictjson.Parser, s *KernelSpec) error {
+	return p.Object(strictjson.Fields{
+		"format":  func() error { return p.Text(KernelFormat) },
+		"version": func() error { return p.Version(kernelFormatVersion) },
+		"privacy": func() error { return readPrivacy(p, &s.Privacy) },
 		"queries": func() error {
-			return p.object(map[string]func() error{
-				"lower": func() error { return p.float(&s.Queries.Lower) },
-				"upper": func() error { return p.float(&s.Queries.Upper) },
+			return p.Object(strictjson.Fields{
+				"lower": func() error { return p.Float(&s.Queries.Lower) },
+				"upper": func() error { return p.Float(&s.Queries.Upper) },
 				"weight": func() error {
-					return p.array(maxPieces, func() error {
-						var w WeightPiece
-						err := p.object(map[string]func() error{
-							"from":   func() error { return p.float(&w.From) },
-							"weight": func() error { return p.float(&w.Weight) },
+					return strictjson.Slice(p, maxPieces, &s.Queries.Weight, func(w *WeightPiece) error {
+						return p.Object(strictjson.Fields{
+							"from":   func() error { return p.Float(&w.From) },
+							"weight": func() error { return p.Float(&w.Weight) },
 						})
-						s.Queries.Weight = append(s.Queries.Weight, w)
-						return err
 					})
 				},
 			}, "weight")
 		},
-		"loss": func() error { return p.loss(&s.Loss) },
+		"loss": func() error { return readLoss(p, &s.Loss) },
 		"instance_cap": func() error {
-			err := p.float(&s.InstanceCap)
+			err := p.Float(&s.InstanceCap)
 			if err == nil && !(s.InstanceCap > 0) {
-				err = p.wrong(s.InstanceCap, "a number above 0")
+				err = p.Wrong(s.InstanceCap, "a number above 0")
 			}
 			return err
 		},
-		"edges": func() error { return p.floats(MaxKernelCells+1, &s.Edges) },
-		"nodes": func() error { return p.floats(MaxKernelCells, &s.Nodes) },
+		"edges": func() error { return strictjson.Slice(p, MaxKernelCells+1, &s.Edges, p.Float) },
+		"nodes": func() error { return strictjson.Slice(p, MaxKernelCells, &s.Nodes, p.Float) },
 		"rows": func() error {
-			return p.array(MaxKernelCells, func() error {
-				var row []uint64
-				err := p.array(MaxKernelCells, func() error {
-					w, err := p.weight()
-					row = append(row, w)
-					return err
-				})
-				s.Rows = append(s.Rows, row)
-				return err
+			return strictjson.Slice(p, MaxKernelCells, &s.Rows, func(row *[]uint64) error {
+				return strictjson.Slice(p, MaxKernelCells, row, p.Uint64Text)
 			})
 		},
-		"certificate": func() error { return p.kernelCertificate(s) },
+		"certificate": func() error { return readKernelCertificate(p, s) },
 	}, "instance_cap")
 }
 
-func (p *parser) floats(limit int, dst *[]float64) error {
-	return p.array(limit, func() error {
-		var x float64
-		err := p.float(&x)
-		*dst = append(*dst, x)
-		return err
-	})
-}
-
-func (p *parser) kernelCertificate(s *KernelSpec) error {
-	fields := map[string]func() error{
+func readKernelCertificate(p *strictjson.Parser, s *KernelSpec) error {
+	fields := strictjson.Fields{
 		"dual": func() error {
 			s.Dual = &KernelDual{}
-			return p.kernelDual(s.Dual)
+			return readKernelDual(p, s.Dual)
 		},
 	}
 	for _, c := range s.Claims.fields() {
-		fields[c.name] = func() error { return p.claim(c.text) }
+		fields[c.name] = func() error { return readClaim(p, c.text) }
 	}
-	return p.object(fields, "dual")
+	return p.Object(fields, "dual")
 }
 
-func (p *parser) kernelDual(d *KernelDual) error {
+func readKernelDual(p *strictjson.Parser, d *KernelDual) error {
 	left := maxMultipliers
-	multipliers := func(dst *[]int64) func() error {
-		return func() error {
-			return p.array(left, func() error {
-				y, err := p.multiplier()
-				*dst = append(*dst, y)
-				left--
-				return err
-			})
-		}
-	}
-	return p.object(map[string]func() error{
-		"cells":    func() error { return p.int(&d.Cells) },
-		"exponent": func() error { return p.int(&d.Exponent) },
-		"mirrored": func() error { return p.bool(&d.Mirrored) },
-		"caps":     multipliers(&d.Caps),
+	return p.Object(strictjson.Fields{
+		"cells":    func() error { return p.Int(&d.Cells) },
+		"exponent": func() error { return p.Int(&d.Exponent) },
+		"mirrored": func() error { return p.Bool(&d.Mirrored) },
+		"caps":     func() error { return readMultipliers(p, &d.Caps, &left) },
 		"pairs": func() error {
-			return p.array(MaxKernelCells*MaxKernelCells, func() error {
-				var m KernelDualPair
-				err := p.object(map[string]func() error{
-					"gain":        func() error { return p.int(&m.Gain) },
-					"lose":        func() error { return p.int(&m.Lose) },
-					"first":       func() error { return p.int(&m.First) },
-					"multipliers": multipliers(&m.Multipliers),
+			return strictjson.Slice(p, MaxKernelCells*MaxKernelCells, &d.Pairs, func(m *KernelDualPair) error {
+				return p.Object(strictjson.Fields{
+					"gain":        func() error { return p.Int(&m.Gain) },
+					"lose":        func() error { return p.Int(&m.Lose) },
+					"first":       func() error { return p.Int(&m.First) },
+					"multipliers": func() error { return readMultipliers(p, &m.Multipliers, &left) },
 				})
-				d.Pairs = append(d.Pairs, m)
-				return err
 			})
 		},
 	})

@@ -16,6 +16,9 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/figure"
 )
 
 // accountReport is what account --json prints.
@@ -35,14 +38,14 @@ releases of one table need a small delta each, and they compose worse than
 Gaussian noise: calibrate designs for a number of releases and says from how many
 on Gaussian noise is the better choice.`
 
-func newAccountCommand(a *app) *cobra.Command {
+func newAccountCommand(a *shell.Streams) *cobra.Command {
 	var (
 		figure string
 		asJSON bool
 	)
 	var forms []string
-	for _, u := range account.Usages() {
-		forms = append(forms, fmt.Sprintf("  %s\n      %s", u.Form, u.Note))
+	for _, k := range mechanismKinds() {
+		forms = append(forms, fmt.Sprintf("  %s\n      %s", k.form, k.note))
 	}
 	cmd := &cobra.Command{
 		Use:   "account RELEASE... [--times K] --delta D | --epsilon E",
@@ -78,49 +81,49 @@ of the releases' epsilons, each at its share of delta, or null.`,
 			return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	times := newText(cmd, "times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas")
-	delta := newText(cmd, "delta", "number", "", "total delta, a probability: find epsilon")
-	epsilon := newText(cmd, "epsilon", "number", "", "total epsilon, without unit: find delta")
+	times := shell.NewText(cmd, "times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas")
+	delta := shell.NewText(cmd, "delta", "number", "", "total delta, a probability: find epsilon")
+	epsilon := shell.NewText(cmd, "epsilon", "number", "", "total epsilon, without unit: find delta")
 	cmd.Flags().StringVar(&figure, "plot", "", "figure to write, of delta against epsilon, its name ending in .svg or .png")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	_ = cmd.MarkFlagFilename("plot", "svg", "png")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f fields
-		counts := f.counts("times", times, len(args))
+		var f shell.Fields
+		counts := readCounts(&f, "times", times, len(args))
 		d, e := math.NaN(), math.NaN()
 		switch {
-		case delta.set && epsilon.set:
-			f.add("delta = %s and epsilon = %s, want one of them: the other is the result", shown(delta.value), shown(epsilon.value))
-		case epsilon.set:
-			e = f.number("epsilon", epsilon, "a number from 0 to 10000", func(v float64) bool { return v >= 0 && v <= 1e4 })
+		case delta.Given && epsilon.Given:
+			f.Add("delta = %s and epsilon = %s, want one of them: the other is the result", check.Quoted(delta.Value), check.Quoted(epsilon.Value))
+		case epsilon.Given:
+			e = f.Number("epsilon", epsilon, "a number from 0 to 10000", func(v float64) bool { return v >= 0 && v <= 1e4 })
 		default:
-			d = f.number("delta", delta, "a probability, at least 0 and below 1 (or --epsilon)", func(v float64) bool { return v >= 0 && v < 1 })
+			d = f.Number("delta", delta, "a probability, at least 0 and below 1 (or --epsilon)", func(v float64) bool { return v >= 0 && v < 1 })
 		}
 		format := ""
 		if figure != "" {
-			format = f.figureFormat("plot", figure)
+			format = f.FigureFormat("plot", figure)
 		}
-		if err := f.err(cmd); err != nil {
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
 		releases := make([]account.Release, len(args))
 		for i, arg := range args {
-			m, err := a.mechanism(arg)
+			m, err := readMechanism(a, arg)
 			if err != nil {
 				return err
 			}
-			releases[i] = account.Release{Mechanism: m, Times: counts[i]}
+			releases[i] = account.Release{PLD: m, Times: counts[i]}
 		}
 		c, err := account.Compose(releases, account.Options{})
 		if err != nil {
-			return badInput(cmd.CommandPath()+" --help", err)
+			return shell.BadInput(cmd.CommandPath()+" --help", err)
 		}
-		var out *output
+		var out *shell.Output
 		if figure != "" {
-			if out, err = a.create(figure, args...); err != nil {
+			if out, err = a.Create(figure, args...); err != nil {
 				return err
 			}
-			defer out.discard()
+			defer out.Discard()
 		}
 		r, err := newAccountReport(c, releases, d, e)
 		if err != nil {
@@ -130,30 +133,30 @@ of the releases' epsilons, each at its share of delta, or null.`,
 			if err := drawProfile(cmd.Context(), out, format, releases, r); err != nil {
 				return err
 			}
-			if err := out.commit(); err != nil {
+			if err := out.Commit(); err != nil {
 				return err
 			}
 		}
 		if asJSON {
-			return printJSON(a.stdout, r)
+			return shell.PrintJSON(a.Out, r)
 		}
-		return printRows(a.stdout, accountRows(args, counts, r))
+		return shell.PrintRows(a.Out, accountRows(args, counts, r))
 	}
 	return cmd
 }
 
-// counts reads one count for all of n releases, or one for each.
-func (f *fields) counts(name string, t *text, n int) []int {
-	parts := strings.Split(t.value, ",")
+// readCounts reads one count for all of n releases, or one for each.
+func readCounts(f *shell.Fields, name string, t *shell.Text, n int) []int {
+	parts := strings.Split(t.Value, ",")
 	out := make([]int, n)
 	if len(parts) != 1 && len(parts) != n {
-		f.bad(name, t, fmt.Sprintf("one integer, or %d separated by commas", n))
+		f.Bad(name, t, fmt.Sprintf("one integer, or %d separated by commas", n))
 		return out
 	}
 	for i := range out {
 		v, err := strconv.Atoi(strings.TrimSpace(parts[min(i, len(parts)-1)]))
 		if err != nil || v < 1 || v > account.MaxReleases {
-			f.bad(name, t, fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
+			f.Bad(name, t, fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
 			return out
 		}
 		out[i] = v
@@ -161,23 +164,23 @@ func (f *fields) counts(name string, t *text, n int) []int {
 	return out
 }
 
-// mechanism reads a release of the command line: a table, verified, or the
+// readMechanism reads a release of the command line: a table, verified, or the
 // name of a mechanism.
-func (a *app) mechanism(arg string) (*account.Mechanism, error) {
-	if account.IsMechanism(arg) {
-		m, err := account.Parse(arg)
+func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
+	if isMechanism(arg) {
+		m, err := parseMechanism(arg)
 		if err != nil {
-			return nil, badInput("noisewright account --help", err)
+			return nil, shell.BadInput("noisewright account --help", err)
 		}
 		return m, nil
 	}
-	t, _, err := a.readSound(arg)
+	t, _, err := a.ReadSound(arg)
 	if err != nil {
 		return nil, err
 	}
 	m, err := account.Table(t)
 	if err != nil {
-		return nil, badInput("", fmt.Errorf("%s: %w", inputName(arg), err))
+		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}
 	return m, nil
 }
@@ -186,16 +189,16 @@ func (a *app) mechanism(arg string) (*account.Mechanism, error) {
 func accountFailure(err error) error {
 	switch {
 	case errors.Is(err, account.ErrDeltaTooSmall):
-		return badInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
+		return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
 	case errors.Is(err, dp.ErrInvalid):
-		return badInput("noisewright account --help", err)
+		return shell.BadInput("noisewright account --help", err)
 	}
 	return err
 }
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.
 func newAccountReport(c *account.Composition, releases []account.Release, delta, epsilon float64) (accountReport, error) {
-	r := accountReport{Schema: schema, Releases: c.Count()}
+	r := accountReport{Schema: shell.Schema, Releases: c.Count()}
 	if math.IsNaN(delta) {
 		d, err := c.Delta(epsilon)
 		if err != nil {
@@ -233,7 +236,7 @@ func newAccountReport(c *account.Composition, releases []account.Release, delta,
 func basicEpsilon(releases []account.Release, count int, delta float64) *float64 {
 	sum := 0.0
 	for _, release := range releases {
-		c, err := account.Compose([]account.Release{{Mechanism: release.Mechanism, Times: 1}}, account.Options{})
+		c, err := account.Compose([]account.Release{{PLD: release.PLD, Times: 1}}, account.Options{})
 		if err != nil {
 			return nil
 		}
@@ -243,52 +246,34 @@ func basicEpsilon(releases []account.Release, count int, delta float64) *float64
 		}
 		sum += float64(release.Times) * e.Upper
 	}
-	return finite(sum)
+	return shell.Finite(sum)
 }
 
-func accountRows(args []string, counts []int, r accountReport) []row {
-	var rows []row
+func accountRows(args []string, counts []int, r accountReport) []shell.Row {
+	var rows []shell.Row
 	for i, arg := range args {
 		name := ""
 		if i == 0 {
 			name = "releases"
 		}
-		rows = append(rows, row{name, fmt.Sprintf("%d of %s", counts[i], inputName(arg))})
+		rows = append(rows, shell.Row{name, fmt.Sprintf("%d of %s", counts[i], shell.InputName(arg))})
 	}
 	rows = append(rows,
-		row{"epsilon", fmt.Sprintf("%s (at least %s at this delta)", digitsUp(r.Epsilon), digitsDown(r.EpsilonLower))},
-		row{"delta", fmt.Sprintf("%s (at least %s at this epsilon)", digitsUp(r.Delta), digitsDown(r.DeltaLower))},
+		shell.Row{"epsilon", fmt.Sprintf("%s (at least %s at this delta)", shell.DigitsUp(r.Epsilon), shell.DigitsDown(r.EpsilonLower))},
+		shell.Row{"delta", fmt.Sprintf("%s (at least %s at this epsilon)", shell.DigitsUp(r.Delta), shell.DigitsDown(r.DeltaLower))},
 	)
 	if b := r.BasicEpsilon; b != nil && r.Releases > 1 {
 		saved := ""
 		if *b > r.Epsilon*1.0001 {
-			saved = fmt.Sprintf(", %s more", percent(*b/r.Epsilon-1))
+			saved = fmt.Sprintf(", %s more", shell.Percent(*b/r.Epsilon-1))
 		}
-		rows = append(rows, row{"basic", fmt.Sprintf("epsilon %s by adding up%s", digitsUp(*b), saved)})
+		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s by basic composition%s", shell.DigitsUp(*b), saved)})
 	}
 	return rows
 }
 
-// digitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
-// below it, digitsDown to digits that are not above.
-func digitsUp(x float64) string   { return digits(x, +1) }
-func digitsDown(x float64) string { return digits(x, -1) }
-
-func digits(x, sign float64) string {
-	const form = "%.6e"
-	text := fmt.Sprintf(form, x)
-	f, err := strconv.ParseFloat(text, 64)
-	if err == nil && sign*f < sign*x {
-		// One more in the last digit; the exponent of the text is that of x.
-		_, exponent, _ := strings.Cut(text, "e")
-		e, _ := strconv.Atoi(exponent)
-		f += sign * math.Pow10(e-6)
-	}
-	return fmt.Sprintf("%.7g", f)
-}
-
 // drawProfile draws delta against epsilon for the composition.
-func drawProfile(ctx context.Context, out *output, format string, releases []account.Release, r accountReport) error {
+func drawProfile(ctx context.Context, out *shell.Output, format string, releases []account.Release, r accountReport) error {
 	const points = 25
 	// Wide bounds are fine for a figure, and faster.
 	c, err := account.Compose(releases, account.Options{Width: 0.05})
@@ -313,16 +298,16 @@ func drawProfile(ctx context.Context, out *output, format string, releases []acc
 			lower = append(lower, plotter.XY{X: epsilon, Y: math.Log10(d.Lower)})
 		}
 	}
-	p := newPlot()
+	p := figure.New()
 	p.X.Label.Text = "total epsilon"
 	p.Y.Label.Text = "total delta"
-	p.Y.Tick.Marker = plot.TickerFunc(decadeTicks)
-	curves := []curve{
-		{"lower bound", lower, draw.LineStyle{Color: colorTruncated, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{fmt.Sprintf("proven, %d releases", r.Releases), upper, draw.LineStyle{Color: colorTable, Width: vg.Points(2)}},
+	p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks)
+	curves := []figure.Curve{
+		{Name: "lower bound", Points: lower, Style: draw.LineStyle{Color: figure.Green, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(2)}},
 	}
-	if err := addCurves(p, curves); err != nil {
+	if err := figure.Add(p, curves); err != nil {
 		return err
 	}
-	return writePlot(p, out, format, 18*vg.Centimeter, 11*vg.Centimeter)
+	return figure.Write(p, out, format, 18*vg.Centimeter, 11*vg.Centimeter)
 }

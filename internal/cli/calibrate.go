@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -45,7 +46,7 @@ const (
 	noisePower    = "exponential-power"
 )
 
-func newCalibrateCommand(a *app) *cobra.Command {
+func newCalibrateCommand(a *shell.Streams) *cobra.Command {
 	var (
 		out           string
 		asJSON, quiet bool
@@ -71,54 +72,54 @@ Constraints are as for design. Every loss of a table was recomputed in exact
 arithmetic and is rounded up. If a limit is hit, the best proven table is
 written and the exit code is 4.
 
-` + lossHelp(),
+` + shell.LossHelp(),
 		Example: `  noisewright calibrate --releases 12 --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o month.json
   noisewright account month.json --times 12 --delta 1e-6`,
-		Args: noArguments,
+		Args: shell.NoArguments,
 	}
-	releases := newText(cmd, "releases", "K", "", fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
-	shape := newText(cmd, "noise", "word", "auto", "noise of the table: auto (the smallest loss), designed, gaussian or exponential-power")
-	problemFlags := newProblemFlags(cmd, true)
+	releases := shell.NewText(cmd, "releases", "K", "", fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
+	shape := shell.NewText(cmd, "noise", "word", "auto", "noise of the table: auto (the smallest loss), designed, gaussian or exponential-power")
+	problemFlags := shell.NewProblemFlags(cmd, true)
 	cmd.Flags().Lookup("epsilon").Usage = "epsilon of all releases together, without unit: from 0.001 to 20"
-	cmd.Flags().Lookup("delta").Usage = "delta of all releases together, a probability: 0, or " + wantDelta
-	effort := newEffortFlags(cmd)
+	cmd.Flags().Lookup("delta").Usage = "delta of all releases together, a probability: 0, or " + shell.WantDelta
+	effort := shell.NewEffortFlags(cmd)
 	cmd.Flags().Lookup("time-limit").Usage = "wall time of one design after which its best proven result is taken, with its unit: 500ms, 60s, 5m"
 	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, - for standard output (default none)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary, and no comparison")
 	_ = cmd.MarkFlagFilename("output", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f fields
-		k := f.integer("releases", releases, fmt.Sprintf("an integer from 1 to %d", account.MaxReleases), 1, account.MaxReleases)
-		p := problemFlags.read(&f, false)
+		var f shell.Fields
+		k := f.Integer("releases", releases, fmt.Sprintf("an integer from 1 to %d", account.MaxReleases), 1, account.MaxReleases)
+		p := problemFlags.Read(&f, false)
 		if p.Epsilon == 0 {
-			f.bad("epsilon", problemFlags.epsilon, fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)))
+			f.Bad("epsilon", problemFlags.Epsilon, fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)))
 		}
-		word := f.choice("noise", shape, noiseAuto, noiseDesigned, noiseGaussian, noisePower)
+		word := f.Choice("noise", shape, noiseAuto, noiseDesigned, noiseGaussian, noisePower)
 		if (word == noiseGaussian || word == noisePower) && !gaussianApplies(p) {
-			f.add("noise = %s, want no constraints on the noise, and delta above 0", word)
+			f.Add("noise = %s, want no constraints on the noise, and delta above 0", word)
 		}
-		o := effort.read(&f)
+		o := effort.Read(&f)
 		if asJSON && out == "-" {
-			f.add("output = - and --json, want only one of them on standard output")
+			f.Add("output = - and --json, want only one of them on standard output")
 		}
-		if err := f.err(cmd); err != nil {
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		var w *output
+		var w *shell.Output
 		if out != "" {
 			var err error
-			if w, err = a.create(out); err != nil {
+			if w, err = a.Create(out); err != nil {
 				return err
 			}
-			defer w.discard()
+			defer w.Discard()
 		}
 		none := math.NaN() // until compared
-		c := &calibration{problem: p, options: o, releases: int(k), noise: word, line: a.newProgress(), basic: none, laplace: none, gaussian: none}
+		c := &calibration{problem: p, options: o, releases: int(k), noise: word, line: a.NewProgress(), basic: none, laplace: none, gaussian: none}
 		if quiet {
-			c.line = &progress{}
+			c.line = &shell.Progress{}
 		}
-		defer c.line.clear()
+		defer c.line.Clear()
 		if err := c.run(cmd.Context()); err != nil {
 			return c.failure(err)
 		}
@@ -132,17 +133,17 @@ written and the exit code is 4.
 			if err := c.table.Encode(w); err != nil {
 				return err
 			}
-			if err := w.commit(); err != nil {
+			if err := w.Commit(); err != nil {
 				return err
 			}
 		}
-		c.line.clear()
+		c.line.Clear()
 		var err error
 		switch {
 		case asJSON:
-			err = printJSON(a.stdout, c.report())
+			err = shell.PrintJSON(a.Out, c.report())
 		case !quiet && out != "-":
-			err = printRows(a.stdout, c.rows(out))
+			err = shell.PrintRows(a.Out, c.rows(out))
 		}
 		if err != nil {
 			return err
@@ -163,7 +164,7 @@ type calibration struct {
 	options  lp.Options
 	releases int
 	noise    string // a word of --noise; auto is replaced by what was chosen
-	line     *progress
+	line     *shell.Progress
 
 	found       *account.Calibration
 	table       *tables.Table // of found
@@ -180,7 +181,7 @@ type calibration struct {
 
 // designer designs tables with the gap, and keeps the last one.
 func (c *calibration) designer(gap float64) account.Designer {
-	return func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	return func(ctx context.Context, epsilon, delta float64) (*account.PrivacyLossDistribution, float64, error) {
 		p, o := c.problem, c.options
 		p.Epsilon, p.Delta, o.Gap = epsilon, delta, gap
 		if gap > c.options.Gap {
@@ -192,7 +193,7 @@ func (c *calibration) designer(gap float64) account.Designer {
 		if delta != 0 && delta < lp.MinDelta {
 			return nil, 0, fmt.Errorf("releases = %d at delta = %g leave a single release a delta below %g, want fewer releases or a larger delta", c.releases, c.problem.Delta, lp.MinDelta)
 		}
-		r, limit, err := design(ctx, p, o)
+		r, limit, err := shell.Design(ctx, p, o)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -220,7 +221,7 @@ func (c *calibration) target() account.Target {
 
 // run finds the table, and chooses.
 func (c *calibration) run(ctx context.Context) error {
-	c.options.Progress = c.line.show
+	c.options.Progress = c.line.Show
 	var designed, gaussian *calibrated
 	var err error
 	if c.noise == noiseAuto || c.noise == noiseDesigned {
@@ -267,9 +268,9 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := map[*account.Mechanism]*calibrated{}
+	made := map[*account.PrivacyLossDistribution]*calibrated{}
 	fine := c.designer(c.options.Gap)
-	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.PrivacyLossDistribution, float64, error) {
 		m, loss, err := fine(ctx, epsilon, delta)
 		if err == nil {
 			made[m] = &calibrated{table: c.result.Table, limit: c.limit}
@@ -290,14 +291,14 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated, error) {
 	p := c.problem.Privacy
 	p.Sensitivity *= math.Sqrt(float64(c.releases))
-	law, err := noise.NewAnalyticGaussian(p)
+	sigma, err := noise.GaussianSigma(p)
 	if err != nil {
 		return nil, err
 	}
 	const near = 1e-3 // relative, of the composed epsilon to the target
 	none := fmt.Errorf("noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, c.problem.Epsilon, c.problem.Delta, c.releases)
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
-	scale := law.Sigma() * math.Sqrt2 * (1 + 1e-6)
+	scale := sigma * math.Sqrt2 * (1 + 1e-6)
 	try := func(width float64) (*shapedRelease, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -324,7 +325,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 		if !(scale > lo && scale < hi) {
 			scale = lo + (hi-lo)/2
 		}
-		if scale > 1e3*law.Sigma() {
+		if scale > 1e3*sigma {
 			return nil, none
 		}
 	}
@@ -358,7 +359,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 // of it cost at the total delta.
 type shapedRelease struct {
 	spec      tables.Spec
-	mechanism *account.Mechanism
+	mechanism *account.PrivacyLossDistribution
 	bounds    account.Bounds // on epsilon; +Inf if none is enough
 }
 
@@ -376,7 +377,7 @@ func (c *calibration) composeShape(s shape, width float64) (*shapedRelease, erro
 	if err != nil {
 		return nil, err
 	}
-	composition, err := account.Compose([]account.Release{{Mechanism: m, Times: c.releases}}, account.Options{Width: width})
+	composition, err := account.Compose([]account.Release{{PLD: m, Times: c.releases}}, account.Options{Width: width})
 	if err != nil {
 		return nil, err
 	}
@@ -413,11 +414,11 @@ func (c *calibration) shapeName() string {
 
 // failure is what a calibration that found nothing says.
 func (c *calibration) failure(err error) error {
-	var f *failure
+	var f *shell.Failure
 	if errors.As(err, &f) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return badInput("noisewright calibrate --help", err)
+	return shell.BadInput("noisewright calibrate --help", err)
 }
 
 // compare computes the alternatives.
@@ -437,7 +438,7 @@ func (c *calibration) compare(ctx context.Context) {
 
 // laplaceLoss is that of Laplace noise calibrated to the target.
 func (c *calibration) laplaceLoss(ctx context.Context) float64 {
-	r, err := account.Calibrate(ctx, c.target(), func(_ context.Context, epsilon, _ float64) (*account.Mechanism, float64, error) {
+	r, err := account.Calibrate(ctx, c.target(), func(_ context.Context, epsilon, _ float64) (*account.PrivacyLossDistribution, float64, error) {
 		m, err := account.Laplace(epsilon)
 		if err != nil {
 			return nil, 0, err
@@ -521,7 +522,7 @@ func (c *calibration) findCrossover(ctx context.Context) int {
 
 func (c *calibration) report() calibrateReport {
 	r := calibrateReport{
-		Schema: schema, Releases: c.releases, Epsilon: c.problem.Epsilon, Delta: c.problem.Delta,
+		Schema: shell.Schema, Releases: c.releases, Epsilon: c.problem.Epsilon, Delta: c.problem.Delta,
 		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: c.found.Epsilon, ReleaseDelta: c.found.Delta,
 		Sensitivity: c.problem.Sensitivity, Loss: c.problem.Loss.Name(),
@@ -539,23 +540,23 @@ func (c *calibration) report() calibrateReport {
 	return r
 }
 
-func (c *calibration) rows(out string) []row {
+func (c *calibration) rows(out string) []shell.Row {
 	p := c.problem
 	claims := c.certificate.Claims()
-	rows := []row{
+	rows := []shell.Row{
 		{"releases", fmt.Sprint(c.releases)},
-		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, digitsUp(c.found.Composed.Upper))},
+		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
 		{"each", fmt.Sprintf("epsilon %v, delta %v", c.found.Epsilon, c.found.Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(p.Loss)},
+		{"loss", shell.LossUnit(p.Loss)},
 	}
-	rows = append(rows, queryRows(p.Query, p.Step, p.Constraints)...)
+	rows = append(rows, shell.QueryRows(p.Query, p.Step, p.Constraints)...)
 	rows = append(rows,
-		row{"noise", c.shapeName()},
-		row{"expected loss", claims.ExpectedLoss},
+		shell.Row{"noise", c.shapeName()},
+		shell.Row{"expected loss", claims.ExpectedLoss},
 	)
 	if c.noise == noiseDesigned {
-		rows = append(rows, row{"gap", percent(gapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
 	}
 	designed := c.found.Loss
 	free := "" // what the alternatives are free of
@@ -573,25 +574,25 @@ func (c *calibration) rows(out string) []row {
 		if math.IsNaN(other.loss) || c.releases == 1 && other.name == "basic" || other.name == c.noise {
 			continue
 		}
-		against := percent(math.Abs(other.loss/designed-1)) + " above the table's"
+		against := shell.Percent(math.Abs(other.loss/designed-1)) + " above the table's"
 		switch ratio := other.loss / designed; {
 		case math.Abs(ratio-1) < 1e-4:
 			against = "the same as the table's"
 		case ratio < 1:
-			against = percent(1-ratio) + " below the table's"
+			against = shell.Percent(1-ratio) + " below the table's"
 		}
-		rows = append(rows, row{other.name, fmt.Sprintf("%.6g, %s: %s", other.loss, against, other.note)})
+		rows = append(rows, shell.Row{other.name, fmt.Sprintf("%.6g, %s: %s", other.loss, against, other.note)})
 	}
 	switch {
 	case c.crossover > 0:
-		rows = append(rows, row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
+		rows = append(rows, shell.Row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
 	case c.unavailable:
-		rows = append(rows, row{"designed", highs.ErrUnavailable.Error()})
+		rows = append(rows, shell.Row{"designed", highs.ErrUnavailable.Error()})
 	case gaussianApplies(p):
-		rows = append(rows, row{"crossover", "not found"})
+		rows = append(rows, shell.Row{"crossover", "not found"})
 	}
 	if out != "" {
-		rows = append(rows, row{"table", out})
+		rows = append(rows, shell.Row{"table", out})
 	}
 	return rows
 }

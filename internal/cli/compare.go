@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -20,13 +23,6 @@ type comparison struct {
 	Mechanisms []contender `json:"mechanisms"`
 }
 
-// suits reports whether the bound for a kind of query is about noise such as the
-// named mechanism's. Integer queries are easier than real-valued ones, and their
-// noise is on the integers.
-func suits(name string, q dp.Query) bool {
-	return (name == "discrete-laplace") == (q == dp.IntegerQuery)
-}
-
 // contender is one mechanism of a comparison.
 type contender struct {
 	Name          string   `json:"name"`
@@ -36,7 +32,7 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
-func newCompareCommand(a *app) *cobra.Command {
+func newCompareCommand(a *shell.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS",
@@ -58,39 +54,39 @@ Where nothing can be designed (delta = 0, or a build without the LP solver) ther
 is no designed loss and no bound, "lower_bound" is null, and the rest is printed.
 If a limit stops the design, the exit code is 4.
 
-` + lossHelp(),
+` + shell.LossHelp(),
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
   noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --support integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json`,
-		Args: noArguments,
+		Args: shell.NoArguments,
 	}
-	problemFlags := newProblemFlags(cmd, true)
-	effort := newEffortFlags(cmd)
+	problemFlags := shell.NewProblemFlags(cmd, true)
+	effort := shell.NewEffortFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the table")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f fields
-		p := problemFlags.read(&f, false)
-		o := effort.read(&f)
-		if err := f.err(cmd); err != nil {
+		var f shell.Fields
+		p := problemFlags.Read(&f, false)
+		o := effort.Read(&f)
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		line := a.newProgress()
-		defer line.clear()
-		o.Progress = line.show
+		line := a.NewProgress()
+		defer line.Clear()
+		o.Progress = line.Show
 
-		c := comparison{Schema: schema}
+		c := comparison{Schema: shell.Schema}
 		designed := contender{Name: "designed"}
-		r, limit, err := design(cmd.Context(), p, o)
+		r, limit, err := shell.Design(cmd.Context(), p, o)
 		switch {
 		case errors.Is(err, highs.ErrUnavailable):
-			designed.Note = sentence(err)
+			designed.Note = shell.Sentence(err)
 		case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
-			designed.Note = sentence(err)
+			designed.Note = shell.Sentence(err)
 		case err != nil:
 			return err
 		default:
-			c.LowerBound = floatDown(r.Certificate.LowerBound)
-			designed.Loss = floatUp(r.Certificate.ExpectedLoss)
+			c.LowerBound = shell.FloatDown(r.Certificate.LowerBound)
+			designed.Loss = shell.FloatUp(r.Certificate.ExpectedLoss)
 			designed.ErrorBound = new(float64)
 			designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Cells())
 		}
@@ -102,11 +98,11 @@ If a limit stops the design, the exit code is 4.
 			}
 		}
 		c.judge()
-		line.clear()
+		line.Clear()
 		if asJSON {
-			err = printJSON(a.stdout, c)
+			err = shell.PrintJSON(a.Out, c)
 		} else {
-			err = c.print(a.stdout, p)
+			err = c.print(a.Out, p)
 		}
 		if err != nil {
 			return err
@@ -125,23 +121,23 @@ func newContender(b noise.Baseline, p dp.Problem) contender {
 	out := contender{Name: b.Name, Note: m.Note() + beside(p, b.Name)}
 	loss, errorBound, err := m.ExpectedLoss(p.Loss)
 	if err != nil {
-		out.Note = sentence(err)
+		out.Note = shell.Sentence(err)
 		return out
 	}
-	out.Loss, out.ErrorBound = finite(loss), finite(errorBound)
+	out.Loss, out.ErrorBound = shell.Finite(loss), shell.Finite(errorBound)
 	return out
 }
 
 // newDiscreteStaircase evaluates the best pure noise for integer queries.
 func newDiscreteStaircase(p dp.Problem) contender {
 	out := contender{Name: "discrete-staircase"}
-	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
+	step, loss, err := oracle.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
 	if err != nil {
 		out.Note = excuse(err)
 		return out
 	}
 	const rounding = 1e-13 // relative, as DiscreteStaircase says
-	out.Loss, out.ErrorBound = finite(loss), finite(rounding*loss)
+	out.Loss, out.ErrorBound = shell.Finite(loss), shell.Finite(rounding*loss)
 	out.Note = fmt.Sprintf("integers only: optimal for delta = 0; step %d%s", step, unheld(p))
 	return out
 }
@@ -152,7 +148,7 @@ func excuse(err error) string {
 	if errors.As(err, &n) {
 		return "does not apply: " + n.Reason
 	}
-	return sentence(err)
+	return shell.Sentence(err)
 }
 
 // beside says why the bound does not hold for a mechanism, if it does not.
@@ -160,7 +156,7 @@ func beside(p dp.Problem, name string) string {
 	switch {
 	case p.Query == dp.LatticeQuery:
 		return "; the bound is about noise on multiples of the step and does not hold for it"
-	case suits(name, p.Query):
+	case figure.Suits(name, p.Query):
 		return unheld(p)
 	case p.Query == dp.IntegerQuery:
 		return "; the bound is about integer noise and does not hold for it"
@@ -185,7 +181,7 @@ func (c *comparison) judge() {
 	for i := range c.Mechanisms {
 		m := &c.Mechanisms[i]
 		if m.Loss != nil {
-			m.Suboptimality = finite(*m.Loss/(*c.LowerBound) - 1)
+			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
 		}
 	}
 }
@@ -209,9 +205,9 @@ func kindOfNoise(p dp.Problem) string {
 // print prints the comparison as a table.
 func (c *comparison) print(w io.Writer, p dp.Problem) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, lossUnit(p.Loss))
-	for _, r := range queryRows(p.Query, p.Step, p.Constraints) {
-		fmt.Fprintf(&b, "%s: %s\n", r.name, r.value)
+	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
+	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
+		fmt.Fprintf(&b, "%s: %s\n", r[0], r[1])
 	}
 	bound := "none"
 	if c.LowerBound != nil {
@@ -225,7 +221,7 @@ func (c *comparison) print(w io.Writer, p dp.Problem) error {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
 		}
 		if m.Suboptimality != nil {
-			line[2] = percent(*m.Suboptimality)
+			line[2] = shell.Percent(*m.Suboptimality)
 		}
 		cells = append(cells, line)
 	}
@@ -245,4 +241,11 @@ func (c *comparison) print(w io.Writer, p dp.Problem) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// classical reports whether noise that is symmetric and falls away from 0, as
+// all baselines are, keeps the constraints by itself.
+func classical(c dp.Constraints) bool {
+	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
+	return c.None()
 }

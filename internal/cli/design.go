@@ -1,19 +1,17 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -38,7 +36,7 @@ type designReport struct {
 	Status              string         `json:"status"`
 }
 
-func newDesignCommand(a *app) *cobra.Command {
+func newDesignCommand(a *shell.Streams) *cobra.Command {
 	var (
 		out           string
 		asJSON, quiet bool
@@ -70,48 +68,48 @@ as in --loss l1:0.7 --loss exceed:3:0.3, designs the table of one of its points.
 Without -o no table is written. With --json, "gap" is null if there is no lower
 bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 
-` + lossHelp(),
+` + shell.LossHelp(),
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --support integer --unbiased -o count.json
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
-		Args: noArguments,
+		Args: shell.NoArguments,
 	}
-	problemFlags := newProblemFlags(cmd, true)
-	effort := newEffortFlags(cmd)
+	problemFlags := shell.NewProblemFlags(cmd, true)
+	effort := shell.NewEffortFlags(cmd)
 	tradeFlags := newTradeFlags(cmd)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, CSV file with --trade, - for standard output (default none)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
 	_ = cmd.MarkFlagFilename("output", "json", "csv")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f fields
+		var f shell.Fields
 		t, trading := tradeFlags.read(&f)
-		p := problemFlags.read(&f, trading)
-		o := effort.read(&f)
+		p := problemFlags.Read(&f, trading)
+		o := effort.Read(&f)
 		if asJSON && out == "-" {
-			f.add("output = - and --json, want only one of them on standard output")
+			f.Add("output = - and --json, want only one of them on standard output")
 		}
-		if err := f.err(cmd); err != nil {
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
 		if trading {
-			return a.trade(cmd, p, t, o, out, tradeFlags.plot, asJSON, quiet)
+			return tradeOff(a, cmd, p, t, o, out, tradeFlags.plot, asJSON, quiet)
 		}
-		var w *output
+		var w *shell.Output
 		if out != "" { // before the work, which would be lost
 			var err error
-			if w, err = a.create(out); err != nil {
+			if w, err = a.Create(out); err != nil {
 				return err
 			}
-			defer w.discard()
+			defer w.Discard()
 		}
 		if !quiet {
-			line := a.newProgress()
-			defer line.clear()
-			o.Progress = line.show
+			line := a.NewProgress()
+			defer line.Clear()
+			o.Progress = line.Show
 		}
-		r, limit, err := design(cmd.Context(), p, o)
+		r, limit, err := shell.Design(cmd.Context(), p, o)
 		if err != nil {
 			return err
 		}
@@ -119,15 +117,15 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 			if err := r.Table.Encode(w); err != nil {
 				return err
 			}
-			if err := w.commit(); err != nil {
+			if err := w.Commit(); err != nil {
 				return err
 			}
 		}
 		switch {
 		case asJSON:
-			err = printJSON(a.stdout, newDesignReport(r))
+			err = shell.PrintJSON(a.Out, newDesignReport(r))
 		case !quiet && out != "-":
-			err = printRows(a.stdout, designRows(r, p, out))
+			err = shell.PrintRows(a.Out, designRows(r, p, out))
 		}
 		if err != nil {
 			return err
@@ -137,55 +135,20 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	return cmd
 }
 
-// design runs a design. A limit that left a proven table is not an error.
-func design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limit, err error) {
-	r, err = lp.Design(ctx, p, o)
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
-	case err == nil:
-		return r, nil, nil
-	case errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, &failure{code: exitFailure, err: highs.ErrUnavailable, hint: "verify, sample, privatize, compare, plot, account, latent and calibrate --noise gaussian work without it"}
-	case errors.Is(err, dp.ErrInvalid):
-		return nil, nil, badInput("noisewright design --help", err)
-	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, badInput("looser constraints, or a larger --epsilon or --delta", err)
-	case errors.Is(err, lp.ErrLimit) && r != nil:
-		reached := "a gap of " + percent(r.Gap)
-		if math.IsInf(r.Gap, 0) {
-			reached = "no lower bound"
-		}
-		text := fmt.Sprintf("stopped with %s, a gap of %s was requested; the table is proven and usable", reached, percent(o.Gap))
-		if s := sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
-			text += ": " + s
-		}
-		hint := "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"
-		if errors.Is(err, lp.ErrTooFine) {
-			hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
-		}
-		return r, &failure{code: exitLimit, err: errors.New(text), hint: hint}, nil
-	case errors.Is(err, lp.ErrLimit):
-		return nil, nil, &failure{code: exitBadInput, err: err, hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
-	default:
-		return nil, nil, err
-	}
-}
-
 func newDesignReport(r *lp.Result) designReport {
 	privacy, c := r.Table.Privacy(), r.Certificate
 	return designReport{
-		Schema:              schema,
+		Schema:              shell.Schema,
 		Epsilon:             privacy.Epsilon,
 		Delta:               privacy.Delta,
 		Sensitivity:         privacy.Sensitivity,
 		Loss:                r.Table.Loss().Name(),
 		Query:               r.Table.Query(),
 		Step:                latticeStep(r.Table),
-		Constraints:         r.Table.Constraints(),
+		Constraints:         r.Table.Problem().Constraints,
 		ExpectedLoss:        json.Number(c.Claims().ExpectedLoss),
 		LowerBound:          json.Number(c.Claims().LowerBound),
-		Gap:                 finite(r.Gap),
+		Gap:                 shell.Finite(r.Gap),
 		DeltaCertified:      c.Claims().Delta,
 		Cells:               r.Table.Cells(),
 		CellsPerSensitivity: r.Table.Grid().CellsPerSensitivity,
@@ -195,19 +158,19 @@ func newDesignReport(r *lp.Result) designReport {
 	}
 }
 
-func designRows(r *lp.Result, p dp.Problem, out string) []row {
+func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
 	c := r.Certificate
-	rows := []row{
+	rows := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v (certified: %s)", p.Delta, c.Claims().Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(p.Loss)},
+		{"loss", shell.LossUnit(p.Loss)},
 	}
-	rows = append(rows, queryRows(p.Query, p.Step, p.Constraints)...)
-	rows = append(rows, []row{
+	rows = append(rows, shell.QueryRows(p.Query, p.Step, p.Constraints)...)
+	rows = append(rows, []shell.Row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
-		{"gap", percent(r.Gap)},
+		{"gap", shell.Percent(r.Gap)},
 		{"cells", fmt.Sprintf("%d, %d per sensitivity", r.Table.Cells(), r.Table.Grid().CellsPerSensitivity)},
 		{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))},
 	}...)
@@ -220,10 +183,10 @@ func designRows(r *lp.Result, p dp.Problem, out string) []row {
 		if *m.Loss < designed {
 			side = "below"
 		}
-		rows = append(rows, row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, percent(math.Abs(*m.Loss/designed-1)), side, unheld(p))})
+		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, shell.Percent(math.Abs(*m.Loss/designed-1)), side, unheld(p))})
 	}
 	if out != "" {
-		rows = append(rows, row{"table", out})
+		rows = append(rows, shell.Row{"table", out})
 	}
 	return rows
 }
@@ -232,7 +195,7 @@ func designRows(r *lp.Result, p dp.Problem, out string) []row {
 func references(p dp.Problem) []contender {
 	var out []contender
 	for _, b := range noise.Baselines() {
-		if _, drawn := overlays[b.Name]; drawn && suits(b.Name, p.Query) {
+		if figure.Compared(b.Name) && figure.Suits(b.Name, p.Query) {
 			out = append(out, newContender(b, p))
 		}
 	}
@@ -240,4 +203,12 @@ func references(p dp.Problem) []contender {
 		out = append(out, newDiscreteStaircase(p))
 	}
 	return out
+}
+
+// status is the word for a design that reached its gap or did not.
+func status(optimal bool) string {
+	if optimal {
+		return "optimal"
+	}
+	return "limit"
 }

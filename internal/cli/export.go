@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -15,7 +16,7 @@ const maxGolden = 1 << 22
 // defaultSeed is the seed of exported draws: 00 01 02 … 1f.
 const defaultSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-func newExportCommand(a *app) *cobra.Command {
+func newExportCommand(a *shell.Streams) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "export TABLE [-o FILE]",
@@ -28,24 +29,24 @@ stream of random words leads to.
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
   noisewright export table.json --draws 10`,
-		Args:              oneArgument("TABLE"),
+		Args:              shell.OneArgument("TABLE"),
 		ValidArgsFunction: completeFiles("json"),
 	}
-	draws := newText(cmd, "draws", "count", fmt.Sprint(sampler.GoldenDraws), "number of draws")
-	seedText := newText(cmd, "seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal")
+	draws := shell.NewText(cmd, "draws", "count", fmt.Sprint(sampler.GoldenDraws), "number of draws")
+	seedText := shell.NewText(cmd, "seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
 	_ = cmd.MarkFlagFilename("output", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f fields
-		n := f.integer("draws", draws, fmt.Sprintf("an integer from 0 to %d", maxGolden), 0, maxGolden)
-		seed, err := hex.DecodeString(seedText.value)
+		var f shell.Fields
+		n := f.Integer("draws", draws, fmt.Sprintf("an integer from 0 to %d", maxGolden), 0, maxGolden)
+		seed, err := hex.DecodeString(seedText.Value)
 		if err != nil || len(seed) != 32 {
-			f.bad("seed", seedText, "64 hexadecimal digits")
+			f.Bad("seed", seedText, "64 hexadecimal digits")
 		}
-		if err := f.err(cmd); err != nil {
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		t, _, err := a.readSound(args[0])
+		t, _, err := a.ReadSound(args[0])
 		if err != nil {
 			return err
 		}
@@ -53,15 +54,15 @@ The draws are for comparison only: who knows their seed knows them.`,
 		if err != nil {
 			return err
 		}
-		w, err := a.create(out, args[0])
+		w, err := a.Create(out, args[0])
 		if err != nil {
 			return err
 		}
-		defer w.discard()
+		defer w.Discard()
 		if err := e.Encode(w); err != nil {
 			return err
 		}
-		return w.commit()
+		return w.Commit()
 	}
 	return cmd
 }

@@ -14,16 +14,18 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
 )
 
-func newLatentCommand(a *app) *cobra.Command {
+func newLatentCommand(a *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "latent COMMAND",
 		Short: "Privatise feature vectors for a task",
@@ -38,12 +40,12 @@ The design is a bundle, a directory that the devices and the server share.`,
   noisewright latent decode --bundle bundle private.csv -o decoded.csv
   noisewright latent evaluate --bundle bundle --data test.csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return badInput(cmd.CommandPath()+" --help", errors.New("command is missing, want design, verify, privatize, decode or evaluate"))
+			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("command is missing, want design, verify, privatize, decode or evaluate"))
 		},
 	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("command = %s, want design, verify, privatize, decode or evaluate", shown(args[0]))
+			return fmt.Errorf("command = %s, want design, verify, privatize, decode or evaluate", check.Quoted(args[0]))
 		}
 		return nil
 	}
@@ -63,9 +65,9 @@ type latentFlags struct {
 	columns, exclude          string
 	task, weights, boundsFlag string
 	cache                     string
-	epsilon, delta, domain    *text
-	clip, radius, ridge       *text
-	noise                     *text
+	epsilon, delta, domain    *shell.Text
+	clip, radius, ridge       *shell.Text
+	noise                     *shell.Text
 }
 
 func newLatentFlags(cmd *cobra.Command) *latentFlags {
@@ -78,14 +80,14 @@ func newLatentFlags(cmd *cobra.Command) *latentFlags {
 	flags.StringVar(&l.exclude, "exclude", "", "names of columns that are no features, as for --columns")
 	flags.StringVar(&l.task, "task", "", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)")
 	flags.StringVar(&l.weights, "weights", "", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
-	l.epsilon = newText(cmd, "epsilon", "number", "", "epsilon of a person's release, without unit: above 0, at most 100")
-	l.delta = newText(cmd, "delta", "number", "0", "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
-	l.domain = newText(cmd, "domain", "word", "box", "what is clipped: box (each task coordinate), ball (their norm) or bounds (each feature, to --bounds)")
-	l.clip = newText(cmd, "clip", "share", "0.99", "for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one")
-	l.radius = newText(cmd, "radius", "number", "", "in place of --clip: radius of the ball, or half the side of the box, in standard deviations")
+	l.epsilon = shell.NewText(cmd, "epsilon", "number", "", "epsilon of a person's release, without unit: above 0, at most 100")
+	l.delta = shell.NewText(cmd, "delta", "number", "0", "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	l.domain = shell.NewText(cmd, "domain", "word", "box", "what is clipped: box (each task coordinate), ball (their norm) or bounds (each feature, to --bounds)")
+	l.clip = shell.NewText(cmd, "clip", "share", "0.99", "for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one")
+	l.radius = shell.NewText(cmd, "radius", "number", "", "in place of --clip: radius of the ball, or half the side of the box, in standard deviations")
 	flags.StringVar(&l.boundsFlag, "bounds", "", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
-	l.ridge = newText(cmd, "ridge", "number", "0", "share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
-	l.noise = newText(cmd, "noise", "word", "auto", "noise of the bundle: auto (the least loss), designed, laplace or gaussian")
+	l.ridge = shell.NewText(cmd, "ridge", "number", "0", "share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
+	l.noise = shell.NewText(cmd, "noise", "word", "auto", "noise of the bundle: auto (the least loss), designed, laplace or gaussian")
 	flags.StringVar(&l.cache, "cache", "", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
 	for _, name := range []string{"data", "mean", "covariance", "task"} {
 		_ = cmd.MarkFlagFilename(name, "csv", "gz")
@@ -102,100 +104,102 @@ type latentProblem struct {
 }
 
 // read reads the flags, and then the files.
-func (l *latentFlags) read(a *app, cmd *cobra.Command, f *fields) (*latentProblem, error) {
+func (l *latentFlags) read(a *shell.Streams, cmd *cobra.Command, f *shell.Fields) (*latentProblem, error) {
 	p := &latentProblem{}
-	p.Epsilon = f.number("epsilon", l.epsilon, fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon), func(v float64) bool { return v > 0 && v <= tables.MaxEpsilon })
-	p.Delta = f.number("delta", l.delta, "0, or a number from 1e-10 to 0.5", func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 })
-	switch f.choice("domain", l.domain, "box", "ball", "bounds") {
+	p.Epsilon = f.Number("epsilon", l.epsilon, fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon), func(v float64) bool { return v > 0 && v <= tables.MaxEpsilon })
+	p.Delta = f.Number("delta", l.delta, "0, or a number from 1e-10 to 0.5", func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 })
+	switch f.Choice("domain", l.domain, "box", "ball", "bounds") {
 	case "box":
-		p.Domain = latent.DomainBox
+		p.Domain = bundle.Box
 	case "ball":
-		p.Domain = latent.DomainBall
+		p.Domain = bundle.Ball
 	case "bounds":
-		p.Domain = latent.DomainBounds
+		p.Domain = bundle.Bounds
 	}
 	switch {
-	case l.radius.set:
-		p.Radius = f.number("radius", l.radius, "a number above 0, in standard deviations", func(v float64) bool { return v > 0 })
-		if l.clip.set {
-			f.add("radius = %s and clip = %s, want only one of them", shown(l.radius.value), shown(l.clip.value))
+	case l.radius.Given:
+		p.Radius = f.Number("radius", l.radius, "a number above 0, in standard deviations", func(v float64) bool { return v > 0 })
+		if l.clip.Given {
+			f.Add("radius = %s and clip = %s, want only one of them", check.Quoted(l.radius.Value), check.Quoted(l.clip.Value))
 		}
-	case l.clip.value == "auto":
+	case l.clip.Value == "auto":
 		p.clips = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1}
 	default:
-		p.clips = []float64{f.number("clip", l.clip, "a share above 0, at most 1, or auto", func(v float64) bool { return v > 0 && v <= 1 })}
+		p.clips = []float64{f.Number("clip", l.clip, "a share above 0, at most 1, or auto", func(v float64) bool { return v > 0 && v <= 1 })}
 	}
-	p.Ridge = f.number("ridge", l.ridge, "a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })
-	p.noise = f.choice("noise", l.noise, "auto", "designed", "laplace", "gaussian")
+	p.Ridge = f.Number("ridge", l.ridge, "a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })
+	p.noise = f.Choice("noise", l.noise, "auto", "designed", "laplace", "gaussian")
 	if p.noise == "gaussian" && p.Delta == 0 {
-		f.add("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+		f.Add("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 	}
 	moments := l.mean != "" || l.covariance != ""
 	switch {
 	case moments && l.data != "":
-		f.add("data and mean or covariance, want the data alone or the two others")
+		f.Add("data and mean or covariance, want the data alone or the two others")
 	case moments && (l.mean == "" || l.covariance == ""):
-		f.add("mean or covariance is missing, want both, or --data")
+		f.Add("mean or covariance is missing, want both, or --data")
 	case !moments && l.data == "":
-		f.add("data is missing, want a CSV file, or --mean and --covariance")
-	case moments && p.Domain != latent.DomainBounds && !l.radius.set:
-		f.add("radius is missing, want a number above 0: without data there is no quantile to clip at")
+		f.Add("data is missing, want a CSV file, or --mean and --covariance")
+	case moments && p.Domain != bundle.Bounds && !l.radius.Given:
+		f.Add("radius is missing, want a number above 0: without data there is no quantile to clip at")
 	}
 	if l.task != "" && l.weights != "" {
-		f.add("task and weights, want only one of them")
+		f.Add("task and weights, want only one of them")
 	}
-	if p.Domain == latent.DomainBounds && l.boundsFlag == "" {
-		f.add("bounds are missing, want LO,HI or a CSV file")
+	if p.Domain == bundle.Bounds && l.boundsFlag == "" {
+		f.Add("bounds are missing, want LO,HI or a CSV file")
 	}
-	if p.Domain != latent.DomainBounds && l.boundsFlag != "" {
-		f.add("bounds = %s and domain = %s, want bounds only with --domain bounds", shown(l.boundsFlag), l.domain.value)
+	if p.Domain != bundle.Bounds && l.boundsFlag != "" {
+		f.Add("bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(l.boundsFlag), l.domain.Value)
 	}
-	if err := f.err(cmd); err != nil {
+	if err := f.Err(cmd); err != nil {
 		return nil, err
 	}
 	return p, l.readFiles(a, p, moments)
 }
 
 // readFiles reads the data or the moments, the task and the bounds.
-func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
+func (l *latentFlags) readFiles(a *shell.Streams, p *latentProblem, moments bool) error {
 	columns, exclude := strings.Split(l.columns, ","), strings.Split(l.exclude, ",")
-	choose := func(name string) bool { return matches(columns, name) && !matches(exclude, name) }
+	choose := func(name string) bool { return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name) }
 	if moments {
-		mean, err := a.readFrame(l.mean, choose, false)
+		mean, err := a.ReadFrame(l.mean, choose, false)
 		if err != nil {
 			return err
 		}
-		if mean.rows != 1 {
-			return badInput("", fmt.Errorf("%s: %d rows, want one, the means", inputName(l.mean), mean.rows))
+		if mean.Rows != 1 {
+			return shell.BadInput("", fmt.Errorf("%s: %d rows, want one, the means", shell.InputName(l.mean), mean.Rows))
 		}
-		p.Features = mean.names
-		covariance, err := a.readNamed(l.covariance, p.Features)
+		p.Features = mean.Names
+		covariance, err := a.ReadNamed(l.covariance, p.Features)
 		if err != nil {
 			return err
 		}
-		if p.Moments, err = latent.GivenMoments(mean.data, covariance); err != nil {
-			return badInput("", fmt.Errorf("%s: %w", inputName(l.covariance), err))
+		if p.Moments, err = taskspace.GivenMoments(mean.Data, matrix(covariance)); err != nil {
+			return shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(l.covariance), err))
 		}
 	} else {
-		data, err := a.readFrame(l.data, choose, l.columns == "*")
-		var f *failure
+		data, err := a.ReadFrame(l.data, choose, l.columns == "*")
+		var f *shell.Failure
 		if errors.As(err, &f) {
-			f.hint = "--columns and --exclude choose the columns that are read"
+			f.Hint = "--columns and --exclude choose the columns that are read"
 		}
 		if err != nil {
 			return err
 		}
-		p.Features, p.Data = data.names, data.matrix()
-		if column, constant := data.constant(); constant && p.Ridge == 0 {
-			return badInput("", fmt.Errorf("%s: column %s is the same in every row, want it left out with --exclude, or --ridge 1e-6", inputName(l.data), shown(column)))
+		p.Features, p.Data = data.Names, matrix(data)
+		if column, constant := data.Constant(); constant && p.Ridge == 0 {
+			return shell.BadInput("", fmt.Errorf("%s: column %s is the same in every row, want it left out with --exclude, or --ridge 1e-6", shell.InputName(l.data), check.Quoted(column)))
 		}
 	}
 	var err error
 	switch {
 	case l.task != "":
-		if p.Task, err = a.readNamed(l.task, p.Features); err != nil {
+		task, err := a.ReadNamed(l.task, p.Features)
+		if err != nil {
 			return err
 		}
+		p.Task = matrix(task)
 	case l.weights != "":
 		if p.Task, err = readWeights(l.weights, p.Features); err != nil {
 			return err
@@ -209,88 +213,52 @@ func (l *latentFlags) readFiles(a *app, p *latentProblem, moments bool) error {
 
 // readWeights returns the diagonal task of NAME=W,….
 func readWeights(text string, features []string) (*mat.Dense, error) {
-	task := eyeMatrix(len(features))
+	diagonal := slices.Repeat([]float64{1}, len(features))
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		w, err := strconv.ParseFloat(value, 64)
 		if err != nil || math.IsNaN(w) || math.IsInf(w, 0) {
-			return nil, badInput("", fmt.Errorf("weights = %s, want NAME=W with a finite number W", shown(pair)))
+			return nil, shell.BadInput("", fmt.Errorf("weights = %s, want NAME=W with a finite number W", check.Quoted(pair)))
 		}
 		found := false
 		for i, f := range features {
-			if matches([]string{name}, f) {
-				task.Set(i, i, w)
+			if csvfile.Matches([]string{name}, f) {
+				diagonal[i] = w
 				found = true
 			}
 		}
 		if !found {
-			return nil, badInput("", fmt.Errorf("weights = %s, want the name of a feature", shown(pair)))
+			return nil, shell.BadInput("", fmt.Errorf("weights = %s, want the name of a feature", check.Quoted(pair)))
 		}
 	}
-	return task, nil
+	return mat.DenseCopyOf(mat.NewDiagDense(len(diagonal), diagonal)), nil
 }
 
 // readBounds reads the bounds of the features.
-func (l *latentFlags) readBounds(a *app, p *latentProblem) error {
+func (l *latentFlags) readBounds(a *shell.Streams, p *latentProblem) error {
 	n := len(p.Features)
 	if lo, hi, ok := strings.Cut(l.boundsFlag, ","); ok {
 		low, err1 := strconv.ParseFloat(lo, 64)
 		high, err2 := strconv.ParseFloat(hi, 64)
 		if err := errors.Join(err1, err2); err != nil || !(low < high) {
-			return badInput("", fmt.Errorf("bounds = %s, want LO,HI with LO below HI, or a CSV file", shown(l.boundsFlag)))
+			return shell.BadInput("", fmt.Errorf("bounds = %s, want LO,HI with LO below HI, or a CSV file", check.Quoted(l.boundsFlag)))
 		}
 		p.Low, p.High = slices.Repeat([]float64{low}, n), slices.Repeat([]float64{high}, n)
 		return nil
 	}
-	m, err := a.readNamed(l.boundsFlag, p.Features)
+	f, err := a.ReadNamed(l.boundsFlag, p.Features)
 	if err != nil {
 		return err
 	}
-	if rows, _ := m.Dims(); rows != 2 {
-		return badInput("", fmt.Errorf("%s: %d rows, want two, the lower and the upper bounds", inputName(l.boundsFlag), rows))
+	if f.Rows != 2 {
+		return shell.BadInput("", fmt.Errorf("%s: %d rows, want two, the lower and the upper bounds", shell.InputName(l.boundsFlag), f.Rows))
 	}
-	p.Low, p.High = mat.Row(nil, 0, m), mat.Row(nil, 1, m)
+	p.Low, p.High = f.Data[:n], f.Data[n:]
 	return nil
 }
 
-// curve returns designed noise with a cache of tables.
-func (l *latentFlags) curve(a *app, o lp.Options) (*latent.Curve, error) {
-	dir := l.cache
-	switch dir {
-	case "-":
-		dir = ""
-	case "":
-		if user, err := os.UserCacheDir(); err == nil {
-			dir = filepath.Join(user, "noisewright", "curve")
-		}
-	}
-	if dir != "" {
-		// One gap's tables are not another's.
-		dir = filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
-	}
-	options := latent.CurveOptions{
-		Directory: dir,
-		Design: func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
-			r, _, err := design(ctx, dp.Problem{
-				Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L2{}, Query: dp.RealQuery,
-			}, o)
-			if err != nil {
-				return nil, err
-			}
-			return r.Table, nil
-		},
-		Rejected: func(path string, err error) { a.warn("cache %s: %s", path, sentence(err)) },
-	}
-	c, err := latent.NewCurve(options)
-	if err != nil && l.cache == "" {
-		options.Directory = "" // the user's own may not be writable
-		return latent.NewCurve(options)
-	}
-	if err != nil {
-		return nil, badInput("", fmt.Errorf("cache = %s: %w", shown(l.cache), inputCause(err)))
-	}
-	return c, nil
-}
+// matrix is a frame as a matrix, a row for each of its own.
+func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
 
 // latentReport is what latent design --json prints.
 type latentReport struct {
@@ -332,7 +300,7 @@ func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	}
 }
 
-func newLatentDesignCommand(a *app) *cobra.Command {
+func newLatentDesignCommand(a *shell.Streams) *cobra.Command {
 	var (
 		out                      string
 		asJSON, quiet, overwrite bool
@@ -364,22 +332,22 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
   noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
-		Args: noArguments,
+		Args: shell.NoArguments,
 	}
 	l := newLatentFlags(cmd)
-	effort := newEffortFlags(cmd)
-	effort.gap.value, cmd.Flags().Lookup("gap").DefValue = "0.005", "0.005"
+	effort := shell.NewEffortFlags(cmd)
+	effort.Gap.Value, cmd.Flags().Lookup("gap").DefValue = "0.005", "0.005"
 	cmd.Flags().Lookup("gap").Usage = "relative certified gap of each table, without unit"
 	cmd.Flags().Lookup("time-limit").Usage = "wall time of one table after which its best proven design is taken, with its unit: 500ms, 60s, 5m"
-	effort.timeLimit.value, cmd.Flags().Lookup("time-limit").DefValue = "20s", "20s"
+	effort.TimeLimit.Value, cmd.Flags().Lookup("time-limit").DefValue = "20s", "20s"
 	cmd.Flags().StringVarP(&out, "output", "o", "", "directory to write the bundle to (default none)")
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace a bundle that is there")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
 	_ = cmd.MarkFlagDirname("output")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f fields
-		o := effort.read(&f)
+		var f shell.Fields
+		o := effort.Read(&f)
 		p, err := l.read(a, cmd, &f)
 		if err != nil {
 			return err
@@ -389,15 +357,15 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 				return err
 			}
 		}
-		line := a.newProgress()
+		line := a.NewProgress()
 		if quiet {
-			line = &progress{}
+			line = &shell.Progress{}
 		}
-		defer line.clear()
-		o.Progress = line.show
+		defer line.Clear()
+		o.Progress = line.Show
 		r, err := l.design(cmd.Context(), a, p, o)
 		if err != nil {
-			return latentFailure(err)
+			return shell.LatentFailure(err)
 		}
 		kind := bundle.Kind(p.noise)
 		if p.noise == "auto" {
@@ -405,25 +373,25 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		}
 		best := r.Best(kind)
 		if best == nil {
-			return badInput(cmd.CommandPath()+" --help", fmt.Errorf("noise = %s: no encoder is better than releasing nothing", p.noise))
+			return shell.BadInput(cmd.CommandPath()+" --help", fmt.Errorf("noise = %s: no encoder is better than releasing nothing", p.noise))
 		}
 		var b *bundle.Bundle
 		if out != "" {
 			if b, err = r.Bundle(best); err != nil {
-				return latentFailure(err)
+				return shell.LatentFailure(err)
 			}
 			if err := b.Write(out, overwrite); err != nil {
-				return latentFailure(err)
+				return shell.LatentFailure(err)
 			}
 		}
-		line.clear()
+		line.Clear()
 		switch {
 		case asJSON:
-			return printJSON(a.stdout, newLatentReport(p, r, best))
+			return shell.PrintJSON(a.Out, newLatentReport(p, r, best))
 		case quiet:
 			return nil
 		}
-		return printRows(a.stdout, latentRows(p, r, best, b, out))
+		return shell.PrintRows(a.Out, latentRows(p, r, best, b, out))
 	}
 	return cmd
 }
@@ -432,35 +400,35 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 // be written.
 func checkBundleOutput(out string, overwrite bool) error {
 	if out == "-" {
-		return badInput("", errors.New("output = -, want a directory: a bundle is several files"))
+		return shell.BadInput("", errors.New("output = -, want a directory: a bundle is several files"))
 	}
 	if _, err := os.Lstat(out); err == nil && !overwrite {
-		return badInput("--overwrite replaces a bundle", fmt.Errorf("output %s is there already", out))
+		return shell.BadInput("--overwrite replaces a bundle", fmt.Errorf("output %s is there already", out))
 	}
 	if _, err := os.Stat(filepath.Dir(filepath.Clean(out))); err != nil {
-		return badInput("", fmt.Errorf("output %s: %w", out, inputCause(err)))
+		return shell.BadInput("", fmt.Errorf("output %s: %w", out, shell.FileCause(err)))
 	}
 	if err := bundle.CheckWrite(out, overwrite); err != nil {
-		return latentFailure(err)
+		return shell.LatentFailure(err)
 	}
 	return nil
 }
 
 // design chooses the clip share by the noises that take no time, and designs.
-func (l *latentFlags) design(ctx context.Context, a *app, p *latentProblem, o lp.Options) (*latent.Result, error) {
+func (l *latentFlags) design(ctx context.Context, a *shell.Streams, p *latentProblem, o lp.Options) (*latent.Result, error) {
 	var curve *latent.Curve
 	if highs.Version() == "" {
 		if p.noise == "designed" {
-			return nil, &failure{code: exitFailure, err: highs.ErrUnavailable}
+			return nil, &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
 		}
-		a.warn("%s; designed noise is left out", highs.ErrUnavailable.Error())
+		a.Warn("%s; designed noise is left out", highs.ErrUnavailable.Error())
 	} else if p.noise == "auto" || p.noise == "designed" {
 		var err error
-		if curve, err = l.curve(a, o); err != nil {
+		if curve, err = shell.NewCurve(a, l.cache, o); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.clips) > 1 && p.Domain != latent.DomainBounds && p.Radius == 0 {
+	if len(p.clips) > 1 && p.Domain != bundle.Bounds && p.Radius == 0 {
 		kinds := map[string][]bundle.Kind{
 			"auto": nil, "laplace": {bundle.Laplace}, "gaussian": {bundle.Gaussian},
 			"designed": {bundle.TruncatedLaplace, bundle.Staircase},
@@ -486,31 +454,13 @@ func (l *latentFlags) design(ctx context.Context, a *app, p *latentProblem, o lp
 	return latent.Design(ctx, p.Problem, latent.DesignOptions{Curve: curve})
 }
 
-// latentFailure is the failure of a latent command.
-func latentFailure(err error) error {
-	var f *failure
-	switch {
-	case errors.As(err, &f):
-		return err
-	case errors.Is(err, bundle.ErrNotPrivate):
-		return negative("", err)
-	case errors.Is(err, dp.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists), errors.Is(err, tables.ErrFormat):
-		hint := ""
-		if strings.Contains(err.Error(), "use a ridge") {
-			hint = "--ridge 1e-6"
-		}
-		return badInput(hint, err)
-	}
-	return err
-}
-
 func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: p.Domain.String(), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
 	}
-	if p.Domain != latent.DomainBounds && p.Radius == 0 {
-		out.Clip = finite(p.Clip)
+	if p.Domain != bundle.Bounds && p.Radius == 0 {
+		out.Clip = shell.Finite(p.Clip)
 	}
 	for _, c := range r.Candidates {
 		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
@@ -521,32 +471,32 @@ func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate)
 
 // newLatentBounds bounds the least loss with Laplace noise in a box.
 func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
-	if p.Domain != latent.DomainBox {
+	if p.Domain != bundle.Box {
 		return nil
 	}
-	inner, outer := latent.BoxRadii(r.Radii)
-	lower, upper, err := latent.LossBounds(r.Lambda, inner, outer, p.Epsilon)
+	inner, outer := taskspace.BoxRadii(r.Radii)
+	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, p.Epsilon)
 	if err != nil {
 		return nil
 	}
 	return &latentBounds{lower, upper}
 }
 
-func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *bundle.Bundle, out string) []row {
-	rows := []row{
+func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *bundle.Bundle, out string) []shell.Row {
+	rows := []shell.Row{
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
 	}
-	domain := p.Domain.String()
+	domain := string(p.Domain)
 	switch {
-	case p.Domain == latent.DomainBounds:
+	case p.Domain == bundle.Bounds:
 		domain += " of the features"
 	case p.Radius > 0:
 		domain += fmt.Sprintf(", radius %g", p.Radius)
 	default:
 		domain += fmt.Sprintf(", clip %g of the training data", p.Clip)
 	}
-	rows = append(rows, row{"domain", domain}, row{"release nothing", fmt.Sprintf("loss %.6g", r.Nothing)})
+	rows = append(rows, shell.Row{"domain", domain}, shell.Row{"release nothing", fmt.Sprintf("loss %.6g", r.Nothing)})
 	for _, c := range r.Candidates {
 		note := ""
 		if len(c.Epsilon) > 0 {
@@ -554,7 +504,7 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 			for i, e := range c.Epsilon {
 				shares[i] = fmt.Sprintf("%.4g", e)
 			}
-			note = ", epsilons " + clipped(strings.Join(shares, " "))
+			note = ", epsilons " + check.Shortened(strings.Join(shares, " "))
 			if c.Composition == bundle.Exact {
 				note += " composed exactly"
 			}
@@ -566,13 +516,13 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 		case !c.Bundled:
 			mark = " (for comparison)"
 		}
-		rows = append(rows, row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %s%s%s", c.Loss, percent(c.Loss/r.Nothing), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
+		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.Nothing), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
 	if l := newLatentBounds(p, r); l != nil {
-		rows = append(rows, row{"laplace bounds", fmt.Sprintf("the least loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})
+		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the least loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})
 	}
 	if b != nil {
-		rows = append(rows, row{"bundle", fmt.Sprintf("%s (%s noise, verified)", out, best.Noise)})
+		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", out, best.Noise)})
 	}
 	return rows
 }

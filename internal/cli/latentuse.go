@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
@@ -24,11 +27,11 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	if err == nil {
 		return b, nil
 	}
-	var f *failure
-	if errors.As(latentFailure(err), &f) {
+	var f *shell.Failure
+	if errors.As(shell.LatentFailure(err), &f) {
 		return nil, f
 	}
-	return nil, badInput("", fmt.Errorf("bundle %s: %w", dir, inputCause(err)))
+	return nil, shell.BadInput("", fmt.Errorf("bundle %s: %w", dir, shell.FileCause(err)))
 }
 
 // soundBundle reads a bundle and verifies it.
@@ -39,7 +42,7 @@ func soundBundle(dir string) (*bundle.Bundle, *bundle.Verified, error) {
 	}
 	v, err := b.Verify(latent.Compose)
 	if err != nil {
-		return nil, nil, latentFailure(fmt.Errorf("%s: %w", dir, err))
+		return nil, nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
 	return b, v, nil
 }
@@ -59,7 +62,7 @@ type bundleVerdict struct {
 	Coordinates  int      `json:"coordinates"`
 }
 
-func newLatentVerifyCommand(a *app) *cobra.Command {
+func newLatentVerifyCommand(a *shell.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify BUNDLE",
@@ -69,7 +72,7 @@ clipping and the tables of a bundle, that a release keeps its (epsilon, delta) f
 every input. The exit code is 0 if it does, 3 if that is not proved and 2 if the
 bundle is malformed.`,
 		Example: "  noisewright latent verify bundle",
-		Args:    oneArgument("BUNDLE"),
+		Args:    shell.OneArgument("BUNDLE"),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
@@ -79,17 +82,17 @@ bundle is malformed.`,
 		}
 		s := b.Spec()
 		if asJSON {
-			return printJSON(a.stdout, bundleVerdict{
-				Schema: schema, Valid: true, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,
-				EpsilonUpper: floatUp(v.EpsilonUpper()), DeltaUpper: floatUp(v.DeltaUpper()),
+			return shell.PrintJSON(a.Out, bundleVerdict{
+				Schema: shell.Schema, Valid: true, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,
+				EpsilonUpper: shell.FloatUp(v.EpsilonUpper()), DeltaUpper: shell.FloatUp(v.DeltaUpper()),
 				Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
 				Features: b.Features(), Coordinates: b.Coordinates(),
 			})
 		}
-		return printRows(a.stdout, []row{
+		return shell.PrintRows(a.Out, []shell.Row{
 			{"verdict", "valid: the promise is proved"},
-			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, *floatUp(v.EpsilonUpper()))},
-			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, *floatUp(v.DeltaUpper()))},
+			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, *shell.FloatUp(v.EpsilonUpper()))},
+			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, *shell.FloatUp(v.DeltaUpper()))},
 			{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
 			{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
 			{"encoder", fmt.Sprintf("%s to %s", counted(b.Features(), "feature"), counted(b.Coordinates(), "number"))},
@@ -113,7 +116,7 @@ func newBundleFlags(cmd *cobra.Command, output string) *bundleFlags {
 	return b
 }
 
-func newLatentPrivatizeCommand(a *app) *cobra.Command {
+func newLatentPrivatizeCommand(a *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "privatize --bundle BUNDLE FILE [-o FILE]",
 		Short: "Encode feature vectors and add noise",
@@ -124,45 +127,45 @@ whole promise of the bundle on every person again.
 Other columns are left out, except those of --keep, which are copied without
 protection. The file is read with a header, perhaps compressed with gzip.`,
 		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
-		Args:    oneArgument("FILE"),
+		Args:    shell.OneArgument("FILE"),
 	}
 	flags := newBundleFlags(cmd, "CSV file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, in, err := a.bundleInput(cmd, flags, args[0], featureNames)
+		b, in, err := bundleInput(a, cmd, flags, args[0], featureNames)
 		if err != nil {
 			return err
 		}
 		defer in.done()
 		v, err := b.Verify(latent.Compose)
 		if err != nil {
-			return latentFailure(fmt.Errorf("%s: %w", flags.bundle, err))
+			return shell.LatentFailure(fmt.Errorf("%s: %w", flags.bundle, err))
 		}
 		p, err := bundle.NewPrivatizer(v, sampler.Options{})
 		if err != nil {
 			return err
 		}
-		return a.mapRows(cmd, flags, in, featureNames(b), unitNames(b), p.Privatize)
+		return mapRows(a, cmd, flags, in, featureNames(b), unitNames(b), p.Privatize)
 	}
 	return cmd
 }
 
-func newLatentDecodeCommand(a *app) *cobra.Command {
+func newLatentDecodeCommand(a *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode --bundle BUNDLE FILE [-o FILE]",
 		Short: "Reconstruct features from private numbers",
 		Long: `Reconstruct the features of every row from the private numbers that latent
 privatize wrote. Decoding costs no privacy.`,
 		Example: "  noisewright latent decode --bundle bundle private.csv -o decoded.csv",
-		Args:    oneArgument("FILE"),
+		Args:    shell.OneArgument("FILE"),
 	}
 	flags := newBundleFlags(cmd, "CSV file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, in, err := a.bundleInput(cmd, flags, args[0], unitNames)
+		b, in, err := bundleInput(a, cmd, flags, args[0], unitNames)
 		if err != nil {
 			return err
 		}
 		defer in.done()
-		return a.mapRows(cmd, flags, in, unitNames(b), featureNames(b), b.Decode)
+		return mapRows(a, cmd, flags, in, unitNames(b), featureNames(b), b.Decode)
 	}
 	return cmd
 }
@@ -179,12 +182,19 @@ func unitNames(b *bundle.Bundle) []string {
 // featureNames are the columns of the features.
 func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 
+// bundleRows is a CSV file read for a bundle.
+type bundleRows struct {
+	*csvfile.Columns
+	file string
+	done func()
+}
+
 // bundleInput reads a bundle and opens a CSV file with all of the columns it wants.
 // The caller calls done.
-func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, want func(*bundle.Bundle) []string) (*bundle.Bundle, *columnReader, error) {
-	var f fields
-	f.required("bundle", flags.bundle, "a directory made by latent design")
-	if err := f.err(cmd); err != nil {
+func bundleInput(a *shell.Streams, cmd *cobra.Command, flags *bundleFlags, file string, want func(*bundle.Bundle) []string) (*bundle.Bundle, *bundleRows, error) {
+	var f shell.Fields
+	f.Required("bundle", flags.bundle, "a directory made by latent design")
+	if err := f.Err(cmd); err != nil {
 		return nil, nil, err
 	}
 	b, err := readBundle(flags.bundle)
@@ -193,22 +203,23 @@ func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, w
 	}
 	columns := want(b)
 	keep := strings.Split(flags.keep, ",")
-	in, err := a.openColumns(file,
+	c, done, err := a.OpenColumns(file,
 		func(name string) bool { return slices.Contains(columns, name) },
-		func(name string) bool { return flags.keep != "" && matches(keep, name) })
+		func(name string) bool { return flags.keep != "" && csvfile.Matches(keep, name) })
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, c := range columns {
-		if !slices.Contains(in.names, c) {
+	in := &bundleRows{c, file, done}
+	for _, column := range columns {
+		if !slices.Contains(in.Names, column) {
 			in.done()
-			return nil, nil, in.bad("column %s of the bundle is missing", shown(c))
+			return nil, nil, shell.BadFile(file, fmt.Errorf("column %s of the bundle is missing", check.Quoted(column)))
 		}
 	}
 	for _, k := range keep {
-		if flags.keep != "" && !slices.ContainsFunc(in.others, func(name string) bool { return matches([]string{k}, name) }) {
+		if flags.keep != "" && !slices.ContainsFunc(in.Kept, func(name string) bool { return csvfile.Matches([]string{k}, name) }) {
 			in.done()
-			return nil, nil, badInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", shown(k), inputName(file)))
+			return nil, nil, shell.BadInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", check.Quoted(k), shell.InputName(file)))
 		}
 	}
 	return b, in, nil
@@ -216,32 +227,32 @@ func (a *app) bundleInput(cmd *cobra.Command, flags *bundleFlags, file string, w
 
 // mapRows writes a CSV file with a row for each of the input's, row by row; it appears
 // whole or not at all.
-func (a *app) mapRows(cmd *cobra.Command, flags *bundleFlags, in *columnReader, from, to []string, value func(dst, x []float64) ([]float64, error)) error {
-	file, err := a.create(flags.out, in.file)
+func mapRows(a *shell.Streams, cmd *cobra.Command, flags *bundleFlags, in *bundleRows, from, to []string, value func(dst, x []float64) ([]float64, error)) error {
+	file, err := a.Create(flags.out, in.file)
 	if err != nil {
 		return err
 	}
-	defer file.discard()
+	defer file.Discard()
 	out := csv.NewWriter(file)
-	record := append(slices.Clone(in.others), to...)
+	record := append(slices.Clone(in.Kept), to...)
 	if err := out.Write(record); err != nil {
 		return err
 	}
-	row := in.ordered(from)
+	row := in.Ordered(from)
 	var values []float64
 	for {
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		if err := in.next(); errors.Is(err, io.EOF) {
+		if err := in.Next(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return err
+			return shell.BadFile(in.file, err)
 		}
 		if values, err = value(values[:0], row()); err != nil {
-			return fmt.Errorf("%s: row %d: %w", inputName(in.file), in.rows, err)
+			return fmt.Errorf("%s: row %d: %w", shell.InputName(in.file), in.Rows, err)
 		}
-		record = append(record[:0], in.texts...)
+		record = append(record[:0], in.Texts...)
 		for _, v := range values {
 			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
 		}
@@ -253,7 +264,7 @@ func (a *app) mapRows(cmd *cobra.Command, flags *bundleFlags, in *columnReader, 
 	if err := out.Error(); err != nil {
 		return err
 	}
-	return file.commit()
+	return file.Commit()
 }
 
 // evaluateReport is what latent evaluate --json prints.
@@ -290,7 +301,7 @@ func standardErrors(draws int, probability float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(draws - 1)}.Quantile(1 - probability/2)
 }
 
-func newLatentEvaluateCommand(a *app) *cobra.Command {
+func newLatentEvaluateCommand(a *shell.Streams) *cobra.Command {
 	var (
 		dir, data string
 		asJSON    bool
@@ -306,49 +317,49 @@ chance does once in %g runs.
 
 Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, 1/noChance),
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
-		Args:    noArguments,
+		Args:    shell.NoArguments,
 	}
 	cmd.Flags().StringVar(&dir, "bundle", "", "directory of the bundle")
 	cmd.Flags().StringVar(&data, "data", "", "CSV file of features, with a header, perhaps compressed with gzip, - for standard input")
-	draws := newText(cmd, "draws", "count", "100", "how often every row is privatised, from 2 to 1000000")
+	draws := shell.NewText(cmd, "draws", "count", "100", "how often every row is privatised, from 2 to 1000000")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	_ = cmd.MarkFlagDirname("bundle")
 	_ = cmd.MarkFlagFilename("data", "csv", "gz")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f fields
-		n := f.integer("draws", draws, "an integer from 2 to 1000000", 2, 1e6)
-		f.required("data", data, "a CSV file")
-		if err := f.err(cmd); err != nil {
+		var f shell.Fields
+		n := f.Integer("draws", draws, "an integer from 2 to 1000000", 2, 1e6)
+		f.Required("data", data, "a CSV file")
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		b, in, err := a.bundleInput(cmd, &bundleFlags{bundle: dir}, data, featureNames)
+		b, in, err := bundleInput(a, cmd, &bundleFlags{bundle: dir}, data, featureNames)
 		if err != nil {
 			return err
 		}
 		defer in.done()
 		p, err := latent.NewPrivatizer(b, sampler.Options{})
 		if err != nil {
-			return latentFailure(fmt.Errorf("%s: %w", dir, err))
+			return shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 		}
-		people, err := in.readAll(featureNames(b))
+		people, err := in.ReadAll(featureNames(b))
 		if err != nil {
-			return err
+			return shell.BadFile(data, err)
 		}
-		e, err := latent.Evaluate(cmd.Context(), p, people.matrix(), int(n))
+		e, err := latent.Evaluate(cmd.Context(), p, matrix(people), int(n))
 		if err != nil {
-			return latentFailure(err)
+			return shell.LatentFailure(err)
 		}
 		if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
-			return badInput("", fmt.Errorf("%s: the squares of its numbers overflow, want features of the size of the training data's", inputName(data)))
+			return shell.BadInput("", fmt.Errorf("%s: the squares of its numbers overflow, want features of the size of the training data's", shell.InputName(data)))
 		}
 		r := newEvaluateReport(b, e)
 		if asJSON {
-			err = printJSON(a.stdout, r)
+			err = shell.PrintJSON(a.Out, r)
 		} else {
-			err = printRows(a.stdout, evaluateRows(r))
+			err = shell.PrintRows(a.Out, evaluateRows(r))
 		}
 		if low, high := e.Interval(standardErrors(e.Draws, noChance)); err == nil && !r.Agrees && !(low <= r.Predicted && r.Predicted <= high) {
-			err = negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance", r.Measured, r.Predicted))
+			err = shell.Negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance", r.Measured, r.Predicted))
 		}
 		return err
 	}
@@ -361,7 +372,7 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 	slack := 1e-9 * math.Abs(e.Predicted.Total)
 	s := b.Spec()
 	return evaluateReport{
-		Schema: schema, Rows: e.Rows, Draws: e.Draws,
+		Schema: shell.Schema, Rows: e.Rows, Draws: e.Draws,
 		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
 		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
 		Agrees:  low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,
@@ -370,16 +381,16 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 	}
 }
 
-func evaluateRows(r evaluateReport) []row {
+func evaluateRows(r evaluateReport) []shell.Row {
 	verdict := "agrees with the prediction"
 	if !r.Agrees {
 		verdict = "does not hold the prediction"
 	}
-	return []row{
+	return []shell.Row{
 		{"rows", fmt.Sprintf("%d, %d draws each", r.Rows, r.Draws)},
 		{"predicted loss", fmt.Sprintf("%.6g (%.6g without noise, %.6g by noise)", r.Predicted, r.PredictedSignal, r.PredictedNoise)},
 		{"measured loss", fmt.Sprintf("%.6g, between %.6g and %.6g with %g %% confidence: %s", r.Measured, r.Low, r.High, 100*r.Confidence, verdict)},
-		{"release nothing", fmt.Sprintf("%.6g, %s above the measured loss", r.Nothing, percent(r.Nothing/r.Measured-1))},
+		{"release nothing", fmt.Sprintf("%.6g, %s above the measured loss", r.Nothing, shell.Percent(r.Nothing/r.Measured-1))},
 		{"at the design", fmt.Sprintf("%.6g on the training data; %.6g in theory, without clipping", r.TrainingLoss, r.TheoryLoss)},
 	}
 }

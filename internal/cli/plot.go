@@ -2,20 +2,25 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // drawing is a figure.
 type drawing interface {
-	draw(w io.Writer, format string, width, height vg.Length) error
+	Draw(w io.Writer, format string, width, height vg.Length) error
 }
 
-func newPlotCommand(a *app) *cobra.Command {
+func newPlotCommand(a *shell.Streams) *cobra.Command {
 	var (
 		out, values, additive string
 		log                   bool
@@ -37,57 +42,103 @@ The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
   noisewright plot table.json --log --width 24 --height 12 -o figure.png`,
-		Args:              oneArgument("TABLE"),
+		Args:              shell.OneArgument("TABLE"),
 		ValidArgsFunction: completeFiles("json"),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "figure to write, its name ending in .svg or .png")
 	cmd.Flags().StringVar(&values, "values", "", "for a kernel: query values, separated by commas, whose answers to draw")
 	cmd.Flags().StringVar(&additive, "table", "", "for a kernel: table file of data independent noise to compare with")
 	cmd.Flags().BoolVar(&log, "log", false, "logarithmic density axis")
-	width := newText(cmd, "width", "number", "18", "width of the figure in cm, from 8 to 100")
-	height := newText(cmd, "height", "number", "11", "height of the figure in cm, from 6 to 100")
+	width := shell.NewText(cmd, "width", "number", "18", "width of the figure in cm, from 8 to 100")
+	height := shell.NewText(cmd, "height", "number", "11", "height of the figure in cm, from 6 to 100")
 	_ = cmd.MarkFlagFilename("output", "svg", "png")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f fields
-		format := f.figureFormat("output", out)
-		w := f.number("width", width, "a number from 8 to 100, in cm", func(v float64) bool { return v >= 8 && v <= 100 })
-		h := f.number("height", height, "a number from 6 to 100, in cm", func(v float64) bool { return v >= 6 && v <= 100 })
-		if err := f.err(cmd); err != nil {
+		var f shell.Fields
+		format := f.FigureFormat("output", out)
+		w := f.Number("width", width, "a number from 8 to 100, in cm", func(v float64) bool { return v >= 8 && v <= 100 })
+		h := f.Number("height", height, "a number from 6 to 100, in cm", func(v float64) bool { return v >= 6 && v <= 100 })
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		t, k, err := a.readEither(args[0])
+		t, k, err := a.ReadEither(args[0])
 		if err != nil {
 			return err
 		}
 		var fig drawing
 		switch {
 		case k != nil && log:
-			return badInput("", errors.New("log is for tables, want it without a kernel"))
+			return shell.BadInput("", errors.New("log is for tables, want it without a kernel"))
 		case k != nil:
-			fig, err = a.newKernelFigure(args[0], k, values, additive)
+			fig, err = newKernelFigure(a, args[0], k, values, additive)
 		case values != "" || additive != "":
-			return badInput("", errors.New("values and table are for kernels, want neither with a table"))
+			return shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 		default:
 			var c tables.Certificate
-			if c, err = soundTable(args[0], t); err == nil {
-				fig = newFigure(t, c, log)
+			if c, err = shell.SoundTable(args[0], t); err == nil {
+				fig = figure.NewTable(t, c, log)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		file, err := a.create(out, args[0])
+		file, err := a.Create(out, args[0])
 		if err != nil {
 			return err
 		}
-		defer file.discard()
-		if err := fig.draw(file, format, vg.Length(w)*vg.Centimeter, vg.Length(h)*vg.Centimeter); err != nil {
+		defer file.Discard()
+		if err := fig.Draw(file, format, vg.Length(w)*vg.Centimeter, vg.Length(h)*vg.Centimeter); err != nil {
 			return err
 		}
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		return file.commit()
+		return file.Commit()
 	}
 	return cmd
+}
+
+// maxValues is how many query values one figure tells apart.
+var maxValues = len(figure.Palette)
+
+// readValues reads the query values of a figure, separated by commas.
+func readValues(k *tables.Kernel, list string) ([]float64, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var values []float64
+	for _, v := range strings.Split(list, ",") {
+		x, err := readQuery(k, "values", strings.TrimSpace(v))
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, x)
+	}
+	if len(values) > maxValues {
+		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(list), maxValues))
+	}
+	return values, nil
+}
+
+// newKernelFigure verifies a kernel and reads what its figure is to show: query
+// values, and the file of a table to compare with.
+func newKernelFigure(a *shell.Streams, path string, k *tables.Kernel, values, additive string) (*figure.Kernel, error) {
+	f := &figure.Kernel{Kernel: k}
+	var err error
+	if f.Values, err = readValues(k, values); err != nil {
+		return nil, err
+	}
+	if f.Certificate, err = shell.SoundKernel(path, k); err != nil {
+		return nil, err
+	}
+	if additive != "" {
+		t, c, err := a.ReadSound(additive)
+		if err != nil {
+			return nil, err
+		}
+		if t.Privacy() != k.Privacy() || t.Loss().Name() != k.Loss().Name() {
+			return nil, shell.BadInput("", fmt.Errorf("table = %s is for another privacy or loss, want those of the kernel", check.Quoted(additive)))
+		}
+		f.Independent, _ = c.ExpectedLoss.Float64()
+	}
+	return f, nil
 }

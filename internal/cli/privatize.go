@@ -10,15 +10,17 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/sampler"
 )
 
-func newPrivatizeCommand(a *app) *cobra.Command {
+func newPrivatizeCommand(a *shell.Streams) *cobra.Command {
 	var (
 		table, kernel, column, out string
 		report, constant           bool
@@ -55,52 +57,52 @@ empty or non-numeric cell is an error, and nothing is written then. Output to
 standard output waits in a temporary file for the end of the input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
   noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv`,
-		Args:              oneArgument("IN.csv"),
+		Args:              shell.OneArgument("IN.csv"),
 		ValidArgsFunction: completeFiles("csv"),
 	}
 	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
 	cmd.Flags().StringVar(&kernel, "kernel", "", "kernel file to answer with, in place of a table; values are clipped to its range")
 	cmd.Flags().StringVar(&column, "column", "", "name of the column, as in the header")
-	lower := newText(cmd, "lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it")
-	upper := newText(cmd, "upper", "number", "", "largest value, in the column's units; larger ones are lowered to it")
+	lower := shell.NewText(cmd, "lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it")
+	upper := shell.NewText(cmd, "upper", "number", "", "largest value, in the column's units; larger ones are lowered to it")
 	cmd.Flags().BoolVar(&report, "report", false, "print to standard error how many values were clipped; that number is not private")
 	cmd.Flags().BoolVar(&constant, "constant-time", false, "draw in a time that does not depend on the values drawn, many times slower")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
 	completeTable(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f fields
+		var f shell.Fields
 		source := table
 		switch {
 		case table != "" && kernel != "":
-			f.add("table = %s and kernel = %s, want only one of them", shown(table), shown(kernel))
+			f.Add("table = %s and kernel = %s, want only one of them", check.Quoted(table), check.Quoted(kernel))
 		case kernel != "":
 			source = kernel
-			if lower.set || upper.set || constant {
-				f.add("lower, upper and constant-time are for tables, want none of them with kernel")
+			if lower.Given || upper.Given || constant {
+				f.Add("lower, upper and constant-time are for tables, want none of them with kernel")
 			}
 		default:
-			f.required("table", table, "a table file")
+			f.Required("table", table, "a table file")
 		}
-		f.required("column", column, "a name from the header")
+		f.Required("column", column, "a name from the header")
 		bounds := readClip(&f, lower, upper)
 		if source == "-" && args[0] == "-" {
-			f.add("table = - and IN.csv = -, want only one of them from standard input")
+			f.Add("table = - and IN.csv = -, want only one of them from standard input")
 		}
 		if report && bounds == nil && kernel == "" {
-			f.add("report counts clipped values, want lower and upper with it")
+			f.Add("report counts clipped values, want lower and upper with it")
 		}
-		if err := f.err(cmd); err != nil {
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
 		p := privatizer{column: column, clip: bounds}
 		if kernel != "" {
-			s, err := a.newKernelSampler(kernel)
+			s, err := newKernelSampler(a, kernel)
 			if err != nil {
 				return err
 			}
 			p.answerer, p.clip = kernelAnswerer{s}, kernelClip(s)
 		} else {
-			s, err := a.newSampler(table, sampler.Options{ConstantTime: constant})
+			s, err := newSampler(a, table, sampler.Options{ConstantTime: constant})
 			if err != nil {
 				return err
 			}
@@ -108,16 +110,16 @@ standard output waits in a temporary file for the end of the input.`,
 				return err
 			}
 			if bounds == nil {
-				a.warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", s.Table().Privacy().Sensitivity)
+				a.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", s.Table().Privacy().Sensitivity)
 			}
 			p.answerer = tableAnswerer{s, newPrinter(s.Table())}
 		}
-		if err := a.privatize(cmd.Context(), &p, args[0], out, source); err != nil {
+		if err := privatize(a, cmd.Context(), &p, args[0], out, source); err != nil {
 			return err
 		}
 		if report {
-			a.warn("the next line tells something about the data and is not private")
-			fmt.Fprintf(a.stderr, "clipped: %d of %d values\n", p.clipped, p.rows)
+			a.Warn("the next line tells something about the data and is not private")
+			fmt.Fprintf(a.Err, "clipped: %d of %d values\n", p.clipped, p.rows)
 		}
 		return nil
 	}
@@ -125,45 +127,45 @@ standard output waits in a temporary file for the end of the input.`,
 }
 
 // privatize runs p from the input file to the output file.
-func (a *app) privatize(ctx context.Context, p *privatizer, in, out, table string) error {
-	r := a.stdin
+func privatize(a *shell.Streams, ctx context.Context, p *privatizer, in, out, table string) error {
+	r := a.In
 	if in != "-" {
-		f, err := openInput(in)
+		f, err := shell.OpenInput(in)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		r = f
 	}
-	w, err := a.create(out, in, table)
+	w, err := a.Create(out, in, table)
 	if err != nil {
 		return err
 	}
-	defer w.discard()
+	defer w.Discard()
 	if err := p.run(ctx, w, r); err != nil {
 		var data *dataError
 		if errors.As(err, &data) {
-			return badInput("", fmt.Errorf("%s: %w", inputName(in), data.err))
+			return shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(in), data.err))
 		}
 		return err
 	}
-	return w.commit()
+	return w.Commit()
 }
 
 // clip is a range of values; nil does not clip.
 type clip struct{ lower, upper float64 }
 
-func readClip(f *fields, lower, upper *text) *clip {
-	if !lower.set && !upper.set {
+func readClip(f *shell.Fields, lower, upper *shell.Text) *clip {
+	if !lower.Given && !upper.Given {
 		return nil
 	}
 	number := func(float64) bool { return true }
 	c := &clip{
-		lower: f.number("lower", lower, "a finite number, together with upper", number),
-		upper: f.number("upper", upper, "a finite number, together with lower", number),
+		lower: f.Number("lower", lower, "a finite number, together with upper", number),
+		upper: f.Number("upper", upper, "a finite number, together with lower", number),
 	}
 	if c.lower >= c.upper {
-		f.add("lower = %v and upper = %v, want lower below upper", c.lower, c.upper)
+		f.Add("lower = %v and upper = %v, want lower below upper", c.lower, c.upper)
 	}
 	return c
 }
@@ -186,7 +188,7 @@ func (c *clip) check(s *sampler.Sampler) error {
 			c.upper = addDown(c.lower, sensitivity)
 			return c.check(s)
 		}
-		return badInput(fmt.Sprintf("noisewright design --sensitivity %v makes a table for this range", f),
+		return shell.BadInput(fmt.Sprintf("noisewright design --sensitivity %v makes a table for this range", f),
 			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
 	}
 	for _, end := range []struct {
@@ -194,10 +196,10 @@ func (c *clip) check(s *sampler.Sampler) error {
 		value float64
 	}{{"lower", c.lower}, {"upper", c.upper}} {
 		if s.Table().Query() == dp.IntegerQuery && end.value != math.Trunc(end.value) {
-			return badInput("", fmt.Errorf("%s = %v, want an integer, as the table is for integer queries", end.name, end.value))
+			return shell.BadInput("", fmt.Errorf("%s = %v, want an integer, as the table is for integer queries", end.name, end.value))
 		}
 		if _, err := s.AddNoise(end.value); errors.Is(err, dp.ErrInvalid) {
-			return badInput("", fmt.Errorf("%s = %v, want a magnitude of at most %v, what the table's grid holds", end.name, end.value, largest(s)))
+			return shell.BadInput("", fmt.Errorf("%s = %v, want a magnitude of at most %v, what the table's grid holds", end.name, end.value, largest(s)))
 		} else if err != nil {
 			return err
 		}
@@ -299,46 +301,46 @@ func (k kernelAnswerer) answer(dst []byte, x float64) ([]byte, error) {
 
 // run copies the CSV file r to w with noise on the column.
 func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader) error {
-	in, mark, err := newCSVReader(r)
+	in, mark, err := csvfile.NewReader(r)
 	if err != nil {
-		return &dataError{inputCause(err)}
+		return &dataError{shell.FileCause(err)}
 	}
-	if err := in.next(); errors.Is(err, io.EOF) || err == nil && in.blank() {
+	if err := in.Next(); errors.Is(err, io.EOF) || err == nil && in.Blank() {
 		return &dataError{errors.New("no header, want a first line with column names")}
 	} else if err != nil {
-		return &dataError{inputCause(err)}
+		return &dataError{shell.FileCause(err)}
 	}
 	at, err := p.find(in)
 	if err != nil {
 		return &dataError{err}
 	}
-	if _, err := w.Write(append(mark, in.raw...)); err != nil {
+	if _, err := w.Write(append(mark, in.Raw...)); err != nil {
 		return err
 	}
-	columns := len(in.fields)
+	columns := len(in.Fields)
 	blank := 0 // line of an empty line, good only at the end
 	var line []byte
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := in.next(); errors.Is(err, io.EOF) {
+		if err := in.Next(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return &dataError{inputCause(err)}
+			return &dataError{shell.FileCause(err)}
 		}
-		if in.blank() {
+		if in.Blank() {
 			if blank == 0 {
-				blank = in.first
+				blank = in.Line
 			}
-			line = append(line[:0], in.raw...)
+			line = append(line[:0], in.Raw...)
 		} else {
 			p.rows++
 			if blank > 0 {
 				return &dataError{fmt.Errorf("line %d is empty, want a row", blank)}
 			}
-			if len(in.fields) != columns {
-				return p.wrong(in, fmt.Errorf("%d fields, want %d as in the header", len(in.fields), columns))
+			if len(in.Fields) != columns {
+				return p.wrong(in, fmt.Errorf("%d fields, want %d as in the header", len(in.Fields), columns))
 			}
 			if line, err = p.row(line[:0], in, at); err != nil {
 				return err
@@ -351,76 +353,72 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader) error {
 }
 
 // wrong says which row the error is about.
-func (p *privatizer) wrong(in *csvReader, err error) error {
-	return &dataError{fmt.Errorf("row %d (line %d): %w", p.rows, in.first, err)}
+func (p *privatizer) wrong(in *csvfile.Reader, err error) error {
+	return &dataError{fmt.Errorf("row %d (line %d): %w", p.rows, in.Line, err)}
 }
 
 // row appends the current record with the noisy number in place of field at to
 // dst. All of the field goes: how many blanks are before a right-aligned number,
 // and whether it has quotes, depends on the number.
-func (p *privatizer) row(dst []byte, in *csvReader, at int) ([]byte, error) {
-	field, cell := in.fields[at], in.inner(at)
-	x, err := p.parse(string(in.raw[cell.start:cell.end]))
+func (p *privatizer) row(dst []byte, in *csvfile.Reader, at int) ([]byte, error) {
+	field, cell := in.Fields[at], in.Inner(at)
+	x, err := p.parse(string(in.Raw[cell.Start:cell.End]))
 	if err != nil {
-		return nil, p.wrong(in, fmt.Errorf("%s %w", shown(p.column), err))
+		return nil, p.wrong(in, fmt.Errorf("%s %w", check.Quoted(p.column), err))
 	}
 	x, clipped := p.clip.apply(x)
 	if clipped {
 		p.clipped++
 	}
-	dst = append(dst, in.raw[:field.start]...)
+	dst = append(dst, in.Raw[:field.Start]...)
 	dst, err = p.answer(dst, x) // needs no quotes
 	var data *dataError
 	if errors.As(err, &data) {
-		return nil, p.wrong(in, fmt.Errorf("%s %w", shown(p.column), data.err))
+		return nil, p.wrong(in, fmt.Errorf("%s %w", check.Quoted(p.column), data.err))
 	} else if err != nil {
 		return nil, err
 	}
-	return append(dst, in.raw[field.end:]...), nil
+	return append(dst, in.Raw[field.End:]...), nil
 }
 
-// How many column names an error lists, and how many bytes of each: a header may
-// be anything, if the file is not what it is taken for.
-const (
-	maxListed = 10
-	maxName   = 40
-)
+// maxListed is how many column names an error lists.
+const maxListed = 10
 
 // find returns the index of the column in the header just read. What it takes
 // for a header may be the first row of a file without one, or all of a file
 // whose lines end in another way: its errors must not print that.
-func (p *privatizer) find(in *csvReader) (int, error) {
-	if bareCR(in.raw) {
+func (p *privatizer) find(in *csvfile.Reader) (int, error) {
+	if bareCR(in.Raw) {
 		return 0, errors.New("the header has a carriage return without a line feed, want lines that end in LF or CR LF")
 	}
 	at, found, numbers := 0, 0, 0
 	var names []string
-	for i := range in.fields {
-		name := in.content(i)
+	for i := range in.Fields {
+		name := in.Content(i)
 		if name == p.column || strings.TrimSpace(name) == p.column {
 			at = i
 			found++
 		}
-		if isNumber(strings.TrimSpace(name)) {
+		if csvfile.IsNumber(strings.TrimSpace(name)) {
 			numbers++
 		}
 		if len(names) < maxListed {
-			names = append(names, strconv.Quote(clipped(name)))
+			names = append(names, strconv.Quote(check.Shortened(name)))
 		}
 	}
 	list := strings.Join(names, ", ")
-	if more := len(in.fields) - len(names); more > 0 {
+	if more := len(in.Fields) - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	if numbers > 0 { // perhaps a person's record
-		list = fmt.Sprintf("the header's; %d of its %d cells are numbers: is the header row missing?", numbers, len(in.fields))
+		list = fmt.Sprintf("the header's; %d of its %d cells are numbers: is the header row missing?", numbers, len(in.Fields))
 	}
 	switch {
 	case found == 0:
 		return 0, fmt.Errorf("no column %q, want one of %s", p.column, list)
 	case found > 1:
 		return 0, fmt.Errorf("%d columns are called %q, want a name that stands once in %s", found, p.column, list)
-	case isNumber(strings.TrimSpace(p.column)):
+	case csvfile.IsNumber(strings.TrimSpace(p.column)):
 		return 0, errors.New("the header cell of the column is a number: is the header row missing?")
 	}
 	return at, nil
@@ -429,24 +427,6 @@ func (p *privatizer) find(in *csvReader) (int, error) {
 // bareCR reports whether a carriage return stands without a line feed after it.
 func bareCR(raw []byte) bool {
 	return bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n"))
-}
-
-// isNumber reports whether a header cell reads as a number, finite or not.
-func isNumber(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil || errors.Is(err, strconv.ErrRange)
-}
-
-// clipped returns the start of a long name, of whole runes.
-func clipped(name string) string {
-	if len(name) <= maxName {
-		return name
-	}
-	end := maxName
-	for end > maxName-utf8.UTFMax && !utf8.RuneStart(name[end]) {
-		end--
-	}
-	return name[:end] + "…"
 }
 
 // parseCell reads a plain decimal number. Its errors do not quote the cell,
@@ -488,3 +468,9 @@ func parseInteger(s string) (float64, error) {
 }
 
 var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
+
+// kernelClip is the range of a kernel as a clip.
+func kernelClip(s *sampler.KernelSampler) *clip {
+	q := s.Kernel().Queries()
+	return &clip{lower: q.Lower, upper: q.Upper}
+}

@@ -11,13 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // sampleBlock is the number of draws made at a time.
 const sampleBlock = 4096
 
-func newSampleCommand(a *app) *cobra.Command {
+func newSampleCommand(a *shell.Streams) *cobra.Command {
 	var (
 		table, out, value string
 		integer, constant bool
@@ -36,56 +39,55 @@ To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample --table table.json -n 1000
   noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
-		Args: noArguments,
+		Args: shell.NoArguments,
 	}
 	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
 	cmd.Flags().StringVar(&value, "value", "", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
-	count := &text{kind: "count"}
-	cmd.Flags().VarP(count, "count", "n", "number of draws")
-	format := newText(cmd, "format", "name", "text", "text (one decimal per line) or f64le (8 bytes each, little endian)")
+	count := shell.NewTextP(cmd, "count", "n", "count", "", "number of draws")
+	format := shell.NewText(cmd, "format", "name", "text", "text (one decimal per line) or f64le (8 bytes each, little endian)")
 	cmd.Flags().BoolVar(&integer, "integer", false, "print grid points n instead; the noise is n steps of the table's granularity")
 	cmd.Flags().BoolVar(&constant, "constant-time", false, "draw in a time that does not depend on the values drawn, many times slower")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
 	completeTable(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "f64le"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f fields
-		f.required("table", table, "a table file")
-		n := f.integer("count", count, "an integer of at least 1", 1, math.MaxInt64)
-		form := f.choice("format", format, "text", "f64le")
-		if err := f.err(cmd); err != nil {
+		var f shell.Fields
+		f.Required("table", table, "a table file")
+		n := f.Integer("count", count, "an integer of at least 1", 1, math.MaxInt64)
+		form := f.Choice("format", format, "text", "f64le")
+		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		t, k, err := a.readEither(table)
+		t, k, err := a.ReadEither(table)
 		if err != nil {
 			return err
 		}
 		var x float64
 		switch {
 		case k != nil && (integer || constant || form != "text"):
-			return badInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
+			return shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
 		case k != nil:
 			if x, err = readQuery(k, "value", value); err != nil {
 				return err
 			}
-			_, err = soundKernel(table, k)
+			_, err = shell.SoundKernel(table, k)
 		case value != "":
-			return badInput("", fmt.Errorf("value = %s is for kernels, want none with a table", shown(value)))
+			return shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(value)))
 		default:
-			_, err = soundTable(table, t)
+			_, err = shell.SoundTable(table, t)
 		}
 		if err != nil {
 			return err
 		}
-		w := a.direct()
-		if !isStandard(out) {
-			if w, err = a.create(out, table); err != nil {
+		w := a.Direct()
+		if !shell.IsStandard(out) {
+			if w, err = a.Create(out, table); err != nil {
 				return err
 			}
 		}
-		defer w.discard()
+		defer w.Discard()
 		if k != nil {
-			return a.sampleKernel(cmd.Context(), w, k, x, n)
+			return sampleKernel(a, cmd.Context(), w, k, x, n)
 		}
 		s, err := sampler.NewVerified(t, sampler.Options{ConstantTime: constant})
 		if err != nil {
@@ -95,7 +97,7 @@ is not private if the number was not rounded to the grid first.`,
 		if err := d.write(cmd.Context(), w, n); err != nil {
 			return err
 		}
-		return w.commit()
+		return w.Commit()
 	}
 	return cmd
 }
@@ -145,4 +147,64 @@ func (d drawer) write(ctx context.Context, w io.Writer, n int64) error {
 		}
 	}
 	return nil
+}
+
+// newSampler returns a sampler of the table file, verified.
+func newSampler(a *shell.Streams, path string, o sampler.Options) (*sampler.Sampler, error) {
+	t, _, err := a.ReadSound(path)
+	if err != nil {
+		return nil, err
+	}
+	return sampler.NewVerified(t, o)
+}
+
+// newKernelSampler returns a sampler of the kernel file, verified.
+func newKernelSampler(a *shell.Streams, path string) (*sampler.KernelSampler, error) {
+	_, k, err := a.ReadEither(path)
+	if err != nil {
+		return nil, err
+	}
+	if k == nil {
+		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(path)))
+	}
+	if _, err := shell.SoundKernel(path, k); err != nil {
+		return nil, err
+	}
+	return sampler.NewKernelVerified(k, sampler.Options{})
+}
+
+// sampleKernel prints n answers of a kernel to the query value x.
+func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *tables.Kernel, x float64, n int64) error {
+	s, err := sampler.NewKernelVerified(k, sampler.Options{})
+	if err != nil {
+		return err
+	}
+	var line []byte
+	for ; n > 0; n-- {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		y, err := s.Release(x)
+		if err != nil {
+			return err
+		}
+		line = append(strconv.AppendFloat(line[:0], y, 'g', -1, 64), '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// readQuery reads a query value of a kernel's range.
+func readQuery(k *tables.Kernel, name, value string) (float64, error) {
+	q := k.Queries()
+	if value == "" {
+		return 0, shell.BadInput("", fmt.Errorf("%s is missing, want a number from %v to %v, the kernel's range", name, q.Lower, q.Upper))
+	}
+	x, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(x >= q.Lower && x <= q.Upper) || math.IsNaN(x) {
+		return 0, shell.BadInput("", fmt.Errorf("%s = %s, want a number from %v to %v, the kernel's range", name, check.Quoted(value), q.Lower, q.Upper))
+	}
+	return x, nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,6 +21,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
@@ -35,14 +36,14 @@ const (
 
 // tradeFlags ask for a front of designs between two losses.
 type tradeFlags struct {
-	losses, points *text
+	losses, points *shell.Text
 	plot           string
 }
 
 func newTradeFlags(cmd *cobra.Command) *tradeFlags {
 	t := &tradeFlags{
-		losses: newText(cmd, "trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss"),
-		points: newText(cmd, "points", "count", "", fmt.Sprintf("number of designs of --trade, from %d to %d (default 20)", minPoints, maxPoints)),
+		losses: shell.NewText(cmd, "trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss"),
+		points: shell.NewText(cmd, "points", "count", "", fmt.Sprintf("number of designs of --trade, from %d to %d (default 20)", minPoints, maxPoints)),
 	}
 	cmd.Flags().StringVar(&t.plot, "plot", "", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	_ = cmd.MarkFlagFilename("plot", "svg", "png")
@@ -57,24 +58,24 @@ type trade struct {
 }
 
 // read reads the flags; ok says whether a trade-off is asked for.
-func (t *tradeFlags) read(f *fields) (out trade, ok bool) {
-	if !t.losses.set {
-		if t.points.set || t.plot != "" {
-			f.add("points and plot describe a front, want trade with them")
+func (t *tradeFlags) read(f *shell.Fields) (out trade, ok bool) {
+	if !t.losses.Given {
+		if t.points.Given || t.plot != "" {
+			f.Add("points and plot describe a front, want trade with them")
 		}
 		return out, false
 	}
-	if l, found := readPair(t.losses.value); found {
+	if l, found := readPair(t.losses.Value); found {
 		out.losses = l
 	} else {
-		f.bad("trade", t.losses, "two losses A,B without weights of their own, such as l1,exceed:3; each is "+wantLoss())
+		f.Bad("trade", t.losses, "two losses A,B without weights of their own, such as l1,exceed:3; each is "+shell.WantLoss())
 	}
 	out.points = 20
-	if t.points.set {
-		out.points = int(f.integer("points", t.points, fmt.Sprintf("an integer from %d to %d", minPoints, maxPoints), minPoints, maxPoints))
+	if t.points.Given {
+		out.points = int(f.Integer("points", t.points, fmt.Sprintf("an integer from %d to %d", minPoints, maxPoints), minPoints, maxPoints))
 	}
 	if t.plot != "" {
-		out.format = f.figureFormat("plot", t.plot)
+		out.format = f.FigureFormat("plot", t.plot)
 	}
 	return out, true
 }
@@ -86,8 +87,8 @@ func readPair(s string) (pair [2]loss.Loss, ok bool) {
 		if s[i] != ',' {
 			continue
 		}
-		a, errA := readLoss(s[:i])
-		b, errB := readLoss(s[i+1:])
+		a, errA := shell.ReadLoss(s[:i])
+		b, errB := shell.ReadLoss(s[i+1:])
 		if errA != nil || errB != nil {
 			continue
 		}
@@ -206,7 +207,7 @@ func firstOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var f *failure
+	var f *shell.Failure
 	if errors.As(err, &f) {
 		return f // one of many that say the same
 	}
@@ -238,7 +239,7 @@ func (f *front) design(ctx context.Context, share float64, weights [2]float64, o
 	if p.Loss, err = loss.Sum(terms...); err != nil {
 		return nil, err
 	}
-	r, _, err := design(ctx, p, o)
+	r, _, err := shell.Design(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}
@@ -322,14 +323,6 @@ type pointReport struct {
 	Status       string         `json:"status"`
 }
 
-// status is the word for a design that reached its gap or did not.
-func status(optimal bool) string {
-	if optimal {
-		return "optimal"
-	}
-	return "limit"
-}
-
 func (p *frontPoint) report() pointReport {
 	claims := p.certificate.Claims()
 	return pointReport{
@@ -338,7 +331,7 @@ func (p *frontPoint) report() pointReport {
 		Expected:     [2]json.Number{json.Number(tables.DecimalUp(p.expected[0])), json.Number(tables.DecimalUp(p.expected[1]))},
 		ExpectedLoss: json.Number(claims.ExpectedLoss),
 		LowerBound:   json.Number(claims.LowerBound),
-		Gap:          finite(gapOf(p.certificate)),
+		Gap:          shell.Finite(shell.GapOf(p.certificate)),
 		Status:       status(p.optimal),
 	}
 }
@@ -346,7 +339,7 @@ func (p *frontPoint) report() pointReport {
 func (f *front) report() frontReport {
 	p := f.problem
 	r := frontReport{
-		Schema: schema, Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity,
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity,
 		Losses: [2]string{f.losses[0].Name(), f.losses[1].Name()},
 		Query:  p.Query, Constraints: p.Constraints,
 		Dominated: f.removed,
@@ -355,9 +348,9 @@ func (f *front) report() frontReport {
 	}
 	switch p.Query {
 	case dp.IntegerQuery:
-		r.Step = finite(1)
+		r.Step = shell.Finite(1)
 	case dp.LatticeQuery:
-		r.Step = finite(p.Step)
+		r.Step = shell.Finite(p.Step)
 	case dp.RealQuery:
 	}
 	for i := range f.points {
@@ -387,11 +380,11 @@ func (f *front) print(w io.Writer) error {
 	p := f.problem
 	var b strings.Builder
 	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
-	for _, r := range queryRows(p.Query, p.Step, p.Constraints) {
-		fmt.Fprintf(&b, "%s: %s\n", r.name, r.value)
+	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
+		fmt.Fprintf(&b, "%s: %s\n", r[0], r[1])
 	}
 	for i, name := range []string{"A", "B"} {
-		fmt.Fprintf(&b, "%s = %s\n", name, lossUnit(f.losses[i]))
+		fmt.Fprintf(&b, "%s = %s\n", name, shell.LossUnit(f.losses[i]))
 	}
 	fmt.Fprintf(&b, "%d designs, %d of them dominated and left out, %s\n\n", len(f.points)+f.removed, f.removed, f.elapsed.Round(time.Millisecond))
 	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
@@ -403,7 +396,7 @@ func (f *front) print(w io.Writer) error {
 		}
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
-			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), percent(gapOf(f.points[i].certificate)),
+			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), shell.Percent(shell.GapOf(f.points[i].certificate)),
 		})
 	}
 	width := make([]int, len(lines[0]))
@@ -426,10 +419,10 @@ func (f *front) print(w io.Writer) error {
 }
 
 // trade designs a front and writes it where asked to.
-func (a *app) trade(cmd *cobra.Command, p dp.Problem, t trade, o lp.Options, out, plot string, asJSON, quiet bool) error {
-	var files []*output
-	create := func(path string) (*output, error) {
-		w, err := a.create(path)
+func tradeOff(a *shell.Streams, cmd *cobra.Command, p dp.Problem, t trade, o lp.Options, out, plot string, asJSON, quiet bool) error {
+	var files []*shell.Output
+	create := func(path string) (*shell.Output, error) {
+		w, err := a.Create(path)
 		if err == nil {
 			files = append(files, w)
 		}
@@ -437,10 +430,10 @@ func (a *app) trade(cmd *cobra.Command, p dp.Problem, t trade, o lp.Options, out
 	}
 	defer func() {
 		for _, w := range files {
-			w.discard()
+			w.Discard()
 		}
 	}()
-	var table, figure *output
+	var table, figure *shell.Output
 	var err error
 	if out != "" { // before the work, which would be lost
 		if table, err = create(out); err != nil {
@@ -452,54 +445,54 @@ func (a *app) trade(cmd *cobra.Command, p dp.Problem, t trade, o lp.Options, out
 			return err
 		}
 	}
-	line := &progress{}
+	line := &shell.Progress{}
 	if !quiet {
-		line = a.newProgress()
-		defer line.clear()
+		line = a.NewProgress()
+		defer line.Clear()
 	}
 	begin := time.Now()
-	f, err := newFront(cmd.Context(), p, t, o, func(done int) { line.count(done, t.points, time.Since(begin)) })
+	f, err := newFront(cmd.Context(), p, t, o, func(done int) { line.Count(done, t.points, time.Since(begin)) })
 	if err != nil {
 		return err
 	}
-	line.clear()
+	line.Clear()
 	if table != nil {
 		if err := f.writeCSV(table); err != nil {
 			return err
 		}
 	}
 	if figure != nil {
-		if err := f.draw(figure, t.format, 18*vg.Centimeter, 11*vg.Centimeter); err != nil {
+		if err := f.Draw(figure, t.format, 18*vg.Centimeter, 11*vg.Centimeter); err != nil {
 			return err
 		}
 	}
 	for _, w := range files {
-		if err := w.commit(); err != nil {
+		if err := w.Commit(); err != nil {
 			return err
 		}
 	}
 	switch {
 	case asJSON:
-		err = printJSON(a.stdout, f.report())
+		err = shell.PrintJSON(a.Out, f.report())
 	case !quiet && out != "-":
-		err = f.print(a.stdout)
+		err = f.print(a.Out)
 	}
 	if err != nil {
 		return err
 	}
 	if f.limit > 0 {
-		return &failure{
-			code: exitLimit,
-			err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.limit, t.points, percent(o.Gap)),
-			hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
+		return &shell.Failure{
+			Code: shell.ExitLimit,
+			Err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.limit, t.points, shell.Percent(o.Gap)),
+			Hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
 		}
 	}
 	return nil
 }
 
-// draw renders the front, between the designs and the bound on all others, as svg
+// Draw renders the front, between the designs and the bound on all others, as svg
 // or png.
-func (f *front) draw(w io.Writer, format string, width, height vg.Length) error {
+func (f *front) Draw(w io.Writer, format string, width, height vg.Length) error {
 	var designs, bound plotter.XYs
 	for _, p := range f.points {
 		x, _ := p.expected[0].Float64()
@@ -511,11 +504,11 @@ func (f *front) draw(w io.Writer, format string, width, height vg.Length) error 
 	margin := func(span, size float64) float64 { return max(0.06*span, 0.01*size, 1e-300) }
 	marginX, marginY := margin(spanX, last.X), margin(spanY, first.Y)
 
-	p := newPlot()
+	p := figure.New()
 	privacy := f.problem
 	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
-	p.X.Label.Text = lossSymbol(f.losses[0])
-	p.Y.Label.Text = lossSymbol(f.losses[1])
+	p.X.Label.Text = figure.LossSymbol(f.losses[0])
+	p.Y.Label.Text = figure.LossSymbol(f.losses[1])
 	p.X.Min, p.X.Max = first.X-marginX, last.X+marginX
 	p.Y.Min, p.Y.Max = last.Y-marginY, first.Y+2*marginY
 
@@ -529,28 +522,23 @@ func (f *front) draw(w io.Writer, format string, width, height vg.Length) error 
 	if len(bound) > 0 { // it starts with the wall that the bound on the first loss is
 		bound = append(plotter.XYs{{X: bound[0].X, Y: p.Y.Max}}, bound...)
 	}
-	for _, c := range []curve{
-		{"certified bound: no noise is below", bound, draw.LineStyle{Color: colorLaplace, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{"designed tables, and mixtures of neighbours", designs, draw.LineStyle{Color: colorTable, Width: vg.Points(1.6)}},
-	} {
-		if len(c.points) == 0 {
-			continue
-		}
-		line, err := plotter.NewLine(c.points)
-		if err != nil {
-			return err
-		}
-		line.LineStyle = c.style
-		p.Add(line)
-		p.Legend.Add(c.name, thumbnail{c.style})
+	curves := []figure.Curve{
+		{Name: "certified bound: no noise is below", Points: bound, Style: draw.LineStyle{Color: figure.Vermilion, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+		{Name: "designed tables, and mixtures of neighbours", Points: designs, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(1.6)}},
+	}
+	if len(bound) == 0 {
+		curves = curves[1:]
+	}
+	if err := figure.Add(p, curves); err != nil {
+		return err
 	}
 	dots, err := plotter.NewScatter(designs)
 	if err != nil {
 		return err
 	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: colorTable, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}
+	dots.GlyphStyle = draw.GlyphStyle{Color: figure.Blue, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}
 	p.Add(dots)
-	return writePlot(p, w, format, width, height)
+	return figure.Write(p, w, format, width, height)
 }
 
 // least returns the least expectation of the second loss that the bounds allow
@@ -567,16 +555,4 @@ func (f *front) least(x float64) float64 {
 		}
 	}
 	return y
-}
-
-// figureFormat reads the format of a figure off its file name.
-func (f *fields) figureFormat(flag, path string) string {
-	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
-	switch {
-	case path == "":
-		f.add("%s is missing, want a file name ending in .svg or .png", flag)
-	case format != "svg" && format != "png":
-		f.add("%s = %s, want a file name ending in .svg or .png", flag, shown(path))
-	}
-	return format
 }

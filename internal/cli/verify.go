@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -30,7 +31,7 @@ type verdict struct {
 	Error          string         `json:"error,omitempty"`
 }
 
-func newVerifyCommand(a *app) *cobra.Command {
+func newVerifyCommand(a *shell.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify TABLE",
@@ -52,24 +53,24 @@ cells, "step" is null unless values are published on the integers or a lattice,
 and "error" is there only if a claim is false.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
-		Args:              oneArgument("TABLE"),
+		Args:              shell.OneArgument("TABLE"),
 		ValidArgsFunction: completeFiles("json"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, k, err := a.readEither(args[0])
+			t, k, err := a.ReadEither(args[0])
 			if err != nil {
 				return err
 			}
 			if k != nil {
-				return a.verifyKernel(args[0], k, asJSON)
+				return verifyKernel(a, args[0], k, asJSON)
 			}
 			c, falsehood := t.Verify()
 			if asJSON {
-				err = printJSON(a.stdout, newVerdict(t, c, falsehood))
+				err = shell.PrintJSON(a.Out, newVerdict(t, c, falsehood))
 			} else {
-				err = printRows(a.stdout, verdictRows(t, c, falsehood))
+				err = shell.PrintRows(a.Out, verdictRows(t, c, falsehood))
 			}
 			if falsehood != nil {
-				return negative("", fmt.Errorf("%s: %w", inputName(args[0]), falsehood))
+				return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(args[0]), falsehood))
 			}
 			return err
 		},
@@ -80,16 +81,16 @@ and "error" is there only if a claim is false.`,
 
 func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
 	v := verdict{
-		Schema:         schema,
+		Schema:         shell.Schema,
 		Valid:          falsehood == nil,
 		Loss:           t.Loss().Name(),
 		Query:          t.Query(),
 		Step:           latticeStep(t),
-		Constraints:    t.Constraints(),
+		Constraints:    t.Problem().Constraints,
 		DeltaCertified: c.Claims().Delta,
 		ExpectedLoss:   json.Number(c.Claims().ExpectedLoss),
 		LowerBound:     json.Number(c.Claims().LowerBound),
-		Gap:            finite(gapOf(c)),
+		Gap:            shell.Finite(shell.GapOf(c)),
 		Cells:          t.Cells(),
 		WorstShift:     c.WorstShift,
 	}
@@ -97,25 +98,25 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 		v.TailRatio = strconv.FormatUint(r, 10)
 	}
 	if falsehood != nil {
-		v.Error = sentence(falsehood)
+		v.Error = shell.Sentence(falsehood)
 	}
 	return v
 }
 
-func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []row {
+func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []shell.Row {
 	p := t.Privacy()
-	rows := []row{
+	rows := []shell.Row{
 		{"verdict", judgement(falsehood)},
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, c.Claims().Delta, c.WorstShift)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", lossUnit(t.Loss())},
+		{"loss", shell.LossUnit(t.Loss())},
 	}
-	rows = append(rows, queryRows(t.Query(), t.Grid().Unit, t.Constraints())...)
-	return append(rows, []row{
+	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Problem().Constraints)...)
+	return append(rows, []shell.Row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
-		{"gap", percent(gapOf(c))},
+		{"gap", shell.Percent(shell.GapOf(c))},
 		{"cells", cellCount(t)},
 	}...)
 }
@@ -159,4 +160,50 @@ func completeFiles(extension string) cobra.CompletionFunc {
 		}
 		return []cobra.Completion{extension}, cobra.ShellCompDirectiveFilterFileExt
 	}
+}
+
+// kernelVerdict is what verify --json prints for a kernel.
+type kernelVerdict struct {
+	Schema         int         `json:"schema"`
+	Valid          bool        `json:"valid"`
+	DeltaCertified string      `json:"delta_certified"`
+	ExpectedLoss   json.Number `json:"expected_loss"`
+	MaxLoss        json.Number `json:"max_loss"`
+	LowerBound     json.Number `json:"lower_bound"`
+	Gap            *float64    `json:"gap"`
+	Nodes          int         `json:"nodes"`
+	WorstCells     [2]int      `json:"worst_cells"`
+	Error          string      `json:"error,omitempty"`
+}
+
+// verifyKernel prints the verdict on a kernel.
+func verifyKernel(a *shell.Streams, path string, k *tables.Kernel, asJSON bool) error {
+	c, falsehood := k.Verify()
+	var err error
+	if asJSON {
+		claims := c.Claims()
+		v := kernelVerdict{
+			Schema:         shell.Schema,
+			Valid:          falsehood == nil,
+			DeltaCertified: claims.Delta,
+			ExpectedLoss:   json.Number(claims.ExpectedLoss),
+			MaxLoss:        json.Number(claims.MaxLoss),
+			LowerBound:     json.Number(claims.LowerBound),
+			Nodes:          k.Cells(),
+			WorstCells:     c.Worst,
+		}
+		if gap, ok := c.Gap(); ok {
+			v.Gap = shell.Finite(gap)
+		}
+		if falsehood != nil {
+			v.Error = shell.Sentence(falsehood)
+		}
+		err = shell.PrintJSON(a.Out, v)
+	} else {
+		err = shell.PrintRows(a.Out, append([]shell.Row{{"verdict", judgement(falsehood)}}, kernelRows(k, c)...))
+	}
+	if falsehood != nil {
+		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(path), falsehood))
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
@@ -20,7 +21,7 @@ type version struct {
 }
 
 func readVersion() version {
-	v := version{Schema: schema, Module: "unknown", Go: runtime.Version(), HiGHS: highs.Version()}
+	v := version{Schema: shell.Schema, Module: "unknown", Go: runtime.Version(), HiGHS: highs.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -42,19 +43,19 @@ func (v version) String() string {
 	return fmt.Sprintf("noisewright %s (%s, %s)", v.Module, v.Go, solver)
 }
 
-func newVersionCommand(a *app) *cobra.Command {
+func newVersionCommand(a *shell.Streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of the program, of Go and of the solver",
 		Example: "  noisewright version --json",
-		Args:    noArguments,
+		Args:    shell.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			if asJSON {
-				return printJSON(a.stdout, v)
+				return shell.PrintJSON(a.Out, v)
 			}
-			_, err := fmt.Fprintln(a.stdout, v)
+			_, err := fmt.Fprintln(a.Out, v)
 			return err
 		},
 	}

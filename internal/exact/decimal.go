@@ -2,7 +2,6 @@ package exact
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"strings"
 )
@@ -64,9 +63,9 @@ func decimal(r *big.Rat, n int, up bool) string {
 	scaled := new(big.Rat).Mul(r, pow10(shift))
 	var m *big.Int
 	if up {
-		m = ceilDiv(scaled.Num(), scaled.Denom())
+		m = Ceil(scaled)
 	} else {
-		m = new(big.Int).Div(scaled.Num(), scaled.Denom())
+		m = Floor(scaled)
 	}
 	s := m.String()
 	if shift <= 0 {
@@ -80,15 +79,6 @@ func decimal(r *big.Rat, n int, up bool) string {
 		return whole
 	}
 	return whole + "." + frac
-}
-
-// FloatUp returns the least float64 that is not below r.
-func FloatUp(r *big.Rat) float64 {
-	f, isExact := r.Float64()
-	if !isExact && !math.IsInf(f, 0) && new(big.Rat).SetFloat64(f).Cmp(r) < 0 {
-		return math.Nextafter(f, math.Inf(1))
-	}
-	return f
 }
 
 // pow10 returns 10^e for any e.

@@ -44,7 +44,6 @@ func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 	if math.IsNaN(x) || math.Abs(x) > MaxExponent {
 		panic(fmt.Sprintf("exact: exponent = %g, want |x| <= %d", x, MaxExponent))
 	}
-	one := big.NewInt(1)
 	if x == 0 {
 		m := new(big.Int).Lsh(one, frac)
 		return m, new(big.Int).Set(m)
@@ -64,7 +63,7 @@ func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 	yNum := new(big.Int).Lsh(r.Num(), prec)
 	yDen := new(big.Int).Lsh(r.Denom(), uint(halvings)) //nolint:gosec // halvings is between 0 and 18
 	yLo := new(big.Int).Div(yNum, yDen)
-	yHi := ceilDiv(yNum, yDen)
+	yHi := DivUp(new(big.Int), yNum, yDen)
 
 	scaled := new(big.Int).Lsh(one, prec)
 	lo = new(big.Int).Set(scaled)
@@ -73,7 +72,7 @@ func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 	for n := int64(1); ; n++ {
 		d := new(big.Int).Lsh(big.NewInt(n), prec)
 		termLo = new(big.Int).Div(termLo.Mul(termLo, yLo), d)
-		termHi = ceilDiv(termHi.Mul(termHi, yHi), d)
+		DivUp(termHi, termHi.Mul(termHi, yHi), d)
 		lo.Add(lo, termLo)
 		hi.Add(hi, termHi)
 		if termLo.Sign() == 0 {
@@ -84,23 +83,13 @@ func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 	}
 	for range halvings {
 		lo.Rsh(lo.Mul(lo, lo), prec)
-		hi = ceilDiv(hi.Mul(hi, hi), scaled)
+		ShiftUp(hi.Mul(hi, hi), prec)
 	}
 	if x < 0 {
 		num := new(big.Int).Lsh(one, 2*prec)
-		lo, hi = new(big.Int).Div(num, hi), ceilDiv(num, lo)
+		lo, hi = new(big.Int).Div(num, hi), DivUp(new(big.Int), num, lo)
 	}
 	drop := prec - frac
 	lo = new(big.Int).Rsh(lo, drop)
-	hi = ceilDiv(hi, new(big.Int).Lsh(one, drop))
-	return lo, hi
-}
-
-// ceilDiv returns ⌈a/b⌉ for a >= 0 and b > 0.
-func ceilDiv(a, b *big.Int) *big.Int {
-	q, m := new(big.Int).DivMod(a, b, new(big.Int))
-	if m.Sign() != 0 {
-		q.Add(q, big.NewInt(1))
-	}
-	return q
+	return lo, ShiftUp(hi, drop)
 }

@@ -89,7 +89,7 @@ func fromRat(x *big.Rat, prec int, up bool) float {
 		den = new(big.Int).Lsh(den, uint(-shift))
 	}
 	if up {
-		num = ceilDiv(num, den)
+		DivUp(num, num, den)
 	} else {
 		num.Div(num, den)
 	}
@@ -102,12 +102,10 @@ func (f float) round(prec int, up bool) float {
 	if drop <= 0 {
 		return f
 	}
-	exact := f.m.TrailingZeroBits() >= uint(drop)
-	m := new(big.Int).Rsh(f.m, uint(drop))
-	if up && !exact {
-		m.Add(m, big.NewInt(1))
+	if up {
+		return float{ShiftUp(new(big.Int).Set(f.m), uint(drop)), f.e + drop}
 	}
-	return float{m, f.e + drop}
+	return float{new(big.Int).Rsh(f.m, uint(drop)), f.e + drop}
 }
 
 func (f float) times(g float, prec int, up bool) float {
@@ -152,8 +150,6 @@ func sqrt(m *big.Int) *big.Int {
 	}
 	return s
 }
-
-var one = big.NewInt(1)
 
 func (f float) rat() *big.Rat {
 	if f.e >= 0 {

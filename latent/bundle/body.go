@@ -10,8 +10,8 @@ const realQuery = dp.RealQuery
 
 // body is what encodings are clipped to, made ready for use.
 type body struct {
+	domain Domain
 	axes   []float64
-	ball   bool
 	step   float64   // of the grid of joint noise; 0 for noise per coordinate
 	limits []float64 // of joint noise: ⌊s_i/step⌋, exact
 	parts  []float64 // of joint noise in a ball: step/s_i, rounded
@@ -19,7 +19,7 @@ type body struct {
 }
 
 func newBody(s *Spec) body {
-	b := body{axes: s.Axes, ball: s.Domain == Ball}
+	b := body{domain: s.Domain, axes: s.Axes}
 	if !s.Composition.joint() {
 		return b
 	}
@@ -35,20 +35,27 @@ func newBody(s *Spec) body {
 	return b
 }
 
-// clip moves the encoding u into the body: per coordinate |u_i| <= s_i holds
-// exactly; for joint noise u becomes a point of the grid in the body, exactly too.
-// Any u is accepted: NaN, which no accepted features make, becomes 0.
+// clip moves the encoding u into the body: as Clip does, and for joint noise u becomes
+// a point of the grid in the body, exactly too.
 func (b *body) clip(u []float64) {
-	if b.ball {
-		b.scaleBack(u)
+	b.domain.Clip(u, b.axes)
+	if b.step != 0 {
+		b.toGrid(u)
 	}
-	for i, s := range b.axes {
+}
+
+// Clip moves u into the body of the domain with as many semi-axes s, all above 0:
+// |u_i| <= s_i holds exactly, and for Ball u is first scaled back along its ray to the
+// ellipsoid, up to rounding. Any u is accepted: NaN, which no finite features make,
+// becomes 0.
+func (d Domain) Clip(u, axes []float64) {
+	if d == Ball {
+		scaleBack(u, axes)
+	}
+	for i, s := range axes {
 		if !(math.Abs(u[i]) <= s) {
 			u[i] = clamp(u[i], s)
 		}
-	}
-	if b.step != 0 {
-		b.toGrid(u)
 	}
 }
 
@@ -66,16 +73,16 @@ func clamp(x, limit float64) float64 {
 }
 
 // scaleBack divides u by √Σ(u_i/s_i)², to rounding, if that is above 1.
-func (b *body) scaleBack(u []float64) {
+func scaleBack(u, axes []float64) {
 	most := 0.0
-	for i, s := range b.axes {
+	for i, s := range axes {
 		most = math.Max(most, math.Abs(u[i]/s))
 	}
 	if !(most > 0) {
 		return
 	}
 	sum := 0.0 // relative to most, so that no square overflows
-	for i, s := range b.axes {
+	for i, s := range axes {
 		r := u[i] / s / most
 		sum += r * r
 	}
@@ -95,7 +102,7 @@ func (b *body) toGrid(u []float64) {
 		u[i] /= b.step // exact
 	}
 	round := func(x float64) float64 { return math.Floor(x + 0.5) }
-	for shrink := 1.0; b.ball && !b.holds(u, round); shrink -= 0x1p-20 {
+	for shrink := 1.0; b.domain == Ball && !b.holds(u, round); shrink -= 0x1p-20 {
 		round = func(x float64) float64 { return math.Trunc(x * shrink) }
 	}
 	for i, x := range u {

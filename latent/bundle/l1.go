@@ -81,40 +81,26 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	if len(lower) != n || len(upper) != n {
 		panic(fmt.Sprintf("bundle: bounds of %d and %d features, want %d", len(lower), len(upper), n))
 	}
-	scaled := make([][]float64, z) // W_ij·(hi_j - lo_j)
+	// W_ij·(hi_j - lo_j), the last row first, whose sign is the one that stays.
+	scaled := make([][]float64, z)
 	total := 0.0
 	for i := range scaled {
-		scaled[i] = make([]float64, n)
+		scaled[(i+1)%z] = make([]float64, n)
 		row := 0.0
 		for j, w := range encoder.Row(i) {
-			scaled[i][j] = w * (upper[j] - lower[j])
-			row += math.Abs(scaled[i][j])
+			x := w * (upper[j] - lower[j])
+			scaled[(i+1)%z][j] = x
+			row += math.Abs(x)
 		}
 		total += row
 	}
-	// Sums of z and of n terms, and two roundings in each term; twice that, for
-	// the roundings of total itself.
+	// Twice what exact.SignMaximumL1 asks for, as a term has two roundings and total
+	// has its own; the last number is for underflow.
 	slack := float64(z+n+8) * 0x1p-51 * total
-	if z > 30 || z*n > maxSignWork>>(z-1) {
-		return total + slack + 0x1p-900
+	if z <= 30 && z*n <= maxSignWork>>(z-1) {
+		total = exact.SignMaximumL1(scaled)
 	}
-	most := 0.0
-	sum := make([]float64, n)
-	for signs := range 1 << (z - 1) { // σ and -σ give the same
-		copy(sum, scaled[z-1])
-		for i := range z - 1 {
-			sign := 1 - 2*float64(signs>>i&1)
-			for j, x := range scaled[i] {
-				sum[j] += sign * x
-			}
-		}
-		norm := 0.0
-		for _, x := range sum {
-			norm += math.Abs(x)
-		}
-		most = math.Max(most, norm)
-	}
-	return most + slack + 0x1p-900
+	return total + slack + 0x1p-900
 }
 
 // rangeWithErrorsL1 bounds the ℓ1 distance of two encodings as the device computes
@@ -213,8 +199,7 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 		return nil, err
 	}
 	t, err := tables.New(tables.Spec{
-		Privacy:   dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)},
-		Loss:      loss.L2{},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)}, Loss: loss.L2{}},
 		Grid:      tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -core - 1},
 		Weights:   weights,
 		TailRatio: ratio,

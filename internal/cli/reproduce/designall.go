@@ -1,0 +1,237 @@
+package reproduce
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// designStore keeps finished designs as table files in a folder. Nothing in a
+// file is believed: it is verified when it is read.
+type designStore struct {
+	app *shell.Streams
+	dir string
+}
+
+// storedDesign is a design with its certificate, recomputed from its table.
+type storedDesign struct {
+	dp.Problem
+	certificate tables.Certificate
+}
+
+func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }
+
+// newDesignStore opens a folder, which is made if it is missing.
+func newDesignStore(a *shell.Streams, dir string) (*designStore, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // less the umask, as for any file the user asked for
+		return nil, shell.BadInput("", fmt.Errorf("output %s: %w", dir, shell.FileCause(err)))
+	}
+	return &designStore{a, dir}, nil
+}
+
+func (s *designStore) path(p dp.Problem) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s-epsilon-%v-delta-%v-sensitivity-%v.json", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity))
+}
+
+// load returns the stored design of a problem, nil if there is none.
+func (s *designStore) load(p dp.Problem) *storedDesign {
+	path := s.path(p)
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	t, c, err := s.app.ReadSound(path)
+	if err != nil {
+		s.app.Warn("%s; it is designed again", shell.Sentence(err))
+		return nil
+	}
+	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.Loss.Name() {
+		s.app.Warn("%s is about another problem than its name says; it is designed again", path)
+		return nil
+	}
+	return &storedDesign{p, c}
+}
+
+// save writes a table.
+func (s *designStore) save(p dp.Problem, t *tables.Table) error {
+	w, err := s.app.Create(s.path(p))
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	if err := t.Encode(w); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// obtain gets the designs of problems that differ in delta only: the stored ones
+// where they are good enough, or else the better of these and new ones. It calls
+// done with the index of each.
+func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Options, done func(i int, d *storedDesign)) error {
+	var missing []int
+	old := make([]*storedDesign, len(problems))
+	for i, p := range problems {
+		if old[i] = s.load(p); old[i] != nil && old[i].gap() <= o.Gap {
+			done(i, old[i])
+		} else {
+			missing = append(missing, i)
+		}
+	}
+	handed := 0
+	keep := func(i int, r *lp.Result) error {
+		handed++
+		d := &storedDesign{problems[i], r.Certificate}
+		if old[i] != nil && old[i].gap() <= r.Gap {
+			d = old[i]
+		} else if err := s.save(problems[i], r.Table); err != nil {
+			return err
+		}
+		done(i, d)
+		return nil
+	}
+	if len(missing) < 2 {
+		for _, i := range missing {
+			r, _, err := shell.Design(ctx, problems[i], o)
+			if err != nil {
+				return err
+			}
+			if err := keep(i, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var deltas []float64
+	for _, i := range missing {
+		deltas = append(deltas, problems[i].Delta)
+	}
+	p := problems[0]
+	err := lp.DesignRow(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
+		if err := ctx.Err(); err != nil && !r.Optimal {
+			return err
+		}
+		return keep(missing[i], r)
+	})
+	switch {
+	case !errors.Is(err, lp.ErrLimit) || ctx.Err() != nil:
+		return err
+	case handed < len(missing):
+		return &shell.Failure{Code: shell.ExitBadInput, Err: err, Hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
+	}
+	return nil // the designs are there; their gaps say it
+}
+
+// designAll obtains the designs of all problems, in their order, on all cores.
+// Cancelled, it keeps what is finished in the store.
+func designAll(a *shell.Streams, ctx context.Context, problems []dp.Problem, o lp.Options, store *designStore) ([]*storedDesign, error) {
+	line := a.NewProgress()
+	defer line.Clear()
+	begin := time.Now()
+
+	type finished struct {
+		index  int
+		design *storedDesign
+		err    error
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	todo := make(chan []int)
+	done := make(chan finished)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(problems)) {
+		workers.Go(func() {
+			for group := range todo {
+				var list []dp.Problem
+				for _, i := range group {
+					list = append(list, problems[i])
+				}
+				err := store.obtain(inner, list, o, func(i int, d *storedDesign) {
+					done <- finished{index: group[i], design: d}
+				})
+				if err != nil {
+					done <- finished{err: err}
+				}
+			}
+		})
+	}
+	go func() {
+		for _, group := range together(problems) {
+			if inner.Err() != nil {
+				break
+			}
+			todo <- group
+		}
+		close(todo)
+		workers.Wait()
+		close(done)
+	}()
+
+	designs := make([]*storedDesign, len(problems))
+	var first error
+	count := 0
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for open := true; open; {
+		line.Count(count, len(problems), time.Since(begin))
+		select {
+		case <-tick.C:
+		case f, ok := <-done:
+			switch {
+			case !ok:
+				open = false
+			case f.err == nil:
+				designs[f.index] = f.design
+				count++
+			case first == nil:
+				first = f.err
+				cancel()
+			}
+		}
+	}
+	line.Clear()
+	if err := ctx.Err(); err != nil {
+		a.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), store.dir)
+		return nil, err
+	}
+	return designs, first
+}
+
+// rowFrom is the epsilon from which designs for several deltas are made
+// together: there they are slow, and alike.
+const rowFrom = 2
+
+// together returns the groups of problems to solve together, those that take
+// longest first, so that no core is left with a slow one at the end: designs
+// take longest for large epsilon and, there, for large delta.
+func together(problems []dp.Problem) [][]int {
+	order := make([]int, len(problems))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := problems[i], problems[j]
+		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))
+	})
+	var groups [][]int
+	for _, i := range order {
+		e := problems[i].Epsilon
+		if n := len(groups) - 1; e >= rowFrom && n >= 0 && problems[groups[n][0]].Epsilon == e {
+			groups[n] = append(groups[n], i)
+		} else {
+			groups = append(groups, []int{i})
+		}
+	}
+	return groups
+}

@@ -1,0 +1,2 @@
+// Package reproduce computes published tables and figures again, one command each.
+package reproduce

@@ -1,0 +1,264 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
+// certified designs for the instances of the paper.
+type droFigure struct {
+	name  string // of the command and of the files
+	short string
+	long  string
+	gap   string // asked for by default
+	make  func(ctx context.Context, d *droDrawing) error
+}
+
+var droFigures = []droFigure{
+	{
+		"dro-figure3", "the loss of each query value, data dependent and data independent", `the expected loss of every query value in a range of
+length 4 under the best data dependent noise, for a sensitivity of 2, l1, and
+(epsilon, delta) = (0.2, 0.05), (1, 0.2) and (5, 0.25), relative to that of the
+best data independent noise`, "0.01", drawKernelLosses,
+	},
+	{
+		"dro-figure4", "densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
+whose density does not increase away from 0, for a sensitivity of 10, l1, and
+(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, "0.001", drawMonotone,
+	},
+	{
+		"dro-figure5", "laws of the answers to chosen query values", `the laws of the answers to the query values 0, 1 and 2 in
+a range of 0 to 4 under the best data dependent noise for a sensitivity of 2,
+l1, epsilon 1 and delta 0.2`, "0.01", drawAnswers,
+	},
+}
+
+// droDrawing collects what a figure shows.
+type droDrawing struct {
+	app     *shell.Streams
+	options lp.Options
+	line    *shell.Progress
+	plot    *plot.Plot
+	records [][]string  // of the CSV file; the first is the header
+	rows    []shell.Row // of the summary
+	limits  []string    // designs that stopped short
+}
+
+func newDROFigureCommand(a *shell.Streams, t droFigure) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   t.name,
+		Short: "After a figure of Selvi, Liu & Wiesemann (2025): " + t.short,
+		Long: fmt.Sprintf(`Compute %s. Written are
+%[2]s.csv and %[2]s.svg. Every design is certified; one that a limit stops
+is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.name),
+		Example: fmt.Sprintf("  noisewright reproduce %s -o results", t.name),
+		Args:    shell.NoArguments,
+	}
+	effort := shell.NewEffortFlags(cmd)
+	effort.Gap.Value, cmd.Flags().Lookup("gap").DefValue = t.gap, t.gap
+	cmd.Flags().Lookup("time-limit").Usage = "wall time of one design after which its best proven result is taken, with its unit: 500ms, 60s, 5m"
+	cmd.Flags().StringVarP(&out, "output", "o", ".", "folder to write to, made if it is missing")
+	_ = cmd.MarkFlagDirname("output")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var f shell.Fields
+		o := effort.Read(&f)
+		f.Required("output", out, "a folder")
+		if err := f.Err(cmd); err != nil {
+			return err
+		}
+		if highs.Version() == "" {
+			return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
+		}
+		files, err := createPair(a, out, t.name) // before the work, which would be lost
+		if err != nil {
+			return err
+		}
+		defer files.discard()
+		d := &droDrawing{app: a, options: o, line: a.NewProgress(), plot: figure.New()}
+		defer d.line.Clear()
+		d.options.Progress = d.line.Show
+		if err := t.make(cmd.Context(), d); err != nil {
+			return err
+		}
+		d.line.Clear()
+		if err := d.write(files.csv, files.svg); err != nil {
+			return err
+		}
+		if err := files.commit(); err != nil {
+			return err
+		}
+		d.rows = append(d.rows, shell.Row{"files", files.names})
+		if err := shell.PrintRows(a.Out, d.rows); err != nil || len(d.limits) == 0 {
+			return err
+		}
+		return &shell.Failure{
+			Code: shell.ExitLimit,
+			Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(d.limits, "; "), shell.Percent(o.Gap)),
+			Hint: "more time (--time-limit) or a larger gap (--gap)",
+		}
+	}
+	return cmd
+}
+
+func (d *droDrawing) write(table, plotFile io.Writer) error {
+	c := csv.NewWriter(table)
+	if err := errors.Join(c.WriteAll(d.records), c.Error()); err != nil {
+		return err
+	}
+	return figure.Write(d.plot, plotFile, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+}
+
+// note adds a line to the summary.
+func (d *droDrawing) note(name string, loss, bound string, gap float64, limit error) {
+	text := fmt.Sprintf("expected loss %s, lower bound %s, gap %s", loss, bound, shell.Percent(gap))
+	if limit != nil {
+		text += ", stopped at a limit"
+		d.limits = append(d.limits, name)
+	}
+	d.rows = append(d.rows, shell.Row{name, text})
+}
+
+// table designs additive noise and notes it.
+func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*lp.Result, error) {
+	r, limit, err := shell.Design(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	claims := r.Certificate.Claims()
+	d.note(name, claims.ExpectedLoss, claims.LowerBound, r.Gap, limit)
+	return r, nil
+}
+
+// kernel designs data dependent noise for values from 0 to 4 and notes it.
+func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
+	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
+		Queries: tables.Queries{Lower: 0, Upper: 4},
+	}, d.options)
+	if err != nil {
+		return nil, err
+	}
+	claims := r.Kernel.Claims()
+	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), claims.ExpectedLoss, claims.LowerBound, r.Gap, limit)
+	return r, nil
+}
+
+func drawKernelLosses(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"epsilon", "delta", "query_value", "expected_loss", "data_independent_loss"}}
+	d.plot.X.Label.Text = "query value (query units)"
+	d.plot.Y.Label.Text = "expected loss, relative to data independent noise"
+	var curves []figure.Curve
+	for i, c := range []struct{ epsilon, delta float64 }{{0.2, 0.05}, {1, 0.2}, {5, 0.25}} {
+		additive := d.options
+		additive.Gap = min(additive.Gap, lp.DefaultGap)
+		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), dp.Problem{
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1{},
+		}, additive)
+		if err != nil {
+			return err
+		}
+		independent, _ := r.Certificate.ExpectedLoss.Float64()
+		k, err := d.kernel(ctx, c.epsilon, c.delta)
+		if err != nil {
+			return err
+		}
+		var points plotter.XYs
+		const steps = 400
+		for n := range steps + 1 {
+			x := 4 * float64(n) / steps
+			loss := k.Kernel.LossAt(x)
+			points = append(points, plotter.XY{X: x, Y: loss / independent})
+			d.records = append(d.records, []string{
+				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
+			})
+		}
+		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}})
+	}
+	return d.finish(curves)
+}
+
+func drawMonotone(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
+	d.plot.X.Label.Text = "noise (query units)"
+	d.plot.Y.Label.Text = "density (per query unit)"
+	var curves []figure.Curve
+	for i, c := range []struct{ epsilon, delta float64 }{{1, 0.2}, {0.6, 0.2}, {0.6, 0.1}} {
+		for _, monotone := range []bool{false, true} {
+			name, style := fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
+			if monotone {
+				name += ", monotone"
+				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+			}
+			r, err := d.table(ctx, name, dp.Problem{
+				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1{},
+				Constraints: dp.Constraints{Monotone: monotone},
+			}, d.options)
+			if err != nil {
+				return err
+			}
+			g := r.Table.Grid()
+			step, _ := g.Step().Float64()
+			pmf, _ := r.Table.PMF()
+			var points plotter.XYs
+			for j, m := range pmf {
+				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
+				density := m / (to - from)
+				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
+				d.records = append(d.records, []string{
+					fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(monotone),
+					fmt.Sprintf("%.8g", from), fmt.Sprintf("%.8g", to), fmt.Sprintf("%.8g", density),
+				})
+			}
+			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+		}
+	}
+	return d.finish(curves)
+}
+
+func drawAnswers(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"query_value", "answer", "probability"}}
+	k, err := d.kernel(ctx, 1, 0.2)
+	if err != nil {
+		return err
+	}
+	f := &figure.Kernel{Kernel: k.Kernel, Values: []float64{0, 1, 2}}
+	for _, x := range f.Values {
+		i, _ := k.Kernel.CellOf(x)
+		for j, m := range k.Kernel.PMF(i) {
+			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel.Node(j)), fmt.Sprintf("%.8g", m)})
+		}
+	}
+	if err := f.AddLaws(d.plot); err != nil {
+		return err
+	}
+	return d.finish(nil)
+}
+
+// finish adds the curves and leaves room for the legend.
+func (d *droDrawing) finish(curves []figure.Curve) error {
+	if err := figure.Add(d.plot, curves); err != nil {
+		return err
+	}
+	d.plot.Y.Min, d.plot.Y.Max = 0, 1.35*d.plot.Y.Max
+	return nil
+}

@@ -1,0 +1,149 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// The exit codes.
+const (
+	ExitDone        = 0
+	ExitFailure     = 1
+	ExitBadInput    = 2
+	ExitNegative    = 3
+	ExitLimit       = 4
+	ExitInterrupted = 130
+)
+
+// Failure is an error with the exit code it leads to and the command to try
+// next.
+type Failure struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// BadInput is about a flag, an argument or an input file.
+func BadInput(hint string, err error) error {
+	return &Failure{Code: ExitBadInput, Err: err, Hint: hint}
+}
+
+// Negative is about a table that does not keep what it claims.
+func Negative(hint string, err error) error {
+	return &Failure{Code: ExitNegative, Err: err, Hint: hint}
+}
+
+func Interrupted() error {
+	return &Failure{Code: ExitInterrupted, Err: errors.New("interrupted")}
+}
+
+// UsageError is about the command line as cobra and pflag see it.
+func UsageError(err error, cmd *cobra.Command) error {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	// cobra's suggestions follow on lines of their own.
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	hint := cmd.CommandPath() + " --help"
+	if _, name, ok := strings.Cut(rest, "Did you mean this?"); ok {
+		if name = strings.Join(strings.Fields(name), " or "); name != "" {
+			hint = "did you mean " + name + "?"
+		}
+	}
+	return BadInput(hint, errors.New(first))
+}
+
+// standardOutput marks the errors of standard output.
+type standardOutput struct{ io.Writer }
+
+// Write implements io.Writer.
+func (s standardOutput) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		err = &outputError{err}
+	}
+	return n, err
+}
+
+type outputError struct{ err error }
+
+func (e *outputError) Error() string {
+	var path *fs.PathError
+	if errors.As(e.err, &path) {
+		return "standard output: " + path.Err.Error()
+	}
+	return "standard output: " + e.err.Error()
+}
+func (e *outputError) Unwrap() error { return e.err }
+
+// Report prints what went wrong and returns the exit code.
+func (a *Streams) Report(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	code, hint := ExitFailure, ""
+	var f *Failure
+	if errors.As(err, &f) {
+		code, hint = f.Code, f.Hint
+	}
+	var out *outputError
+	if errors.As(err, &out) && errors.Is(out, syscall.EPIPE) && f == nil {
+		return ExitDone // the reader, such as head, has all it wanted
+	}
+	if errors.Is(err, context.Canceled) {
+		code = ExitInterrupted
+	}
+	label := "error"
+	if code == ExitLimit {
+		label = "warning"
+	}
+	for _, s := range check.Sentences(err) {
+		a.Say(label, s)
+	}
+	if hint != "" {
+		a.Say("hint", hint)
+	}
+	return code
+}
+
+// Say prints a labelled line to standard error. All errors, hints and warnings
+// pass here: they may hold text of files and names of files, which must not
+// reach a terminal as commands.
+func (a *Streams) Say(label, s string) {
+	fmt.Fprintf(a.Err, "%s: %s\n", label, printable(s))
+}
+
+// printable writes what is not printable, line ends included, as a Go string
+// does: \x1b, \n, \u202e.
+func printable(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		if strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) {
+			b.WriteString(s[:size])
+		} else {
+			quoted := strconv.Quote(s[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// Sentence is what an error says to a reader of the program, on one line.
+func Sentence(err error) string { return strings.Join(check.Sentences(err), "; ") }

@@ -1,0 +1,130 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// LossHelp lists the losses for the help of a command.
+func LossHelp() string {
+	var b strings.Builder
+	b.WriteString("Losses c(x) of noise x, in query units:\n")
+	width := 0
+	for _, k := range loss.Kinds() {
+		width = max(width, len(k.Syntax))
+	}
+	for _, k := range loss.Kinds() {
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, k.Syntax, k.Meaning)
+	}
+	b.WriteString(`SEGMENTS may be the name of a CSV file with the header knot,slope or
+knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
+	return b.String()
+}
+
+// newLossFlag adds --loss to a command.
+func newLossFlag(cmd *cobra.Command) *texts {
+	t := newTexts(cmd, "loss", "LOSS", "what to minimise in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum")
+	_ = cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(loss.Names(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	return t
+}
+
+// WantLoss is the rule of a loss.
+func WantLoss() string {
+	var syntax []string
+	for _, k := range loss.Kinds() {
+		syntax = append(syntax, k.Syntax)
+	}
+	last := len(syntax) - 1
+	return strings.Join(syntax[:last], ", ") + " or " + syntax[last]
+}
+
+// losses reads the sum of some losses, nil if one is wrong.
+func (f *Fields) losses(name string, values []string) loss.Loss {
+	if len(values) == 0 {
+		f.Add("%s is missing, want %s", name, WantLoss())
+		return nil
+	}
+	terms := make([]string, len(values))
+	sound := true
+	for i, v := range values {
+		l, err := ReadLoss(v)
+		if err != nil {
+			f.lossError(name, v, err)
+			sound = false
+			continue
+		}
+		terms[i] = l.Name()
+	}
+	if !sound {
+		return nil
+	}
+	l, err := loss.ParseAll(terms)
+	if err != nil {
+		f.lossError(name, strings.Join(values, " + "), err)
+		return nil
+	}
+	return l
+}
+
+// lossError reports a bad loss, in the words of the errors that name it and
+// behind its name otherwise.
+func (f *Fields) lossError(name, value string, err error) {
+	for _, s := range check.Sentences(err) {
+		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
+			f.Add("%s = %s", name, rest)
+		} else {
+			f.Add("%s = %s: %s", name, check.Quoted(value), s)
+		}
+	}
+}
+
+// ReadLoss reads a loss as written in a flag: as loss.Parse does, and with
+// file names in the place of the segments of a piecewise linear one.
+func ReadLoss(s string) (loss.Loss, error) {
+	const separator = " + "
+	terms := strings.Split(s, separator)
+	for i, t := range terms {
+		// Segments start at minus infinity.
+		rest, ok := strings.CutPrefix(t, "pwl:")
+		if !ok || rest == "" || strings.HasPrefix(rest, "-inf,") {
+			continue
+		}
+		path, weight := rest, ""
+		if colon := strings.LastIndexByte(rest, ':'); colon >= 0 && !exists(rest) {
+			path, weight = rest[:colon], rest[colon:]
+		}
+		l, err := readPWL(path)
+		if err != nil {
+			return nil, err
+		}
+		terms[i] = l.Name() + weight
+	}
+	return loss.Parse(strings.Join(terms, separator))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readPWL reads a piecewise linear loss from a file.
+func readPWL(path string) (loss.Loss, error) {
+	file, err := OpenInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	l, err := loss.ReadPWL(file)
+	if err != nil && !errors.Is(err, dp.ErrInvalid) {
+		err = fmt.Errorf("%s: %w", path, FileCause(err))
+	}
+	return l, err
+}

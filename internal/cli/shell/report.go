@@ -1,0 +1,120 @@
+package shell
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Schema is the version of the JSON objects printed.
+const Schema = 1
+
+// Finite returns a pointer to v for JSON, nil (null) if it is not finite.
+func Finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// FloatUp returns the least float64 that is not below r, floatDown the largest
+// that is not above; nil (null in JSON) if there is none.
+func FloatUp(r *big.Rat) *float64   { return directed(r, math.Inf(1)) }
+func FloatDown(r *big.Rat) *float64 { return directed(r, math.Inf(-1)) }
+
+func directed(r *big.Rat, toward float64) *float64 {
+	f, exact := r.Float64()
+	if !exact && !math.IsInf(f, 0) {
+		if c := new(big.Rat).SetFloat64(f).Cmp(r); (c < 0) == (toward > 0) {
+			f = math.Nextafter(f, toward)
+		}
+	}
+	return Finite(f)
+}
+
+// PrintJSON prints v on one line.
+func PrintJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // notes compare with < and >
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Percent prints a ratio to about three significant digits.
+func Percent(ratio float64) string {
+	p := 100 * ratio
+	switch a := math.Abs(p); {
+	case math.IsInf(p, 0) || math.IsNaN(p):
+		return "unknown"
+	case a >= 1e6:
+		return fmt.Sprintf("%.2g %%", p)
+	case a >= 10:
+		return fmt.Sprintf("%.1f %%", p)
+	case a >= 0.1:
+		return fmt.Sprintf("%.2f %%", p)
+	case a >= 0.001:
+		return fmt.Sprintf("%.4f %%", p)
+	default:
+		return fmt.Sprintf("%.1e %%", p)
+	}
+}
+
+// GapOf returns the relative certified gap, +Inf if there is no lower bound.
+func GapOf(c tables.Certificate) float64 {
+	if g, ok := c.Gap(); ok {
+		return g
+	}
+	return math.Inf(1)
+}
+
+// LossUnit names a loss and its unit.
+func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + loss.Unit(l) }
+
+// Row is one line of a summary, a name and its value.
+type Row [2]string
+
+// PrintRows prints a summary with its values aligned.
+func PrintRows(w io.Writer, rows []Row) error {
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r[0]))
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-*s  %s\n", width, r[0], r[1])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
+// below it, digitsDown to digits that are not above.
+func DigitsUp(x float64) string { return digits(x, +1) }
+
+func DigitsDown(x float64) string { return digits(x, -1) }
+
+func digits(x, sign float64) string {
+	const form = "%.6e"
+	text := fmt.Sprintf(form, x)
+	f, err := strconv.ParseFloat(text, 64)
+	if err == nil && sign*f < sign*x {
+		// One more in the last digit; the exponent of the text is that of x.
+		_, exponent, _ := strings.Cut(text, "e")
+		e, _ := strconv.Atoi(exponent)
+		f += sign * math.Pow10(e-6)
+	}
+	return fmt.Sprintf("%.7g", f)
+}

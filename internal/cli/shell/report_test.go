@@ -1,0 +1,72 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+func TestFloatsAreDirected(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		r := big.NewRat(rng.Int64N(1<<uint(1+rng.IntN(62)))+1, rng.Int64N(1<<uint(1+rng.IntN(62)))+1)
+		scale := new(big.Rat).SetFloat64(math.Ldexp(1, rng.IntN(160)-80))
+		r.Mul(r, scale)
+		lo, hi := FloatDown(r), FloatUp(r)
+		if new(big.Rat).SetFloat64(*lo).Cmp(r) > 0 || new(big.Rat).SetFloat64(*hi).Cmp(r) < 0 || *hi > math.Nextafter(*lo, math.Inf(1)) {
+			t.Fatalf("%s lies not between %v and %v", r.FloatString(40), *lo, *hi)
+		}
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for ratio, want := range map[float64]string{
+		0.4471: "44.7 %", 0.00089: "0.0890 %", 0.0123: "1.23 %", 2.62: "262.0 %", 1e-6: "1.0e-04 %",
+		math.Inf(1): "unknown", 0: "0.0e+00 %", 1e9: "1e+11 %",
+	} {
+		if got := Percent(ratio); got != want {
+			t.Errorf("percent(%g) = %q, want %q", ratio, got, want)
+		}
+	}
+}
+
+// TestSentences turns library errors into lines for a reader.
+func TestSentences(t *testing.T) {
+	inner := check.Errorf("tables", tables.ErrNotPrivate, "delta = 1 is promised")
+	err := errors.Join(
+		fmt.Errorf("t.json: %w", check.Errorf("sampler", nil, "table refused: %w", inner)),
+		check.Field("lp", "gap", 3, "a number from 1e-06 to 1"),
+	)
+	want := []string{"t.json: table refused: delta = 1 is promised", "gap = 3, want a number from 1e-06 to 1"}
+	if got := check.Sentences(err); !slices.Equal(got, want) {
+		t.Errorf("sentences = %q, want %q", got, want)
+	}
+}
+
+func TestProgressIsSilentOffATerminal(t *testing.T) {
+	var out strings.Builder
+	now := lp.Progress{CellsPerSensitivity: 20, ExpectedLoss: 0.7, LowerBound: 0.6, Gap: math.Inf(1), Elapsed: time.Second}
+	a := &Streams{Err: &out}
+	line := a.NewProgress()
+	line.Show(now)
+	line.Clear()
+	if out.Len() > 0 {
+		t.Errorf("wrote %q", out.String())
+	}
+	line = &Progress{w: &out}
+	line.Show(now)
+	line.Clear()
+	if want := "\r\x1b[Kdesigning: 1s, 20 cells per sensitivity, expected loss 0.7, gap unknown\r\x1b[K"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+}

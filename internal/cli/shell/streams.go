@@ -1,0 +1,82 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Streams are the standard streams of one run of the program.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer // for results
+	Err io.Writer // for all else
+}
+
+// NewStreams returns streams over the given ones. A read ends with ctx, and errors
+// of the standard output are known as such.
+func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
+	return &Streams{In: cancellable(ctx, stdin), Out: standardOutput{stdout}, Err: stderr}
+}
+
+// Warn prints a warning to standard error.
+func (a *Streams) Warn(format string, args ...any) {
+	a.Say("warning", fmt.Sprintf(format, args...))
+}
+
+// terminal reports whether standard error is a terminal.
+func (a *Streams) terminal() bool {
+	f, ok := a.Err.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// cancellable returns a reader whose Read returns once ctx ends, even while the
+// one below waits for a terminal or a pipe.
+func cancellable(ctx context.Context, r io.Reader) io.Reader {
+	return &cancelReader{ctx: ctx, r: r}
+}
+
+type cancelReader struct {
+	ctx  context.Context
+	r    io.Reader
+	done chan int // of the Read below that is under way
+	buf  []byte
+	left []byte // read and not yet returned
+	err  error
+}
+
+// Read implements io.Reader. The Read below fills a buffer of its own, because
+// it may still be under way when the caller's is gone.
+func (c *cancelReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(c.left) == 0 && c.err == nil {
+		if c.done == nil {
+			c.done = make(chan int, 1)
+			c.buf = make([]byte, 64<<10)
+		}
+		go func() {
+			n, err := c.r.Read(c.buf)
+			c.err = err
+			c.done <- n
+		}()
+		select {
+		case n := <-c.done:
+			c.left = c.buf[:n]
+		case <-c.ctx.Done():
+			return 0, c.ctx.Err()
+		}
+	}
+	if len(c.left) > 0 {
+		n := copy(p, c.left)
+		c.left = c.left[n:]
+		return n, nil
+	}
+	return 0, c.err
+}

@@ -1,0 +1,294 @@
+package csvfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// Frame is columns of numbers, the features, in memory.
+type Frame struct {
+	Names []string
+	Data  []float64 // by rows
+	Rows  int
+	Text  []string // names of columns left out because they are no numbers
+}
+
+// Constant returns the first feature that is the same in every row.
+func (f *Frame) Constant() (name string, ok bool) {
+	n := len(f.Names)
+	for j, name := range f.Names {
+		same := true
+		for i := 1; i < f.Rows && same; i++ {
+			same = f.Data[i*n+j] == f.Data[j]
+		}
+		if same {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// Matches reports whether a name is one of the patterns: names, or with * and ?.
+func Matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return p == name || err == nil && ok
+	})
+}
+
+// open reads text that may be compressed with gzip and start with a byte order mark.
+func open(r io.Reader) (*csv.Reader, error) {
+	text := bufio.NewReaderSize(r, bufferSize)
+	if head, _ := text.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(text)
+		if err != nil {
+			return nil, err
+		}
+		text = bufio.NewReaderSize(z, bufferSize)
+	}
+	if head, _ := text.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
+		_, _ = text.Discard(3)
+	}
+	return csv.NewReader(text), nil
+}
+
+// Columns reads a CSV file row by row: columns of numbers, the features, and columns
+// of text that are kept as they are.
+type Columns struct {
+	Names  []string // of the features, in the order of the file
+	Kept   []string // of the columns kept
+	Texts  []string // of the current row, in the order of Kept; valid until the next call of Next
+	Rows   int      // read so far
+	values []float64
+
+	r        *csv.Reader
+	features []int // where they stand
+	kept     []int
+	drop     bool   // columns that have text in every row are no error
+	text     []bool // those columns
+}
+
+// NewColumns reads the header: choose takes columns as features, keep those that are
+// kept; nil keeps none. A file without any feature is an error.
+func NewColumns(r io.Reader, choose, keep func(column string) bool) (*Columns, error) {
+	c := &Columns{}
+	var err error
+	if c.r, err = open(r); err != nil {
+		return nil, err
+	}
+	c.r.ReuseRecord = true
+	header, err := c.r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty, want a header and rows")
+	}
+	if err != nil {
+		return nil, cause(err)
+	}
+	seen := map[string]bool{}
+	for i, column := range header {
+		if seen[column] {
+			return nil, fmt.Errorf("column %s is there twice, want distinct names", check.Quoted(column))
+		}
+		seen[column] = true
+		switch {
+		case choose(column):
+			c.features = append(c.features, i)
+			c.Names = append(c.Names, strings.Clone(column))
+		case keep != nil && keep(column):
+			c.kept = append(c.kept, i)
+			c.Kept = append(c.Kept, strings.Clone(column))
+		}
+	}
+	if len(c.features) == 0 {
+		return nil, fmt.Errorf("none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
+	}
+	c.text = make([]bool, len(c.features)) // no number so far
+	c.values = make([]float64, len(c.features))
+	c.Texts = make([]string, len(c.kept))
+	return c, nil
+}
+
+// Next reads a row, io.EOF after the last one. A feature that is no finite number is
+// an error, and so is a file without rows.
+func (c *Columns) Next() error {
+	record, err := c.r.Read()
+	switch {
+	case errors.Is(err, io.EOF) && c.Rows == 0:
+		return errors.New("no rows after the header")
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case err != nil:
+		return cause(err)
+	}
+	for k, i := range c.features {
+		v, ok := finiteNumber(record[i])
+		if c.Rows == 0 && c.drop {
+			c.text[k] = !ok
+		}
+		if ok == c.text[k] {
+			line, _ := c.r.FieldPos(i)
+			if ok {
+				line-- // it is the rows before that are no numbers
+			}
+			// The value is of a person: say where it is, not what.
+			return fmt.Errorf("line %d, column %s: not a finite number", line, check.Quoted(c.Names[k]))
+		}
+		c.values[k] = v
+	}
+	for k, i := range c.kept {
+		c.Texts[k] = record[i]
+	}
+	c.Rows++
+	return nil
+}
+
+// finiteNumber reads a finite number; it is 0 if there is none.
+func finiteNumber(s string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, false
+	}
+	return v, true
+}
+
+// ReadAll reads all rows, the features in the order of the names.
+func (c *Columns) ReadAll(names []string) (*Frame, error) {
+	f := &Frame{Names: names}
+	row := c.Ordered(names)
+	for {
+		err := c.Next()
+		if errors.Is(err, io.EOF) {
+			f.Rows = c.Rows
+			return f, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.Data = append(f.Data, row()...)
+	}
+}
+
+// Ordered returns a function that returns the current row in the order of the names,
+// valid until the next call.
+func (c *Columns) Ordered(names []string) func() []float64 {
+	order := make([]int, len(names))
+	for i, name := range names {
+		order[i] = slices.Index(c.Names, name)
+	}
+	row := make([]float64, len(names))
+	return func() []float64 {
+		for i, k := range order {
+			row[i] = c.values[k]
+		}
+		return row
+	}
+}
+
+// ReadFrame reads the columns that choose takes as features. If it may drop columns,
+// one that has text in every row is no feature.
+func ReadFrame(r io.Reader, choose func(column string) bool, drop bool) (*Frame, error) {
+	c, err := NewColumns(r, choose, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.drop = drop
+	f, err := c.ReadAll(c.Names)
+	if err != nil || !slices.Contains(c.text, true) {
+		return f, err
+	}
+	return f.withoutText(c.text)
+}
+
+// withoutText drops the columns of text.
+func (f *Frame) withoutText(text []bool) (*Frame, error) {
+	out := &Frame{Rows: f.Rows}
+	for k, n := range f.Names {
+		if text[k] {
+			out.Text = append(out.Text, n)
+		} else {
+			out.Names = append(out.Names, n)
+		}
+	}
+	for i, v := range f.Data {
+		if !text[i%len(text)] {
+			out.Data = append(out.Data, v)
+		}
+	}
+	if len(out.Names) == 0 {
+		return nil, errors.New("no column of numbers")
+	}
+	return out, nil
+}
+
+// ReadNamed reads a CSV file of numbers with a header of feature names, in any order,
+// or without a header and in the order of the features, and returns the numbers in the
+// order of the features, by rows.
+func ReadNamed(r io.Reader, features []string) (*Frame, error) {
+	reader, err := open(r)
+	if err != nil {
+		return nil, err
+	}
+	records, err := reader.ReadAll()
+	if err != nil {
+		return nil, cause(err)
+	}
+	if len(records) == 0 {
+		return nil, errors.New("the file is empty, want rows of numbers")
+	}
+	order := make([]int, len(features))
+	if !slices.ContainsFunc(records[0], func(s string) bool { return !IsNumber(s) }) {
+		if len(records[0]) != len(features) {
+			return nil, fmt.Errorf("%d columns, want %d, one for each feature", len(records[0]), len(features))
+		}
+		for j := range order {
+			order[j] = j
+		}
+	} else {
+		for j, feature := range features {
+			if order[j] = slices.Index(records[0], feature); order[j] < 0 {
+				return nil, fmt.Errorf("column %s is missing, want one for each of the %d features (--exclude makes them fewer)", check.Quoted(feature), len(features))
+			}
+		}
+		for _, column := range records[0] {
+			if !slices.Contains(features, column) {
+				return nil, fmt.Errorf("column %s is not a feature", check.Quoted(column))
+			}
+		}
+		records = records[1:]
+	}
+	if len(records) == 0 {
+		return nil, errors.New("no rows after the header")
+	}
+	f := &Frame{Names: features, Rows: len(records)}
+	for i, record := range records {
+		for j, k := range order {
+			v, ok := finiteNumber(record[k])
+			if !ok {
+				return nil, fmt.Errorf("row %d, column %s = %s, want a finite number", i+1, check.Quoted(features[j]), check.Quoted(record[k]))
+			}
+			f.Data = append(f.Data, v)
+		}
+	}
+	return f, nil
+}
+
+// cause says what is wrong without quoting the file.
+func cause(err error) error {
+	var p *csv.ParseError
+	if errors.As(err, &p) {
+		return fmt.Errorf("line %d: %w", p.Line, p.Err)
+	}
+	return err
+}

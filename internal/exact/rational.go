@@ -1,0 +1,71 @@
+package exact
+
+import (
+	"math"
+	"math/big"
+)
+
+// MaxInteger is 2^53: every integer of at most this magnitude is a float64.
+const MaxInteger = 1 << 53
+
+var one = big.NewInt(1)
+
+// Rational returns the value of a finite float64, and nil for others.
+func Rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
+
+// PowerOfTwo returns 2^e.
+func PowerOfTwo(e int) *big.Rat {
+	if e >= 0 {
+		return new(big.Rat).SetInt(new(big.Int).Lsh(one, uint(e)))
+	}
+	return new(big.Rat).SetFrac(one, new(big.Int).Lsh(one, uint(-e)))
+}
+
+// Floor returns ⌊r⌋.
+func Floor(r *big.Rat) *big.Int { return new(big.Int).Div(r.Num(), r.Denom()) }
+
+// Ceil returns ⌈r⌉.
+func Ceil(r *big.Rat) *big.Int {
+	n := Floor(r)
+	if !r.IsInt() {
+		n.Add(n, one)
+	}
+	return n
+}
+
+// FloatUp returns the least float64 that is not below r.
+func FloatUp(r *big.Rat) float64 {
+	f, isExact := r.Float64()
+	if isExact || math.IsInf(f, 1) {
+		return f
+	}
+	if math.IsInf(f, -1) || Rational(f).Cmp(r) < 0 {
+		return math.Nextafter(f, math.Inf(1))
+	}
+	return f
+}
+
+// FloatDown returns the largest float64 that is not above r.
+func FloatDown(r *big.Rat) float64 {
+	return 0 - FloatUp(new(big.Rat).Neg(r)) // and not −0
+}
+
+// DivUp sets z to ⌈x/d⌉ for x >= 0 and d > 0.
+func DivUp(z, x, d *big.Int) *big.Int {
+	var rest big.Int
+	z.QuoRem(x, d, &rest)
+	if rest.Sign() != 0 {
+		z.Add(z, one)
+	}
+	return z
+}
+
+// ShiftUp sets x to ⌈x/2^n⌉ for x >= 0.
+func ShiftUp(x *big.Int, n uint) *big.Int {
+	whole := x.Sign() == 0 || x.TrailingZeroBits() >= n
+	x.Rsh(x, n)
+	if !whole {
+		x.Add(x, one)
+	}
+	return x
+}

@@ -1,0 +1,2 @@
+// Package figure draws tables, kernels and curves as SVG or PNG.
+package figure

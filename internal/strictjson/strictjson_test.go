@@ -1,0 +1,161 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var errShape = errors.New("not a shape")
+
+// shape has a field of every kind that a Parser reads.
+type shape struct {
+	Name    string
+	Closed  bool
+	Area    float64
+	Corners int
+	Points  int64
+	Weight  uint64 `json:",string"` // for FuzzDecode
+	Price   int64  `json:",string"`
+	Sides   []float64
+	Holes   []shape
+}
+
+func (s *shape) read(p *Parser) error {
+	return p.Object(Fields{
+		"format":  func() error { return p.Text("shape") },
+		"version": func() error { return p.Version(3) },
+		"name":    func() error { return p.String(&s.Name) },
+		"closed":  func() error { return p.Bool(&s.Closed) },
+		"area":    func() error { return p.Float(&s.Area) },
+		"corners": func() error { return p.Int(&s.Corners) },
+		"points":  func() error { return p.Int64(&s.Points) },
+		"weight":  func() error { return p.Uint64Text(&s.Weight) },
+		"price":   func() error { return p.Int63Text(&s.Price) },
+		"sides":   func() error { return Slice(p, 3, &s.Sides, p.Float) },
+		"holes": func() error {
+			return Slice(p, 2, &s.Holes, func(h *shape) error {
+				return p.Object(Fields{"area": func() error {
+					err := p.Float(&h.Area)
+					if err == nil && h.Area < 0 {
+						err = p.Wrong(h.Area, "a number at least 0")
+					}
+					return err
+				}})
+			})
+		},
+	}, "holes")
+}
+
+func decode(r io.Reader) (shape, error) {
+	var s shape
+	err := Decode(r, Format{Noun: "shape", MaxSize: 1 << 10, Err: errShape}, s.read)
+	return s, err
+}
+
+const good = `{"format":"shape","version":3,"name":"a \u00e9","closed":true,"area":1.5e1,"corners":-4,"points":9007199254740992,
+	"weight":"18446744073709551615","price":"9223372036854775807","sides":[1,-0.5],"holes":[{"area":2},{"area":0}]}`
+
+func TestDecode(t *testing.T) {
+	s, err := decode(strings.NewReader(" " + good + "\n"))
+	want := shape{"a é", true, 15, -4, 1 << 53, 1<<64 - 1, 1<<63 - 1, []float64{1, -0.5}, []shape{{Area: 2}, {}}}
+	if err != nil || !reflect.DeepEqual(s, want) {
+		t.Errorf("%+v, %v, want %+v", s, err, want)
+	}
+	s, err = decode(strings.NewReader(strings.Replace(good, `[1,-0.5],"holes":[{"area":2},{"area":0}]`, `[]`, 1)))
+	if err != nil || s.Sides == nil || len(s.Sides) != 0 || s.Holes != nil {
+		t.Errorf("no sides and no field for holes: %#v and %#v, %v", s.Sides, s.Holes, err)
+	}
+}
+
+// TestRefuses changes one thing in a good file at a time. The messages are whole.
+func TestRefuses(t *testing.T) {
+	replace := func(old, with string) string {
+		if !strings.Contains(good, old) {
+			t.Fatalf("the file has no %q", old)
+		}
+		return strings.Replace(good, old, with, 1)
+	}
+	for _, c := range []struct{ text, says string }{
+		{"", "the file ends early, in the outermost object"},
+		{"null", "the outermost object = null, want an object"},
+		{"[[", "the outermost object = [, want an object"},
+		{"\x00", "not JSON at byte 0, in the outermost object: invalid character '\\x00' looking for beginning of value"},
+		{good[:40], "the file ends early, in name"},
+		{good + "{}", `data after the shape: "{" follows the shape`},
+		{good + "x", "data after the shape: invalid character 'x' looking for beginning of value"},
+		{good + `"x`, "data after the shape: unexpected EOF"},
+		{good + strings.Repeat(" ", 1<<10), "file is larger than 1024 bytes"},
+		{strings.Repeat(" ", 1<<10+1), "file is larger than 1024 bytes"},
+		{replace(`"closed":true,`, ``), "closed is missing"},
+		{replace(`"closed":true,`, `"closed":true,"closed":true,`), "closed stands twice"},
+		{replace(`"closed"`, `"Closed"`), `"Closed" in the outermost object is not a field of the format`},
+		{replace(`{"area":2}`, `{"area":2,"x":1}`), `"x" in holes[0] is not a field of the format`},
+		{replace(`{"area":0}`, `{}`), "holes[1].area is missing"},
+		{replace(`{"area":0}`, `{"area":-1}`), "holes[1].area = -1, want a number at least 0"},
+		{replace(`{"area":0}`, `{"area":null}`), "holes[1].area = null, want a number"},
+		{replace(`{"area":0}`, `{"area":0},{"area":0}`), "holes has more than 2 elements"},
+		{replace(`{"area":0}`, `7`), "holes[1] = 7, want an object"},
+		{replace(`[1,-0.5]`, `[1,"2"]`), `sides[1] = "2", want a number`},
+		{replace(`[1,-0.5]`, `[1,]`), "not JSON at byte"},
+		{replace(`[1,-0.5]`, `[1 2]`), "not JSON at byte"},
+		{replace(`[1,-0.5]`, `1`), "sides = 1, want an array"},
+		{replace(`"format":"shape"`, `"format":"table"`), `format = "table", want "shape"`},
+		{replace(`"version":3`, `"version":4`), "version = 4, want version 3, the one this program reads"},
+		{replace(`"version":3`, `"version":3.0`), "version = 3.0, want an integer from -2147483648 to 2147483647"},
+		{replace(`true`, `1`), "closed = 1, want true or false"},
+		{replace(`"a \u00e9"`, `false`), "name = false, want a string"},
+		{replace(`1.5e1`, `1e999`), "area = 1e999, want a number in the range of float64"},
+		{replace(`-4`, `2147483648`), "corners = 2147483648, want an integer from -2147483648 to 2147483647"},
+		{replace(`-4`, `1e1`), "corners = 1e1, want an integer"},
+		{replace(`9007199254740992`, `9007199254740993`), "points = 9007199254740993, want an integer from -9007199254740992 to 9007199254740992"},
+		{replace(`"18446744073709551615"`, `"18446744073709551616"`), `weight = "18446744073709551616", want a decimal string of an integer from 0 to 2^64-1`},
+		{replace(`"18446744073709551615"`, `"007"`), `weight = "007"`},
+		{replace(`"18446744073709551615"`, `"+7"`), `weight = "+7"`},
+		{replace(`"18446744073709551615"`, `""`), `weight = ""`},
+		{replace(`"18446744073709551615"`, `7`), `weight = 7, want a string`},
+		{replace(`"9223372036854775807"`, `"9223372036854775808"`), "price = 9223372036854775808, want an integer up to 2^63-1"},
+		{replace(`"shape"`, `"`+strings.Repeat("é", 99)+`"`), `format = "` + strings.Repeat("é", 30) + `…", want "shape"`},
+		{replace(`"closed"`, `"\u001b[2J\n\u202e"`), `"\x1b[2J\n\u202e" in the outermost object`},
+	} {
+		_, err := decode(strings.NewReader(c.text))
+		if !errors.Is(err, errShape) || !strings.HasPrefix(err.Error(), c.says) || strings.Contains(err.Error(), errShape.Error()) {
+			t.Errorf("%.60q:\n got %v\nwant %s", c.text, err, c.says)
+		}
+	}
+}
+
+// TestReaderErrors: an error of the reader is no fault of the file, wherever it comes.
+func TestReaderErrors(t *testing.T) {
+	broken := errors.New("disk on fire")
+	for _, n := range []int{0, 50, len(good)} {
+		r := io.MultiReader(strings.NewReader(good[:n]), errReader{broken})
+		if _, err := decode(r); !errors.Is(err, broken) || errors.Is(err, errShape) {
+			t.Errorf("after %d bytes: %v, want the reader's error", n, err)
+		}
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// FuzzDecode: what is accepted is JSON, and encoding/json reads the same in it.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte(strings.ReplaceAll(good, "1", "null")))
+	f.Add([]byte("[[[[{}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		one, err := decode(strings.NewReader(string(text)))
+		if err != nil {
+			return
+		}
+		var two shape
+		if err := json.Unmarshal(text, &two); err != nil || !reflect.DeepEqual(one, two) {
+			t.Fatalf("%+v, encoding/json reads %+v, %v", one, two, err)
+		}
+	})
+}
