@@ -8,12 +8,13 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Designer makes the mechanism of a single release that is (epsilon,
 // delta)-private, which Calibrate relies on, and says what it costs: its loss, in
 // any unit.
-type Designer func(ctx context.Context, epsilon, delta float64) (m *Mechanism, loss float64, err error)
+type Designer func(ctx context.Context, epsilon, delta float64) (m *PrivacyLossDistribution, loss float64, err error)
 
 // Target is what a number of equal releases are to cost together at most.
 type Target struct {
@@ -25,7 +26,7 @@ type Target struct {
 type Calibration struct {
 	// Epsilon and Delta are of a single release.
 	Epsilon, Delta float64
-	Mechanism      *Mechanism
+	Mechanism      *PrivacyLossDistribution
 	Loss           float64
 	// Composed are bounds on the epsilon of all releases at the target's delta.
 	Composed Bounds
@@ -104,12 +105,8 @@ func better(a, b *Calibration) *Calibration {
 
 // portion returns the largest float64 that n times is at most the whole, exactly.
 func portion(whole float64, n int) float64 {
-	exact := new(big.Rat).SetFloat64(whole)
-	x := whole / float64(n)
-	for new(big.Rat).Mul(new(big.Rat).SetFloat64(x), new(big.Rat).SetInt64(int64(n))).Cmp(exact) > 0 {
-		x = math.Nextafter(x, 0)
-	}
-	return x
+	part := exact.Rational(whole)
+	return exact.FloatDown(part.Quo(part, new(big.Rat).SetInt64(int64(n))))
 }
 
 type calibrator struct {

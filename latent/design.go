@@ -3,47 +3,20 @@ package latent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 )
 
-// Problem asks for a private encoder of n features.
-type Problem struct {
-	// Features are the n names.
-	Features []string
-	// Data is N×n, a row per person, for everything that is learned: means,
-	// covariance, clipping radii, decoder. It is taken to be public: the design
-	// depends on it, and only people who are encoded later are protected. If it
-	// is nil, Moments says what is known, and nothing is clipped in the
-	// predictions.
-	Data    mat.Matrix
-	Moments Moments
-	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss
-	// is E‖K(x − x̂)‖². nil is the identity.
-	Task *mat.Dense
-	// Ridge regularises the covariance; see NewCoordinates.
-	Ridge float64
-	// Epsilon > 0 and 0 <= Delta < 1 are the promise for each person.
-	Epsilon, Delta float64
-	Domain         bundle.Domain
-	// Clip is the share of the rows of Data that clipping to a ball or a box
-	// leaves alone, 0 < Clip <= 1; see BallRadii and CoordinateRadii.
-	Clip float64
-	// Radius, if not 0, is the radius of the ball, or half the side of the box,
-	// in task coordinates, in place of Clip.
-	Radius float64
-	// Low and High are the public bounds of bundle.Bounds, n each.
-	Low, High []float64
-}
-
-// DesignOptions tune Design; the zero value considers every noise but the
+// Options tune Design; the zero value considers every noise but the
 // designed one.
-type DesignOptions struct {
+type Options struct {
 	// Curve designs tables for noise per coordinate; nil leaves it out.
 	Curve *Curve
 	// Kinds restricts the kinds of noise; nil: all.
@@ -67,8 +40,8 @@ type Candidate struct {
 	// Loss is the expected task loss on the training data, clipping included,
 	// with the best affine decoder.
 	Loss float64
-	// Theory is the loss in the closed form, for features that are never clipped.
-	Theory float64
+	// UnclippedLoss is the loss in closed form, for features that are never clipped.
+	UnclippedLoss float64
 	// Epsilon and Delta are the shares of the coordinates released, for noise
 	// per coordinate.
 	Epsilon, Delta []float64
@@ -79,7 +52,7 @@ type Candidate struct {
 	// axes and radii are those of the first task coordinates, a semi-axis of 0 where
 	// one is not released; nil for an encoder that is not made of them.
 	axes, radii []float64
-	encoder     *LinearEncoder
+	encoder     *taskspace.Encoder
 	variances   []float64 // of the noise of the Z coordinates released
 	points      []*Point  // their tables, for designed noise
 }
@@ -89,8 +62,9 @@ type Result struct {
 	// Candidates has the best of every kind of noise and encoder, the least loss
 	// first.
 	Candidates []*Candidate
-	// Nothing is the loss of releasing nothing, on the training data.
-	Nothing float64
+	// BaselineLoss is that of answering with the mean of the training data, on this
+	// data; it takes no release.
+	BaselineLoss float64
 	// Lambda are the prices of the task coordinates.
 	Lambda []float64
 	// Radii are those of the task coordinates: the balls of the first z of
@@ -98,9 +72,10 @@ type Result struct {
 	Radii []float64
 
 	problem     Problem
-	coordinates *Coordinates
-	moments     Moments
-	judge       *judge
+	coordinates *taskspace.Coordinates
+	moments     taskspace.Moments
+	objective   *taskspace.Objective
+	outside     float64 // about how many rows of the data lie outside a ball
 }
 
 // Best returns the candidate of least loss that Bundle can make, of the kind of
@@ -114,41 +89,18 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 	return nil
 }
 
-func (p *Problem) validate() error {
-	if !(p.Epsilon > 0) || !finite(p.Epsilon) {
-		return invalid("epsilon", p.Epsilon, "a finite number > 0")
+// LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise
+// in the box of the problem, where clipping is left out of account: those of the largest
+// ball in the box and of the smallest around it. ok is false for other domains.
+//
+// Source: Cheng, Tang & Chinchali (2022), the bounds after Theorem 1.
+func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
+	if r.problem.Domain != bundle.Box {
+		return 0, 0, false
 	}
-	if !(p.Delta >= 0 && p.Delta < 1) {
-		return invalid("delta", p.Delta, "a probability, 0 <= delta < 1")
-	}
-	n := len(p.Moments.Mean)
-	if p.Data != nil {
-		_, n = p.Data.Dims()
-	}
-	if n == 0 {
-		return invalid("data", "none", "rows of features, or their moments")
-	}
-	if len(p.Features) != n {
-		return invalid("number of feature names", len(p.Features), fmt.Sprint(n))
-	}
-	switch p.Domain {
-	case bundle.Bounds:
-		if len(p.Low) != n || len(p.High) != n {
-			return invalid("number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
-		}
-	case bundle.Ball, bundle.Box:
-		switch {
-		case p.Radius < 0 || !finite(p.Radius):
-			return invalid("radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
-		case p.Radius == 0 && p.Data == nil:
-			return invalid("radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
-		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
-			return invalid("clip", p.Clip, "a share of the rows, 0 < clip <= 1")
-		}
-	default:
-		return invalid("domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
-	}
-	return nil
+	inner, outer := taskspace.BoxRadii(r.Radii)
+	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, r.problem.Epsilon)
+	return lower, upper, err == nil
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
@@ -159,26 +111,23 @@ func (p *Problem) validate() error {
 // Per coordinate, the shares of the budget add up (basic composition) or, where
 // that leaves more to share, are composed exactly by package account.
 //
-// Errors wrap ErrInvalid, or are those of the context and the curve's designer.
+// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and the curve's designer.
 //
 // Source: Cheng, Tang & Chinchali (2022) for the ball and Laplace noise; the rest
 // is their problem with other noises and domains.
-func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
+func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	r := &Result{problem: p, moments: p.Moments}
+	r := &Result{problem: p}
 	var err error
-	if p.Data != nil {
-		if r.moments, err = NewMoments(p.Data); err != nil {
-			return nil, err
-		}
+	if r.moments, err = p.moments(); err != nil {
+		return nil, err
 	}
-	if r.coordinates, err = NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
+	if r.coordinates, err = taskspace.NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
 		return nil, err
 	}
 	r.Lambda = r.coordinates.Lambda()
-	r.Nothing = taskTrace(p.Task, r.moments.Covariance)
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -191,13 +140,13 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		{bundle.Laplace, r.laplace},
 		{bundle.Gaussian, r.gaussian},
 		{bundle.TruncatedLaplace, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.TruncatedLaplace, TruncatedLaplace())
+			return r.perCoordinate(ctx, bundle.TruncatedLaplace, budget.TruncatedLaplace(), nil)
 		}},
 		{bundle.Staircase, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Staircase, Staircase())
+			return r.perCoordinate(ctx, bundle.Staircase, budget.Staircase(), nil)
 		}},
 		{bundle.Designed, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Designed, o.Curve)
+			return r.perCoordinate(ctx, bundle.Designed, o.Curve.family(), o.Curve)
 		}},
 	} {
 		needsDelta := j.kind == bundle.Gaussian || j.kind == bundle.TruncatedLaplace
@@ -209,7 +158,7 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		}
 		found, err := j.find(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%s noise: %w", j.kind, err)
+			return nil, check.Errorf("latent", nil, "%s noise: %w", j.kind, err)
 		}
 		all = append(all, found...)
 	}
@@ -267,21 +216,6 @@ func bestOfEach(all []*Candidate) []*Candidate {
 	})
 }
 
-// taskTrace returns tr(KΣKᵀ), of a nil K = I too.
-func taskTrace(task *mat.Dense, covariance mat.Symmetric) float64 {
-	if task == nil {
-		return mat.Trace(covariance)
-	}
-	var product mat.Dense
-	product.Mul(task, covariance)
-	trace := 0.
-	outputs, _ := task.Dims()
-	for o := range outputs {
-		trace += dot(product.RawRowView(o), task.RawRowView(o))
-	}
-	return trace
-}
-
 // prepare finds the radii of the domain, and what losses are computed from.
 func (r *Result) prepare() (err error) {
 	p, n := &r.problem, r.coordinates.Len()
@@ -293,15 +227,15 @@ func (r *Result) prepare() (err error) {
 	}
 	switch {
 	case p.Domain == bundle.Bounds:
-		widths, err := FeatureWidths(p.Low, p.High)
+		widths, err := taskspace.FeatureWidths(p.Low, p.High)
 		if err != nil {
 			return err
 		}
-		if r.Radii, err = CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
+		if r.Radii, err = taskspace.CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
 			return err
 		}
 		for i, width := range r.Radii {
-			r.Radii[i] = up(width / 2)
+			r.Radii[i] = math.Nextafter(width/2, math.Inf(1))
 		}
 	case p.Radius > 0:
 		r.Radii = make([]float64, n)
@@ -309,24 +243,57 @@ func (r *Result) prepare() (err error) {
 			r.Radii[i] = p.Radius
 		}
 	case p.Domain == bundle.Ball:
-		r.Radii, err = BallRadii(y, p.Clip)
+		r.Radii, err = taskspace.BallRadii(y, p.Clip)
 	default:
-		r.Radii, err = CoordinateRadii(y, p.Clip)
+		r.Radii, err = taskspace.CoordinateRadii(y, p.Clip)
 	}
 	if err != nil {
 		return err
 	}
 	if !(slices.Max(r.Radii) > 0) {
-		return invalid("clip", p.Clip, "a larger share: it leaves no coordinate but 0")
+		return check.Field("latent", "clip", p.Clip, "a larger share: it leaves no coordinate but 0")
 	}
-	r.judge, err = r.newJudge(y)
-	return err
+	clipped, err := r.clipped(y)
+	if err != nil {
+		return err
+	}
+	if r.objective, err = taskspace.NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
+		return err
+	}
+	r.BaselineLoss = r.objective.Baseline()
+	return nil
+}
+
+// clipped returns the coordinates of the training data as they are clipped to the box, or
+// made of features that are clipped to bounds; nil for a ball.
+func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
+	p := &r.problem
+	switch {
+	case y == nil:
+		return nil, nil
+	case p.Domain == bundle.Ball:
+		rows, _ := y.Dims()
+		r.outside = float64(rows)
+		if p.Radius == 0 {
+			r.outside *= 1 - p.Clip
+		}
+		return nil, nil
+	case p.Domain == bundle.Bounds:
+		e := &taskspace.Encoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: p.Low, High: p.High}
+		return e.Encode(p.Data)
+	}
+	clipped := mat.DenseCopyOf(y)
+	rows, _ := y.Dims()
+	for i := range rows {
+		bundle.Box.Clip(clipped.RawRowView(i), r.Radii)
+	}
+	return clipped, nil
 }
 
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
 // the features are clipped too, and the unit coordinates are centred between
 // what the bounds allow.
-func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
+func (r *Result) unitEncoder(axes, radii []float64) (*taskspace.Encoder, error) {
 	e, err := r.coordinates.Encoder(r.problem.Domain, axes, radii)
 	if err != nil || r.problem.Domain != bundle.Bounds {
 		return e, err
@@ -335,7 +302,7 @@ func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
 }
 
 // bounded makes e clip features to the bounds and centres it.
-func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
+func (r *Result) bounded(e *taskspace.Encoder) *taskspace.Encoder {
 	e.Low, e.High = r.problem.Low, r.problem.High
 	z, n := e.Rows.Dims()
 	e.Offset = make([]float64, z)
@@ -349,7 +316,7 @@ func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
 
 // encoded returns the moments behind the decoder: of the training data, clipped
 // as the device clips, or of the moments.
-func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
+func (r *Result) encoded(e *taskspace.Encoder) (*taskspace.EncodedMoments, error) {
 	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)
 	}
@@ -357,11 +324,11 @@ func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
 }
 
 // encoderLoss returns the loss of an encoder with the best decoder.
-func (r *Result) encoderLoss(m *EncodedMoments, variances []float64) (float64, error) {
-	d, err := NewDecoder(m, variances)
+func (r *Result) encoderLoss(m *taskspace.EncodedMoments, variances []float64) (float64, error) {
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return 0, err
 	}
 	gain, err := m.Gain(r.problem.Task, d)
-	return r.Nothing - gain, err
+	return r.BaselineLoss - gain, err
 }

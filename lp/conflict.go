@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -29,12 +30,12 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 		if g.n > d.options.MaxCells {
 			continue
 		}
-		prog, err := newProgram(f.layout(lower, g, f.Epsilon, f.Delta, f.typicalLoss(), 0), d.options.NewSolver)
+		prog, err := newProgram(f.layout(lower, g, f.Epsilon, f.Delta, f.typicalLoss(), 0), d.options.NewSolver, 0)
 		if err != nil {
 			return err
 		}
 		status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
-		if err := errors.Join(err, prog.close()); err != nil && !errors.Is(err, errSolver) {
+		if err := errors.Join(err, prog.close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
 			return err
 		}
 		if ctx.Err() != nil {

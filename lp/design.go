@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -204,7 +205,7 @@ func (d *designer) scale() float64 {
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
 // the best, and returns it.
 func (d *designer) keepDual(dual *tables.Dual) float64 {
-	bound, _ := dual.LowerBound(d.target()).Float64()
+	bound, _ := dual.LowerBound(d.Problem).Float64()
 	if bound > d.bound {
 		d.dual, d.bound = dual, bound
 	}
@@ -409,7 +410,7 @@ func (d *designer) solveUpper(ctx context.Context, g grid) (float64, error) {
 		switch {
 		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			continue // the margin was too small
-		case errors.Is(err, errSolver):
+		case errors.Is(err, cuts.ErrFailed):
 			return 0, nil
 		default:
 			return loss, err
@@ -420,13 +421,13 @@ func (d *designer) solveUpper(ctx context.Context, g grid) (float64, error) {
 
 func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss float64, err error) {
 	epsilon, delta := tightened(d.Problem, g, margin)
-	prog, err := newProgram(d.layout(upper, g, epsilon, delta, d.scale(), margin), d.options.NewSolver)
+	prog, err := newProgram(d.layout(upper, g, epsilon, delta, d.scale(), margin), d.options.NewSolver, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
 	status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin, 0)
-	d.rounds += prog.rounds
+	d.rounds += prog.relaxation.Rounds()
 	switch {
 	case err != nil:
 		return 0, err
@@ -436,7 +437,7 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 		return 0, nil // no noise on this support; the next is wider
 	}
 	d.upper.hint = prog.hint(g)
-	t, c, err := d.makeTable(g, prog.masses(), prog.atomMass)
+	t, c, err := d.makeTable(g, prog.masses(), prog.atomMass())
 	if err != nil {
 		return 0, err
 	}
@@ -488,23 +489,25 @@ const (
 
 // prove solves one lower program.
 func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error) {
-	unit := d.scale()
-	prog, err := newProgram(d.layout(lower, g, d.Epsilon, d.Delta, unit, 0), d.options.NewSolver)
+	unit, interior := d.scale(), 0
+	if d.Epsilon >= interiorEpsilon && d.Delta <= interiorDelta {
+		interior = interiorRows
+	}
+	prog, err := newProgram(d.layout(lower, g, d.Epsilon, d.Delta, unit, 0), d.options.NewSolver, interior)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
-	prog.interior = d.Epsilon >= interiorEpsilon && d.Delta <= interiorDelta
 	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance, stallShare*d.options.Gap)
-	d.rounds += prog.rounds
-	if prog.rounds > 0 {
+	d.rounds += prog.relaxation.Rounds()
+	if prog.relaxation.Rounds() > 0 {
 		// The duals of the last relaxation prove a bound even if a limit
 		// or a failure stopped the generation.
 		bound = d.keepDual(prog.dual(g, unit))
 		d.lower.hint = prog.hint(g)
 	}
 	switch {
-	case errors.Is(err, errSolver):
+	case errors.Is(err, cuts.ErrFailed):
 		return bound, nil
 	case err == nil && status == solver.StatusLimit:
 		return bound, ErrLimit
@@ -521,6 +524,16 @@ func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error)
 const (
 	lowerTolerance = 1e-5
 	stallShare     = 0.01
+)
+
+// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
+// steps in a large relaxation, and interior point without crossover a few dozen. It
+// ends off the corners, which is enough for the lower program, whose duals are
+// repaired.
+const (
+	interiorEpsilon = 4    // from here on
+	interiorDelta   = 1e-5 // up to here
+	interiorRows    = 4001
 )
 
 // result puts the best table and the best bound together and certifies both.

@@ -49,18 +49,18 @@ func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta
 	for s := 1; s <= k; s++ {
 		l.shifts = append(l.shifts, s, -s)
 	}
-	p, err := newProgram(l, lpSolver)
+	p, err := newProgram(l, lpSolver, 0)
 	if err != nil {
 		return 0, err
 	}
-	status, err := p.solve(ctx, 1e-9, 0)
+	status, err := p.relaxation.Solve(ctx, 1e-9, 0)
 	if err == nil && status != solver.StatusOptimal {
 		err = fmt.Errorf("status %d", status)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return p.value, p.close()
+	return p.relaxation.Value(), p.close()
 }
 
 // SolveIntegers solves the upper and the lower program of a query on the
@@ -80,7 +80,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	for s := 1; s <= sensitivity; s++ {
 		l.shifts = append(l.shifts, s)
 	}
-	p, err := newProgram(l, lpSolver)
+	p, err := newProgram(l, lpSolver, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -91,7 +91,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	if err != nil {
 		return 0, err
 	}
-	return p.value, p.close()
+	return p.relaxation.Value(), p.close()
 }
 
 // Aligned exposes the choice of grids.

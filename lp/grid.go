@@ -119,17 +119,6 @@ func (f *frame) discrete() bool {
 	return f.Query == dp.IntegerQuery || f.Query == dp.LatticeQuery
 }
 
-// target is the problem that a table and a bound are about.
-func (f *frame) target() tables.Problem {
-	return tables.Problem{
-		Privacy: f.privacy(), Query: f.Query, Loss: f.Loss, Constraints: f.Constraints, Step: f.unit,
-	}
-}
-
-func (f *frame) privacy() dp.Privacy {
-	return dp.Privacy{Epsilon: f.Epsilon, Delta: f.Delta, Sensitivity: f.Sensitivity}
-}
-
 // fit returns a possible number of cells per sensitivity, at least want and not
 // much more: any for real queries; for others cells hold whole points, an odd
 // number of them in the upper program. Of those it takes one whose cells make up

@@ -1,11 +1,6 @@
 package lp
 
-import (
-	"context"
-	"math"
-
-	"github.com/noisewright/noisewright/lp/solver"
-)
+import "math"
 
 // hint is what a solved program teaches the next, finer one: which shifts
 // mattered, and the shape of the optimal density, which tells the terms that
@@ -20,24 +15,15 @@ func (p *program) hint(g grid) *hint {
 	h := &hint{grid: g, active: make(map[int]bool)}
 	var top float64
 	for i := range p.shifts {
-		top = max(top, p.price(i))
+		top = max(top, p.relaxation.Price(i))
 	}
 	for i, k := range p.shifts {
-		h.active[k] = p.price(i) > 1e-9*top
+		h.active[k] = p.relaxation.Price(i) > 1e-9*top
 	}
 	for _, m := range p.masses() {
 		h.density = append(h.density, m*float64(g.k))
 	}
 	return h
-}
-
-// masses returns the mass of every cell.
-func (p *program) masses() []float64 {
-	m := make([]float64, len(p.variable))
-	for j, v := range p.variable {
-		m[j] = p.mass[v]
-	}
-	return m
 }
 
 // at interpolates the density at x sensitivities.
@@ -56,27 +42,3 @@ func (h *hint) at(x float64) float64 {
 func (h *hint) expects(k int, g grid) bool {
 	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
 }
-
-// run lifts what is expected to matter and solves; see solve for tolerance and
-// stall. Without a hint the expected shape is the scale of the variables, and
-// the shifts by a whole sensitivity matter, or all if the density falls by
-// much within one.
-func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (solver.Status, error) {
-	p.mass = append([]float64(nil), p.scale...)
-	if h != nil {
-		for j, v := range p.variable {
-			p.mass[v] = max(h.at(g.center(j)/float64(g.k)), 1e-3*p.scale[v])
-		}
-	}
-	for i, k := range p.shifts {
-		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && p.ratio > steep) {
-			if err := p.lift(i, p.terms(k, termSlack)); err != nil {
-				return solver.StatusFailed, err
-			}
-		}
-	}
-	return p.solve(ctx, tolerance, stall)
-}
-
-// steep is the e^ε from which most shifts bind.
-const steep = 7

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -21,9 +23,9 @@ const DefaultKernelCells = 512
 
 // KernelResult is a designed and certified kernel.
 type KernelResult struct {
-	Kernel *tables.Kernel
+	Kernel *kernels.Kernel
 	// Certificate was recomputed from the kernel in exact arithmetic.
-	Certificate tables.KernelCertificate
+	Certificate kernels.Certificate
 	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
 	Gap float64
 	// Rounds counts the linear programs solved.
@@ -56,7 +58,7 @@ func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResul
 	if o.MaxCells == 0 {
 		o.MaxCells = DefaultKernelCells
 	}
-	o.MaxCells = min(o.MaxCells, tables.MaxKernelCells)
+	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
 	start := time.Now()
 	if o.TimeLimit > 0 {
 		var cancel context.CancelFunc
@@ -76,12 +78,12 @@ type kernelDesigner struct {
 	unit    float64 // of the costs passed to the solver
 
 	// The upper side.
-	kernel      *tables.Kernel
+	kernel      *kernels.Kernel
 	loss        float64 // of kernel; +Inf: none yet
 	upperLaws   [][]float64
 	upperRounds int
 	// The lower side.
-	dual        *tables.KernelDual
+	dual        *kernels.Dual
 	bound       float64 // proved by dual
 	infeasible  bool    // the lower program has no solution
 	lowerLaws   [][]float64
@@ -227,7 +229,7 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 			return check.Errorf("lp", nil, "%w", err)
 		}
 	}
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
 	})
@@ -257,7 +259,7 @@ func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
 		switch {
 		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			continue // the margin was too small
-		case errors.Is(err, errSolver):
+		case errors.Is(err, cuts.ErrFailed):
 			return nil
 		default:
 			return err
@@ -272,18 +274,18 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
 	l := upperKernel(p, split, epsilon, delta, d.unit)
 	if p.InstanceCap > 0 {
-		l.violated = peaks(p, split, p.InstanceCap*(1-margin))
+		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
 	}
 	prog, err := newKernelProgram(l, d.options.NewSolver)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
-	if err := prog.start(d.upperLaws); err != nil {
+	if err := prog.expect(d.upperLaws); err != nil {
 		return err
 	}
-	status, err := prog.solve(ctx, residualShare*margin, 0)
-	d.upperRounds += prog.rounds
+	status, err := prog.relaxation.Solve(ctx, residualShare*margin, 0)
+	d.upperRounds += prog.relaxation.Rounds()
 	switch {
 	case err != nil:
 		return err
@@ -299,7 +301,7 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 // lower proves a bound on equal cells and keeps it if it is the best.
 func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	p := d.problem
-	l, caps, ok := lowerKernel(p, cells, d.unit)
+	l, ok := lowerKernel(p, cells, d.unit)
 	if !ok {
 		return nil
 	}
@@ -308,18 +310,13 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, prog.close()) }()
-	for _, terms := range caps {
-		if err := prog.cap(terms); err != nil {
-			return err
-		}
-	}
-	if err := prog.start(d.lowerLaws); err != nil {
+	if err := prog.expect(d.lowerLaws); err != nil {
 		return err
 	}
-	status, err := prog.solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
-	d.lowerRounds += prog.rounds
+	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
+	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
-	if prog.rounds > 0 {
+	if prog.relaxation.Rounds() > 0 {
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, p.InstanceCap).Float64()
 		if bound > d.bound {
@@ -328,7 +325,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 		d.lowerLaws = prog.laws()
 	}
 	switch {
-	case errors.Is(err, errSolver):
+	case errors.Is(err, cuts.ErrFailed):
 		return nil
 	case err == nil && status == solver.StatusLimit:
 		return ErrLimit
@@ -355,7 +352,7 @@ func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 			rows[i][j] = d.kernel.Weight(i, j)
 		}
 	}
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: d.kernel.Privacy(), Queries: d.kernel.Queries(), Loss: d.kernel.Loss(),
 		Edges: edges, Nodes: nodes, Rows: rows, InstanceCap: d.kernel.InstanceCap(), Dual: d.dual,
 	})

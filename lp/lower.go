@@ -20,7 +20,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 	}
 	var total float64
 	for i := range p.shifts {
-		total += p.price(i) * unit
+		total += p.relaxation.Price(i) * unit
 	}
 	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored, Edges: g.edges}
 	descents := p.descents()
@@ -150,14 +150,14 @@ func (p *program) repaired() [][]float64 {
 	y := make([][]float64, len(p.shifts))
 	own, from := make([]float64, n), make([]float64, n)
 	for i, k := range p.shifts {
-		if p.price(i) == 0 {
+		if p.relaxation.Price(i) == 0 {
 			continue
 		}
 		y[i] = make([]float64, n)
 		for j := p.eventLo; j < p.eventHi; j++ {
-			y[i][j] = p.multiplier(i, j)
+			y[i][j] = p.relaxation.Multiplier(i, j-p.eventLo)
 			own[j] += y[i][j]
-			if p.inside(j - k) {
+			if j-k >= 0 && j-k < n {
 				from[j-k] += y[i][j]
 			}
 		}
@@ -180,7 +180,7 @@ func (p *program) repaired() [][]float64 {
 		by = min(by, y[i][j])
 		y[i][j] -= by
 		own[j] -= by
-		if at := j - p.shifts[i]; p.inside(at) {
+		if at := j - p.shifts[i]; at >= 0 && at < n {
 			from[at] -= by
 		}
 		return by
@@ -204,10 +204,6 @@ func (p *program) repaired() [][]float64 {
 	return y
 }
 
-// level returns the coefficient that all cells with mass share at an optimum:
-// the price of the total mass.
-func (p *program) level() float64 { return p.duals[0] }
-
 // lagrangian returns the cost of one cell's mass of each variable with what the
 // monotone and the moment rows add.
 func (p *program) lagrangian() []float64 {
@@ -218,31 +214,11 @@ func (p *program) lagrangian() []float64 {
 			base[v] -= price * p.moments[i].scale * c
 		}
 	}
+	cells := p.cells()
 	for i, pair := range p.decreasing {
 		y := p.descent(i)
-		base[pair[0]] -= y / float64(p.cells[pair[0]])
-		base[pair[1]] += y / float64(p.cells[pair[1]])
+		base[pair[0]] -= y / float64(cells[pair[0]])
+		base[pair[1]] += y / float64(cells[pair[1]])
 	}
 	return base
-}
-
-// fromOutside lists the cells from both ends inwards to the heaviest expected.
-func (p *program) fromOutside() []int {
-	n, peak := len(p.variable), 0
-	for i, v := range p.variable {
-		if p.scale[v] > p.scale[p.variable[peak]] {
-			peak = i
-		}
-	}
-	order := make([]int, 0, n)
-	for i, j := 0, n-1; i <= j; {
-		if peak-i >= j-peak {
-			order = append(order, i)
-			i++
-		} else {
-			order = append(order, j)
-			j--
-		}
-	}
-	return order
 }

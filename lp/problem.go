@@ -17,8 +17,6 @@ var (
 	// ErrTooFine marks a limit that no option moves: the next grids would
 	// have too many cells for a linear program. It comes with ErrLimit.
 	ErrTooFine = errors.New("grids too fine")
-	// ErrSolver marks a problem none of the solver's algorithms could solve.
-	ErrSolver = errSolver
 )
 
 // Limits of the problems that can be designed for. Below MinEpsilon the noise has more cells than a table

@@ -217,8 +217,8 @@ func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables
 	slices.Reverse(outwards[0])
 	lay.FirstCell = first - len(outwards[0])
 	t, err := tables.New(tables.Spec{
-		Privacy: f.privacy(), Query: f.Query, Loss: f.Loss, Constraints: f.Constraints,
-		Grid: lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
+		Problem: f.Problem,
+		Grid:    lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
 	})
 	if err != nil {
 		return nil, none, check.Errorf("lp", nil, "%w", err)
@@ -497,7 +497,7 @@ type stairsSide struct {
 
 func (d *designer) newSide(loss loss.Loss, k, middle, side, n int) *stairsSide {
 	s := &stairsSide{middle: middle, side: side, k: k, nodes: make([]float64, n), carry: make([]float64, n+k)}
-	step := d.target().Step
+	step := d.unit
 	for j := range s.nodes {
 		s.nodes[j] = d.stairsNode(loss, step, k, middle+side*j)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -235,7 +236,7 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 	}
 	l := last.layout(b, g, epsilon, delta, unit, margin)
 	l.budget = true
-	prog, err := newProgram(l, r.options.NewSolver)
+	prog, err := newProgram(l, r.options.NewSolver, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -246,18 +247,18 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 		if b == upper {
 			_, delta = tightened(d.Problem, g, margin)
 		}
-		if err := prog.tighten(delta); err != nil {
+		if err := prog.relaxation.Tighten(delta); err != nil {
 			return failed, err
 		}
 		var status solver.Status
 		if i == 0 {
 			status, err = prog.run(ctx, g, d.side(b).hint, tolerance, stall)
 		} else {
-			status, err = prog.solve(ctx, tolerance, stall)
+			status, err = prog.relaxation.Solve(ctx, tolerance, stall)
 		}
-		solved := prog.rounds > rounds
-		d.rounds += prog.rounds - rounds
-		rounds = prog.rounds
+		solved := prog.relaxation.Rounds() > rounds
+		d.rounds += prog.relaxation.Rounds() - rounds
+		rounds = prog.relaxation.Rounds()
 		s := d.side(b)
 		if solved && b == lower {
 			s.value = r.keep(d, prog.dual(g, unit))
@@ -266,7 +267,7 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 			s.hint = prog.hint(g)
 		}
 		switch {
-		case errors.Is(err, errSolver):
+		case errors.Is(err, cuts.ErrFailed):
 			return failed, nil
 		case err != nil:
 			return failed, err
@@ -278,7 +279,7 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 		if b == lower {
 			continue
 		}
-		t, c, err := d.makeTable(g, prog.masses(), prog.atomMass)
+		t, c, err := d.makeTable(g, prog.masses(), prog.atomMass())
 		switch {
 		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			failed = append(failed, d)
@@ -340,23 +341,3 @@ const (
 	mixMargin = 1e-9 // of an atom's weight, for rounding
 	mixGain   = 1e-9 // least relative gain worth certifying
 )
-
-// tighten bounds δ of a program with a budget. It only ever goes down.
-func (p *program) tighten(delta float64) error {
-	p.limit = delta
-	p.rows++
-	return p.solver.AddRows(solver.Rows{
-		Lower: []float64{math.Inf(-1)}, Upper: []float64{delta / p.delta},
-		Start: []int{0}, Index: []int{p.budgetCol()}, Value: []float64{1},
-	})
-}
-
-// budgetCol is the column of the budget, which follows those of the masses and
-// of the atom.
-func (p *program) budgetCol() int {
-	col := len(p.cost)
-	if p.atom {
-		col++
-	}
-	return col
-}

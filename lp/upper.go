@@ -76,13 +76,10 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 		balance(lay, weights)
 	}
 	t, err := tables.New(tables.Spec{
-		Privacy:     f.privacy(),
-		Query:       f.Query,
-		Loss:        f.Loss,
-		Constraints: f.Constraints,
-		Grid:        lay,
-		Weights:     weights,
-		Atom:        atomWeight,
+		Problem: f.Problem,
+		Grid:    lay,
+		Weights: weights,
+		Atom:    atomWeight,
 	})
 	if err != nil {
 		return nil, none, check.Errorf("lp", nil, "%w", err)

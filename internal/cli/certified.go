@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -30,7 +31,7 @@ func newCertified(c tables.Certificate) certified {
 	}
 }
 
-func newCertifiedKernel(c tables.KernelCertificate) certified {
+func newCertifiedKernel(c kernels.Certificate) certified {
 	claims := c.Claims()
 	return certified{
 		DeltaUpper: claims.Delta, ExpectedLoss: json.Number(claims.ExpectedLoss), MaxLoss: json.Number(claims.MaxLoss),
@@ -103,9 +104,8 @@ type statement struct {
 }
 
 func newStatement(t *tables.Table) statement {
-	return statement{newPromise(t.Privacy()), t.Loss().Name(), newPublished(dp.Problem{
-		Query: t.Query(), Step: t.Grid().Unit, Constraints: t.Constraints(),
-	})}
+	p := t.Problem()
+	return statement{newPromise(p.Privacy), p.Loss.Name(), newPublished(p)}
 }
 
 // kernelStatement is the problem that a kernel is made for.
@@ -116,7 +116,7 @@ type kernelStatement struct {
 	InstanceCap *float64   `json:"instance_cap"`
 }
 
-func newKernelStatement(k *tables.Kernel) kernelStatement {
+func newKernelStatement(k *kernels.Kernel) kernelStatement {
 	q := k.Queries()
 	s := kernelStatement{promise: newPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]float64{q.Lower, q.Upper}}
 	if c := k.InstanceCap(); c > 0 {
@@ -146,7 +146,7 @@ func certifiedRows(t *tables.Table, c tables.Certificate) []shell.Row {
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(t.Loss())},
 	}
-	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Constraints())...)
+	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Problem().Constraints)...)
 	return append(rows, []shell.Row{
 		{"expected loss", claims.ExpectedLoss},
 		{"lower bound", claims.LowerBound},
@@ -165,7 +165,7 @@ func cellCount(t *tables.Table) string {
 }
 
 // certifiedKernelRows summarizes a kernel and what is proved about it.
-func certifiedKernelRows(k *tables.Kernel, c tables.KernelCertificate) []shell.Row {
+func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
 	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
 	weight := "uniform weight"
 	if len(q.Weight) > 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // designKernelOptions are those of design-kernel.
@@ -151,11 +151,11 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 }
 
 // readRange reads A,B.
-func readRange(q *tables.Queries, text string) error {
+func readRange(q *kernels.Queries, text string) error {
 	a, b, ok := strings.Cut(text, ",")
 	lower, errLower := strconv.ParseFloat(strings.TrimSpace(a), 64)
 	upper, errUpper := strconv.ParseFloat(strings.TrimSpace(b), 64)
-	if !ok || errLower != nil || errUpper != nil || (tables.Queries{Lower: lower, Upper: upper}).Validate() != nil {
+	if !ok || errLower != nil || errUpper != nil || (kernels.Queries{Lower: lower, Upper: upper}).Validate() != nil {
 		q.Lower, q.Upper = math.NaN(), math.NaN()
 		return shell.Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
 	}
@@ -165,7 +165,7 @@ func readRange(q *tables.Queries, text string) error {
 
 // readWeight reads "uniform" or a CSV file with the columns from and weight. The range
 // has been read.
-func readWeight(q *tables.Queries, text string) error {
+func readWeight(q *kernels.Queries, text string) error {
 	const want = shell.Want("uniform, or a CSV file with the header from,weight")
 	switch text {
 	case "uniform":
@@ -192,7 +192,7 @@ func readWeight(q *tables.Queries, text string) error {
 		if errFrom != nil || errWeight != nil {
 			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 		}
-		q.Weight = append(q.Weight, tables.WeightPiece{From: from, Weight: w})
+		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
 	}
 	if !math.IsNaN(q.Lower) { // else the range is to blame
 		if err := q.Validate(); err != nil {
@@ -205,9 +205,9 @@ func readWeight(q *tables.Queries, text string) error {
 // readNodes reads a number of nodes, or a file with one node per line. The range has
 // been read.
 func readNodes(p *lp.KernelProblem, text string) error {
-	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", tables.MaxKernelCells))
+	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
 	if n, err := strconv.Atoi(text); err == nil || text == "" {
-		if n < 1 || n > tables.MaxKernelCells {
+		if n < 1 || n > kernels.MaxCells {
 			return want
 		}
 		p.Cells = n
@@ -222,7 +222,7 @@ func readNodes(p *lp.KernelProblem, text string) error {
 	}
 	defer file.Close()
 	var nodes []float64
-	for lines := bufio.NewScanner(file); lines.Scan() && len(nodes) <= tables.MaxKernelCells; {
+	for lines := bufio.NewScanner(file); lines.Scan() && len(nodes) <= kernels.MaxCells; {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" {
 			continue
@@ -238,8 +238,8 @@ func readNodes(p *lp.KernelProblem, text string) error {
 	for i := 1; i < n; i++ {
 		ascending = ascending && nodes[i] > nodes[i-1]
 	}
-	if n < 1 || n > tables.MaxKernelCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
-		return bad("not such nodes, want 1 to %d ascending numbers in the range", tables.MaxKernelCells)
+	if n < 1 || n > kernels.MaxCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
+		return bad("not such nodes, want 1 to %d ascending numbers in the range", kernels.MaxCells)
 	}
 	p.Nodes = nodes
 	return nil

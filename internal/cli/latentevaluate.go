@@ -93,9 +93,13 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	p, err := latent.NewPrivatizer(b, sampler.Options{})
+	v, err := latent.Verify(b)
 	if err != nil {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
+	}
+	p, err := bundle.NewPrivatizer(v, sampler.Options{})
+	if err != nil {
+		return err
 	}
 	people, err := in.ReadAll(featureNames(b))
 	if err != nil {
@@ -130,7 +134,7 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
 		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
 		Agrees:       low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,
-		BaselineLoss: e.Nothing, TrainingLoss: s.Predicted.TrainingLoss, UnclippedLoss: s.Predicted.TheoryLoss,
+		BaselineLoss: e.BaselineLoss, TrainingLoss: s.Predicted.TrainingLoss, UnclippedLoss: s.Predicted.UnclippedLoss,
 		Outputs: e.MeasuredOutput, PredictedOut: e.Predicted.Output,
 	}
 }

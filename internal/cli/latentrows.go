@@ -66,7 +66,7 @@ func (o *rowsOptions) privatize(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	v, err := b.Verify(latent.Compose)
+	v, err := latent.Verify(b)
 	if err != nil {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
 	}

@@ -59,7 +59,7 @@ func (o *latentVerifyOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := b.Verify(latent.Compose)
+	v, err := latent.Verify(b)
 	if err != nil {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/kernels"
 )
 
 // plotOptions are those of plot.
@@ -121,7 +121,7 @@ func (o *plotOptions) figure() (drawing, error) {
 
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
-func (o *plotOptions) kernel(k *tables.Kernel) (*figure.Kernel, error) {
+func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	f := &figure.Kernel{Kernel: k}
 	for text := range strings.SplitSeq(o.values, ",") {
 		if o.values == "" {

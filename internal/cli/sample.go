@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -160,7 +161,7 @@ func (d *noiseDraws) appendDraws(dst []byte, n int) ([]byte, error) {
 }
 
 // answers verifies a kernel to answer through.
-func (o *sampleOptions) answers(k *tables.Kernel) (draws, error) {
+func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
 	if o.integer || o.constantTime || o.format != formatText {
 		return nil, shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
 	}
@@ -193,7 +194,7 @@ func (d answerDraws) appendDraws(dst []byte, n int) ([]byte, error) {
 }
 
 // readQuery reads a query value of a kernel's range.
-func readQuery(k *tables.Kernel, name, value string) (float64, error) {
+func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
 	q := k.Queries()
 	x, err := shell.ParseNumber(value, shell.Rule{
 		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", q.Lower, q.Upper),

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -84,7 +85,7 @@ func (o *verifyOptions) run(context.Context) error {
 		rows      []shell.Row
 	)
 	if k != nil {
-		var c tables.KernelCertificate
+		var c kernels.Certificate
 		c, falsehood = k.Verify()
 		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c), k.Cells(), c.Worst, failing(falsehood)}
 		rows = certifiedKernelRows(k, c)

@@ -45,8 +45,7 @@ func coarse(t testing.TB, epsilon float64, per int, masses ...float64) *tables.T
 		t.Fatal(err)
 	}
 	s := tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1},
-		Loss:    loss.L2{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2{}},
 		Grid:    tables.Grid{GranularityExponent: -int(math.Log2(float64(per))), PointsPerCell: 1, CellsPerSensitivity: per, FirstCell: 1 - n},
 		Weights: weights,
 	}
@@ -228,7 +227,7 @@ func approximate(t *tables.Table) *tables.Table {
 	p := t.Privacy()
 	p.Delta = 0.5
 	return must(tables.New(tables.Spec{
-		Privacy: p, Loss: t.Loss(), Grid: tables.Grid{GranularityExponent: t.Grid().GranularityExponent, PointsPerCell: 1, CellsPerSensitivity: 1},
+		Problem: dp.Problem{Privacy: p, Loss: t.Loss()}, Grid: tables.Grid{GranularityExponent: t.Grid().GranularityExponent, PointsPerCell: 1, CellsPerSensitivity: 1},
 		Weights: []uint64{1 << 62, 1 << 62, 1 << 62, 1 << 62},
 	}))
 }
@@ -244,7 +243,7 @@ func weaker(t *tables.Table) *tables.Table {
 	weights[i] -= move
 	weights[len(weights)-1] += move
 	return must(tables.New(tables.Spec{
-		Privacy: t.Privacy(), Loss: t.Loss(), Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
+		Problem: dp.Problem{Privacy: t.Privacy(), Loss: t.Loss()}, Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
 	}))
 }
 
@@ -263,13 +262,13 @@ func TestIrrelevant(t *testing.T) {
 	}
 }
 
-func TestCompose(t *testing.T) {
+func TestAccountant(t *testing.T) {
 	s := perCoordinate(t)
 	s.Composition = Exact
 	s.Promise = Promise{1.5, 0.02}
 	b := must(New(s))
 	for _, c := range []struct {
-		compose Compose
+		compose Accountant
 		ok      bool
 	}{
 		{nil, false},
@@ -311,7 +310,7 @@ func TestNewRefuses(t *testing.T) {
 		"task":              func(s *Spec) { s.Task = Matrix{2, 2, []float64{1}} },
 		"epsilon":           func(s *Spec) { s.Promise.Epsilon = -1 },
 		"delta":             func(s *Spec) { s.Promise.Delta = 1 },
-		"predicted.theory":  func(s *Spec) { s.Predicted.TheoryLoss = math.NaN() },
+		"predicted.theory":  func(s *Spec) { s.Predicted.UnclippedLoss = math.NaN() },
 		"noise.kind":        func(s *Spec) { s.Noise = "white" },
 		"kind = designed":   func(s *Spec) { s.Composition = L1; s.Tables, s.TableOf = s.Tables[:1], []int{0, 0} },
 		"noise.composition": func(s *Spec) { s.Composition = "best" },

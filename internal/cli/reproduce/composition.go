@@ -32,7 +32,7 @@ var compositionCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 type compositionCurve struct {
 	name      string
 	loss      float64 // l1, of a release
-	mechanism *account.Mechanism
+	mechanism *account.PrivacyLossDistribution
 	bounds    []account.Bounds // upper is +Inf where delta is not reached
 }
 
@@ -67,8 +67,7 @@ different losses, which are in the file too.`,
 	f := shell.NewFlags(cmd)
 	f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&o.problem.Delta, "delta", shell.PositiveDelta, "delta of a single release, a probability: "+shell.PositiveDelta.Want)
-	share := shell.Rule{Want: "a number above 0 and below 1", OK: func(v float64) bool { return v > 0 && v < 1 }}
-	f.Number(&o.total, "total-delta", share, "delta of all releases, a probability: "+share.Want)
+	f.Number(&o.total, "total-delta", shell.Share, "delta of all releases, a probability: "+shell.Share.Want)
 	f.Effort(&o.design, "")
 	f.Folder(&o.Common)
 	f.Summary(&o.Common)
@@ -182,11 +181,11 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
 		return nil, nil, err
 	}
-	law, err := noise.NewAnalyticGaussian(p.Privacy)
+	sigma, err := noise.GaussianSigma(p.Privacy)
 	if err != nil {
 		return nil, nil, err
 	}
-	gaussian.loss = law.Sigma() * math.Sqrt(2/math.Pi)
+	gaussian.loss = sigma * math.Sqrt(2/math.Pi)
 	return []compositionCurve{designed, laplace, gaussian}, limit, nil
 }
 
@@ -195,7 +194,7 @@ func (c *compositionCurve) compose(ctx context.Context, delta float64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		composition, err := account.Compose([]account.Release{{Mechanism: c.mechanism, Times: k}}, account.Options{})
+		composition, err := account.Compose([]account.Release{{PLD: c.mechanism, Times: k}}, account.Options{})
 		if err != nil {
 			return err
 		}

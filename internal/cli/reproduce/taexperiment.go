@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -47,8 +48,8 @@ type taExperiment struct {
 	train, test mat.Matrix
 	task        *mat.Dense
 	names       []string
-	coordinates *latent.Coordinates
-	moments     latent.Moments
+	coordinates *taskspace.Coordinates
+	moments     taskspace.Moments
 	radius      float64
 	curve       *latent.Curve
 	losses      []taLoss
@@ -83,17 +84,17 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	for h := 8; h < 20; h++ {
 		e.task.Set(h, h, 2)
 	}
-	if e.moments, err = latent.NewMoments(e.train); err != nil {
+	if e.moments, err = taskspace.NewMoments(e.train); err != nil {
 		return nil, shell.BadInput("", err)
 	}
-	if e.coordinates, err = latent.NewCoordinates(e.moments, e.task, 0); err != nil {
+	if e.coordinates, err = taskspace.NewCoordinates(e.moments, e.task, 0); err != nil {
 		return nil, shell.BadInput("", err)
 	}
 	y, err := e.coordinates.Transform(e.train)
 	if err != nil {
 		return nil, err
 	}
-	radii, err := latent.BallRadii(y, 1)
+	radii, err := taskspace.BallRadii(y, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func identity(n int) *mat.Dense {
 
 // rows returns the first task coordinates with squared scales, as rows of an
 // encoder that clips nothing.
-func (e *taExperiment) rows(squared []float64) *latent.LinearEncoder {
+func (e *taExperiment) rows(squared []float64) *taskspace.Encoder {
 	var entries []float64
 	analysis := e.coordinates.Analysis()
 	for i, s := range squared {
@@ -123,12 +124,12 @@ func (e *taExperiment) rows(squared []float64) *latent.LinearEncoder {
 			entries = append(entries, math.Sqrt(s)*a)
 		}
 	}
-	return &latent.LinearEncoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean()}
+	return &taskspace.Encoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean()}
 }
 
 // sampled evaluates an encoder with noise whose variances are a function of the
 // encoded people of the set that is evaluated.
-func (e *taExperiment) sampled(l taLoss, encoder *latent.LinearEncoder, variances func(u *mat.Dense) []float64) error {
+func (e *taExperiment) sampled(l taLoss, encoder *taskspace.Encoder, variances func(u *mat.Dense) []float64) error {
 	for _, set := range []struct {
 		data  mat.Matrix
 		value *float64
@@ -144,11 +145,11 @@ func (e *taExperiment) sampled(l taLoss, encoder *latent.LinearEncoder, variance
 		if err != nil {
 			return err
 		}
-		d, err := latent.NewDecoder(m, v)
+		d, err := taskspace.NewDecoder(m, v)
 		if err != nil {
 			return err
 		}
-		loss, err := latent.ExpectedLoss(e.task, encoder, d, set.data, v)
+		loss, err := taskspace.ExpectedLoss(e.task, encoder, d, set.data, v)
 		if err != nil {
 			return err
 		}
@@ -189,16 +190,16 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		b := largestDistance(u) / epsilon
 		return slices.Repeat([]float64{factor * b * b}, z)
 	}
-	aware, err := latent.Waterfill(e.coordinates.Lambda(), e.radius, epsilon)
+	aware, err := taskspace.Waterfill(e.coordinates.Lambda(), e.radius, epsilon)
 	if err != nil {
 		return err
 	}
 	for _, approach := range []struct {
 		name    string
-		encoder *latent.LinearEncoder
+		encoder *taskspace.Encoder
 	}{
 		{latent.TaskAware, e.rows(aware.Sigma2)},
-		{latent.TaskAgnostic, &latent.LinearEncoder{Rows: identity(taHours), Mean: e.coordinates.Mean()}},
+		{latent.TaskAgnostic, &taskspace.Encoder{Rows: identity(taHours), Mean: e.coordinates.Mean()}},
 		{latent.PrivacyAgnostic, e.rows([]float64{1, 1, 1})},
 	} {
 		if err := e.sampled(taLoss{protocol: protocol, approach: approach.name, epsilon: epsilon}, approach.encoder, noise); err != nil {
@@ -228,16 +229,16 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 	for i := range half {
 		half[i] /= 2
 	}
-	a, err := latent.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta, e.curve)
+	points, err := e.curve.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta)
 	if err != nil {
 		return err
 	}
-	used := make([]float64, len(a.Epsilon))
+	used := make([]float64, len(points))
 	var unit []float64
-	for i, share := range a.Epsilon {
-		if share > 0 {
+	for i, p := range points {
+		if p != nil {
 			used[i] = 1
-			unit = append(unit, a.Points[i].Variance)
+			unit = append(unit, p.Variance)
 		}
 	}
 	return e.sampled(taLoss{protocol: protocolFormula, approach: string(bundle.Designed), epsilon: epsilon, delta: delta}, e.rows(used), func(u *mat.Dense) []float64 {
@@ -256,8 +257,8 @@ const taClip = 0.99
 // domain evaluates what can be promised to everybody.
 func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error {
 	r, err := latent.Design(ctx, latent.Problem{
-		Features: e.names, Data: e.train, Task: e.task, Epsilon: epsilon, Delta: delta, Domain: bundle.Box, Clip: taClip,
-	}, latent.DesignOptions{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
+		Features: e.names, Data: e.train, Task: e.task, Promise: bundle.Promise{Epsilon: epsilon, Delta: delta}, Domain: bundle.Box, Clip: taClip,
+	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 type Flags struct {
 	cmd      *cobra.Command
 	steps    []func() error // read a flag, or check several
-	argument *string
+	argument string
 }
 
 // NewFlags returns no flags yet.
@@ -32,8 +32,8 @@ func NewFlags(cmd *cobra.Command) *Flags { return &Flags{cmd: cmd} }
 // Run gives the command its work, which is done once all flags are read and good.
 func (f *Flags) Run(run func(context.Context) error) {
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.argument != nil {
-			*f.argument = args[0]
+		if len(args) > 0 {
+			f.argument = args[0]
 		}
 		var errs []error
 		for _, step := range f.steps {
@@ -111,8 +111,10 @@ func (f *Flags) Check(test func() error) { f.steps = append(f.steps, test) }
 
 // Argument makes the command take one argument, a file with one of the extensions.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
-	f.argument = p
-	f.cmd.Args = OneArgument(what)
+	f.ArgumentFunc(what, func(text string) error {
+		*p = text
+		return nil
+	})
 	if len(extensions) == 0 {
 		return
 	}
@@ -122,6 +124,12 @@ func (f *Flags) Argument(p *string, what string, extensions ...string) {
 		}
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
+}
+
+// ArgumentFunc makes the command take one argument that read reads.
+func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
+	f.cmd.Args = OneArgument(what)
+	f.Check(func() error { return read(f.argument) })
 }
 
 // Alias gives a flag another, older name that the help does not show.

@@ -28,13 +28,16 @@ var (
 	}
 	Delta = orZero(PositiveDelta)
 
+	// Share is a number above 0 and below 1.
+	Share = Rule{"a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
+
 	sensitivityRule = Rule{
 		fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity),
 		func(v float64) bool { return v >= lp.MinSensitivity && v <= lp.MaxSensitivity },
 	}
 
-	stepRule  = Rule{"a number above 0, in query units", Positive}
-	shareRule = Rule{"a probability above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
+	stepRule    = Rule{"a number above 0, in query units", Positive}
+	probability = Rule{"a probability above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
 )
 
 // Positive reports whether v is above 0.
@@ -99,7 +102,7 @@ func (f *Flags) Query(p *dp.Problem) {
 		return nil
 	})
 	f.OptionalNumber(&c.MaxVariance, "max-variance", Rule{"a number above 0, in query units squared", Positive}, "largest mean square of the noise about 0, in query units squared, which is the variance of unbiased noise")
-	f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", shareRule, "largest probability of outputs that are impossible under a neighbouring value, an exact 0 included")
+	f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", probability, "largest probability of outputs that are impossible under a neighbouring value, an exact 0 included")
 	f.Texts("quantile", "P,T", "keep the noise within T query units of 0 with probability P at least: 0.95,10; may be repeated", func(texts []string) error {
 		return readQuantiles(c, texts)
 	})

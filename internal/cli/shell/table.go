@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -46,20 +47,20 @@ const formatPeek = 512
 // isKernel reports whether the file that r starts with is a kernel.
 func isKernel(r *bufio.Reader) bool {
 	head, _ := r.Peek(formatPeek)
-	return tables.FormatOf(head) == tables.KernelFormat
+	return kernels.Recognize(head)
 }
 
 // ReadEither reads a table or a kernel file; the other result is nil.
-func (a *Streams) ReadEither(path string) (*tables.Table, *tables.Kernel, error) {
+func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
 	in, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer in.Close()
 	var t *tables.Table
-	var k *tables.Kernel
+	var k *kernels.Kernel
 	if isKernel(in.Reader) {
-		k, err = tables.DecodeKernel(in)
+		k, err = kernels.Decode(in)
 	} else {
 		t, err = tables.Decode(in)
 	}
@@ -71,7 +72,7 @@ func (a *Streams) ReadEither(path string) (*tables.Table, *tables.Kernel, error)
 
 // SoundKernel verifies a kernel. One that does not keep its claims is a negative
 // verdict.
-func SoundKernel(path string, k *tables.Kernel) (tables.KernelCertificate, error) {
+func SoundKernel(path string, k *kernels.Kernel) (kernels.Certificate, error) {
 	c, err := k.Verify()
 	if err != nil {
 		return c, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))

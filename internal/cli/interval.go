@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/internal/cli/shell"
+)
+
+// intervalOptions are those of interval.
+type intervalOptions struct {
+	shell.Common
+	table        string
+	value, level float64
+}
+
+// intervalReport is what interval --json prints.
+type intervalReport struct {
+	Schema int     `json:"schema"`
+	Value  float64 `json:"value"`
+	Level  float64 `json:"level"`
+	Lower  float64 `json:"lower"`
+	Upper  float64 `json:"upper"`
+}
+
+func newIntervalCommand(s *shell.Streams) *cobra.Command {
+	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
+	cmd := &cobra.Command{
+		Use:   "interval --table TABLE VALUE",
+		Short: "Say where the true value behind a noisy one may be",
+		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
+number that was released with noise from this table.
+
+Over the noise, the interval contains the true value with a probability of at
+least --level, and misses it on either side with at most half of the rest. This
+follows exactly from the table's weights and its rounding of queries; the ends are
+rounded outwards. The true value is the one that noise was added to: with
+privatize --lower and --upper, the clipped one.
+
+VALUE is a released value with all its digits. Put -- before a negative one.`,
+		Example: `  noisewright interval --table table.json 1234
+  noisewright interval --table table.json --level 0.99 --json -- -3`,
+	}
+	f := shell.NewFlags(cmd)
+	f.File(&o.table, "table", "table file that the noise was drawn from", "json")
+	f.Require(&o.table, "table", "a table file")
+	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
+	f.ArgumentFunc("VALUE", func(text string) (err error) {
+		o.value, err = shell.ParseNumber(text, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
+		return shell.About("value", text, err)
+	})
+	f.Summary(&o.Common)
+	f.Run(o.run)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit
+			err = shell.BadInput("put -- before a negative VALUE: noisewright interval --table TABLE -- -3", err)
+		}
+		return err
+	})
+	return cmd
+}
+
+func (o *intervalOptions) run(context.Context) error {
+	t, k, err := o.ReadEither(o.table)
+	if err != nil {
+		return err
+	}
+	if k != nil {
+		return shell.BadInput("", fmt.Errorf("%s is a kernel, whose noise depends on the true value, want a table", shell.InputName(o.table)))
+	}
+	if _, err := shell.SoundTable(o.table, t); err != nil {
+		return err
+	}
+	r := intervalReport{Schema: shell.Schema, Value: o.value, Level: o.level}
+	if r.Lower, r.Upper, err = t.Interval(o.value, o.level); err != nil {
+		return shell.BadInput("", err)
+	}
+	return o.Print(r, []shell.Row{
+		{"released value", fmt.Sprint(r.Value)},
+		{"true value", fmt.Sprintf("%v to %v, with a probability of at least %v", r.Lower, r.Upper, r.Level)},
+	})
+}

@@ -1,0 +1,221 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// MaxCells bounds the cells of a kernel.
+const MaxCells = 1 << 10
+
+// Spec is the content of a kernel: noise that depends on the query value.
+//
+// The range is split into cells, and each cell has a law of answers: a query value
+// is answered by a draw from the law of its cell. Answers are the nodes, as many
+// as there are cells, and usually their centres.
+type Spec struct {
+	// Privacy is the promise: outputs for two values of the query in its
+	// range that differ by at most the sensitivity are (epsilon,
+	// delta)-indistinguishable.
+	Privacy dp.Privacy
+	Queries Queries
+	Loss    loss.Loss
+	// Edges ascend from Queries.Lower to Queries.Upper, in query units. Cell k
+	// holds the values from Edges[k] up to, and without, Edges[k+1]; the last
+	// one holds Queries.Upper too.
+	Edges []float64
+	// Nodes are the answers, ascending, in query units.
+	Nodes []float64
+	// Rows holds one law per cell over the nodes: weights that sum to 2^64.
+	Rows [][]uint64
+	// InstanceCap, if not 0, promises that no query value has a larger
+	// expected loss. It also restricts what the lower bound is about.
+	InstanceCap float64
+	Dual        *Dual  // proves the lower bound; nil: none claimed beyond 0
+	Claims      Claims // the zero value: filled in from the certificate
+}
+
+// Claims are the numbers a kernel states about itself, as plain decimals
+// rounded so that they stay true: the lower bound down, all others up. Losses
+// are in the units of the loss.
+type Claims struct {
+	Delta        string `json:"delta"`
+	ExpectedLoss string `json:"expected_loss"` // averaged over the law of Queries
+	MaxLoss      string `json:"max_loss"`      // the largest expected loss of a query value
+	LowerBound   string `json:"lower_bound"`
+}
+
+// Kernel is a checked, immutable Spec. It is safe for concurrent use.
+type Kernel struct {
+	spec Spec
+}
+
+// New checks the structure of a kernel: ranges, order, sums of 2^64. It
+// does not judge its claims; Verify does. Empty Claims are filled in from the
+// exact certificate. The slices are copied.
+//
+// All bad fields are reported together, wrapping ErrInvalid.
+func New(s Spec) (*Kernel, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	s.Queries = s.Queries.clone()
+	s.Edges = slices.Clone(s.Edges)
+	s.Nodes = slices.Clone(s.Nodes)
+	rows := make([][]uint64, len(s.Rows))
+	for k, r := range s.Rows {
+		rows[k] = slices.Clone(r)
+	}
+	s.Rows = rows
+	s.Dual = s.Dual.clone()
+	k := &Kernel{spec: s}
+	if s.Claims == (Claims{}) {
+		k.spec.Claims = k.Certify().Claims()
+	}
+	return k, nil
+}
+
+func (s *Spec) validate() error {
+	errs := check.In("kernels")
+	bad := errs.Bad
+	errs.Add(claims.Privacy("kernels", s.Privacy))
+	errs.Add(s.Queries.Validate())
+	if s.Loss == nil {
+		bad("loss", "none", "a loss")
+	} else if _, ok := loss.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
+		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Increasing that returns true")
+	}
+	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
+		bad("instance_cap", c, "0 for none, or a finite number above 0")
+	}
+	n := len(s.Nodes)
+	if n < 1 || n > MaxCells {
+		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", MaxCells))
+	}
+	for _, list := range []struct {
+		name string
+		x    []float64
+	}{{"edges", s.Edges}, {"nodes", s.Nodes}} {
+		for i, x := range list.x {
+			if i > 0 && !(x > list.x[i-1]) || math.IsNaN(x) || math.IsInf(x, 0) {
+				bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
+				break
+			}
+		}
+	}
+	if m := len(s.Edges); m != n+1 {
+		bad("edges", fmt.Sprintf("%d edges", m), fmt.Sprintf("%d, one more than nodes", n+1))
+	} else if s.Edges[0] != s.Queries.Lower || s.Edges[n] != s.Queries.Upper {
+		bad("edges", fmt.Sprintf("%g to %g", s.Edges[0], s.Edges[n]), fmt.Sprintf("the first and last to be the ends of the range, %g and %g", s.Queries.Lower, s.Queries.Upper))
+	}
+	if len(s.Rows) != n {
+		bad("rows", fmt.Sprintf("%d rows", len(s.Rows)), fmt.Sprintf("%d, one per cell", n))
+	}
+	for k, r := range s.Rows {
+		if len(r) != n {
+			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("%d weights", len(r)), fmt.Sprintf("%d, one per node", n))
+			break
+		}
+		var sum exact.Uint128
+		for _, w := range r {
+			sum.Add64(w)
+		}
+		if sum != (exact.Uint128{Hi: 1}) {
+			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
+			break
+		}
+	}
+	if s.Claims != (Claims{}) {
+		claims.Validate(s.Claims.list(), errs)
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	return s.Dual.validate(s.Privacy, s.Queries)
+}
+
+func (c *Claims) list() []claims.Claim {
+	return []claims.Claim{
+		{Name: "delta", Text: &c.Delta, Up: true},
+		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
+		{Name: "max_loss", Text: &c.MaxLoss, Up: true},
+		{Name: "lower_bound", Text: &c.LowerBound},
+	}
+}
+
+// Privacy returns the promise.
+func (k *Kernel) Privacy() dp.Privacy { return k.spec.Privacy }
+
+// Queries returns the range of query values and their weight.
+func (k *Kernel) Queries() Queries { return k.spec.Queries.clone() }
+
+// Loss returns the loss the kernel was designed for.
+func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
+
+// InstanceCap returns the promised cap on every query value's loss; 0: none.
+func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }
+
+// Claims returns what the kernel states about itself; see Verify.
+func (k *Kernel) Claims() Claims { return k.spec.Claims }
+
+// Dual returns the multipliers behind the lower bound, or nil.
+func (k *Kernel) Dual() *Dual { return k.spec.Dual.clone() }
+
+// Cells returns the number of cells, which is the number of nodes.
+func (k *Kernel) Cells() int { return len(k.spec.Nodes) }
+
+// Node returns the answer number j, in query units.
+func (k *Kernel) Node(j int) float64 { return k.spec.Nodes[j] }
+
+// Edge returns the lower end of cell i, for i = Cells the upper end of the range.
+func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
+
+// Weight returns the weight of node j in the law of cell i. A weight w is a
+// probability of w/2^64.
+func (k *Kernel) Weight(i, j int) uint64 { return k.spec.Rows[i][j] }
+
+// CellOf returns the cell of the query value x, and false if x is outside the
+// range or NaN.
+func (k *Kernel) CellOf(x float64) (i int, ok bool) {
+	n := k.Cells()
+	if !(x >= k.spec.Edges[0] && x <= k.spec.Edges[n]) {
+		return 0, false
+	}
+	i, found := slices.BinarySearch(k.spec.Edges, x)
+	if !found {
+		i--
+	}
+	return min(i, n-1), true
+}
+
+// PMF returns the probabilities of the nodes for the values in cell i as float64s,
+// for plots and statistics.
+func (k *Kernel) PMF(i int) []float64 {
+	p := make([]float64, k.Cells())
+	for j, w := range k.spec.Rows[i] {
+		p[j] = float64(w) * 0x1p-64
+	}
+	return p
+}
+
+// LossAt returns the expected loss of the query value x as a float64, for plots;
+// NaN if x is outside the range.
+func (k *Kernel) LossAt(x float64) float64 {
+	i, ok := k.CellOf(x)
+	if !ok {
+		return math.NaN()
+	}
+	var sum float64
+	for j, m := range k.PMF(i) {
+		sum += m * k.spec.Loss.At(k.spec.Nodes[j]-x)
+	}
+	return sum
+}

@@ -1,0 +1,263 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// maxPieces bounds the pieces of a weight.
+const maxPieces = 1 << 12
+
+// Queries says which values a query takes, and how much each counts in the
+// expected loss: the law w on [Lower, Upper] over which losses are averaged.
+// The float64s are meant exactly.
+type Queries struct {
+	// Lower < Upper bound the values, in query units.
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+	// Weight is the density of w up to a factor, constant from each piece's
+	// start to the next one's, the last running to Upper. The first starts at
+	// Lower. Empty: uniform.
+	Weight []WeightPiece `json:"weight,omitempty"`
+}
+
+// WeightPiece is a piece of the density of w: Weight >= 0, finite, from From on.
+type WeightPiece struct {
+	From   float64 `json:"from"`
+	Weight float64 `json:"weight"`
+}
+
+func (q Queries) clone() Queries {
+	q.Weight = append([]WeightPiece(nil), q.Weight...)
+	return q
+}
+
+// Validate reports all bad fields together, wrapping ErrInvalid.
+func (q Queries) Validate() error {
+	errs := check.In("kernels")
+	bad := errs.Bad
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	if !finite(q.Lower) || !finite(q.Upper) || !(q.Lower < q.Upper) || math.IsInf(q.Upper-q.Lower, 0) {
+		bad("range", fmt.Sprintf("%g to %g", q.Lower, q.Upper), "finite numbers, lower below upper")
+		return errs.Err()
+	}
+	if len(q.Weight) > maxPieces {
+		bad("weight", fmt.Sprintf("%d pieces", len(q.Weight)), fmt.Sprintf("at most %d", maxPieces))
+	}
+	some := len(q.Weight) == 0
+	for i, p := range q.Weight {
+		switch {
+		case !(p.Weight >= 0) || !finite(p.Weight):
+			bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
+		case i == 0 && p.From != q.Lower:
+			bad("weight[0].from", p.From, fmt.Sprintf("%g, the lower end of the range", q.Lower))
+		case i > 0 && !(p.From > q.Weight[i-1].From && p.From < q.Upper):
+			bad(fmt.Sprintf("weight[%d].from", i), p.From, fmt.Sprintf("a number above %g and below %g", q.Weight[i-1].From, q.Upper))
+		}
+		some = some || p.Weight > 0
+	}
+	if !some {
+		bad("weight", "0 everywhere", "a piece with a weight above 0")
+	}
+	return errs.Err()
+}
+
+// Symmetric reports whether w is its own mirror image.
+func (q Queries) Symmetric() bool {
+	n := len(q.Weight)
+	sum := func(x, y float64) *big.Rat { return new(big.Rat).Add(exact.Rational(x), exact.Rational(y)) }
+	for i, p := range q.Weight {
+		if p.Weight != q.Weight[n-1-i].Weight {
+			return false
+		}
+		if i > 0 && sum(p.From, q.Weight[n-i].From).Cmp(sum(q.Lower, q.Upper)) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// piece is a piece of the density of w itself.
+type piece struct{ from, to, density *big.Rat }
+
+// pieces returns w exactly: the integrals sum to 1.
+func (q Queries) pieces() []piece {
+	raw := q.Weight
+	if len(raw) == 0 {
+		raw = []WeightPiece{{From: q.Lower, Weight: 1}}
+	}
+	out := make([]piece, len(raw))
+	total := new(big.Rat)
+	for i, r := range raw {
+		to := q.Upper
+		if i+1 < len(raw) {
+			to = raw[i+1].From
+		}
+		p := piece{from: exact.Rational(r.From), to: exact.Rational(to), density: exact.Rational(r.Weight)}
+		mass := new(big.Rat).Sub(p.to, p.from)
+		total.Add(total, mass.Mul(mass, p.density))
+		out[i] = p
+	}
+	for _, p := range out {
+		p.density.Quo(p.density, total)
+	}
+	return out
+}
+
+// AnswerCosts returns the matrix C with which a kernel on the cells between the
+// given edges has the expected loss Σ_k Σ_j P_k(j)·C[k][j] over w:
+//
+//	C[k][j] = ∫ c(node_j − φ) w(φ) dφ over cell k.
+//
+// Each is exact up to the upper rounding of Loss.RampMeanUp. The edges ascend
+// from Lower to Upper. Cost: about 5 µs per entry.
+func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Rat {
+	answers := rationals(nodes)
+	pieces := q.pieces()
+	costs := make([][]*big.Rat, len(edges)-1)
+	p := 0
+	for k := range costs {
+		costs[k] = make([]*big.Rat, len(nodes))
+		for j := range answers {
+			costs[k][j] = new(big.Rat)
+		}
+		a, end := exact.Rational(edges[k]), exact.Rational(edges[k+1])
+		for a.Cmp(end) < 0 {
+			for pieces[p].to.Cmp(a) <= 0 {
+				p++
+			}
+			b := end
+			if pieces[p].to.Cmp(b) < 0 {
+				b = pieces[p].to
+			}
+			mass := new(big.Rat).Sub(b, a)
+			if mass.Mul(mass, pieces[p].density); mass.Sign() > 0 {
+				for j, y := range answers {
+					mean := intervalMeanUp(loss, new(big.Rat).Sub(y, a), new(big.Rat).Sub(y, b))
+					costs[k][j].Add(costs[k][j], mean.Mul(mean, mass))
+				}
+			}
+			a = b
+		}
+	}
+	return costs
+}
+
+// intervalMeanUp bounds the average of c between two points from above: a constant
+// is the average of the two ramps.
+func intervalMeanUp(loss loss.Loss, from, to *big.Rat) *big.Rat {
+	mean := loss.RampMeanUp(from, to)
+	mean.Add(mean, loss.RampMeanUp(to, from))
+	return mean.Mul(mean, big.NewRat(1, 2))
+}
+
+// CellCosts returns what the lower bound charges (docs/proofs/kernel-lower-bound.md)
+// when the range is split into equal cells 0 … cells-1: the least mass w_k of
+// cell k if w had its least density there all over it, and the cost l[k][j] of an
+// output in cell j for a query in cell k. Cells 0 and cells-1 stand for all
+// outputs beyond them too. ok is false if the loss has no bound on an end.
+func (q Queries) CellCosts(cells int, loss loss.Loss) (w []*big.Rat, l [][]*big.Rat, ok bool) {
+	step := q.cellWidth(cells)
+	nodes, left, right, ok := lowerNodes(loss, step, cells)
+	if !ok {
+		return nil, nil, false
+	}
+	l = make([][]*big.Rat, cells)
+	for k := range l {
+		l[k] = make([]*big.Rat, cells)
+		for j := range l[k] {
+			c := nodes[j-k+cells-1]
+			if j == 0 && left[k].Cmp(c) < 0 {
+				c = left[k]
+			}
+			if r := right[cells-1-k]; j == cells-1 && r.Cmp(c) < 0 {
+				c = r
+			}
+			l[k][j] = c
+		}
+	}
+	return q.leastMasses(cells, step), l, true
+}
+
+// cellWidth returns (Upper - Lower)/cells.
+func (q Queries) cellWidth(cells int) *big.Rat {
+	width := new(big.Rat).Sub(exact.Rational(q.Upper), exact.Rational(q.Lower))
+	return width.Quo(width, new(big.Rat).SetInt64(int64(cells)))
+}
+
+func (q Queries) leastMasses(cells int, step *big.Rat) []*big.Rat {
+	pieces := q.pieces()
+	w := make([]*big.Rat, cells)
+	p := 0
+	from := exact.Rational(q.Lower)
+	for k := range w {
+		to := new(big.Rat).Add(from, step)
+		for pieces[p].to.Cmp(from) <= 0 {
+			p++
+		}
+		least := pieces[p].density
+		for i := p + 1; i < len(pieces) && pieces[i].from.Cmp(to) < 0; i++ {
+			if pieces[i].density.Cmp(least) < 0 {
+				least = pieces[i].density
+			}
+		}
+		w[k] = new(big.Rat).Mul(least, step)
+		from = to
+	}
+	return w
+}
+
+// maxTail bounds the search for the place from which a loss grows.
+const maxTail = 1 << 12
+
+// lowerNodes returns l_i for |i| < cells, at index i+cells-1, and the least l_i
+// over i <= -n and over i >= n, for n = 0 … cells-1.
+func lowerNodes(loss loss.Loss, step *big.Rat, cells int) (nodes, left, right []*big.Rat, ok bool) {
+	nodes = make([]*big.Rat, 2*cells-1)
+	for i := range nodes {
+		nodes[i] = loss.LowerNode(int64(i-cells+1), step)
+	}
+	tail := func(side int64) []*big.Rat {
+		node := func(n int64) *big.Rat {
+			if n < int64(cells) {
+				return nodes[side*n+int64(cells)-1]
+			}
+			return loss.LowerNode(side*n, step)
+		}
+		// Where the loss grows from one cell to the next and ever after,
+		// the nearest cell is the least.
+		end := int64(max(cells-1, 1))
+		for ; loss.Growth(side*end, step).Sign() < 0; end++ {
+			if end >= maxTail+int64(cells) {
+				return nil
+			}
+		}
+		least := make([]*big.Rat, cells)
+		low := node(end)
+		for n := end - 1; n >= 0; n-- {
+			if n+1 < int64(cells) {
+				least[n+1] = low
+			}
+			if c := node(n); c.Cmp(low) < 0 {
+				low = c
+			}
+		}
+		least[0] = low
+		return least
+	}
+	left, right = tail(-1), tail(1)
+	return nodes, left, right, left != nil && right != nil
+}
+
+func rationals(x []float64) []*big.Rat {
+	r := make([]*big.Rat, len(x))
+	for i, v := range x {
+		r[i] = exact.Rational(v)
+	}
+	return r
+}
