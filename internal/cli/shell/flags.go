@@ -21,9 +21,9 @@ import (
 // together: pflag stops at the first. What a value is before it is bound is the
 // default.
 type Flags struct {
-	cmd      *cobra.Command
-	steps    []func() error // read a flag, or check several
-	argument string
+	cmd       *cobra.Command
+	steps     []func() error // read a flag, or check several
+	arguments []string
 }
 
 // NewFlags returns no flags yet.
@@ -32,9 +32,7 @@ func NewFlags(cmd *cobra.Command) *Flags { return &Flags{cmd: cmd} }
 // Run gives the command its work, which is done once all flags are read and good.
 func (f *Flags) Run(run func(context.Context) error) {
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			f.argument = args[0]
-		}
+		f.arguments = args
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
@@ -118,8 +116,28 @@ func (f *Flags) Argument(p *string, what string, extensions ...string) {
 	if len(extensions) == 0 {
 		return
 	}
+	f.completeFiles(1, extensions)
+}
+
+// Arguments makes the command take one file or more; missing is the error of none.
+func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
+	f.cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New(missing)
+		}
+		return nil
+	}
+	f.Check(func() error {
+		*p = f.arguments
+		return nil
+	})
+	f.completeFiles(math.MaxInt, extensions)
+}
+
+// completeFiles completes up to n arguments by files with the extensions.
+func (f *Flags) completeFiles(n int, extensions []string) {
 	f.cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 {
+		if len(args) >= n {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
@@ -129,7 +147,7 @@ func (f *Flags) Argument(p *string, what string, extensions ...string) {
 // ArgumentFunc makes the command take one argument that read reads.
 func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
 	f.cmd.Args = OneArgument(what)
-	f.Check(func() error { return read(f.argument) })
+	f.Check(func() error { return read(f.arguments[0]) })
 }
 
 // Alias gives a flag another, older name that the help does not show.
@@ -175,21 +193,21 @@ type Rule struct {
 // Number adds a finite number that has to be given, unless the default is not 0. A bad
 // one becomes NaN.
 func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
-	t := f.number(p, name, r, usage, true)
+	text := ""
 	if *p != 0 {
-		t.Text = fmt.Sprint(*p)
+		text = fmt.Sprint(*p)
 	}
-	return t
+	return f.number(p, name, text, r, usage, true)
 }
 
 // OptionalNumber adds a finite number that keeps its value, the default, if it is not
 // given.
 func (f *Flags) OptionalNumber(p *float64, name string, r Rule, usage string) *Flag {
-	return f.number(p, name, r, usage, false)
+	return f.number(p, name, "", r, usage, false)
 }
 
-func (f *Flags) number(p *float64, name string, r Rule, usage string, required bool) *Flag {
-	return f.add(name, "", &Flag{kind: "number"}, usage, func(t *Flag) error {
+func (f *Flags) number(p *float64, name, text string, r Rule, usage string, required bool) *Flag {
+	return f.add(name, "", &Flag{Text: text, kind: "number"}, usage, func(t *Flag) error {
 		if !t.Given && !required {
 			return nil
 		}
