@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
@@ -91,8 +92,8 @@ bundle is malformed.`,
 		}
 		return shell.PrintRows(a.Out, []shell.Row{
 			{"verdict", "valid: the promise is proved"},
-			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, *shell.FloatUp(v.EpsilonUpper()))},
-			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, *shell.FloatUp(v.DeltaUpper()))},
+			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, exact.FloatUp(v.EpsilonUpper()))},
+			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, exact.FloatUp(v.DeltaUpper()))},
 			{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
 			{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
 			{"encoder", fmt.Sprintf("%s to %s", counted(b.Features(), "feature"), counted(b.Coordinates(), "number"))},
@@ -353,7 +354,7 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		if err != nil {
 			return shell.LatentFailure(err)
 		}
-		if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
+		if math.IsInf(e.Predicted.Total, 0) || !check.Finite(e.Measured) {
 			return shell.BadInput("", fmt.Errorf("%s: the squares of its numbers overflow, want features of the size of the training data's", shell.InputName(data)))
 		}
 		r := newEvaluateReport(b, e)
