@@ -74,8 +74,8 @@ const maxSignWork = 1 << 30
 // either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
 // A designer scales the encoder so that this is at most 1, which LaplaceTable assumes
-// for the domain Bounds. It panics unless the
-// bounds have a number for each column of the matrix.
+// for the domain Bounds. It panics unless the bounds have a number for each column of
+// the matrix. docs/proofs/latent-privacy.md has the argument.
 func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	z, n := encoder.Rows, encoder.Cols
 	if len(lower) != n || len(upper) != n {
@@ -97,10 +97,11 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	// Twice what exact.SignMaximumL1 asks for, as a term has two roundings and total
 	// has its own; the last number is for underflow.
 	slack := float64(z+n+8) * 0x1p-51 * total
+	most := total
 	if z <= 30 && z*n <= maxSignWork>>(z-1) {
-		total = exact.SignMaximumL1(scaled)
+		most = exact.SignMaximumL1(scaled)
 	}
-	return total + slack + 0x1p-900
+	return most + slack + 0x1p-900
 }
 
 // rangeWithErrorsL1 bounds the ℓ1 distance of two encodings as the device computes
