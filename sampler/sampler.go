@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -134,7 +135,7 @@ func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sample
 		table: t,
 		step:  step,
 		back:  1 / step,
-		limit: maxExact - t.Reach(),
+		limit: exact.MaxInteger - t.Reach(),
 		fixed: constantTime,
 		gen:   g,
 		next:  chunk,
@@ -175,7 +176,7 @@ func (s *Sampler) Step() float64 { return s.step }
 // The error wraps ErrEntropy or, for a tail, ErrOverflow, and the draw is then 0.
 func (s *Sampler) SampleInt() (int64, error) {
 	n, err := s.sample()
-	if n > maxExact || n < -maxExact {
+	if n > exact.MaxInteger || n < -exact.MaxInteger {
 		return 0, overflowError()
 	}
 	return n, err
@@ -283,7 +284,7 @@ func (s *Sampler) add(nx int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n += nx; n > maxExact || n < -maxExact {
+	if n += nx; n > exact.MaxInteger || n < -exact.MaxInteger {
 		return 0, overflowError()
 	}
 	return n, nil

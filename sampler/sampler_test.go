@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -123,7 +124,7 @@ func mixedDraws(t *testing.T, s *Sampler, rng *rand.Rand) []int64 {
 func onGrid(t *testing.T, s *Sampler, x float64) int64 {
 	t.Helper()
 	n := x / s.Step()
-	if n != math.Trunc(n) || math.Abs(n) > maxExact {
+	if n != math.Trunc(n) || math.Abs(n) > exact.MaxInteger {
 		t.Fatalf("%g is not on the grid of step %g", x, s.Step())
 	}
 	return int64(n)

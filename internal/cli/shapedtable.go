@@ -7,7 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -94,7 +94,7 @@ func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) 
 	if err != nil {
 		return nil, err
 	}
-	s.Privacy.Epsilon, s.Privacy.Delta = e.Upper, *shell.FloatUp(t.DeltaUpperAt(e.Upper))
+	s.Privacy.Epsilon, s.Privacy.Delta = e.Upper, exact.FloatUp(t.DeltaUpperAt(e.Upper))
 	if t, err = tables.New(s); err != nil {
 		return nil, err
 	}
