@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 		"lp/solver", "lp/internal/cuts", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
-	"lp/internal/cuts": {"lp/solver"},
+	"lp/internal/cuts": {"lp/solver", "internal/check"},
 	"lp/solver":        {},
 	"lp/highs":         {"lp/solver", "internal/check"},
 

@@ -145,7 +145,7 @@ func (d *Dual) validate() error {
 	if d.Mirrored && (d.MonotoneLeft != nil || d.Mean != 0) {
 		return bad("mirrored", true, "false with multipliers that have no mirror image")
 	}
-	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
+	if !check.Finite(d.Mean) {
 		return bad("mean", d.Mean, "a finite number")
 	}
 	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {

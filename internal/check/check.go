@@ -7,6 +7,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -135,3 +136,13 @@ func (l *List) None() bool { return len(l.errs) == 0 }
 
 // Err joins all that was added, and is nil if nothing was.
 func (l *List) Err() error { return errors.Join(l.errs...) }
+
+// Finite reports whether no number is NaN or infinite.
+func Finite(x ...float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}

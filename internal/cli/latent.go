@@ -217,7 +217,7 @@ func readWeights(text string, features []string) (*mat.Dense, error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		w, err := strconv.ParseFloat(value, 64)
-		if err != nil || math.IsNaN(w) || math.IsInf(w, 0) {
+		if err != nil || !check.Finite(w) {
 			return nil, shell.BadInput("", fmt.Errorf("weights = %s, want NAME=W with a finite number W", check.Quoted(pair)))
 		}
 		found := false

@@ -350,7 +350,7 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		if err != nil {
 			return shell.LatentFailure(err)
 		}
-		if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
+		if math.IsInf(e.Predicted.Total, 0) || !check.Finite(e.Measured) {
 			return shell.BadInput("", fmt.Errorf("%s: the squares of its numbers overflow, want features of the size of the training data's", shell.InputName(data)))
 		}
 		r := newEvaluateReport(b, e)

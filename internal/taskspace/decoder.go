@@ -143,7 +143,7 @@ func checkVariances(variances []float64, z int) error {
 		return check.Field("latent", "number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
 	}
 	for i, v := range variances {
-		if !(v >= 0) || !finite(v) {
+		if !(v >= 0) || !check.Finite(v) {
 			return check.Field("latent", fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
 		}
 	}

@@ -3,7 +3,6 @@ package bundle
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -32,7 +31,7 @@ func (b *Bundle) check(x []float64) error {
 		return check.Errorf("bundle", dp.ErrInvalid, "features = %d numbers, want %d", len(x), b.Features())
 	}
 	for j, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !check.Finite(v) {
 			return check.Errorf("bundle", dp.ErrInvalid, "features[%d] (%.60q) is not a finite number, want one", j, b.spec.Features[j])
 		}
 	}

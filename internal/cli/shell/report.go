@@ -21,7 +21,7 @@ const Schema = 1
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func Finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !check.Finite(v) {
 		return nil
 	}
 	return &v
