@@ -15,6 +15,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -278,7 +279,7 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 // measure returns a point with the moments of a table.
 func measure(t *tables.Table) (*Point, error) {
 	square := t.ExpectedLossOf(loss.L2{})
-	p := &Point{Table: t, MeanSquare: floatUp(square)}
+	p := &Point{Table: t, MeanSquare: exact.FloatUp(square)}
 	if symmetric(t) {
 		p.Variance = p.MeanSquare
 		return p, nil
@@ -289,10 +290,10 @@ func measure(t *tables.Table) (*Point, error) {
 	}
 	p.Mean, _ = exactMean.Float64()
 	// E (X-m)² = E X² - m(2 E X - m).
-	m := new(big.Rat).SetFloat64(p.Mean)
+	m := exact.Rational(p.Mean)
 	off := exactMean.Add(exactMean, exactMean)
 	off.Sub(off, m).Mul(off, m)
-	p.Variance = floatUp(square.Sub(square, off))
+	p.Variance = exact.FloatUp(square.Sub(square, off))
 	return p, nil
 }
 
@@ -322,13 +323,4 @@ func mean(t *tables.Table) (*big.Rat, error) {
 		return nil, err
 	}
 	return new(big.Rat).Sub(t.ExpectedLossOf(right), t.ExpectedLossOf(left)), nil
-}
-
-// floatUp returns the least float64 that is not below r.
-func floatUp(r *big.Rat) float64 {
-	f, _ := r.Float64()
-	if !math.IsInf(f, 0) && new(big.Rat).SetFloat64(f).Cmp(r) < 0 {
-		return math.Nextafter(f, math.Inf(1))
-	}
-	return f
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
@@ -43,7 +44,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Privacy.Delta = floatUp(certificate.DeltaUpper)
+	spec.Privacy.Delta = exact.FloatUp(certificate.DeltaUpper)
 	if table, err = tables.New(spec); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 		truth := 0.0
 		for i := -1; i <= 1; i++ {
 			for j := -1; j <= 1; j++ {
-				truth = max(truth, floatUp(jointDelta(a, b, i, j, ratio)))
+				truth = max(truth, exact.FloatUp(jointDelta(a, b, i, j, ratio)))
 			}
 		}
 		got, err := Compose([]*tables.Table{a, b}, bundle.Promise{Epsilon: epsilon})

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Allocation is a privacy budget split over coordinates. The slices have one
@@ -371,15 +372,15 @@ func fit(parts []float64, budget float64) {
 		over := new(big.Rat)
 		largest := 0
 		for i, x := range parts {
-			over.Add(over, new(big.Rat).SetFloat64(x))
+			over.Add(over, exact.Rational(x))
 			if x > parts[largest] {
 				largest = i
 			}
 		}
-		if over.Sub(over, new(big.Rat).SetFloat64(budget)).Sign() <= 0 {
+		if over.Sub(over, exact.Rational(budget)).Sign() <= 0 {
 			return
 		}
-		lower := parts[largest] - floatUp(over)
+		lower := parts[largest] - exact.FloatUp(over)
 		parts[largest] = math.Max(0, math.Min(lower, math.Nextafter(parts[largest], 0)))
 	}
 }
