@@ -27,9 +27,9 @@ var arrows = map[string][]string{
 
 	// What is measured against, what is proved, what is drawn.
 	"noise":         {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables":        {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"tables":        {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
-	"kernels":       {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"sampler":       {"tables", "kernels", "dp", "internal/exact", "internal/check"},
 
 	// The designer.
@@ -42,9 +42,10 @@ var arrows = map[string][]string{
 	"lp/highs":         {"lp/solver", "internal/check"},
 
 	// Several releases, and vectors.
-	"account":       {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle": {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"latent":        {"internal/exact", "internal/taskspace", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/exact", "internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
@@ -72,6 +73,8 @@ var arrows = map[string][]string{
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {},
+	// What tables and kernels, which do not import each other, have in common.
+	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"internal/atomicfile": {},
 	"internal":            {}, // this test
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -49,9 +50,7 @@ type CurveOptions struct {
 }
 
 // Curve is designed noise as a function of (ε, δ), for sensitivity 1 and the loss
-// l2. As a [Family] it knows a close upper bound on the least variance without
-// designing anything, that of [TruncatedStaircase]; At has the tables. It is
-// safe for concurrent use.
+// l2. It is safe for concurrent use.
 type Curve struct {
 	options CurveOptions
 	mu      sync.Mutex
@@ -74,9 +73,8 @@ type Point struct {
 	Table *tables.Table
 	// Mean is E X, rounded to the nearest; 0 for a symmetric table.
 	Mean float64
-	// Variance is E (X - Mean)², and MeanSquare E X², both exact but for
-	// rounding up to the next float64.
-	Variance, MeanSquare float64
+	// Variance is E (X - Mean)², exact but for rounding up to the next float64.
+	Variance float64
 }
 
 // NewCurve returns a curve. The error wraps [ErrInvalid] if there is no
@@ -93,22 +91,52 @@ func NewCurve(o CurveOptions) (*Curve, error) {
 	return &Curve{options: o, points: make(map[pointKey]*pending)}, nil
 }
 
-// Name implements Family.
-func (c *Curve) Name() string { return "designed" }
+// family is designed noise as a split of a budget sees it: without its tables, which take
+// time. Its variance is an upper bound on the least one of all private noise, proved in
+// docs/proofs/noise-curve.md, where At has a table for it. One designed within a gap g of
+// the optimum has at most (1+g) times this variance; At knows exactly.
+func (c *Curve) family() budget.Family {
+	bound := budget.TruncatedStaircase()
+	return budget.Family{Name: "designed", Variance: func(epsilon, delta float64) (float64, error) {
+		key, err := designPoint(epsilon, delta)
+		if err != nil {
+			return 0, err
+		}
+		return bound.Variance(key.epsilon, key.delta)
+	}}
+}
 
-// Pure implements Family.
-func (c *Curve) Pure() bool { return false }
-
-// Variance implements Family: an upper bound on the least variance of all
-// private noise, proved in docs/proofs/noise-curve.md, where At has a table for
-// it. One designed within a gap g of the optimum has at most (1+g) times this
-// variance; At knows exactly.
-func (c *Curve) Variance(epsilon, delta float64) (float64, error) {
-	key, err := designPoint(epsilon, delta)
+// Split divides the budget (ε, δ) over coordinates and returns noise for each, nil for one
+// that is better not released. Coordinate i has variance one and the price lambda[i] >= 0,
+// which is lost without it (any unit), and is clipped to ±halfwidth[i], above 0: noise of
+// variance v for sensitivity 1 leaves the share k/(1+k), k = 4·halfwidth[i]²·v, of the
+// price. The split is the one of the least total loss that was found.
+//
+// Guarantee: the ε and the δ of the tables, as numbers without rounding, add up to at most
+// the budget, so that by basic composition the release of all is (ε, δ)-private.
+//
+// Errors wrap [dp.ErrInvalid], or are those of At.
+func (c *Curve) Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64) ([]*Point, error) {
+	a, err := budget.Split(ctx, lambda, halfwidth, epsilon, delta, c.family())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return TruncatedStaircase().Variance(key.epsilon, key.delta)
+	return c.pointsOf(ctx, a)
+}
+
+// pointsOf returns the noise of an allocation, nil for coordinates that are not used.
+func (c *Curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*Point, error) {
+	points := make([]*Point, len(a.Epsilon))
+	for i, epsilon := range a.Epsilon {
+		if epsilon == 0 {
+			continue
+		}
+		var err error
+		if points[i], err = c.At(ctx, epsilon, a.Delta[i]); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
 }
 
 // At returns noise that is (ε, δ)-private for sensitivity 1, from memory, from
@@ -279,11 +307,10 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 // measure returns a point with the moments of a table.
 func measure(t *tables.Table) (*Point, error) {
 	square := t.ExpectedLossOf(loss.L2{})
-	p := &Point{Table: t, MeanSquare: exact.FloatUp(square)}
 	if symmetric(t) {
-		p.Variance = p.MeanSquare
-		return p, nil
+		return &Point{Table: t, Variance: exact.FloatUp(square)}, nil
 	}
+	p := &Point{Table: t}
 	exactMean, err := mean(t)
 	if err != nil {
 		return nil, err

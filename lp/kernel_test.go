@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // designKernel runs DesignKernel and fails the test unless the kernel verifies
@@ -31,7 +31,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 	if err := r.Kernel.Encode(&file); err != nil {
 		t.Fatal(err)
 	}
-	back, err := tables.DecodeKernel(&file)
+	back, err := kernels.Decode(&file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 func unitRange(epsilon, delta float64) lp.KernelProblem {
 	return lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
-		Queries: tables.Queries{Lower: 0, Upper: 4},
+		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}
 }
 
@@ -130,7 +130,7 @@ func TestKernelInstanceCap(t *testing.T) {
 // is no whole number of intervals, nodes that float64 rounds, and a weight that is
 // not uniform, with a start between nodes.
 func TestKernelNodesAndWeights(t *testing.T) {
-	weight := []tables.WeightPiece{{From: 0, Weight: 1}, {From: 0.43, Weight: 4}, {From: 0.8, Weight: 0}}
+	weight := []kernels.WeightPiece{{From: 0, Weight: 1}, {From: 0.43, Weight: 4}, {From: 0.8, Weight: 0}}
 	for name, change := range map[string]func(*lp.KernelProblem){
 		"whole":    func(p *lp.KernelProblem) { p.Cells = 10 },
 		"part":     func(p *lp.KernelProblem) { p.Cells = 7 },
@@ -140,7 +140,7 @@ func TestKernelNodesAndWeights(t *testing.T) {
 		"tiny δ":   func(p *lp.KernelProblem) { p.Cells = 10; p.Delta = 1e-9 },
 		"ε = 0":    func(p *lp.KernelProblem) { p.Cells = 10; p.Epsilon = 0 },
 	} {
-		p := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3}, Loss: loss.L1{}, Queries: tables.Queries{Upper: 1}}
+		p := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3}, Loss: loss.L1{}, Queries: kernels.Queries{Upper: 1}}
 		change(&p)
 		r, loss, bound := designKernel(t, p, 1)
 		t.Logf("%s: [%.4g, %.4g], delta %s", name, bound, loss, r.Certificate.Claims().Delta)
@@ -183,7 +183,7 @@ func TestKernelScales(t *testing.T) {
 	p.Cells = 8
 	_, loss, bound := designKernel(t, p, 1)
 	p.Sensitivity *= 1024
-	p.Queries = tables.Queries{Lower: -2048, Upper: 2048}
+	p.Queries = kernels.Queries{Lower: -2048, Upper: 2048}
 	_, far, farBound := designKernel(t, p, 1)
 	if math.Abs(far/1024-loss) > 1e-6 || math.Abs(farBound/1024-bound) > 1e-6 {
 		t.Errorf("[%g, %g] and, 1024 times as large, [%g, %g]", bound, loss, farBound, far)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
@@ -22,9 +23,9 @@ const DefaultKernelCells = 512
 
 // KernelResult is a designed and certified kernel.
 type KernelResult struct {
-	Kernel *tables.Kernel
+	Kernel *kernels.Kernel
 	// Certificate was recomputed from the kernel in exact arithmetic.
-	Certificate tables.KernelCertificate
+	Certificate kernels.Certificate
 	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
 	Gap float64
 	// Rounds counts the linear programs solved.
@@ -57,7 +58,7 @@ func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResul
 	if o.MaxCells == 0 {
 		o.MaxCells = DefaultKernelCells
 	}
-	o.MaxCells = min(o.MaxCells, tables.MaxKernelCells)
+	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
 	start := time.Now()
 	if o.TimeLimit > 0 {
 		var cancel context.CancelFunc
@@ -77,12 +78,12 @@ type kernelDesigner struct {
 	unit    float64 // of the costs passed to the solver
 
 	// The upper side.
-	kernel      *tables.Kernel
+	kernel      *kernels.Kernel
 	loss        float64 // of kernel; +Inf: none yet
 	upperLaws   [][]float64
 	upperRounds int
 	// The lower side.
-	dual        *tables.KernelDual
+	dual        *kernels.Dual
 	bound       float64 // proved by dual
 	infeasible  bool    // the lower program has no solution
 	lowerLaws   [][]float64
@@ -228,7 +229,7 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 			return check.Errorf("lp", nil, "%w", err)
 		}
 	}
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
 	})
@@ -351,7 +352,7 @@ func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 			rows[i][j] = d.kernel.Weight(i, j)
 		}
 	}
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: d.kernel.Privacy(), Queries: d.kernel.Queries(), Loss: d.kernel.Loss(),
 		Edges: edges, Nodes: nodes, Rows: rows, InstanceCap: d.kernel.InstanceCap(), Dual: d.dual,
 	})

@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // testKernel has unequal cells and rows with weights of 0 at the start, in the
 // middle and at the end. It is not private.
-func testKernel(tb testing.TB) *tables.Kernel {
+func testKernel(tb testing.TB) *kernels.Kernel {
 	tb.Helper()
 	const q = 1 << 62
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
-		Queries: tables.Queries{Lower: -1, Upper: 2},
+		Queries: kernels.Queries{Lower: -1, Upper: 2},
 		Loss:    loss.L1{},
 		Edges:   []float64{-1, -0.5, 0, 1, 2},
 		Nodes:   []float64{-1, -0.3, 0.1, 2},
@@ -36,7 +37,7 @@ func testKernel(tb testing.TB) *tables.Kernel {
 	return k
 }
 
-func kernelSampler(tb testing.TB, k *tables.Kernel, seed byte) *KernelSampler {
+func kernelSampler(tb testing.TB, k *kernels.Kernel, seed byte) *KernelSampler {
 	tb.Helper()
 	s, err := NewKernelDeterministic(k, [32]byte{seed})
 	if err != nil {

@@ -41,7 +41,7 @@ func soundBundle(dir string) (*bundle.Bundle, *bundle.Verified, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := b.Verify(latent.Compose)
+	v, err := latent.Verify(b)
 	if err != nil {
 		return nil, nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
@@ -137,7 +137,7 @@ protection. The file is read with a header, perhaps compressed with gzip.`,
 			return err
 		}
 		defer in.done()
-		v, err := b.Verify(latent.Compose)
+		v, err := latent.Verify(b)
 		if err != nil {
 			return shell.LatentFailure(fmt.Errorf("%s: %w", flags.bundle, err))
 		}
@@ -338,9 +338,13 @@ Losses of people's true features are printed: they are for who may see these.`, 
 			return err
 		}
 		defer in.done()
-		p, err := latent.NewPrivatizer(b, sampler.Options{})
+		v, err := latent.Verify(b)
 		if err != nil {
 			return shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
+		}
+		p, err := bundle.NewPrivatizer(v, sampler.Options{})
+		if err != nil {
+			return err
 		}
 		people, err := in.ReadAll(featureNames(b))
 		if err != nil {
@@ -377,7 +381,7 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
 		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
 		Agrees:  low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,
-		Nothing: e.Nothing, TrainingLoss: s.Predicted.TrainingLoss, TheoryLoss: s.Predicted.TheoryLoss,
+		Nothing: e.BaselineLoss, TrainingLoss: s.Predicted.TrainingLoss, TheoryLoss: s.Predicted.UnclippedLoss,
 		Outputs: e.MeasuredOutput, PredictedOut: e.Predicted.Output,
 	}
 }

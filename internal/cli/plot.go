@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -101,7 +102,7 @@ the whole support.`,
 var maxValues = len(figure.Palette)
 
 // readValues reads the query values of a figure, separated by commas.
-func readValues(k *tables.Kernel, list string) ([]float64, error) {
+func readValues(k *kernels.Kernel, list string) ([]float64, error) {
 	if list == "" {
 		return nil, nil
 	}
@@ -121,7 +122,7 @@ func readValues(k *tables.Kernel, list string) ([]float64, error) {
 
 // newKernelFigure verifies a kernel and reads what its figure is to show: query
 // values, and the file of a table to compare with.
-func newKernelFigure(a *shell.Streams, path string, k *tables.Kernel, values, additive string) (*figure.Kernel, error) {
+func newKernelFigure(a *shell.Streams, path string, k *kernels.Kernel, values, additive string) (*figure.Kernel, error) {
 	f := &figure.Kernel{Kernel: k}
 	var err error
 	if f.Values, err = readValues(k, values); err != nil {

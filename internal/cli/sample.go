@@ -13,8 +13,8 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // sampleBlock is the number of draws made at a time.
@@ -174,7 +174,7 @@ func newKernelSampler(a *shell.Streams, path string) (*sampler.KernelSampler, er
 }
 
 // sampleKernel prints n answers of a kernel to the query value x.
-func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *tables.Kernel, x float64, n int64) error {
+func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *kernels.Kernel, x float64, n int64) error {
 	s, err := sampler.NewKernelVerified(k, sampler.Options{})
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *tab
 }
 
 // readQuery reads a query value of a kernel's range.
-func readQuery(k *tables.Kernel, name, value string) (float64, error) {
+func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
 	q := k.Queries()
 	if value == "" {
 		return 0, shell.BadInput("", fmt.Errorf("%s is missing, want a number from %v to %v, the kernel's range", name, q.Lower, q.Upper))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -177,7 +178,7 @@ type kernelVerdict struct {
 }
 
 // verifyKernel prints the verdict on a kernel.
-func verifyKernel(a *shell.Streams, path string, k *tables.Kernel, asJSON bool) error {
+func verifyKernel(a *shell.Streams, path string, k *kernels.Kernel, asJSON bool) error {
 	c, falsehood := k.Verify()
 	var err error
 	if asJSON {

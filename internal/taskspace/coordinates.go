@@ -160,11 +160,7 @@ func choleskyFactor(covariance *mat.SymDense) (*mat.TriDense, error) {
 // checkTask returns a copy of a task matrix for n features, the identity for nil.
 func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 	if task == nil {
-		identity := mat.NewDense(n, n, nil)
-		for i := range n {
-			identity.Set(i, i, 1)
-		}
-		return identity, nil
+		return Identity(n), nil
 	}
 	rows, cols := task.Dims()
 	if rows == 0 || cols != n {
@@ -178,6 +174,15 @@ func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 		}
 	}
 	return mat.DenseCopyOf(task), nil
+}
+
+// Identity returns the n×n identity.
+func Identity(n int) *mat.Dense {
+	m := mat.NewDense(n, n, nil)
+	for i := range n {
+		m.Set(i, i, 1)
+	}
+	return m
 }
 
 // Len returns n, the number of features and of coordinates.

@@ -262,13 +262,13 @@ func TestIrrelevant(t *testing.T) {
 	}
 }
 
-func TestCompose(t *testing.T) {
+func TestAccountant(t *testing.T) {
 	s := perCoordinate(t)
 	s.Composition = Exact
 	s.Promise = Promise{1.5, 0.02}
 	b := must(New(s))
 	for _, c := range []struct {
-		compose Compose
+		compose Accountant
 		ok      bool
 	}{
 		{nil, false},
@@ -310,7 +310,7 @@ func TestNewRefuses(t *testing.T) {
 		"task":              func(s *Spec) { s.Task = Matrix{2, 2, []float64{1}} },
 		"epsilon":           func(s *Spec) { s.Promise.Epsilon = -1 },
 		"delta":             func(s *Spec) { s.Promise.Delta = 1 },
-		"predicted.theory":  func(s *Spec) { s.Predicted.TheoryLoss = math.NaN() },
+		"predicted.theory":  func(s *Spec) { s.Predicted.UnclippedLoss = math.NaN() },
 		"noise.kind":        func(s *Spec) { s.Noise = "white" },
 		"kind = designed":   func(s *Spec) { s.Composition = L1; s.Tables, s.TableOf = s.Tables[:1], []int{0, 0} },
 		"noise.composition": func(s *Spec) { s.Composition = "best" },

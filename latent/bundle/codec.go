@@ -46,8 +46,8 @@ type fileNoise struct {
 }
 
 type filePredicted struct {
-	TrainingLoss float64 `json:"training_loss"`
-	TheoryLoss   float64 `json:"theory_loss"`
+	TrainingLoss  float64 `json:"training_loss"`
+	UnclippedLoss float64 `json:"theory_loss"`
 }
 
 func newFile(s *Spec) file {
@@ -116,7 +116,7 @@ func readFile(p *strictjson.Parser, f *file) error {
 		"predicted": func() error {
 			return p.Object(strictjson.Fields{
 				"training_loss": func() error { return p.Float(&f.Predicted.TrainingLoss) },
-				"theory_loss":   func() error { return p.Float(&f.Predicted.TheoryLoss) },
+				"theory_loss":   func() error { return p.Float(&f.Predicted.UnclippedLoss) },
 			})
 		},
 	})

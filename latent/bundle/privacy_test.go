@@ -136,7 +136,7 @@ func TestPerCoordinateByEnumeration(t *testing.T) {
 		if delta > s.Promise.Delta || delta < s.Promise.Delta/100 {
 			t.Errorf("%s: delta = %g by enumeration, %g promised", domain, delta, s.Promise.Delta)
 		}
-		// A Compose that knows the truth proves it for the box, where it is the worst.
+		// An Accountant that knows the truth proves it for the box, where it is the worst.
 		s.Composition = Exact
 		s.Promise.Delta = delta * (1 + 1e-9)
 		truth := func(ts []*tables.Table, p Promise) (float64, error) {

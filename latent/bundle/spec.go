@@ -54,7 +54,7 @@ type Composition string
 const (
 	// Basic adds the epsilons and the deltas of the coordinates' tables.
 	Basic Composition = "basic"
-	// Exact leaves the sum of the coordinates' tables to a Compose function.
+	// Exact leaves the composition of the coordinates' tables to an Accountant.
 	Exact Composition = "exact"
 	// L1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
 	L1 Composition = "l1"
@@ -102,8 +102,8 @@ type Promise struct {
 // Predicted holds expected task losses E‖Task·(x - x̂)‖², the noise included; 0 is
 // unknown. They are estimates of the designer, which nothing here proves.
 type Predicted struct {
-	TrainingLoss float64 // over the training data, clipped as the device clips
-	TheoryLoss   float64 // by the formula of the design
+	TrainingLoss  float64 // over the training data, clipped as the device clips
+	UnclippedLoss float64 // by the formula of the design, without clipping
 }
 
 // Spec is the content of a bundle. There are n features, Z released coordinates
@@ -273,7 +273,7 @@ func (s *Spec) validate() error {
 	for _, l := range []struct {
 		field string
 		value float64
-	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.TheoryLoss}} {
+	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.UnclippedLoss}} {
 		if !(l.value >= 0 && l.value <= math.MaxFloat64) {
 			c.bad("predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
 		}

@@ -9,15 +9,15 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Compose bounds the composition of tables, for bundles with the composition
+// Accountant bounds the composition of tables, for bundles with the composition
 // Exact: given the table of every coordinate, in order and with repetitions, it
 // returns an upper bound on the δ at the promised epsilon of all of their noise
 // together. Every one of the tables has been verified by itself before.
-type Compose func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)
+type Accountant func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)
 
-// VerifiedElsewhere is a Compose that proves nothing: it takes the promise of the
+// VerifiedElsewhere is an Accountant that proves nothing: it takes the promise of the
 // bundle for true. It is for devices that cannot afford the composition, where
-// the bundle came, unaltered, from someone who ran Verify with a real Compose.
+// the bundle came, unaltered, from someone who ran Verify with a real one.
 // All the rest is verified as ever.
 func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, err error) {
 	return promise.Delta, nil
@@ -69,13 +69,13 @@ func (v *Verified) DistanceUpper() *big.Rat {
 //   - for L2, the formula of Balle & Wang (2018, Theorem 8) for the ℓ2 distance, and
 //     what the table differs from a rounded Gaussian law, sum to at most Delta.
 //
-// compose is for Exact and may be nil otherwise. Predicted losses and the decoder are
+// The accountant is for Exact and may be nil otherwise. Predicted losses and the decoder are
 // not judged: they have no part in privacy.
 //
 // The error wraps ErrNotPrivate if anything is not proved, and also
 // tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
-// compose. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
-func (b *Bundle) Verify(compose Compose) (*Verified, error) {
+// the accountant. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
+func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 	if b == nil || len(b.spec.Axes) == 0 {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
@@ -98,10 +98,10 @@ func (b *Bundle) Verify(compose Compose) (*Verified, error) {
 	case L2:
 		err = v.proveL2()
 	default:
-		err = v.provePerCoordinate(compose)
+		err = v.provePerCoordinate(accountant)
 	}
 	if err == nil {
-		err = v.judge()
+		err = v.checkPromise()
 	}
 	if err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (b *Bundle) Verify(compose Compose) (*Verified, error) {
 	return v, nil
 }
 
-// judge holds what is proved against the promise.
-func (v *Verified) judge() error {
+// checkPromise holds what is proved against the promise.
+func (v *Verified) checkPromise() error {
 	var errs []error
 	for _, c := range []struct {
 		field   string
@@ -129,7 +129,7 @@ func (v *Verified) judge() error {
 
 // provePerCoordinate composes the coordinates. Clipped values of coordinate i lie
 // within ±s_i, exactly, and so at most 2·s_i apart, which is a float64.
-func (v *Verified) provePerCoordinate(compose Compose) error {
+func (v *Verified) provePerCoordinate(accountant Accountant) error {
 	s := &v.bundle.spec
 	var errs []error
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
@@ -150,10 +150,10 @@ func (v *Verified) provePerCoordinate(compose Compose) error {
 	if s.Composition != Exact {
 		return nil
 	}
-	if compose == nil {
-		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without a function that composes, want one, or the composition basic")
+	if accountant == nil {
+		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
 	}
-	delta, err := compose(all, s.Promise)
+	delta, err := accountant(all, s.Promise)
 	if err != nil {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact: %w", err)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
@@ -153,7 +153,7 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
-		Queries: tables.Queries{Lower: 0, Upper: 4},
+		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}, d.options)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -87,20 +88,20 @@ const formatPeek = 512
 // isKernel reports whether the file that r starts with is a kernel.
 func isKernel(r *bufio.Reader) bool {
 	head, _ := r.Peek(formatPeek)
-	return tables.FormatOf(head) == tables.KernelFormat
+	return kernels.Recognize(head)
 }
 
 // ReadEither reads a table or a kernel file; the other result is nil.
-func (a *Streams) ReadEither(path string) (*tables.Table, *tables.Kernel, error) {
+func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
 	r, done, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer done()
 	var t *tables.Table
-	var k *tables.Kernel
+	var k *kernels.Kernel
 	if isKernel(r) {
-		k, err = tables.DecodeKernel(r)
+		k, err = kernels.Decode(r)
 	} else {
 		t, err = tables.Decode(r)
 	}
@@ -112,7 +113,7 @@ func (a *Streams) ReadEither(path string) (*tables.Table, *tables.Kernel, error)
 
 // SoundKernel verifies a kernel. One that does not keep its claims is a negative
 // verdict.
-func SoundKernel(path string, k *tables.Kernel) (tables.KernelCertificate, error) {
+func SoundKernel(path string, k *kernels.Kernel) (kernels.Certificate, error) {
 	c, err := k.Verify()
 	if err != nil {
 		return c, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
