@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/bits"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
@@ -12,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // proveL1 bounds the ℓ1 distance of two clipped encodings and charges it by steps.
@@ -193,75 +193,10 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	for rat(perStep).Cmp(bound) > 0 {
 		perStep = math.Nextafter(perStep, 0)
 	}
-	core := int(min(20/perStep, 1<<15))
-	weights, ratio, err := laplaceWeights(perStep, core)
-	if err != nil {
-		return nil, err
-	}
-	t, err := tables.New(tables.Spec{
-		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)}, Loss: loss.L2{}},
-		Grid:      tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -core - 1},
-		Weights:   weights,
-		TailRatio: ratio,
-	})
+	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: step}, Loss: loss.L2{}},
+		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1})
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return t, nil
-}
-
-// laplaceWeights returns the weights of the cells -core-1 … core+1, the outermost of
-// them blocks of a tail, whose neighbours differ by a factor of at most e^epsilon.
-//
-// The levels are built from the tail inwards, each the largest integer that the one
-// before allows; the middle takes what is left of 2^64. The tail's weight is the
-// least for which that is not too much.
-func laplaceWeights(epsilon float64, core int) (weights []uint64, ratio uint64, err error) {
-	if !(epsilon >= 0x1p-20 && epsilon <= 0.5) {
-		return nil, 0, check.Field("bundle", "epsilon per step", epsilon, "a number from 2^-20 to 0.5")
-	}
-	// growth/2^64 <= e^epsilon - 1, and ratio/2^64 >= e^-epsilon.
-	one := new(big.Int).Lsh(big.NewInt(1), 64)
-	growth := new(big.Int).Sub(exact.ExpDown(epsilon, 64), one).Uint64()
-	ratio = exact.ExpUp(-epsilon, 64).Uint64()
-	share := func(w, of uint64) uint64 {
-		hi, _ := bits.Mul64(w, of)
-		return hi
-	}
-	// left returns 2^64 less all levels, and the most that the middle may weigh; ok
-	// is false if the levels alone exceed 2^63 on one side.
-	level := make([]uint64, core+1)
-	left := func(tail uint64) (middle, most uint64, ok bool) {
-		level[core] = tail
-		sum := tail
-		w := share(tail, -ratio) // the block's own place
-		w += share(w, growth)
-		for k := core - 1; k >= 0; k-- {
-			level[k] = w
-			if sum += w; sum >= 1<<63 {
-				return 0, 0, false
-			}
-			w += share(w, growth)
-		}
-		return -(2 * sum), w, true
-	}
-	low, high := uint64(1), uint64(1)<<63-1 // low is too little, high is enough
-	for high-low > 1 {
-		tail := low + (high-low)/2
-		if middle, most, ok := left(tail); ok && middle > most {
-			low = tail
-		} else {
-			high = tail
-		}
-	}
-	middle, _, ok := left(high)
-	if !ok || middle == 0 {
-		return nil, 0, check.Field("bundle", "epsilon per step", epsilon, "more than integer weights can tell apart")
-	}
-	weights = make([]uint64, 0, 2*core+3)
-	for k := core; k >= 0; k-- {
-		weights = append(weights, level[k])
-	}
-	weights = append(weights, middle)
-	return append(weights, level...), ratio, nil
 }
