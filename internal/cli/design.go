@@ -135,7 +135,7 @@ func (o *designOptions) run(ctx context.Context) error {
 		return err
 	}
 	line.Clear()
-	if err := w.Put(r.Table); err != nil {
+	if err := w.Put(r.Table.Table()); err != nil {
 		return err
 	}
 	if err := o.Print(newDesignReport(r), designRows(r, o.problem, o.Output)); err != nil {
@@ -155,17 +155,18 @@ type designReport struct {
 }
 
 func newDesignReport(r *lp.Result) designReport {
+	t := r.Table.Table()
 	return designReport{
-		Schema: shell.Schema, statement: newStatement(r.Table), certified: newCertified(r.Certificate),
-		Cells: r.Table.Cells(), CellsPerSensitivity: r.Table.Grid().CellsPerSensitivity,
+		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
+		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	rows := certifiedRows(r.Table, r.Certificate)
+	rows := certifiedRows(r.Table.Table(), r.Table.Certificate())
 	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
-	designed, _ := r.Certificate.ExpectedLoss.Float64()
+	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {
 		if m.Loss == nil {
 			continue

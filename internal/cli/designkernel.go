@@ -113,15 +113,16 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		return err
 	}
 	line.Clear()
-	if err := w.Put(r.Kernel); err != nil {
+	k, c := r.Kernel.Kernel(), r.Kernel.Certificate()
+	if err := w.Put(k); err != nil {
 		return err
 	}
 	report := kernelReport{
-		Schema: shell.Schema, kernelStatement: newKernelStatement(r.Kernel), DataIndependent: independent,
-		certified: newCertifiedKernel(r.Certificate), Nodes: r.Kernel.Cells(),
+		Schema: shell.Schema, kernelStatement: newKernelStatement(k), DataIndependent: independent,
+		certified: newCertifiedKernel(c), Nodes: k.Cells(),
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
-	rows := append(certifiedKernelRows(r.Kernel, r.Certificate), effortRow(r.Rounds, r.Elapsed))
+	rows := append(certifiedKernelRows(k, c), effortRow(r.Rounds, r.Elapsed))
 	if independent != "" {
 		rows = append(rows, shell.Row{"data independent", independent.String()})
 	}
@@ -143,11 +144,12 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	if err != nil {
 		return 0, "", err
 	}
-	loss := shell.FloatUp(r.Certificate.ExpectedLoss)
+	c := r.Table.Certificate()
+	loss := shell.FloatUp(c.ExpectedLoss)
 	if loss == nil {
 		return 0, "", shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 	}
-	return *loss, json.Number(r.Certificate.Claims().ExpectedLoss), nil
+	return *loss, json.Number(c.Claims().ExpectedLoss), nil
 }
 
 // readRange reads A,B.

@@ -58,11 +58,11 @@ func (o *exportOptions) run(context.Context) error {
 	line := o.Progress()
 	defer line.Clear()
 	line.Watch("exporting")
-	t, _, err := o.ReadSound(o.table)
+	v, err := o.ReadSound(o.table)
 	if err != nil {
 		return err
 	}
-	e, err := sampler.NewExport(t, o.seed, o.draws)
+	e, err := sampler.NewExport(v, o.seed, o.draws)
 	if err != nil {
 		return err
 	}

@@ -112,11 +112,11 @@ func (o *plotOptions) figure() (drawing, error) {
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	c, err := shell.SoundTable(o.file, t)
+	v, err := shell.SoundTable(o.file, t)
 	if err != nil {
 		return nil, err
 	}
-	return figure.NewTable(t, c, o.log), nil
+	return figure.NewTable(t, v.Certificate(), o.log), nil
 }
 
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
@@ -136,20 +136,21 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	var err error
-	if f.Certificate, err = shell.SoundKernel(o.file, k); err != nil {
-		return nil, err
-	}
-	if o.table == "" {
-		return f, nil
-	}
-	t, c, err := o.ReadSound(o.table)
+	v, err := shell.SoundKernel(o.file, k)
 	if err != nil {
 		return nil, err
 	}
-	if t.Privacy() != k.Privacy() || t.Loss().Name() != k.Loss().Name() {
+	f.Certificate = v.Certificate()
+	if o.table == "" {
+		return f, nil
+	}
+	other, err := o.ReadSound(o.table)
+	if err != nil {
+		return nil, err
+	}
+	if t := other.Table(); t.Privacy() != k.Privacy() || t.Loss().Name() != k.Loss().Name() {
 		return nil, shell.BadInput("", fmt.Errorf("table = %s is for another privacy or loss, want those of the kernel", check.Quoted(o.table)))
 	}
-	f.Independent, _ = c.ExpectedLoss.Float64()
+	f.Independent, _ = other.Certificate().ExpectedLoss.Float64()
 	return f, nil
 }

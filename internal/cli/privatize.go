@@ -171,18 +171,18 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 // or to what a table allows.
 func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
 	if o.kernel == "" {
-		t, _, err := o.ReadSound(o.table)
+		v, err := o.ReadSound(o.table)
 		if err != nil {
 			return nil, err
 		}
-		s, err := sampler.NewVerified(t, sampler.Options{ConstantTime: o.constantTime})
+		s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
 		if err != nil {
 			return nil, err
 		}
 		if p.clip == nil {
-			o.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", t.Privacy().Sensitivity)
+			o.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", v.Table().Privacy().Sensitivity)
 		}
-		return tableAnswerer{s, newPrinter(t)}, p.clip.check(s)
+		return tableAnswerer{s, newPrinter(v.Table())}, p.clip.check(s)
 	}
 	_, k, err := o.ReadEither(o.kernel)
 	if err != nil {
@@ -191,11 +191,12 @@ func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
 	if k == nil {
 		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(o.kernel)))
 	}
-	if _, err := shell.SoundKernel(o.kernel, k); err != nil {
+	v, err := shell.SoundKernel(o.kernel, k)
+	if err != nil {
 		return nil, err
 	}
 	p.clip = &clip{lower: k.Queries().Lower, upper: k.Queries().Upper}
-	s, err := sampler.NewKernelVerified(k, sampler.Options{})
+	s, err := sampler.NewKernel(v, sampler.Options{})
 	return kernelAnswerer{s}, err
 }
 

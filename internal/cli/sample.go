@@ -121,10 +121,11 @@ func (o *sampleOptions) noise(t *tables.Table) (draws, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
 	}
-	if _, err := shell.SoundTable(o.table, t); err != nil {
+	v, err := shell.SoundTable(o.table, t)
+	if err != nil {
 		return nil, err
 	}
-	s, err := sampler.NewVerified(t, sampler.Options{ConstantTime: o.constantTime})
+	s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
 	if err != nil {
 		return nil, err
 	}
@@ -169,10 +170,11 @@ func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := shell.SoundKernel(o.table, k); err != nil {
+	v, err := shell.SoundKernel(o.table, k)
+	if err != nil {
 		return nil, err
 	}
-	s, err := sampler.NewKernelVerified(k, sampler.Options{})
+	s, err := sampler.NewKernel(v, sampler.Options{})
 	return answerDraws{s, x}, err
 }
 

@@ -81,7 +81,7 @@ func shapedSpec(p dp.Problem, s shape) (tables.Spec, error) {
 
 // promised returns the table of the spec with another promise: about the least epsilon
 // at which it needs at most delta, and what it needs there, as its certificate finds.
-func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) (*tables.Table, error) {
+func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) (*tables.Verified, error) {
 	single, err := account.Compose([]account.Release{{PLD: m, Times: 1}}, account.Options{})
 	if err != nil {
 		return nil, err
@@ -98,8 +98,7 @@ func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) 
 	if t, err = tables.New(s); err != nil {
 		return nil, err
 	}
-	_, err = t.Verify()
-	return t, err
+	return t.Verify()
 }
 
 // shapedGrid lays out cells for the query: one per step of an integer or lattice

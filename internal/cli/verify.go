@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
-	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -85,13 +84,13 @@ func (o *verifyOptions) run(context.Context) error {
 		rows      []shell.Row
 	)
 	if k != nil {
-		var c kernels.Certificate
-		c, falsehood = k.Verify()
+		c := k.Certify()
+		_, falsehood = k.Verify()
 		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c), k.Cells(), c.Worst, failing(falsehood)}
 		rows = certifiedKernelRows(k, c)
 	} else {
-		var c tables.Certificate
-		c, falsehood = t.Verify()
+		c := t.Certify()
+		_, falsehood = t.Verify()
 		report = newVerdict(t, c, falsehood)
 		rows = certifiedRows(t, c)
 	}

@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -26,18 +27,18 @@ func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, 
 // Verified is the proof that a bundle keeps its promise. Only Verify makes one. It
 // is immutable and safe for concurrent use.
 type Verified struct {
-	bundle       *Bundle
-	certificates []tables.Certificate
-	epsilon      *big.Rat
-	delta        *big.Rat
-	distance     *big.Rat
+	bundle   *Bundle
+	tables   []*tables.Verified
+	epsilon  *big.Rat
+	delta    *big.Rat
+	distance *big.Rat
 }
 
 // Bundle returns the bundle it is about.
 func (v *Verified) Bundle() *Bundle { return v.bundle }
 
-// Certificate returns what was found in the bundle's k-th table.
-func (v *Verified) Certificate(k int) tables.Certificate { return v.certificates[k] }
+// Table returns the proof of the bundle's k-th table.
+func (v *Verified) Table(k int) *tables.Verified { return v.tables[k] }
 
 // EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
 // DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
@@ -82,11 +83,11 @@ func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 	v := &Verified{bundle: b}
 	var errs []error
 	for k, t := range b.spec.Tables {
-		c, err := t.Verify()
+		proved, err := t.Verify()
 		if err != nil {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err))
 		}
-		v.certificates = append(v.certificates, c)
+		v.tables = append(v.tables, proved)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -120,7 +121,7 @@ func (v *Verified) checkPromise() error {
 		{"epsilon", v.bundle.spec.Promise.Epsilon, v.epsilon},
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
-		if c.proved.Cmp(rat(c.promise)) > 0 {
+		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition))
 		}
 	}
@@ -141,8 +142,8 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 		if 2*axis > p.Sensitivity {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]", i, axis, p.Sensitivity, s.TableOf[i]))
 		}
-		v.epsilon.Add(v.epsilon, rat(p.Epsilon))
-		v.delta.Add(v.delta, rat(p.Delta))
+		v.epsilon.Add(v.epsilon, exact.Rational(p.Epsilon))
+		v.delta.Add(v.delta, exact.Rational(p.Delta))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -160,13 +161,10 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 	if !(delta >= 0 && delta <= math.MaxFloat64) {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
 	}
-	v.epsilon = rat(s.Promise.Epsilon)
-	v.delta = rat(delta)
+	v.epsilon = exact.Rational(s.Promise.Epsilon)
+	v.delta = exact.Rational(delta)
 	return nil
 }
-
-// rat returns the exact value of a finite float64.
-func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
 // square returns x².
 func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
@@ -176,7 +174,7 @@ func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 func boxSides(axes []float64, step float64) []*big.Rat {
 	sides := make([]*big.Rat, len(axes))
 	for i, a := range axes {
-		sides[i] = rat(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
+		sides[i] = exact.Rational(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
 	}
 	return sides
 }

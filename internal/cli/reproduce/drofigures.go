@@ -22,6 +22,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
@@ -178,29 +179,32 @@ func (d *droDrawing) note(name, loss, bound, interval string, gap float64, limit
 }
 
 // table designs additive noise and notes it.
-func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*lp.Result, error) {
+func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*tables.Verified, error) {
 	r, limit, err := shell.Design(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}
-	claims := r.Certificate.Claims()
-	d.note(name, claims.ExpectedLoss, claims.LowerBound, shell.Interval(r.Certificate.LowerBound, r.Certificate.ExpectedLoss), r.Gap, limit)
-	return r, nil
+	c := r.Table.Certificate()
+	claims := c.Claims()
+	d.note(name, claims.ExpectedLoss, claims.LowerBound, shell.Interval(c.LowerBound, c.ExpectedLoss), r.Gap, limit)
+	return r.Table, nil
 }
 
 // kernel designs data dependent noise for values from 0 to 4 and notes it.
-func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
+func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
+	options := d.design
+	options.Progress = d.line.Kernel(options.TimeLimit)
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
 		Queries: kernels.Queries{Lower: 0, Upper: 4},
-	}, d.design)
+	}, options)
 	if err != nil {
 		return nil, err
 	}
-	c := r.Certificate
+	c := r.Kernel.Certificate()
 	claims := c.Claims()
 	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), claims.ExpectedLoss, claims.LowerBound, shell.Interval(c.LowerBound, c.ExpectedLoss), r.Gap, limit)
-	return r, nil
+	return r.Kernel, nil
 }
 
 func drawKernelLosses(ctx context.Context, d *droDrawing) error {
@@ -217,18 +221,18 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		if err != nil {
 			return err
 		}
-		independent, _ := r.Certificate.ExpectedLoss.Float64()
+		independent, _ := r.Certificate().ExpectedLoss.Float64()
 		k, err := d.kernel(ctx, c.epsilon, c.delta)
 		if err != nil {
 			return err
 		}
-		share := func(loss *big.Rat) *big.Rat { return new(big.Rat).Quo(loss, r.Certificate.ExpectedLoss) }
-		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("relative to data independent noise %s", shell.Interval(share(k.Certificate.LowerBound), share(k.Certificate.ExpectedLoss)))})
+		share := func(loss *big.Rat) *big.Rat { return new(big.Rat).Quo(loss, r.Certificate().ExpectedLoss) }
+		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("relative to data independent noise %s", shell.Interval(share(k.Certificate().LowerBound), share(k.Certificate().ExpectedLoss)))})
 		var points plotter.XYs
 		const steps = 400
 		for n := range steps + 1 {
 			x := 4 * float64(n) / steps
-			loss := k.Kernel.LossAt(x)
+			loss := k.Kernel().LossAt(x)
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
 			d.records = append(d.records, []string{
 				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
@@ -258,9 +262,9 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 			if err != nil {
 				return err
 			}
-			g := r.Table.Grid()
+			g := r.Table().Grid()
 			step, _ := g.Step().Float64()
-			pmf, _ := r.Table.PMF()
+			pmf, _ := r.Table().PMF()
 			var points plotter.XYs
 			for j, m := range pmf {
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
@@ -283,11 +287,11 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Kernel, Values: []float64{0, 1, 2}}
+	f := &figure.Kernel{Kernel: k.Kernel(), Values: []float64{0, 1, 2}}
 	for _, x := range f.Values {
-		i, _ := k.Kernel.CellOf(x)
-		for j, m := range k.Kernel.PMF(i) {
-			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel.Node(j)), fmt.Sprintf("%.8g", m)})
+		i, _ := k.Kernel().CellOf(x)
+		for j, m := range k.Kernel().PMF(i) {
+			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel().Node(j)), fmt.Sprintf("%.8g", m)})
 		}
 	}
 	if err := f.AddLaws(d.plot); err != nil {
