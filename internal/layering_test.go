@@ -62,8 +62,8 @@ var arrows = map[string][]string{
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/oracle", "internal/taskspace", "internal/check",
-		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+		"lp", "lp/solver", "lp/highs", "tables", "kernels", "noise", "dp", "loss", "account", "latent", "latent/bundle",
+		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
 	"internal/csvfile": {"internal/check", "internal/atomicfile"},
 	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
