@@ -28,11 +28,8 @@ func Laplace(p dp.Problem, g tables.Grid) (*tables.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := int64(g.CellsPerSensitivity)
-	perCell := p.Epsilon / float64(k)
-	for new(big.Rat).Mul(exact.Rational(perCell), big.NewRat(k, 1)).Cmp(exact.Rational(p.Epsilon)) > 0 {
-		perCell = math.Nextafter(perCell, 0)
-	}
+	whole := exact.Rational(p.Epsilon)
+	perCell := exact.FloatDown(whole.Quo(whole, new(big.Rat).SetInt64(int64(g.CellsPerSensitivity))))
 	if !(perCell >= 0x1p-20 && perCell <= 40) {
 		return nil, check.Field("shapes", "epsilon per cell", perCell, "a number from 2^-20 to 40")
 	}
