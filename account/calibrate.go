@@ -45,7 +45,7 @@ func (t Target) single(epsilon, delta float64) dp.Problem {
 // Designer designs noise for the problem, such as lp.Design: with an expected loss
 // that is at most the relative gap above the least possible. A table beside an error
 // is the best one proved before a limit; it is used, and the error kept.
-type Designer func(ctx context.Context, p dp.Problem, gap float64) (*tables.Table, error)
+type Designer func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error)
 
 // CalibrateOptions tune Calibrate and what it is compared with; the zero value is
 // useful.
@@ -71,7 +71,7 @@ const (
 type Calibration struct {
 	// Table is the noise. Its own promise is about one release; for exponential
 	// power noise it is one point of a profile, and not what the target rests on.
-	Table *tables.Table
+	Table *tables.Verified
 	// PLD is its privacy loss distribution, and Composed are bounds on the epsilon
 	// of all releases together, at the target's delta.
 	PLD      *PrivacyLossDistribution
@@ -161,11 +161,11 @@ func (t Target) designs(design Designer, gap float64) maker {
 		if table == nil {
 			return nil, limit
 		}
-		pld, err := Table(table)
+		pld, err := Table(table.Table())
 		if err != nil {
 			return nil, err
 		}
-		loss, _ := table.Certify().ExpectedLoss.Float64()
+		loss, _ := table.Certificate().ExpectedLoss.Float64()
 		return &release{pld: pld, loss: loss, table: table, limit: limit}, nil
 	}
 }

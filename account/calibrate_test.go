@@ -14,7 +14,7 @@ import (
 )
 
 // classical stands for a designer: it is far from the best noise, and quick.
-func classical(_ context.Context, p dp.Problem, _ float64) (*tables.Table, error) {
+func classical(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
 	if p.Delta == 0 {
 		return shapes.Laplace(p, tables.Grid{})
 	}
@@ -29,10 +29,7 @@ func target(releases int, epsilon, delta float64) Target {
 // keeps checks that the releases of the table keep the target, by another composition.
 func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 	t.Helper()
-	if _, err := c.Table.Verify(); err != nil {
-		t.Error(err)
-	}
-	composition := compose(t, Release{mustTable(t, c.Table), x.Releases})
+	composition := compose(t, Release{mustTable(t, c.Table.Table()), x.Releases})
 	e, err := composition.Epsilon(x.Delta)
 	if err != nil {
 		t.Fatal(err)
@@ -97,8 +94,8 @@ func TestCalibrateWithoutDesigner(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeps(t, x, c, 0.998)
-	if c.Table.Query() != dp.IntegerQuery || c.loss > 3*want*1.003 {
-		t.Errorf("%s query, loss %g, want integers and at most %g", c.Table.Query(), c.loss, 3*want)
+	if c.Table.Table().Query() != dp.IntegerQuery || c.loss > 3*want*1.003 {
+		t.Errorf("%s query, loss %g, want integers and at most %g", c.Table.Table().Query(), c.loss, 3*want)
 	}
 }
 
@@ -108,7 +105,7 @@ func TestCalibrateDesigns(t *testing.T) {
 	ended, broken := errors.New("ended early"), errors.New("broken")
 	x := target(3, 2, 1e-3)
 	gaps := map[float64]int{}
-	c, err := Calibrate(context.Background(), x, func(ctx context.Context, p dp.Problem, gap float64) (*tables.Table, error) {
+	c, err := Calibrate(context.Background(), x, func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 		gaps[gap]++
 		table, err := classical(ctx, p, gap)
 		if err != nil {
@@ -119,7 +116,7 @@ func TestCalibrateDesigns(t *testing.T) {
 	if err != nil || c.Limit != ended || gaps[coarseGap] == 0 || gaps[0.001] == 0 || len(gaps) != 2 {
 		t.Errorf("%v, %v, gaps %v", c, err, gaps)
 	}
-	fails := func(context.Context, dp.Problem, float64) (*tables.Table, error) { return nil, broken }
+	fails := func(context.Context, dp.Problem, float64) (*tables.Verified, error) { return nil, broken }
 	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{}); err != nil || c.Exponent == 0 || c.DesignError != broken {
 		t.Errorf("%v, %v", c, err)
 	}

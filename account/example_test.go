@@ -67,7 +67,7 @@ func ExampleCalibrate() {
 		},
 		Releases: 30,
 	}
-	design := func(_ context.Context, p dp.Problem, _ float64) (*tables.Table, error) {
+	design := func(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
 		if p.Delta == 0 {
 			return shapes.Laplace(p, tables.Grid{})
 		}
@@ -77,7 +77,7 @@ func ExampleCalibrate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p := c.Table.Privacy()
+	p := c.Table.Table().Privacy()
 	fmt.Printf("each (%.3f, %.2g)-private, together (%.3f, 1e-6); exponent %g\n", p.Epsilon, p.Delta, c.Composed.Upper, c.Exponent)
 	// Output:
 	// each (0.120, 1.7e-08)-private, together (1.000, 1e-6); exponent 1.5

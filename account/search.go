@@ -20,9 +20,9 @@ type release struct {
 	loss           float64
 	composed       Bounds // on the epsilon of all releases; +Inf if none is enough
 
-	table    *tables.Table // nil for a law without one
-	limit    error         // of its design
-	exponent float64       // of its shape
+	table    *tables.Verified // nil for a law without one
+	limit    error            // of its design
+	exponent float64          // of its shape
 }
 
 func (r *release) calibration() *Calibration {

@@ -92,7 +92,7 @@ func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*r
 		return nil, err
 	}
 	r := &release{exponent: exponent}
-	if r.pld, err = Table(table); err != nil {
+	if r.pld, err = Table(table.Table()); err != nil {
 		return nil, err
 	}
 	r.composed, err = t.compose(r.pld, width)
@@ -113,6 +113,6 @@ func (t Target) promise(r *release, exponent, scale float64) error {
 	if r.table, err = shapes.ExponentialPower(t.single(e.Upper, 0), exponent, scale, tables.Grid{}); err != nil {
 		return err
 	}
-	r.loss, _ = r.table.Certify().ExpectedLoss.Float64()
+	r.loss, _ = r.table.Certificate().ExpectedLoss.Float64()
 	return nil
 }

@@ -102,7 +102,10 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		c, _ := k.Verify()
+		c := k.Certify()
+		if v, err := k.Verify(); (v == nil) != (err != nil) {
+			t.Fatalf("verified: %v, %v", v, err)
+		}
 		if c.LowerBound.Sign() < 0 || c.DeltaUpper.Sign() < 0 || c.MaxLoss.Cmp(c.ExpectedLoss) < 0 {
 			t.Fatal("a certificate that cannot be")
 		}

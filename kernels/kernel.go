@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -56,6 +57,9 @@ type Claims struct {
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
 type Kernel struct {
 	spec Spec
+	// A kernel does not change, so it is certified once, and judged once.
+	certificate func() Certificate
+	verified    func() (*Verified, error)
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -77,8 +81,9 @@ func New(s Spec) (*Kernel, error) {
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
 	k := &Kernel{spec: s}
+	k.certificate, k.verified = sync.OnceValue(k.spec.certify), sync.OnceValues(k.verify)
 	if s.Claims == (Claims{}) {
-		k.spec.Claims = k.Certify().Claims()
+		k.spec.Claims = k.certificate().Claims()
 	}
 	return k, nil
 }
@@ -149,6 +154,14 @@ func (c *Claims) list() []claims.Claim {
 		{Name: "max_loss", Text: &c.MaxLoss, Up: true},
 		{Name: "lower_bound", Text: &c.LowerBound},
 	}
+}
+
+// WithDual returns the kernel with other multipliers for its lower bound, and
+// claims that follow from the certificate. The error wraps ErrInvalid.
+func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
+	s := k.spec
+	s.Dual, s.Claims = d, Claims{}
+	return New(s)
 }
 
 // Privacy returns the promise.

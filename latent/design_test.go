@@ -275,7 +275,7 @@ func TestBundles(t *testing.T) {
 			if p.Domain != bundle.Ball && c.Encoder != TaskAware {
 				continue // the same noise once more
 			}
-			noisy, err := bundle.NewDeterministicPrivatizer(b, [32]byte{byte(trial)}, sampler.Options{})
+			noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{byte(trial)}, sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -305,6 +305,16 @@ func TestBundles(t *testing.T) {
 	}
 }
 
+// proved verifies a bundle.
+func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
+	t.Helper()
+	v, err := Verify(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // Noise that is not centred is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
 	curve, err := NewCurve(CurveOptions{Design: func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
@@ -324,7 +334,7 @@ func TestBundleOfSkewedNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noisy, err := bundle.NewDeterministicPrivatizer(b, [32]byte{9}, sampler.Options{})
+	noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{9}, sampler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,11 +40,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := table.Verify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.Privacy.Delta = exact.FloatUp(certificate.DeltaUpper)
+	spec.Privacy.Delta = exact.FloatUp(table.Certify().DeltaUpper)
 	if table, err = tables.New(spec); err != nil {
 		t.Fatal(err)
 	}

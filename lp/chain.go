@@ -16,21 +16,21 @@ import (
 // chainTable is the optimum of the upper program at K = 1 without an atom, for
 // a symmetric loss that does not decrease away from 0: the integer law of Awan
 // & Dong (see noise.AwanDongTails), spread over cells.
-func (f *frame) chainTable(maxCells int) (t *tables.Table, c tables.Certificate, err error) {
+func (f *frame) chainTable(maxCells int) (t *tables.Verified, err error) {
 	reach := supportBound(f.Problem)
 	if 2*reach > float64(maxCells) {
-		return nil, c, tooManyCells(maxCells)
+		return nil, tooManyCells(maxCells)
 	}
 	for _, margin := range []float64{1e-7, 1e-5, 1e-3} {
 		var tails []float64
 		epsilon, delta := tightened(f.Problem, grid{}.centred(int(reach)+1), margin)
 		tails, err = noise.AwanDongTails(max(epsilon, 0), delta)
 		if err != nil {
-			return nil, c, check.Errorf("lp", nil, "%w", err)
+			return nil, check.Errorf("lp", nil, "%w", err)
 		}
 		half := len(tails)
 		if 2*half+1 > maxCells {
-			return nil, c, tooManyCells(maxCells)
+			return nil, tooManyCells(maxCells)
 		}
 		masses := make([]float64, 2*half+1)
 		masses[half] = 1 - 2*tails[0]
@@ -41,12 +41,12 @@ func (f *frame) chainTable(maxCells int) (t *tables.Table, c tables.Certificate,
 			}
 			masses[half+i+1], masses[half-i-1] = m, m
 		}
-		t, c, err = f.makeTable(f.cells(upper, 1).centred(half), masses, 0)
+		t, err = f.makeTable(f.cells(upper, 1).centred(half), masses, 0)
 		if !errors.Is(err, tables.ErrNotPrivate) {
 			break
 		}
 	}
-	return t, c, err
+	return t, err
 }
 
 // chainDual solves the dual of the lower program at K = 1. With the multipliers

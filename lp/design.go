@@ -56,9 +56,9 @@ type Progress struct {
 
 // Result is a designed and certified table.
 type Result struct {
-	Table *tables.Table
-	// Certificate was recomputed from the table in exact arithmetic.
-	Certificate tables.Certificate
+	// Table comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Table *tables.Verified
 	// Gap is the relative certified gap reached; +Inf if the lower bound
 	// is 0.
 	Gap float64
@@ -140,7 +140,7 @@ type designer struct {
 	start   time.Time
 
 	upper, lower side
-	table        *tables.Table
+	table        *tables.Verified
 	loss         float64 // of table; +Inf: there is none yet
 	dual         *tables.Dual
 	bound        float64 // proved by dual
@@ -173,11 +173,10 @@ func (d *designer) stuck(s *side) bool {
 // constraints exclude it.
 func (d *designer) begin() error {
 	d.loss = math.Inf(1)
-	t, c, err := d.simpleTable(d.options.MaxCells)
+	t, err := d.simpleTable(d.options.MaxCells)
 	switch {
 	case err == nil:
-		d.table = t
-		d.loss, _ = c.ExpectedLoss.Float64()
+		d.table, d.loss = t, expectedLoss(t)
 	case d.Constraints.None() || !(errors.Is(err, tables.ErrFalseClaim) || errors.Is(err, ErrLimit) || errors.Is(err, tables.ErrNotPrivate)):
 		return err
 	}
@@ -200,6 +199,12 @@ func (d *designer) scale() float64 {
 		return d.typicalLoss()
 	}
 	return d.loss
+}
+
+// expectedLoss returns that of a table to the nearest float64.
+func expectedLoss(t *tables.Verified) float64 {
+	loss, _ := t.Certificate().ExpectedLoss.Float64()
+	return loss
 }
 
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
@@ -437,14 +442,12 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 		return 0, nil // no noise on this support; the next is wider
 	}
 	d.upper.hint = prog.hint(g)
-	t, c, err := d.makeTable(g, prog.masses(), prog.atomMass())
+	t, err := d.makeTable(g, prog.masses(), prog.atomMass())
 	if err != nil {
 		return 0, err
 	}
-	loss, _ = c.ExpectedLoss.Float64()
-	if loss < d.loss {
-		d.table, d.loss = t, loss
-	}
+	loss = expectedLoss(t)
+	d.keepTable(t, loss)
 	return loss, nil
 }
 
@@ -544,16 +547,16 @@ func (d *designer) result(stopped error) (*Result, error) {
 	if d.table == nil {
 		return nil, d.nothing(stopped)
 	}
-	t, err := d.table.WithDual(d.dual)
+	t, err := d.table.Table().WithDual(d.dual)
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := t.Verify()
+	v, err := t.Verify()
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	r := &Result{Table: t, Certificate: c, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
-	if gap, ok := c.Gap(); ok {
+	r := &Result{Table: v, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
+	if gap, ok := v.Certificate().Gap(); ok {
 		r.Gap = gap
 	}
 	r.Optimal = r.Gap <= d.options.Gap

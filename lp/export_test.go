@@ -113,11 +113,11 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	_, c, err := f.chainTable(DefaultMaxCells)
+	t, err := f.chainTable(DefaultMaxCells)
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	chainLoss, _ = c.ExpectedLoss.Float64()
+	chainLoss = expectedLoss(t)
 	d := &designer{frame: f, options: Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, loss: chainLoss}
 	chainBound = d.keepDual(f.chainDual(chainLoss, DefaultMaxCells))
 	reach := math.Ceil(3*supportBound(p)) + 2

@@ -167,11 +167,11 @@ func (d *designer) tryStairs(lay tables.Grid, first, n int) error {
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
-	t, c, err := d.makeStairs(lay, first, n)
+	t, err := d.makeStairs(lay, first, n)
 	if err != nil {
 		return err
 	}
-	if loss, _ := c.ExpectedLoss.Float64(); d.table == nil || loss < d.loss {
+	if loss := expectedLoss(t); d.table == nil || loss < d.loss {
 		d.table, d.loss = t, loss
 	}
 	d.rounds++
@@ -194,13 +194,12 @@ func extraPeriods(lay tables.Grid, first, n int) (left, right int) {
 
 // makeStairs makes the staircase table with the core of n cells from the first one
 // on. Its weights are the levels, the core's first, of a tower.
-func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables.Certificate, error) {
-	var none tables.Certificate
+func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Verified, error) {
 	k := lay.CellsPerSensitivity
 	left, right := extraPeriods(lay, first, n)
 	w := newTower(f.Epsilon, k, n, max(left, right))
 	if w == nil {
-		return nil, none, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, f.Epsilon)
+		return nil, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, f.Epsilon)
 	}
 	var outwards [2][]uint64 // the cells on either side, from the core on
 	for side, extra := range []int{left, right} {
@@ -221,16 +220,16 @@ func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables
 		Grid:    lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
 	})
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := t.Verify()
+	v, err := t.Verify()
 	if errors.Is(err, tables.ErrFalseClaim) {
-		return nil, none, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
+		return nil, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
 	}
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	return t, c, nil
+	return v, nil
 }
 
 // tower holds the integer weights of the cells of a staircase, by level: each level

@@ -279,14 +279,14 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 		if b == lower {
 			continue
 		}
-		t, c, err := d.makeTable(g, prog.masses(), prog.atomMass())
+		t, err := d.makeTable(g, prog.masses(), prog.atomMass())
 		switch {
 		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
 			failed = append(failed, d)
 		case err != nil:
 			return failed, err
 		default:
-			s.value, _ = c.ExpectedLoss.Float64()
+			s.value = expectedLoss(t)
 			d.keepTable(t, s.value)
 		}
 	}
@@ -294,7 +294,7 @@ func (r *row) descend(ctx context.Context, b bound, g grid, open []*member, marg
 }
 
 // keepTable keeps a certified table if it is the best.
-func (d *designer) keepTable(t *tables.Table, loss float64) {
+func (d *designer) keepTable(t *tables.Verified, loss float64) {
 	if loss < d.loss {
 		d.table, d.loss = t, loss
 	}
@@ -324,15 +324,14 @@ func (r *row) mix() {
 		if from.loss*(1-t) >= to.loss*(1-mixGain) {
 			continue
 		}
-		masses, atom := from.table.PMF()
+		masses, atom := from.table.Table().PMF()
 		for j := range masses {
 			masses[j] *= 1 - t
 		}
-		lay := from.table.Grid()
+		lay := from.table.Table().Grid()
 		g := grid{k: lay.CellsPerSensitivity, first: lay.FirstCell, n: len(masses), lay: lay}
-		if mixed, c, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
-			loss, _ := c.ExpectedLoss.Float64()
-			to.keepTable(mixed, loss)
+		if mixed, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
+			to.keepTable(mixed, expectedLoss(mixed))
 		}
 	}
 }

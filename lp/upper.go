@@ -31,8 +31,7 @@ const leastMass = 0x1p-62
 // makeTable rounds the masses of the cells and the atom to a table that keeps
 // the constraints, and certifies it. The error wraps tables.ErrNotPrivate or
 // tables.ErrFalseClaim if the exact test fails.
-func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table, tables.Certificate, error) {
-	var none tables.Certificate
+func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Verified, error) {
 	first, last := 0, len(masses)-1
 	nothing := 0x1p-65
 	if f.Constraints.MaxDistinguishing > 0 {
@@ -70,7 +69,7 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 	}
 	weights, atomWeight, err := tables.Quantize(scaled, atom/sum)
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	if f.Constraints.Unbiased && !f.folded {
 		balance(lay, weights)
@@ -82,23 +81,23 @@ func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 		Atom:    atomWeight,
 	})
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := t.Verify()
+	v, err := t.Verify()
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	return t, c, nil
+	return v, nil
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always
 // has a proven table: the best one of a cell per sensitivity and staircases
 // (Geng & Viswanath 2014) with and without an atom.
-func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, error) {
-	t, c, err := f.chainTable(maxCells)
+func (f *frame) simpleTable(maxCells int) (*tables.Verified, error) {
+	best, err := f.chainTable(maxCells)
 	gamma, ok := noise.StaircaseStep(f.Epsilon, f.Loss)
 	if f.Epsilon == 0 || !ok {
-		return t, c, err
+		return best, err
 	}
 	work, most := maxSimpleWork, mostStairCells
 	switch {
@@ -117,13 +116,13 @@ func (f *frame) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 		return f.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
 	}
 	for _, atom := range []float64{0, 0.9 * f.Delta, 0.999 * f.Delta} {
-		if stairs, cs, serr := f.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
-			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
-				t, c, err = stairs, cs, nil
+		if stairs, serr := f.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
+			if err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0 {
+				best, err = stairs, nil
 			}
 		}
 	}
-	return t, c, err
+	return best, err
 }
 
 // stairCells returns the number of cells per sensitivity, up to the most, that
@@ -156,7 +155,7 @@ const (
 // truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh
 // no more than what the atom leaves of δ.
-func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
+func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Verified, error) {
 	const shrink = 1 - 1e-6
 	start := 0.5 // sensitivities
 	if atom == 0 {
@@ -185,12 +184,12 @@ func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 		for i := range masses {
 			masses[i] = at[max(i-half, half-i)] * (1 - atom) / sum
 		}
-		t, c, err := f.makeTable(g.centred(half), masses, atom)
+		t, err := f.makeTable(g.centred(half), masses, atom)
 		if err == nil || errors.Is(err, tables.ErrFalseClaim) {
-			return t, c, err // a longer one keeps no constraint that this one does not
+			return t, err // a longer one keeps no constraint that this one does not
 		}
 	}
-	return nil, tables.Certificate{}, tooManyCells(maxCells)
+	return nil, tooManyCells(maxCells)
 }
 
 func tooManyCells(maxCells int) error {

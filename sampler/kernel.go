@@ -26,27 +26,14 @@ type KernelSampler struct {
 	reader wordReader
 }
 
-// NewKernel returns a KernelSampler. It first verifies the kernel exactly
-// (kernels.Kernel.Verify), and refuses one that does not keep its promise: then
-// the error wraps tables.ErrNotPrivate or tables.ErrFalseClaim. Options.Entropy
-// is as for New; ConstantTime chooses the generator, and nothing else. The error
-// wraps ErrInvalid if there is no kernel, and ErrEntropy if the generator cannot be
-// seeded.
-func NewKernel(k *kernels.Kernel, o Options) (*KernelSampler, error) {
-	if k == nil {
-		return nil, errNoKernel()
-	}
-	if _, err := k.Verify(); err != nil {
-		return nil, check.Errorf("sampler", nil, "kernel refused: %w", err)
-	}
-	return NewKernelVerified(k, o)
-}
-
-// NewKernelVerified is NewKernel for a kernel that this process has verified
-// already. For any other kernel use NewKernel.
-func NewKernelVerified(k *kernels.Kernel, o Options) (*KernelSampler, error) {
-	if k == nil {
-		return nil, errNoKernel()
+// NewKernel returns a KernelSampler of a kernel that kernels.Kernel.Verify has proved
+// to keep its promise. Options.Entropy is as for New; ConstantTime only chooses the
+// generator. The error wraps ErrInvalid if there is no kernel, and ErrEntropy if the
+// generator cannot be seeded.
+func NewKernel(v *kernels.Verified, o Options) (*KernelSampler, error) {
+	k, err := kernelOf(v)
+	if err != nil {
+		return nil, err
 	}
 	g, err := o.generator()
 	if err != nil {
@@ -58,17 +45,22 @@ func NewKernelVerified(k *kernels.Kernel, o Options) (*KernelSampler, error) {
 // NewKernelDeterministic returns a KernelSampler whose answers are a function of
 // the seed and the queries.
 //
-// NEVER USE IT FOR A RELEASE. It is for tests and studies and does not verify the
-// kernel. The words are those of NewDeterministic.
-func NewKernelDeterministic(k *kernels.Kernel, seed [32]byte) (*KernelSampler, error) {
-	if k == nil {
-		return nil, errNoKernel()
+// NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
+// NewDeterministic.
+func NewKernelDeterministic(v *kernels.Verified, seed [32]byte) (*KernelSampler, error) {
+	k, err := kernelOf(v)
+	if err != nil {
+		return nil, err
 	}
 	return newKernelSampler(k, newRowLaws(k), newFixedGenerator(seed)), nil
 }
 
-func errNoKernel() error {
-	return check.Field("sampler", "kernel", "nil", "a kernel")
+// kernelOf is tableOf for a kernel.
+func kernelOf(v *kernels.Verified) (*kernels.Kernel, error) {
+	if v == nil || v.Kernel() == nil {
+		return nil, check.Field("sampler", "kernel", "none", "one that kernels.Kernel.Verify has proved")
+	}
+	return v.Kernel(), nil
 }
 
 func newKernelSampler(k *kernels.Kernel, laws []rowLaw, g generator) *KernelSampler {

@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"sort"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
@@ -58,12 +57,21 @@ func (c Certificate) Claims() Claims {
 // significant digits that is not below it.
 func DecimalUp(r *big.Rat) string { return claims.Up(r) }
 
+func (c Certificate) clone() Certificate {
+	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
+	c.ExpectedLoss = new(big.Rat).Set(c.ExpectedLoss)
+	c.LowerBound = new(big.Rat).Set(c.LowerBound)
+	return c
+}
+
 // Certify recomputes everything a table can claim, in exact integer and
-// rational arithmetic. The table must come from New or Decode. It takes about
-// cells × cells-per-sensitivity × 5 ns, and a microsecond per multiplier of the
-// dual.
-func (t *Table) Certify() Certificate {
-	s := &t.spec
+// rational arithmetic. The table must come from New or Decode. The first call,
+// if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
+// microsecond per multiplier of the dual; a table does not change, and others
+// return the same.
+func (t *Table) Certify() Certificate { return t.certificate().clone() }
+
+func (s *Spec) certify() Certificate {
 	var c Certificate
 	c.DeltaUpper, c.WorstShift = s.worstShift()
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
@@ -179,32 +187,4 @@ func (s *Spec) polynomialSum(loss loss.Loss, step *big.Rat, first, by int) *big.
 		sum.Add(sum, f[k].Mul(f[k], new(big.Rat).SetInt(&moments[k])))
 	}
 	return sum
-}
-
-// Verify certifies the table and checks every claim it makes against the
-// result. The error wraps ErrNotPrivate if the privacy promise is not kept and
-// ErrFalseClaim if a stated constraint or number does not hold; each sentence says which and
-// by how much. The Certificate is valid in either case.
-func (t *Table) Verify() (Certificate, error) {
-	if t.spec.Loss == nil {
-		return Certificate{}, check.Field("tables", "table", "zero value", "one made by New or Decode")
-	}
-	c := t.Certify()
-	return c, t.judge(c)
-}
-
-func (t *Table) judge(c Certificate) error {
-	p := t.spec.Privacy
-	if !c.SensitivityCovered {
-		g := t.spec.Grid
-		step, _ := g.Step().Float64()
-		return check.Errorf("tables", ErrNotPrivate, "sensitivity = %g is longer than %d cells of %d points of %g", p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, step)
-	}
-	if err := t.spec.keeps(); err != nil {
-		return err
-	}
-	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, claims.Up(c.DeltaUpper), c.WorstShift, claims.Excess(c.DeltaUpper, delta))
-	}
-	return claims.Check("tables", t.spec.Claims.list(), c.DeltaUpper, c.ExpectedLoss, c.LowerBound)
 }

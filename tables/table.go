@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -117,6 +118,9 @@ type Spec struct {
 // Table is a checked, immutable Spec.
 type Table struct {
 	spec Spec
+	// A table does not change, so it is certified once, and judged once.
+	certificate func() Certificate
+	verified    func() (*Verified, error)
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -138,8 +142,9 @@ func New(s Spec) (*Table, error) {
 		s.Step = s.Grid.unit()
 	}
 	t := &Table{spec: s}
+	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.Certify().Claims()
+		t.spec.Claims = t.certificate().Claims()
 	}
 	return t, nil
 }

@@ -60,7 +60,11 @@ func TestHoursOfAdult(t *testing.T) {
 		mean /= float64(len(hours))
 		// One person's value moves the mean by at most this; rounded up.
 		table, _ := designed(t, math.Nextafter((upper-lower)/float64(len(hours)), 1))
-		s, err := sampler.New(table, sampler.Options{})
+		v, err := table.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := sampler.New(v, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

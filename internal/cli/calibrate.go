@@ -122,7 +122,7 @@ written and the exit code is 4.
 			return err
 		}
 		if w != nil {
-			if err := c.found.Table.Encode(w); err != nil {
+			if err := c.found.Table.Table().Encode(w); err != nil {
 				return err
 			}
 			if err := w.Commit(); err != nil {
@@ -157,17 +157,16 @@ type calibration struct {
 	compared bool
 	line     *shell.Progress
 
-	found       *account.Calibration
-	certificate tables.Certificate
-	others      account.Alternatives // NaN where there is none
-	crossover   int                  // releases from which on the Gaussian is better; 0: not found
+	found     *account.Calibration
+	others    account.Alternatives // NaN where there is none
+	crossover int                  // releases from which on the Gaussian is better; 0: not found
 }
 
 // coarseTime is that of designs that only steer the search.
 const coarseTime = 2 * time.Second
 
 // design is an account.Designer.
-func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*tables.Table, error) {
+func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 	o := c.options
 	if o.Gap = gap; gap > c.options.Gap {
 		o.TimeLimit = min(o.TimeLimit, coarseTime)
@@ -203,9 +202,6 @@ func (c *calibration) run(ctx context.Context, word string) error {
 	if c.found, err = account.Calibrate(ctx, c.target, design, o); err != nil {
 		return c.failure(err)
 	}
-	if c.certificate, err = c.found.Table.Verify(); err != nil {
-		return err
-	}
 	none := math.NaN()
 	c.others = account.Alternatives{Basic: none, Laplace: none, Gaussian: none}
 	if c.compared {
@@ -238,13 +234,13 @@ func (c *calibration) failure(err error) error {
 }
 
 func (c *calibration) report() calibrateReport {
-	each := c.found.Table.Privacy()
+	each := c.found.Table.Table().Privacy()
 	r := calibrateReport{
 		Schema: shell.Schema, Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
 		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
 		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
-		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: json.Number(c.certificate.Claims().ExpectedLoss),
+		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: json.Number(c.found.Table.Certificate().Claims().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
 	for name, loss := range map[string]float64{"basic": c.others.Basic, "laplace": c.others.Laplace, "gaussian": c.others.Gaussian} {
@@ -259,7 +255,7 @@ func (c *calibration) report() calibrateReport {
 }
 
 func (c *calibration) rows(out string) []shell.Row {
-	p, each := c.target.Problem, c.found.Table.Privacy()
+	p, each, certificate := c.target.Problem, c.found.Table.Table().Privacy(), c.found.Table.Certificate()
 	rows := []shell.Row{
 		{"releases", fmt.Sprint(c.target.Releases)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
@@ -274,10 +270,10 @@ func (c *calibration) rows(out string) []shell.Row {
 	}
 	rows = append(rows,
 		shell.Row{"noise", name},
-		shell.Row{"expected loss", c.certificate.Claims().ExpectedLoss},
+		shell.Row{"expected loss", certificate.Claims().ExpectedLoss},
 	)
 	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ", of noise for a release of this epsilon and delta"})
 	}
 	rows = append(rows, c.otherRows()...)
 	switch {
@@ -296,7 +292,7 @@ func (c *calibration) rows(out string) []shell.Row {
 
 // otherRows compare the table with other noise.
 func (c *calibration) otherRows() []shell.Row {
-	found, _ := c.certificate.ExpectedLoss.Float64()
+	found, _ := c.found.Table.Certificate().ExpectedLoss.Float64()
 	free := "" // what the alternatives are free of
 	if !c.target.Constraints.None() {
 		free = ", without the constraints"

@@ -117,7 +117,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 			if independent, _, err = shell.Design(cmd.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: o.TimeLimit}); err != nil {
 				return err
 			}
-			o := shell.FloatUp(independent.Certificate.ExpectedLoss)
+			o := shell.FloatUp(independent.Table.Certificate().ExpectedLoss)
 			if o == nil {
 				return shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 			}
@@ -133,7 +133,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 			return err
 		}
 		if w != nil {
-			if err := r.Kernel.Encode(w); err != nil {
+			if err := r.Kernel.Kernel().Encode(w); err != nil {
 				return err
 			}
 			if err := w.Commit(); err != nil {
@@ -248,8 +248,8 @@ func readNodes(f *shell.Fields, t *shell.Text, q kernels.Queries) (nodes []float
 }
 
 func newKernelReport(r *lp.KernelResult, independent *lp.Result) kernelReport {
-	k := r.Kernel
-	privacy, q, claims := k.Privacy(), k.Queries(), r.Certificate.Claims()
+	k := r.Kernel.Kernel()
+	privacy, q, claims := k.Privacy(), k.Queries(), r.Kernel.Certificate().Claims()
 	status := "optimal"
 	if !r.Optimal {
 		status = "limit"
@@ -273,16 +273,16 @@ func newKernelReport(r *lp.KernelResult, independent *lp.Result) kernelReport {
 		report.InstanceCap = &c
 	}
 	if independent != nil {
-		report.DataIndependent = json.Number(independent.Certificate.Claims().ExpectedLoss)
+		report.DataIndependent = json.Number(independent.Table.Certificate().Claims().ExpectedLoss)
 	}
 	return report
 }
 
 func designKernelRows(r *lp.KernelResult, independent *lp.Result, out string) []shell.Row {
-	rows := kernelRows(r.Kernel, r.Certificate)
+	rows := kernelRows(r.Kernel.Kernel(), r.Kernel.Certificate())
 	rows = append(rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))})
 	if independent != nil {
-		rows = append(rows, shell.Row{"data independent", independent.Certificate.Claims().ExpectedLoss})
+		rows = append(rows, shell.Row{"data independent", independent.Table.Certificate().Claims().ExpectedLoss})
 	}
 	if out != "" {
 		rows = append(rows, shell.Row{"kernel", out})

@@ -74,9 +74,9 @@ the whole support.`,
 		case values != "" || additive != "":
 			return shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 		default:
-			var c tables.Certificate
-			if c, err = shell.SoundTable(args[0], t); err == nil {
-				fig = figure.NewTable(t, c, log)
+			var v *tables.Verified
+			if v, err = shell.SoundTable(args[0], t); err == nil {
+				fig = figure.NewTable(t, v.Certificate(), log)
 			}
 		}
 		if err != nil {
@@ -128,18 +128,21 @@ func newKernelFigure(a *shell.Streams, path string, k *kernels.Kernel, values, a
 	if f.Values, err = readValues(k, values); err != nil {
 		return nil, err
 	}
-	if f.Certificate, err = shell.SoundKernel(path, k); err != nil {
+	v, err := shell.SoundKernel(path, k)
+	if err != nil {
 		return nil, err
 	}
+	f.Certificate = v.Certificate()
 	if additive != "" {
-		t, c, err := a.ReadSound(additive)
+		v, err := a.ReadSound(additive)
 		if err != nil {
 			return nil, err
 		}
+		t := v.Table()
 		if t.Privacy() != k.Privacy() || t.Loss().Name() != k.Loss().Name() {
 			return nil, shell.BadInput("", fmt.Errorf("table = %s is for another privacy or loss, want those of the kernel", check.Quoted(additive)))
 		}
-		f.Independent, _ = c.ExpectedLoss.Float64()
+		f.Independent, _ = v.Certificate().ExpectedLoss.Float64()
 	}
 	return f, nil
 }

@@ -243,9 +243,9 @@ func (f *front) design(ctx context.Context, share float64, weights [2]float64, o
 	if err != nil {
 		return nil, err
 	}
-	point := &frontPoint{share: share, weights: weights, certificate: r.Certificate, optimal: r.Optimal}
+	point := &frontPoint{share: share, weights: weights, certificate: r.Table.Certificate(), optimal: r.Optimal}
 	for i, l := range f.losses {
-		point.expected[i] = r.Table.ExpectedLossOf(l)
+		point.expected[i] = r.Table.Table().ExpectedLossOf(l)
 	}
 	return point, nil
 }

@@ -149,8 +149,8 @@ func TestExamplesAreProved(t *testing.T) {
 		if name == "l1 box" && v.DistanceUpper().Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: distance %v, want 1", name, v.DistanceUpper())
 		}
-		if c := v.Certificate(0); !c.SensitivityCovered || v.Bundle() == nil {
-			t.Errorf("%s: certificate %+v", name, c)
+		if proved := v.Table(0); proved.Table() != s.Tables[0] || v.Bundle() == nil {
+			t.Errorf("%s: the proof is about %v", name, proved.Table())
 		}
 		// Nor is much given away: the examples use what they are promised.
 		if e, _ := v.EpsilonUpper().Float64(); e < 0.98*s.Promise.Epsilon {
@@ -429,7 +429,7 @@ func TestMoments(t *testing.T) {
 	const n = 40000
 	for name, s := range exampleSpecs(t) {
 		b := must(New(s))
-		p := must(NewDeterministicPrivatizer(b, [32]byte{1}, sampler.Options{}))
+		p := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{1}, sampler.Options{}))
 		x := []float64{1.3, 1.9}
 		u := must(b.Encode(nil, x))
 		sums := make(map[string][2]float64)
@@ -470,7 +470,7 @@ func TestMoments(t *testing.T) {
 func TestDeterministicAndForks(t *testing.T) {
 	b := must(New(perCoordinate(t)))
 	x := []float64{1, 2}
-	p, q := must(NewDeterministicPrivatizer(b, [32]byte{5}, sampler.Options{})), must(NewDeterministicPrivatizer(b, [32]byte{5}, sampler.Options{}))
+	p, q := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{5}, sampler.Options{})), must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{5}, sampler.Options{}))
 	f := must(q.Fork())
 	different := 0
 	for range 50 {
@@ -488,7 +488,7 @@ func TestDeterministicAndForks(t *testing.T) {
 	if _, err := NewDeterministicPrivatizer(nil, [32]byte{}, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no bundle: %v", err)
 	}
-	if _, err := NewDeterministicPrivatizer(b, [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("entropy: %v", err)
 	}
 	if _, err := (&Bundle{}).Verify(nil); !errors.Is(err, dp.ErrInvalid) {

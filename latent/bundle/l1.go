@@ -189,14 +189,10 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	}
 	// ε′ <= ε·g/D, as a float64.
 	bound := new(big.Rat).Quo(new(big.Rat).Mul(rat(epsilon), rat(step)), distance)
-	perStep, _ := bound.Float64()
-	for rat(perStep).Cmp(bound) > 0 {
-		perStep = math.Nextafter(perStep, 0)
-	}
-	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: step}, Loss: loss.L2{}},
+	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: exact.FloatDown(bound), Sensitivity: step}, Loss: loss.L2{}},
 		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1})
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t, nil
+	return t.Table(), nil
 }

@@ -26,18 +26,18 @@ func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, 
 // Verified is the proof that a bundle keeps its promise. Only Verify makes one. It
 // is immutable and safe for concurrent use.
 type Verified struct {
-	bundle       *Bundle
-	certificates []tables.Certificate
-	epsilon      *big.Rat
-	delta        *big.Rat
-	distance     *big.Rat
+	bundle   *Bundle
+	tables   []*tables.Verified
+	epsilon  *big.Rat
+	delta    *big.Rat
+	distance *big.Rat
 }
 
 // Bundle returns the bundle it is about.
 func (v *Verified) Bundle() *Bundle { return v.bundle }
 
-// Certificate returns what was found in the bundle's k-th table.
-func (v *Verified) Certificate(k int) tables.Certificate { return v.certificates[k] }
+// Table returns the proof of the bundle's k-th table.
+func (v *Verified) Table(k int) *tables.Verified { return v.tables[k] }
 
 // EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
 // DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
@@ -82,11 +82,11 @@ func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 	v := &Verified{bundle: b}
 	var errs []error
 	for k, t := range b.spec.Tables {
-		c, err := t.Verify()
+		proved, err := t.Verify()
 		if err != nil {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err))
 		}
-		v.certificates = append(v.certificates, c)
+		v.tables = append(v.tables, proved)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

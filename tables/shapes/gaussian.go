@@ -18,7 +18,7 @@ import (
 //
 // Guarantee: the promise is p.Epsilon and the least delta that the noise keeps there;
 // p.Delta is not used.
-func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Table, error) {
+func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Verified, error) {
 	if !(sigma > 0) || math.IsInf(sigma, 1) {
 		return nil, check.Field("shapes", "sigma", sigma, "a finite number > 0 (query units)")
 	}

@@ -25,7 +25,7 @@ const mostStairs = 1 << 12
 // asks for the best core about 0, noise.TunedStaircaseStep.
 //
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used.
-func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Table, error) {
+func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) {
 	p.Delta = 0
 	if core == 0 {
 		gamma, err := noise.TunedStaircaseStep(p.Privacy, p.Loss)
