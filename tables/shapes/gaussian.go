@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 
@@ -33,7 +34,7 @@ func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Verified, err
 	cell := cellOf(g)
 	length := exact.FloatUp(cell)
 	if !(sigma >= leastCells*length) {
-		return nil, check.Errorf("shapes", dp.ErrInvalid, "sigma = %g, want at least %d cells of %g", sigma, leastCells, length)
+		return nil, check.Field("shapes", "sigma", sigma, fmt.Sprintf("at least %d cells of %g", leastCells, length))
 	}
 	half := cellsTo(9*sigma, length)
 	if err := checkHalf(half); err != nil {

@@ -1,10 +1,10 @@
 package shapes
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -37,7 +37,7 @@ func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(*b
 
 func checkHalf(half int) error {
 	if n := 2*half + 1; n < 1 || n > tables.MaxCells {
-		return check.Errorf("shapes", dp.ErrInvalid, "cells = %d, want at most %d: longer cells, or less noise", n, tables.MaxCells)
+		return check.Field("shapes", "cells", n, fmt.Sprintf("at most %d: longer cells, or less noise", tables.MaxCells))
 	}
 	return nil
 }
