@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
-		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/exact", "internal/check", "internal/atomicfile",
+		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"internal/oracle", "github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},

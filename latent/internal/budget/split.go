@@ -348,12 +348,12 @@ func fit(parts []float64, budget float64) {
 		over := new(big.Rat)
 		largest := 0
 		for i, x := range parts {
-			over.Add(over, new(big.Rat).SetFloat64(x))
+			over.Add(over, exact.Rational(x))
 			if x > parts[largest] {
 				largest = i
 			}
 		}
-		if over.Sub(over, new(big.Rat).SetFloat64(budget)).Sign() <= 0 {
+		if over.Sub(over, exact.Rational(budget)).Sign() <= 0 {
 			return
 		}
 		lower := parts[largest] - exact.FloatUp(over)
