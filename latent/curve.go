@@ -21,11 +21,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Designer makes a table of (ε, δ)-private noise for a real query of sensitivity
-// 1 with the loss l2. It must be safe for concurrent use.
-type Designer func(ctx context.Context, epsilon, delta float64) (*tables.Table, error)
-
-// The range a Designer is asked for. A point outside gets the noise of a point
+// The range that CurveOptions.Design is asked for. A point outside gets the noise of a point
 // inside with no larger ε and δ, which serves there too: with ε = 0 and δ = 0
 // below the least, and with the most above.
 const (
@@ -37,8 +33,10 @@ const (
 
 // CurveOptions say where a Curve gets its noise from.
 type CurveOptions struct {
-	// Design is asked for every table that is not known yet.
-	Design Designer
+	// Design makes a table of (ε, δ)-private noise for a real query of sensitivity
+	// 1 with the loss l2, such as lp.Design does. It is asked for every table that is
+	// not known yet, and must be safe for concurrent use.
+	Design func(ctx context.Context, epsilon, delta float64) (*tables.Table, error)
 	// Directory holds the tables of earlier runs, a file each; it is made if it
 	// does not exist, and may be shared by several processes. Empty: tables are
 	// kept in memory only.
@@ -77,11 +75,11 @@ type Point struct {
 	Variance float64
 }
 
-// NewCurve returns a curve. The error wraps [ErrInvalid] if there is no
-// designer; others are about making the directory.
+// NewCurve returns a curve. The error wraps [dp.ErrInvalid] if there is no Design; others
+// are about making the directory.
 func NewCurve(o CurveOptions) (*Curve, error) {
 	if o.Design == nil {
-		return nil, check.Field("latent", "designer", "none", "one")
+		return nil, check.Field("latent", "design", "none", "a function that designs tables")
 	}
 	if o.Directory != "" {
 		if err := os.MkdirAll(o.Directory, 0o750); err != nil {
@@ -145,7 +143,7 @@ func (c *Curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*Point, e
 // Guarantee: whatever the file or the designer said, the table was certified
 // in exact arithmetic for an ε and a δ of at most those asked for.
 //
-// Errors wrap [ErrInvalid] for ε or δ outside their range, or are those of the
+// Errors wrap [dp.ErrInvalid] for ε or δ outside their range, or are those of the
 // designer and of the context.
 func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) {
 	key, err := designPoint(epsilon, delta)

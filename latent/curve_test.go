@@ -23,7 +23,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// cutLaplace is a Designer without a solver: truncated Laplace noise on a grid of
+// cutLaplace is a designer without a solver: truncated Laplace noise on a grid of
 // 16 points per sensitivity.
 func cutLaplace(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 	return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 0)
@@ -67,8 +67,10 @@ func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tab
 	return nil, errors.New("too many cells")
 }
 
+type designer = func(context.Context, float64, float64) (*tables.Table, error)
+
 // counted counts the calls of a designer.
-func counted(d Designer) (Designer, *atomic.Int64) {
+func counted(d designer) (designer, *atomic.Int64) {
 	var calls atomic.Int64
 	return func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
 		calls.Add(1)
@@ -197,7 +199,7 @@ func TestCurveRefusesBadFiles(t *testing.T) {
 
 // A designer is not trusted either.
 func TestCurveRefusesBadDesigns(t *testing.T) {
-	for name, design := range map[string]Designer{
+	for name, design := range map[string]designer{
 		"none":      func(context.Context, float64, float64) (*tables.Table, error) { return nil, nil },
 		"failing":   func(context.Context, float64, float64) (*tables.Table, error) { return nil, errors.New("no idea") },
 		"other":     func(ctx context.Context, e, d float64) (*tables.Table, error) { return cutLaplace(ctx, 2*e, d) },
@@ -486,6 +488,6 @@ func near(a, b, relative float64) bool {
 
 var errTest = errors.New("a designer that fails")
 
-func newFailingDesigner(err error) Designer {
+func newFailingDesigner(err error) designer {
 	return func(context.Context, float64, float64) (*tables.Table, error) { return nil, err }
 }

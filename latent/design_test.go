@@ -406,40 +406,45 @@ func TestDesignExtremes(t *testing.T) {
 				if pure {
 					p.Delta = 0
 				}
-				what := fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta)
-				o := Options{}
-				if !pure {
-					o.Curve = testCurve(t)
-				}
-				res, err := Design(t.Context(), p, o)
-				if err != nil {
-					t.Errorf("%s: %v", what, err)
-					continue
-				}
-				for _, c := range res.Candidates {
-					if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
-						t.Errorf("%s: %s noise, %s: loss %g, %g for nothing", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
-					}
-					loss, err := res.Loss(c, p.Data)
-					if err != nil {
-						t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-						continue
-					}
-					wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
-				}
-				c := res.Best("")
-				if d == bundle.Ball || c == nil {
-					continue
-				}
-				b, err := res.Bundle(c)
-				if err != nil {
-					t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-					continue
-				}
-				wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
+				checkExtreme(t, fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta), p)
 			}
 		}
 	}
+}
+
+// checkExtreme designs, compares losses with those row by row, and makes a bundle.
+func checkExtreme(t *testing.T, what string, p Problem) {
+	t.Helper()
+	o := Options{}
+	if p.Delta > 0 {
+		o.Curve = testCurve(t)
+	}
+	res, err := Design(t.Context(), p, o)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	for _, c := range res.Candidates {
+		if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
+			t.Errorf("%s: %s noise, %s: loss %g, the baseline %g", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
+		}
+		loss, err := res.Loss(c, p.Data)
+		if err != nil {
+			t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+			continue
+		}
+		wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
+	}
+	c := res.Best("")
+	if p.Domain == bundle.Ball || c == nil {
+		return
+	}
+	b, err := res.Bundle(c)
+	if err != nil {
+		t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+		return
+	}
+	wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
 }
 
 // No other share leaves a smaller loss.

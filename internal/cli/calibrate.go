@@ -24,7 +24,7 @@ type calibrateReport struct {
 	Releases          int                `json:"releases"`
 	Epsilon           float64            `json:"epsilon"`
 	Delta             float64            `json:"delta"`
-	EpsilonComposed   float64            `json:"epsilon_composed"`
+	EpsilonComposed   float64            `json:"epsilon_upper"`
 	EpsilonLower      float64            `json:"epsilon_lower"`
 	ReleaseEpsilon    float64            `json:"release_epsilon"`
 	ReleaseDelta      float64            `json:"release_delta"`
