@@ -45,11 +45,16 @@ const (
 	noisePower    = "exponential-power"
 )
 
-func newCalibrateCommand(a *shell.Streams) *cobra.Command {
-	var (
-		out           string
-		asJSON, quiet bool
-	)
+// calibrateOptions are those of calibrate.
+type calibrateOptions struct {
+	shell.Common
+	target account.Target
+	design lp.Options
+	noise  string // a word of --noise
+}
+
+func newCalibrateCommand(s *shell.Streams) *cobra.Command {
+	o := &calibrateOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), noise: noiseAuto}
 	cmd := &cobra.Command{
 		Use:   "calibrate --releases K --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of many releases with a total epsilon and delta",
@@ -76,73 +81,55 @@ written and the exit code is 4.
   noisewright account month.json --times 12 --delta 1e-6`,
 		Args: shell.NoArguments,
 	}
-	releases := shell.NewText(cmd, "releases", "K", "", fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
-	shape := shell.NewText(cmd, "noise", "word", "auto", "noise of the table: auto (the smallest loss), designed, gaussian or exponential-power")
-	problemFlags := shell.NewProblemFlags(cmd, true)
-	cmd.Flags().Lookup("epsilon").Usage = "epsilon of all releases together, without unit: from 0.001 to 20"
-	cmd.Flags().Lookup("delta").Usage = "delta of all releases together, a probability: 0, or " + shell.WantDelta
-	effort := shell.NewEffortFlags(cmd)
-	cmd.Flags().Lookup("time-limit").Usage = "wall time of one design after which its best proven result is taken, with its unit: 500ms, 60s, 5m"
-	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, - for standard output (default none)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary, and no comparison")
-	_ = cmd.MarkFlagFilename("output", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		k := f.Integer("releases", releases, fmt.Sprintf("an integer from 1 to %d", account.MaxReleases), 1, account.MaxReleases)
-		p := problemFlags.Read(&f, false)
-		if p.Epsilon == 0 {
-			f.Bad("epsilon", problemFlags.Epsilon, fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)))
+	f := shell.NewFlags(cmd)
+	p := &o.target.Problem
+	f.Integer(&o.target.Releases, "releases", "", 1, account.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
+	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
+	f.Sensitivity(&p.Sensitivity)
+	f.Loss(&p.Loss)
+	f.Query(p)
+	f.Word(&o.noise, "noise", "word", "noise of the table: auto (the smallest loss), designed, gaussian or exponential-power", noiseAuto, noiseDesigned, noiseGaussian, noisePower)
+	f.Check(func() error {
+		if (o.noise == noiseGaussian || o.noise == noisePower) && !gaussianApplies(*p) {
+			return fmt.Errorf("noise = %s, want no constraints on the noise, and delta above 0", o.noise)
 		}
-		word := f.Choice("noise", shape, noiseAuto, noiseDesigned, noiseGaussian, noisePower)
-		if (word == noiseGaussian || word == noisePower) && !gaussianApplies(p) {
-			f.Add("noise = %s, want no constraints on the noise, and delta above 0", word)
-		}
-		o := effort.Read(&f)
-		if asJSON && out == "-" {
-			f.Add("output = - and --json, want only one of them on standard output")
-		}
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		var w *shell.Output
-		if out != "" {
-			var err error
-			if w, err = a.Create(out); err != nil {
-				return err
-			}
-			defer w.Discard()
-		}
-		c := &calibration{target: account.Target{Problem: p, Releases: int(k)}, options: o, compared: !quiet, line: a.NewProgress()}
-		if quiet {
-			c.line = &shell.Progress{}
-		}
-		defer c.line.Clear()
-		if err := c.run(cmd.Context(), word); err != nil {
-			return err
-		}
-		if w != nil {
-			if err := c.found.Table.Table().Encode(w); err != nil {
-				return err
-			}
-			if err := w.Commit(); err != nil {
-				return err
-			}
-		}
-		c.line.Clear()
-		var err error
-		switch {
-		case asJSON:
-			err = shell.PrintJSON(a.Out, c.report())
-		case !quiet && out != "-":
-			err = shell.PrintRows(a.Out, c.rows(out))
-		}
-		if err != nil {
-			return err
-		}
-		return c.found.Limit
-	}
+		return nil
+	})
+	f.Effort(&o.design, " of one design")
+	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
+	f.Bool(&o.JSON, "json", "print one JSON object instead of the summary")
+	f.Quiet(&o.Common, "no progress and no summary, and no comparison")
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *calibrateOptions) run(ctx context.Context) error {
+	w, err := o.Reserve()
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	line := o.Progress()
+	defer line.Clear()
+	c := &calibration{target: o.target, options: o.design}
+	c.options.Progress = line.Design(o.design.TimeLimit)
+	if err := c.find(ctx, o.noise); err != nil {
+		return err
+	}
+	if !o.Quiet {
+		if err := c.compare(ctx); err != nil {
+			return err
+		}
+	}
+	line.Clear()
+	if err := w.Put(c.found.Table.Table()); err != nil {
+		return err
+	}
+	if err := o.Print(c.report(), c.rows(o.Output)); err != nil {
+		return err
+	}
+	return c.found.Limit
 }
 
 // gaussianApplies reports whether Gaussian noise is an answer to the problem.
@@ -152,10 +139,8 @@ func gaussianApplies(p dp.Problem) bool {
 
 // calibration is the noise of a single release, and what it is compared with.
 type calibration struct {
-	target   account.Target
-	options  lp.Options
-	compared bool
-	line     *shell.Progress
+	target  account.Target
+	options lp.Options
 
 	found     *account.Calibration
 	others    account.Alternatives // NaN where there is none
@@ -185,9 +170,8 @@ func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*t
 	return r.Table, limit
 }
 
-// run finds the noise that a word of --noise asks for, and what it is compared with.
-func (c *calibration) run(ctx context.Context, word string) error {
-	c.options.Progress = c.line.Show
+// find finds the noise that a word of --noise asks for.
+func (c *calibration) find(ctx context.Context, word string) (err error) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
 	var design account.Designer = c.design
 	switch word {
@@ -198,18 +182,23 @@ func (c *calibration) run(ctx context.Context, word string) error {
 	case noisePower:
 		design = nil
 	}
-	var err error
-	if c.found, err = account.Calibrate(ctx, c.target, design, o); err != nil {
-		return c.failure(err)
-	}
-	none := math.NaN()
+	none := math.NaN() // until compared
 	c.others = account.Alternatives{Basic: none, Laplace: none, Gaussian: none}
-	if c.compared {
-		c.others = account.Compare(ctx, c.target, c.design, o)
-		limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
-		defer cancel()
-		c.crossover = account.Crossover(limited, c.target, c.design, o)
+	c.found, err = account.Calibrate(ctx, c.target, design, o)
+	var f *shell.Failure
+	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
+		return err
 	}
+	return shell.BadInput("noisewright calibrate --help", err)
+}
+
+// compare finds what the noise is compared with.
+func (c *calibration) compare(ctx context.Context) error {
+	o := account.CalibrateOptions{Gap: c.options.Gap}
+	c.others = account.Compare(ctx, c.target, c.design, o)
+	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
+	defer cancel()
+	c.crossover = account.Crossover(limited, c.target, c.design, o)
 	return ctx.Err()
 }
 
@@ -222,15 +211,6 @@ func (c *calibration) noise() string {
 		return noiseGaussian
 	}
 	return noisePower
-}
-
-// failure is what a calibration that found nothing says.
-func (c *calibration) failure(err error) error {
-	var f *shell.Failure
-	if errors.As(err, &f) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return shell.BadInput("noisewright calibrate --help", err)
 }
 
 func (c *calibration) report() calibrateReport {

@@ -120,6 +120,22 @@ func problemOfIntegers(epsilon float64) dp.Problem {
 	return p
 }
 
+// TestStaircaseAnywhere: the core may lie beside 0, and the tails begin beyond it.
+func TestStaircaseAnywhere(t *testing.T) {
+	p := problemOfIntegers(0.5)
+	p.Sensitivity = 3
+	for _, first := range []int{-40, -5, -4, -1, 0, 2, 30} {
+		for _, core := range []int{1, 2, 5} {
+			g := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 3, FirstCell: first}
+			table, err := Staircase(p, core, g)
+			expected(t, fmt.Sprintf("core of %d from %d on", core, first), table, err, 0.5, 0)
+			if n := StaircaseCells(g, core); n != table.Table().Cells() {
+				t.Errorf("core of %d from %d on: %d cells, StaircaseCells says %d", core, first, table.Table().Cells(), n)
+			}
+		}
+	}
+}
+
 // TestUniform is truncated Laplace noise of no slope.
 func TestUniform(t *testing.T) {
 	table, err := TruncatedLaplace(problem(0, 0.01, 1, loss.L1{}), tables.Grid{})

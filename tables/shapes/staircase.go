@@ -1,7 +1,6 @@
 package shapes
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -58,7 +57,7 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) 
 	left, right := periodsToZero(g, core)
 	w := stairLevels(p.Epsilon, k, core, max(left, right))
 	if w == nil {
-		return nil, check.Field("shapes", "cells per sensitivity", k, fmt.Sprintf("fewer: at epsilon = %g integer weights cannot tell so many apart", p.Epsilon))
+		return nil, check.Errorf("shapes", dp.ErrInvalid, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, p.Epsilon)
 	}
 	var outwards [2][]uint64 // the cells on either side, from the core on
 	for side, extra := range []int{left, right} {
@@ -75,6 +74,13 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) 
 	slices.Reverse(outwards[0])
 	g.FirstCell -= len(outwards[0])
 	return prove(tables.Spec{Problem: p, Grid: g, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio}, nil)
+}
+
+// StaircaseCells returns the number of cells of a table of Staircase with a core of so
+// many cells, at least 1, from g.FirstCell on.
+func StaircaseCells(g tables.Grid, core int) int {
+	left, right := periodsToZero(g, core)
+	return core + g.CellsPerSensitivity*(2+left+right)
 }
 
 // periodsToZero returns how many periods the table has on either side between the core
