@@ -139,8 +139,7 @@ func (s *Spec) maxLoss() (most *big.Rat, at float64) {
 				}
 				c, _ := loss.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
 				c.Mul(c, fine)
-				cost := new(big.Int).Neg(c.Num())
-				cost.Div(cost, c.Denom()).Neg(cost) // rounded up
+				cost := exact.Ceil(c)
 				sum.Add(sum, weight.Mul(weight.SetUint64(w), cost))
 			}
 			if sum.Cmp(top) > 0 {

@@ -111,7 +111,7 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 func (q Queries) Reach(cells int, sensitivity float64) int {
 	r := exact.Rational(sensitivity)
 	r.Quo(r, q.cellWidth(cells))
-	whole := new(big.Int).Quo(r.Num(), r.Denom())
+	whole := exact.Floor(r)
 	if !whole.IsInt64() || whole.Int64() > int64(cells) {
 		return cells
 	}
@@ -182,7 +182,7 @@ func (d *Dual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap f
 		var least *big.Int
 		for j := range n {
 			cost := new(big.Rat).Mul(weight, l[k][j])
-			c := new(big.Int).Div(cost.Num(), cost.Denom()) // Euclidean: down
+			c := exact.Floor(cost)
 			part := big.NewInt(own[k*n+j])
 			c.Add(c, part.Lsh(part, exact.RatioBits))
 			part.SetInt64(from[k*n+j])

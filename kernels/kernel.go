@@ -110,7 +110,7 @@ func (s *Spec) validate() error {
 		x    []float64
 	}{{"edges", s.Edges}, {"nodes", s.Nodes}} {
 		for i, x := range list.x {
-			if i > 0 && !(x > list.x[i-1]) || math.IsNaN(x) || math.IsInf(x, 0) {
+			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
 				bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
 				break
 			}

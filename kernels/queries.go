@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -41,8 +40,7 @@ func (q Queries) clone() Queries {
 func (q Queries) Validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad
-	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	if !finite(q.Lower) || !finite(q.Upper) || !(q.Lower < q.Upper) || math.IsInf(q.Upper-q.Lower, 0) {
+	if !(q.Lower < q.Upper) || !check.Finite(q.Lower, q.Upper, q.Upper-q.Lower) {
 		bad("range", fmt.Sprintf("%g to %g", q.Lower, q.Upper), "finite numbers, lower below upper")
 		return errs.Err()
 	}
@@ -52,7 +50,7 @@ func (q Queries) Validate() error {
 	some := len(q.Weight) == 0
 	for i, p := range q.Weight {
 		switch {
-		case !(p.Weight >= 0) || !finite(p.Weight):
+		case !(p.Weight >= 0) || !check.Finite(p.Weight):
 			bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
 		case i == 0 && p.From != q.Lower:
 			bad("weight[0].from", p.From, fmt.Sprintf("%g, the lower end of the range", q.Lower))

@@ -12,9 +12,8 @@ import (
 // any kind. A tight clip makes for less noise and more bias. It is for bundle.Ball and
 // bundle.Box, and Problem.Clip itself is not used.
 //
-// No tables are designed: bundle.Designed is judged by truncated Laplace and staircase
-// noise, which come close to it. The cost and the errors are those of nine calls of
-// Design.
+// No tables are designed: truncated Laplace and staircase noise, which come close, stand
+// for bundle.Designed. The cost and the errors are those of nine calls of Design.
 func BestClip(ctx context.Context, p Problem, kind bundle.Kind) (float64, error) {
 	var kinds []bundle.Kind
 	switch kind {

@@ -160,7 +160,7 @@ func measure(t *tables.Table) (*Point, error) {
 	}
 	p.Mean, _ = exactMean.Float64()
 	// E (X-m)² = E X² - m(2 E X - m).
-	m := new(big.Rat).SetFloat64(p.Mean)
+	m := exact.Rational(p.Mean)
 	off := exactMean.Add(exactMean, exactMean)
 	off.Sub(off, m).Mul(off, m)
 	p.Variance = exact.FloatUp(square.Sub(square, off))

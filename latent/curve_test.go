@@ -19,7 +19,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// cutLaplace is a Designer without a solver: truncated Laplace noise on a grid of
+// cutLaplace is a designer without a solver: truncated Laplace noise on a grid of
 // 16 points per sensitivity.
 func cutLaplace(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 	return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 0)

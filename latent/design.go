@@ -111,7 +111,8 @@ func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
 // Per coordinate, the shares of the budget add up (basic composition) or, where
 // that leaves more to share, are composed exactly by package account.
 //
-// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and the curve's designer.
+// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and
+// of the curve.
 //
 // Source: Cheng, Tang & Chinchali (2022) for the ball and Laplace noise; the rest
 // is their problem with other noises and domains.

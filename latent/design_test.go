@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -397,38 +399,108 @@ func TestDesignExtremes(t *testing.T) {
 				if pure {
 					p.Delta = 0
 				}
-				what := fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta)
-				o := Options{}
-				if !pure {
-					o.Curve = testCurve(t)
-				}
-				res, err := Design(t.Context(), p, o)
-				if err != nil {
-					t.Errorf("%s: %v", what, err)
-					continue
-				}
-				for _, c := range res.Candidates {
-					if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
-						t.Errorf("%s: %s noise, %s: loss %g, %g for nothing", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
-					}
-					loss, err := res.Loss(c, p.Data)
-					if err != nil {
-						t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-						continue
-					}
-					wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
-				}
-				c := res.Best("")
-				if d == bundle.Ball || c == nil {
-					continue
-				}
-				b, err := res.Bundle(c)
-				if err != nil {
-					t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-					continue
-				}
-				wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
+				checkExtreme(t, fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta), p)
 			}
+		}
+	}
+}
+
+// checkExtreme designs, compares losses with those row by row, and makes a bundle.
+func checkExtreme(t *testing.T, what string, p Problem) {
+	t.Helper()
+	o := Options{}
+	if p.Delta > 0 {
+		o.Curve = testCurve(t)
+	}
+	res, err := Design(t.Context(), p, o)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	for _, c := range res.Candidates {
+		if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
+			t.Errorf("%s: %s noise, %s: loss %g, the baseline %g", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
+		}
+		loss, err := res.Loss(c, p.Data)
+		if err != nil {
+			t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+			continue
+		}
+		wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
+	}
+	c := res.Best("")
+	if p.Domain == bundle.Ball || c == nil {
+		return
+	}
+	b, err := res.Bundle(c)
+	if err != nil {
+		t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+		return
+	}
+	wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
+}
+
+// No other share leaves a smaller loss.
+func TestBestClip(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 0))
+	for _, d := range []bundle.Domain{bundle.Ball, bundle.Box} {
+		p := randomProblem(r, d)
+		for kind, kinds := range map[bundle.Kind][]bundle.Kind{
+			"":              nil,
+			bundle.Gaussian: {bundle.Gaussian},
+			bundle.Designed: {bundle.TruncatedLaplace, bundle.Staircase},
+		} {
+			best, err := BestClip(t.Context(), p, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least := func(clip float64) float64 {
+				p.Clip = clip
+				var losses []float64
+				for _, c := range design(t, p, Options{Kinds: kinds}).Candidates {
+					if c.Encoder == TaskAware {
+						losses = append(losses, c.Loss)
+					}
+				}
+				return slices.Min(losses)
+			}
+			found := least(best)
+			for _, clip := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1} {
+				if loss := least(clip); loss < found {
+					t.Errorf("%s, %q: the loss is %g at the clip %g found, %g at %g", d, kind, found, best, loss, clip)
+				}
+			}
+		}
+	}
+	if _, err := BestClip(t.Context(), Problem{Domain: bundle.Box}, ""); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("no data: error %v, want ErrInvalid", err)
+	}
+}
+
+// The bounds are about features that are not clipped.
+func TestLaplaceBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 0))
+	for range 20 {
+		p := randomProblem(r, bundle.Box)
+		p.Radius, p.Clip = math.Exp(r.NormFloat64()), 0
+		res := design(t, p, Options{Kinds: []bundle.Kind{bundle.Laplace}})
+		lower, upper, ok := res.LaplaceBounds()
+		loss := find(t, res, bundle.Laplace, TaskAware).UnclippedLoss
+		if !ok || !(lower <= upper) || !(lower <= loss*(1+1e-9)) {
+			t.Errorf("bounds %g to %g (%v), a design has %g", lower, upper, ok, loss)
+		}
+	}
+	if _, _, ok := design(t, randomProblem(r, bundle.Ball), Options{Kinds: []bundle.Kind{bundle.Laplace}}).LaplaceBounds(); ok {
+		t.Error("bounds for a ball")
+	}
+}
+
+// All that is wrong is said at once.
+func TestDesignReportsAllBadFields(t *testing.T) {
+	_, err := Design(t.Context(), Problem{Promise: bundle.Promise{Epsilon: -1, Delta: 1}, Domain: "cube"}, Options{})
+	for _, field := range []string{"epsilon", "delta", "data", "domain"} {
+		if err == nil || !strings.Contains(err.Error(), field+" = ") {
+			t.Errorf("%q does not name %s", err, field)
 		}
 	}
 }

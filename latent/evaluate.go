@@ -146,7 +146,7 @@ func (v *evaluator) predict() (loss TaskLoss, baseline float64, err error) {
 	for i := range v.rows {
 		mat.Row(v.x, i, v.data)
 		if v.unit, err = v.bundle.Encode(v.unit[:0], v.x); err != nil {
-			return TaskLoss{}, 0, fmt.Errorf("row %d: %w", i+1, err)
+			return TaskLoss{}, 0, check.Errorf("latent", nil, "row %d: %w", i+1, err)
 		}
 		for k, p := range points {
 			v.unit[k] += p.Mean

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -27,58 +26,6 @@ import (
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
-
-// Limits of the number of designs of a trade-off.
-const (
-	minPoints = 2
-	maxPoints = 200
-)
-
-// tradeFlags ask for a front of designs between two losses.
-type tradeFlags struct {
-	losses, points *shell.Text
-	plot           string
-}
-
-func newTradeFlags(cmd *cobra.Command) *tradeFlags {
-	t := &tradeFlags{
-		losses: shell.NewText(cmd, "trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss"),
-		points: shell.NewText(cmd, "points", "count", "", fmt.Sprintf("number of designs of --trade, from %d to %d (default 20)", minPoints, maxPoints)),
-	}
-	cmd.Flags().StringVar(&t.plot, "plot", "", "with --trade: figure of the front to write, its name ending in .svg or .png")
-	_ = cmd.MarkFlagFilename("plot", "svg", "png")
-	return t
-}
-
-// trade is what the flags ask for.
-type trade struct {
-	losses [2]loss.Loss
-	points int
-	format string // of the figure; "": none
-}
-
-// read reads the flags; ok says whether a trade-off is asked for.
-func (t *tradeFlags) read(f *shell.Fields) (out trade, ok bool) {
-	if !t.losses.Given {
-		if t.points.Given || t.plot != "" {
-			f.Add("points and plot describe a front, want trade with them")
-		}
-		return out, false
-	}
-	if l, found := readPair(t.losses.Value); found {
-		out.losses = l
-	} else {
-		f.Bad("trade", t.losses, "two losses A,B without weights of their own, such as l1,exceed:3; each is "+shell.WantLoss())
-	}
-	out.points = 20
-	if t.points.Given {
-		out.points = int(f.Integer("points", t.points, fmt.Sprintf("an integer from %d to %d", minPoints, maxPoints), minPoints, maxPoints))
-	}
-	if t.plot != "" {
-		out.format = f.FigureFormat("plot", t.plot)
-	}
-	return out, true
-}
 
 // readPair splits A,B at the comma that has a loss on either side: parameters of
 // losses have commas too.
@@ -299,59 +246,39 @@ func (p *frontPoint) dominates(q *frontPoint) bool {
 
 // frontReport is what design --trade --json prints.
 type frontReport struct {
-	Schema      int            `json:"schema"`
-	Epsilon     float64        `json:"epsilon"`
-	Delta       float64        `json:"delta"`
-	Sensitivity float64        `json:"sensitivity"`
-	Losses      [2]string      `json:"losses"`
-	Query       dp.Query       `json:"query"`
-	Step        *float64       `json:"step"`
-	Constraints dp.Constraints `json:"constraints"`
-	Points      []pointReport  `json:"points"`
-	Dominated   int            `json:"dominated"`
-	Seconds     float64        `json:"seconds"`
-	Status      string         `json:"status"`
+	Schema int `json:"schema"`
+	promise
+	Losses [2]string `json:"losses"`
+	published
+	Points    []pointReport `json:"points"`
+	Dominated int           `json:"dominated"`
+	outcome
 }
 
 type pointReport struct {
-	Share        float64        `json:"share"`
-	Weights      [2]float64     `json:"weights"`
-	Expected     [2]json.Number `json:"expected"`
-	ExpectedLoss json.Number    `json:"expected_loss"`
-	LowerBound   json.Number    `json:"lower_bound"`
-	Gap          *float64       `json:"gap"`
-	Status       string         `json:"status"`
+	Share    float64        `json:"share"`
+	Weights  [2]float64     `json:"weights"`
+	Expected [2]json.Number `json:"expected"`
+	certified
+	Status string `json:"status"`
 }
 
 func (p *frontPoint) report() pointReport {
-	claims := p.certificate.Claims()
 	return pointReport{
-		Share:        math.Round(p.share*1e6) / 1e6,
-		Weights:      p.weights,
-		Expected:     [2]json.Number{json.Number(tables.DecimalUp(p.expected[0])), json.Number(tables.DecimalUp(p.expected[1]))},
-		ExpectedLoss: json.Number(claims.ExpectedLoss),
-		LowerBound:   json.Number(claims.LowerBound),
-		Gap:          shell.Finite(shell.GapOf(p.certificate)),
-		Status:       status(p.optimal),
+		Share:     math.Round(p.share*1e6) / 1e6,
+		Weights:   p.weights,
+		Expected:  [2]json.Number{json.Number(tables.DecimalUp(p.expected[0])), json.Number(tables.DecimalUp(p.expected[1]))},
+		certified: newCertified(p.certificate),
+		Status:    status(p.optimal),
 	}
 }
 
 func (f *front) report() frontReport {
-	p := f.problem
 	r := frontReport{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity,
-		Losses: [2]string{f.losses[0].Name(), f.losses[1].Name()},
-		Query:  p.Query, Constraints: p.Constraints,
+		Schema: shell.Schema, promise: newPromise(f.problem.Privacy), published: newPublished(f.problem),
+		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
 		Dominated: f.removed,
-		Seconds:   math.Round(f.elapsed.Seconds()*1000) / 1000,
-		Status:    status(f.limit == 0),
-	}
-	switch p.Query {
-	case dp.IntegerQuery:
-		r.Step = shell.Finite(1)
-	case dp.LatticeQuery:
-		r.Step = shell.Finite(p.Step)
-	case dp.RealQuery:
+		outcome:   newOutcome(f.limit == 0, f.elapsed),
 	}
 	for i := range f.points {
 		r.Points = append(r.Points, f.points[i].report())
@@ -399,95 +326,64 @@ func (f *front) print(w io.Writer) error {
 			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), shell.Percent(shell.GapOf(f.points[i].certificate)),
 		})
 	}
-	width := make([]int, len(lines[0]))
-	for _, line := range lines {
-		for i, s := range line {
-			width[i] = max(width[i], len(s))
-		}
-	}
-	for _, line := range lines {
-		for i, s := range line {
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			fmt.Fprintf(&b, "%*s", width[i], s)
-		}
-		b.WriteByte('\n')
-	}
+	shell.WriteColumns(&b, lines, ">>>>>>>>")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// trade designs a front and writes it where asked to.
-func tradeOff(a *shell.Streams, cmd *cobra.Command, p dp.Problem, t trade, o lp.Options, out, plot string, asJSON, quiet bool) error {
-	var files []*shell.Output
-	create := func(path string) (*shell.Output, error) {
-		w, err := a.Create(path)
-		if err == nil {
-			files = append(files, w)
-		}
-		return w, err
+// runTrade designs a front and writes it where asked to.
+func (o *designOptions) runTrade(ctx context.Context) error {
+	table, err := o.Reserve()
+	if err != nil {
+		return err
 	}
-	defer func() {
-		for _, w := range files {
-			w.Discard()
-		}
-	}()
-	var table, figure *shell.Output
-	var err error
-	if out != "" { // before the work, which would be lost
-		if table, err = create(out); err != nil {
+	defer table.Discard()
+	var drawing shell.Reserved
+	if o.plot != "" {
+		if drawing.Output, err = o.Create(o.plot); err != nil {
 			return err
 		}
+		defer drawing.Discard()
 	}
-	if plot != "" {
-		if figure, err = create(plot); err != nil {
-			return err
-		}
-	}
-	line := &shell.Progress{}
-	if !quiet {
-		line = a.NewProgress()
-		defer line.Clear()
-	}
-	begin := time.Now()
-	f, err := newFront(cmd.Context(), p, t, o, func(done int) { line.Count(done, t.points, time.Since(begin)) })
+	line := o.Progress()
+	defer line.Clear()
+	f, err := newFront(ctx, o.problem, trade{o.trade, o.points}, o.design, func(done int) { line.Count("designing", done, o.points) })
 	if err != nil {
 		return err
 	}
 	line.Clear()
-	if table != nil {
-		if err := f.writeCSV(table); err != nil {
-			return err
-		}
-	}
-	if figure != nil {
-		if err := f.Draw(figure, t.format, 18*vg.Centimeter, 11*vg.Centimeter); err != nil {
-			return err
-		}
-	}
-	for _, w := range files {
-		if err := w.Commit(); err != nil {
-			return err
-		}
-	}
-	switch {
-	case asJSON:
-		err = shell.PrintJSON(a.Out, f.report())
-	case !quiet && out != "-":
-		err = f.print(a.Out)
-	}
-	if err != nil {
+	if err := table.Put(encoder(f.writeCSV)); err != nil {
 		return err
 	}
-	if f.limit > 0 {
-		return &shell.Failure{
-			Code: shell.ExitLimit,
-			Err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.limit, t.points, shell.Percent(o.Gap)),
-			Hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
-		}
+	if err := drawing.Put(encoder(func(w io.Writer) error { return f.Draw(w, o.format, 18*vg.Centimeter, 11*vg.Centimeter) })); err != nil {
+		return err
 	}
-	return nil
+	switch {
+	case o.JSON:
+		err = shell.PrintJSON(o.Out, f.report())
+	case !o.Quiet && o.Output != "-":
+		err = f.print(o.Out)
+	}
+	if err != nil || f.limit == 0 {
+		return err
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.limit, o.points, shell.Percent(o.design.Gap)),
+		Hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
+	}
+}
+
+// encoder writes a result.
+type encoder func(io.Writer) error
+
+// Encode implements the interface of what is put into an output.
+func (e encoder) Encode(w io.Writer) error { return e(w) }
+
+// trade is what a front is between.
+type trade struct {
+	losses [2]loss.Loss
+	points int
 }
 
 // Draw renders the front, between the designs and the bound on all others, as svg

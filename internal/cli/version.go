@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -43,22 +44,28 @@ func (v version) String() string {
 	return fmt.Sprintf("noisewright %s (%s, %s)", v.Module, v.Go, solver)
 }
 
-func newVersionCommand(a *shell.Streams) *cobra.Command {
-	var asJSON bool
+// versionOptions are those of version.
+type versionOptions struct{ shell.Common }
+
+func newVersionCommand(s *shell.Streams) *cobra.Command {
+	o := &versionOptions{shell.Common{Streams: s}}
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of the program, of Go and of the solver",
 		Example: "  noisewright version --json",
 		Args:    shell.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
-			if asJSON {
-				return shell.PrintJSON(a.Out, v)
-			}
-			_, err := fmt.Fprintln(a.Out, v)
-			return err
-		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	f := shell.NewFlags(cmd)
+	f.Bool(&o.JSON, "json", "print one JSON object")
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *versionOptions) run(context.Context) error {
+	v := readVersion()
+	if o.JSON {
+		return shell.PrintJSON(o.Out, v)
+	}
+	_, err := fmt.Fprintln(o.Out, v)
+	return err
 }

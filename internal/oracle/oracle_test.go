@@ -143,6 +143,10 @@ func TestDigits(t *testing.T) {
 	} {
 		digits(t, "AwanDongLoss", must(AwanDongLoss(c.epsilon, c.delta, c.loss)), c.want)
 	}
+}
+
+func TestDigitsOfBounds(t *testing.T) {
+	must := must(t)
 	// Tulap: the integer row spread over a cell.
 	for _, d := range []float64{1, 2.5} {
 		p := dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: d}

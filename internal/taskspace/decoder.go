@@ -155,8 +155,8 @@ func solvePositive(dst *mat.Dense, s *mat.SymDense, b mat.Matrix) error {
 	correlation, deviation := equilibrate(s)
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(correlation) || !(cholesky.Cond() <= maxCondition) {
-		return fmt.Errorf("latent: the covariance of the noisy coordinates is singular, "+
-			"want noise on every coordinate that is constant or a function of the others: %w", check.ErrInvalid)
+		return check.Errorf("latent", check.ErrInvalid, "the covariance of the noisy coordinates is singular, "+
+			"want noise on every coordinate that is constant or a function of the others")
 	}
 	scaled := mat.DenseCopyOf(b)
 	divideRows(scaled, deviation)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -140,7 +141,7 @@ func TestExamplesAreProved(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if v.EpsilonUpper().Cmp(rat(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(rat(s.Promise.Delta)) > 0 {
+		if v.EpsilonUpper().Cmp(exact.Rational(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(exact.Rational(s.Promise.Delta)) > 0 {
 			t.Errorf("%s: proved %s, %s for %+v", name, v.EpsilonUpper(), v.DeltaUpper(), s.Promise)
 		}
 		if d := v.DistanceUpper(); (d != nil) != s.Composition.joint() || (d != nil && (d.Sign() <= 0 || d.Cmp(big.NewRat(2, 1)) > 0)) {
@@ -356,7 +357,7 @@ func TestEncode(t *testing.T) {
 				if !(math.Abs(u[i]) <= a) {
 					t.Fatalf("%s: u = %v of x = %v is not within %v", name, u, x, s.Axes)
 				}
-				r := new(big.Rat).Quo(rat(u[i]), rat(a))
+				r := new(big.Rat).Quo(exact.Rational(u[i]), exact.Rational(a))
 				norm.Add(norm, r.Mul(r, r))
 				if s.Composition.joint() && u[i]/b.body.step != math.Trunc(u[i]/b.body.step) {
 					t.Fatalf("%s: u = %v of x = %v is not on the grid of %g", name, u, x, b.body.step)

@@ -24,13 +24,13 @@ func (v *Verified) proveL1() error {
 	step := v.bundle.body.step
 	v.distance = distanceL1(s.Domain, s.Axes, step)
 	if s.Domain == Bounds {
-		if z := zonotopeL1(rat(s.rangeWithErrorsL1(step)), len(s.Axes), step); z.Cmp(v.distance) < 0 {
+		if z := zonotopeL1(exact.Rational(s.rangeWithErrorsL1(step)), len(s.Axes), step); z.Cmp(v.distance) < 0 {
 			v.distance = z
 		}
 	}
 	// The table's certificate is about shifts by one cell, which is one step.
 	steps := new(big.Rat).Quo(v.distance, t.Grid().Step())
-	v.epsilon = steps.Mul(steps, rat(t.Privacy().Epsilon))
+	v.epsilon = steps.Mul(steps, exact.Rational(t.Privacy().Epsilon))
 	v.delta = new(big.Rat)
 	return nil
 }
@@ -41,7 +41,7 @@ func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 	if domain == Ball {
 		// max Σ|u_i - u'_i| = 2·max Σ|u_i| = 2·√Σs_i², by Cauchy & Schwarz.
 		for _, a := range axes {
-			sum.Add(sum, square(rat(2*a)))
+			sum.Add(sum, square(exact.Rational(2*a)))
 		}
 		return exact.PowUp(sum, 0.5, rootBits)
 	}
@@ -55,7 +55,7 @@ func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 // what is rounded: each of Z differences moves by at most a step.
 func zonotopeL1(distance *big.Rat, coordinates int, step float64) *big.Rat {
 	all := new(big.Rat).SetInt64(int64(coordinates))
-	return all.Mul(all, rat(step)).Add(all, distance)
+	return all.Mul(all, exact.Rational(step)).Add(all, distance)
 }
 
 // rootBits is the relative precision of square roots.
@@ -74,8 +74,8 @@ const maxSignWork = 1 << 30
 // either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
 // A designer scales the encoder so that this is at most 1, which LaplaceTable assumes
-// for the domain Bounds. It panics unless the
-// bounds have a number for each column of the matrix.
+// for the domain Bounds. It panics unless the bounds have a number for each column of
+// the matrix. docs/proofs/latent-privacy.md has the argument.
 func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	z, n := encoder.Rows, encoder.Cols
 	if len(lower) != n || len(upper) != n {
@@ -97,10 +97,11 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	// Twice what exact.SignMaximumL1 asks for, as a term has two roundings and total
 	// has its own; the last number is for underflow.
 	slack := float64(z+n+8) * 0x1p-51 * total
+	most := total
 	if z <= 30 && z*n <= maxSignWork>>(z-1) {
-		total = exact.SignMaximumL1(scaled)
+		most = exact.SignMaximumL1(scaled)
 	}
-	return total + slack + 0x1p-900
+	return most + slack + 0x1p-900
 }
 
 // rangeWithErrorsL1 bounds the ℓ1 distance of two encodings as the device computes
@@ -183,20 +184,17 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	distance := distanceL1(domain, axes, step)
 	if domain == Bounds {
 		// Another step for the errors of floating point.
-		if z := zonotopeL1(rat(1), len(axes)+1, step); z.Cmp(distance) < 0 {
+		if z := zonotopeL1(exact.Rational(1), len(axes)+1, step); z.Cmp(distance) < 0 {
 			distance = z
 		}
 	}
 	// ε′ <= ε·g/D, as a float64.
-	bound := new(big.Rat).Quo(new(big.Rat).Mul(rat(epsilon), rat(step)), distance)
-	perStep, _ := bound.Float64()
-	for rat(perStep).Cmp(bound) > 0 {
-		perStep = math.Nextafter(perStep, 0)
-	}
+	bound := new(big.Rat).Mul(exact.Rational(epsilon), exact.Rational(step))
+	perStep := exact.FloatDown(bound.Quo(bound, distance))
 	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: step}, Loss: loss.L2{}},
 		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1})
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t, nil
+	return t.Table(), nil
 }

@@ -27,7 +27,7 @@ func (v *Verified) proveL2() error {
 		return check.Errorf("bundle", ErrNotPrivate, "tau = %g, want at least %d steps of %g, those of tables[0]", s.Tau, leastSteps, step)
 	}
 	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
-	v.epsilon = rat(s.Promise.Epsilon)
+	v.epsilon = exact.Rational(s.Promise.Epsilon)
 	v.delta = gaussianDeltaUp(s.Promise.Epsilon, v.distance, s.Tau)
 	v.delta.Add(v.delta, approximation(s.Promise.Epsilon, len(s.Axes), shapes.GaussianDistance(t, s.Tau)))
 	return nil
@@ -37,7 +37,7 @@ func (v *Verified) proveL2() error {
 // body.
 func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 	if domain == Ball {
-		return square(rat(2 * slices.Max(axes)))
+		return square(exact.Rational(2 * slices.Max(axes)))
 	}
 	sum := new(big.Rat)
 	for _, side := range boxSides(axes, step) {
@@ -57,8 +57,8 @@ func gaussianDeltaUp(epsilon float64, squared *big.Rat, tau float64) *big.Rat {
 	if squared.Sign() == 0 {
 		return new(big.Rat)
 	}
-	mu := exact.PowUp(new(big.Rat).Quo(squared, square(rat(tau))), 0.5, rootBits)
-	ratio := new(big.Rat).Quo(rat(epsilon), mu)
+	mu := exact.PowUp(new(big.Rat).Quo(squared, square(exact.Rational(tau))), 0.5, rootBits)
+	ratio := new(big.Rat).Quo(exact.Rational(epsilon), mu)
 	half := mu.Mul(mu, big.NewRat(1, 2))
 	u, v := new(big.Rat).Sub(ratio, half), new(big.Rat).Add(ratio, half)
 
@@ -139,9 +139,9 @@ func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
 func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
 	squared := distanceL2(domain, axes, math.Ldexp(1, exponent))
 	// The share of delta set aside for the weights: first little, then what they cost.
-	share := new(big.Rat).Mul(rat(delta), rat(0x1p-20))
+	share := new(big.Rat).Mul(exact.Rational(delta), exact.Rational(0x1p-20))
 	for range 3 {
-		target, _ := new(big.Rat).Sub(rat(delta), share).Float64()
+		target, _ := new(big.Rat).Sub(exact.Rational(delta), share).Float64()
 		if tau, err = gaussianTau(epsilon, math.Nextafter(target, 0), squared); err != nil {
 			return nil, 0, err
 		}
@@ -149,15 +149,15 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 			return nil, 0, err
 		}
 		cost := approximation(epsilon, len(axes), shapes.GaussianDistance(t, tau))
-		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(rat(delta)) > 0 {
+		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(exact.Rational(delta)) > 0 {
 			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), tables.DecimalUp(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)
-		if total.Add(total, cost).Cmp(rat(delta)) <= 0 {
+		if total.Add(total, cost).Cmp(exact.Rational(delta)) <= 0 {
 			return t, tau, nil
 		}
 		share = cost.Mul(cost, big.NewRat(9, 8))
-		share.Add(share, new(big.Rat).Mul(rat(delta), rat(0x1p-30)))
+		share.Add(share, new(big.Rat).Mul(exact.Rational(delta), exact.Rational(0x1p-30)))
 	}
 	return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g at epsilon = %g, want values where Gaussian noise can be proved", delta, epsilon)
 }
@@ -175,5 +175,5 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t, nil
+	return t.Table(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -234,7 +235,7 @@ func TestGaussianByEnumeration(t *testing.T) {
 func TestGaussianDelta(t *testing.T) {
 	for _, epsilon := range []float64{0, 0.01, 0.5, 1, 3, 10, 20} {
 		for _, tau := range []float64{0.05, 0.3, 0.9, 2.5, 10, 60} {
-			got, _ := gaussianDeltaUp(epsilon, rat(1), tau).Float64()
+			got, _ := gaussianDeltaUp(epsilon, exact.Rational(1), tau).Float64()
 			want := noise.GaussianDelta(epsilon, 1, tau)
 			if math.Abs(got-want) > 1e-11*want+1e-30 {
 				t.Errorf("delta at %g, tau %g = %g, want %g", epsilon, tau, got, want)

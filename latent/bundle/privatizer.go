@@ -156,8 +156,8 @@ func (p *Privatizer) Bundle() *Bundle { return p.proof.bundle }
 
 // Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
 // has the capacity: x clipped, encoded, clipped to the body, plus noise. dst and x
-// must not overlap. Each call spends the whole promise on x; calls about the same
-// person add up.
+// must not overlap. Each call spends the whole promise on x: privacy loss
+// accumulates over calls about the same person.
 //
 // The error wraps ErrInvalid if x has another length or an entry that is not a finite
 // number, which is decided before anything is drawn and says of x only that. It wraps

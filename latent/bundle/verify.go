@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -120,7 +121,7 @@ func (v *Verified) checkPromise() error {
 		{"epsilon", v.bundle.spec.Promise.Epsilon, v.epsilon},
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
-		if c.proved.Cmp(rat(c.promise)) > 0 {
+		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition))
 		}
 	}
@@ -141,8 +142,8 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 		if 2*axis > p.Sensitivity {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]", i, axis, p.Sensitivity, s.TableOf[i]))
 		}
-		v.epsilon.Add(v.epsilon, rat(p.Epsilon))
-		v.delta.Add(v.delta, rat(p.Delta))
+		v.epsilon.Add(v.epsilon, exact.Rational(p.Epsilon))
+		v.delta.Add(v.delta, exact.Rational(p.Delta))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -160,13 +161,10 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 	if !(delta >= 0 && delta <= math.MaxFloat64) {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
 	}
-	v.epsilon = rat(s.Promise.Epsilon)
-	v.delta = rat(delta)
+	v.epsilon = exact.Rational(s.Promise.Epsilon)
+	v.delta = exact.Rational(delta)
 	return nil
 }
-
-// rat returns the exact value of a finite float64.
-func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
 // square returns x².
 func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
@@ -176,7 +174,7 @@ func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 func boxSides(axes []float64, step float64) []*big.Rat {
 	sides := make([]*big.Rat, len(axes))
 	for i, a := range axes {
-		sides[i] = rat(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
+		sides[i] = exact.Rational(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
 	}
 	return sides
 }

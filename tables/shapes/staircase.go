@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -25,7 +26,7 @@ const mostStairs = 1 << 12
 // asks for the best core about 0, noise.TunedStaircaseStep.
 //
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used.
-func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Table, error) {
+func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) {
 	p.Delta = 0
 	if core == 0 {
 		gamma, err := noise.TunedStaircaseStep(p.Privacy, p.Loss)
@@ -41,13 +42,23 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Table, error) {
 		core, g.FirstCell = 2*max(0, half)+1, -max(0, half)
 	}
 	k := g.CellsPerSensitivity
-	if core < 1 || k < 1 || !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
-		return nil, check.Errorf("shapes", dp.ErrInvalid, "core = %d, cells per sensitivity = %d and epsilon = %g, want them above 0 and epsilon at most %d", core, k, p.Epsilon, tables.MaxEpsilon)
+	bad := check.In("shapes")
+	if core < 1 {
+		bad.Bad("core", core, "a number of cells")
+	}
+	if k < 1 {
+		bad.Bad("cells per sensitivity", k, "at least 1 where a core is given")
+	}
+	if !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
+		bad.Badf("epsilon", p.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
 	}
 	left, right := periodsToZero(g, core)
 	w := stairLevels(p.Epsilon, k, core, max(left, right))
 	if w == nil {
-		return nil, check.Errorf("shapes", dp.ErrInvalid, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, p.Epsilon)
+		return nil, check.Field("shapes", "cells per sensitivity", k, fmt.Sprintf("fewer: at epsilon = %g integer weights cannot tell so many apart", p.Epsilon))
 	}
 	var outwards [2][]uint64 // the cells on either side, from the core on
 	for side, extra := range []int{left, right} {

@@ -19,7 +19,8 @@ import (
 // designStore keeps finished designs as table files in a folder.
 type designStore struct {
 	*tables.Store
-	dir string
+	streams *shell.Streams
+	dir     string
 }
 
 // storedDesign is a design with its certificate.
@@ -35,15 +36,15 @@ func newStoredDesign(v *tables.Verified) *storedDesign {
 func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }
 
 // newDesignStore opens a folder, which is made if it is missing.
-func newDesignStore(a *shell.Streams, dir string) (*designStore, error) {
+func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	store, err := tables.NewStore(tables.StoreOptions{
 		Directory: dir,
-		Rejected:  func(err error) { a.Warn("%s; it is designed again", shell.Sentence(err)) },
+		Rejected:  func(err error) { s.Warn("%s; it is designed again", shell.Sentence(err)) },
 	})
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("output %s: %w", dir, shell.FileCause(err)))
 	}
-	return &designStore{store, dir}, nil
+	return &designStore{store, s, dir}, nil
 }
 
 // obtain gets the designs of problems that differ in delta only: the stored ones
@@ -108,56 +109,17 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 
 // designAll obtains the designs of all problems, in their order, on all cores.
 // Cancelled, it keeps what is finished in the store.
-func designAll(a *shell.Streams, ctx context.Context, problems []dp.Problem, o lp.Options, store *designStore) ([]*storedDesign, error) {
-	line := a.NewProgress()
-	defer line.Clear()
-	begin := time.Now()
-
-	type finished struct {
-		index  int
-		design *storedDesign
-		err    error
-	}
+func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, line *shell.Progress) ([]*storedDesign, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	todo := make(chan []int)
-	done := make(chan finished)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(problems)) {
-		workers.Go(func() {
-			for group := range todo {
-				var list []dp.Problem
-				for _, i := range group {
-					list = append(list, problems[i])
-				}
-				err := store.obtain(inner, list, o, func(i int, d *storedDesign) {
-					done <- finished{index: group[i], design: d}
-				})
-				if err != nil {
-					done <- finished{err: err}
-				}
-			}
-		})
-	}
-	go func() {
-		for _, group := range together(problems) {
-			if inner.Err() != nil {
-				break
-			}
-			todo <- group
-		}
-		close(todo)
-		workers.Wait()
-		close(done)
-	}()
-
 	designs := make([]*storedDesign, len(problems))
 	var first error
 	count := 0
+	done := s.start(inner, problems, o)
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for open := true; open; {
-		line.Count(count, len(problems), time.Since(begin))
+		line.Count("designing", count, len(problems))
 		select {
 		case <-tick.C:
 		case f, ok := <-done:
@@ -175,10 +137,52 @@ func designAll(a *shell.Streams, ctx context.Context, problems []dp.Problem, o l
 	}
 	line.Clear()
 	if err := ctx.Err(); err != nil {
-		a.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), store.dir)
+		s.streams.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), s.dir)
 		return nil, err
 	}
 	return designs, first
+}
+
+// finished is a design of one of several problems, or why one failed.
+type finished struct {
+	index  int
+	design *storedDesign
+	err    error
+}
+
+// start obtains designs on all cores. It closes the channel after the last one.
+func (s *designStore) start(ctx context.Context, problems []dp.Problem, o lp.Options) <-chan finished {
+	todo := make(chan []int)
+	done := make(chan finished)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(problems)) {
+		workers.Go(func() {
+			for group := range todo {
+				var list []dp.Problem
+				for _, i := range group {
+					list = append(list, problems[i])
+				}
+				err := s.obtain(ctx, list, o, func(i int, d *storedDesign) {
+					done <- finished{index: group[i], design: d}
+				})
+				if err != nil {
+					done <- finished{err: err}
+				}
+			}
+		})
+	}
+	go func() {
+		for _, group := range together(problems) {
+			if ctx.Err() != nil {
+				break
+			}
+			todo <- group
+		}
+		close(todo)
+		workers.Wait()
+		close(done)
+	}()
+	return done
 }
 
 // rowFrom is the epsilon from which designs for several deltas are made

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"context"
 	_ "embed" // the published numbers
 	"encoding/csv"
 	"errors"
@@ -22,7 +23,6 @@ import (
 	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -81,11 +81,16 @@ const (
 // counts a number as reproduced.
 const closeTo = 0.5
 
-func newDROTableCommand(a *shell.Streams, t droTable) *cobra.Command {
-	var (
-		out    string
-		asJSON bool
-	)
+// droTableOptions are those of reproduce NAME for a table.
+type droTableOptions struct {
+	shell.Common
+	table  droTable
+	grid   droGrid
+	design lp.Options
+}
+
+func newDROTableCommand(s *shell.Streams, t droTable) *cobra.Command {
+	o := &droTableOptions{Common: shell.Common{Streams: s}, table: t, design: shell.DesignOptions()}
 	loss := "E|x|"
 	if t.loss.Name() == "l2" {
 		loss = "E x²"
@@ -113,76 +118,58 @@ code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
   noisewright reproduce %[1]s --epsilon 1,2 --delta 0.1 --gap 1e-5 --json`, t.name),
 		Args: shell.NoArguments,
 	}
-	epsilon := shell.NewText(cmd, "epsilon", "numbers", droEpsilon, "values of epsilon, separated by commas")
-	delta := shell.NewText(cmd, "delta", "numbers", droDelta, "values of delta, separated by commas")
-	effort := shell.NewEffortFlags(cmd)
-	cmd.Flags().Lookup("time-limit").Usage = "wall time of one design after which its best proven table is taken, with its unit: 500ms, 60s, 5m"
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "folder to write to, made if it is missing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
-	_ = cmd.MarkFlagDirname("output")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		g := droGrid{
-			epsilon: f.Numbers("epsilon", epsilon, shell.WantEpsilon, func(v float64) bool {
-				return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
-			}),
-			delta: f.Numbers("delta", delta, shell.WantDelta, func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta }),
-		}
-		o := effort.Read(&f)
-		f.Required("output", out, "a folder")
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		if highs.Version() == "" {
-			return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
-		}
-		store, err := newDesignStore(a, filepath.Join(out, "tables"))
-		if err != nil {
-			return err
-		}
-		var files [2]*shell.Output // before the work, which would be lost
-		for i, suffix := range []string{".csv", ".svg"} {
-			if files[i], err = a.Create(filepath.Join(out, t.name+suffix)); err != nil {
-				return err
-			}
-			defer files[i].Discard()
-		}
-		designs, err := designAll(a, cmd.Context(), g.problems(t.loss), o, store)
-		if err != nil {
-			return err
-		}
-		cells, err := t.cells(designs, o.Gap)
-		if err != nil {
-			return err
-		}
-		if err := writeDROCells(files[0], cells); err != nil {
-			return err
-		}
-		if err := t.heatMap(g, cells).Draw(files[1]); err != nil {
-			return err
-		}
-		for _, w := range files {
-			if err := w.Commit(); err != nil {
-				return err
-			}
-		}
-		s := t.summary(cells, o.Gap, out)
-		if asJSON {
-			err = shell.PrintJSON(a.Out, s)
-		} else {
-			err = shell.PrintRows(a.Out, s.rows(t))
-		}
-		if err != nil || s.Missed == 0 {
-			return err
-		}
-		return &shell.Failure{
-			Code: shell.ExitLimit,
-			Err: fmt.Errorf("%d of %d designs stopped short of the gap of %s, the worst at %s; their numbers are proven all the same",
-				s.Missed, s.Cells, shell.Percent(o.Gap), shell.Percent(s.worst)),
-			Hint: "more time (--time-limit) or a larger gap (--gap); finished designs are not made again",
-		}
-	}
+	f := shell.NewFlags(cmd)
+	f.Numbers(&o.grid.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
+	f.Numbers(&o.grid.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
+	f.Effort(&o.design, " of one design")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *droTableOptions) run(ctx context.Context) error {
+	if err := needSolver(); err != nil {
+		return err
+	}
+	store, err := newDesignStore(o.Streams, filepath.Join(o.Output, "tables"))
+	if err != nil {
+		return err
+	}
+	files, err := createPair(o.Streams, o.Output, o.table.name) // before the work, which would be lost
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	line := o.Progress()
+	defer line.Clear()
+	designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
+	if err != nil {
+		return err
+	}
+	cells, err := o.table.cells(designs, o.design.Gap)
+	if err != nil {
+		return err
+	}
+	if err := writeDROCells(files.csv, cells); err != nil {
+		return err
+	}
+	if err := o.table.heatMap(o.grid, cells).Draw(files.svg); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	summary := o.table.summary(cells, o.design.Gap, files, store.dir)
+	if err := o.Print(summary, summary.rows(o.table)); err != nil || summary.Missed == 0 {
+		return err
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err: fmt.Errorf("%d of %d designs stopped short of the gap of %s, the worst at %s; their numbers are proven all the same",
+			summary.Missed, summary.Cells, shell.Percent(o.design.Gap), shell.Percent(summary.worst)),
+		Hint: "more time (--time-limit) or a larger gap (--gap); finished designs are not made again",
+	}
 }
 
 // droGrid is the grid of a run.
@@ -400,10 +387,10 @@ type droSummary struct {
 	gap, worst        float64
 }
 
-func (t droTable) summary(cells []droCell, gap float64, dir string) droSummary {
+func (t droTable) summary(cells []droCell, gap float64, files *pair, dir string) droSummary {
 	s := droSummary{
 		Schema: shell.Schema, Name: t.name, Cells: len(cells), gap: gap,
-		CSV: filepath.Join(dir, t.name+".csv"), SVG: filepath.Join(dir, t.name+".svg"), Tables: filepath.Join(dir, "tables"),
+		CSV: files.names[0], SVG: files.names[1], Tables: dir,
 	}
 	var sum float64
 	for _, c := range cells {

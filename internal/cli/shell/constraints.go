@@ -2,9 +2,7 @@ package shell
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +16,7 @@ import (
 // constraintFlags say what values the query takes and restrict the noise.
 type constraintFlags struct {
 	symmetric, monotone, unbiased bool
-	support, quantiles            *texts
+	support, quantiles            *Texts
 	outputStep                    *Text
 	maxVariance                   *Text
 	maxDistinguishing             *Text
@@ -40,8 +38,8 @@ func newConstraintFlags(cmd *cobra.Command) *constraintFlags {
 
 // The rules of the constraint flags.
 const (
-	wantSupport        = "two numbers A,B with A at most 0, B at least 0 and A below B, one of them perhaps infinite or empty, or integer"
-	wantQuantile       = "a probability above 0 and below 1 and a magnitude above 0 in query units, such as 0.95,10"
+	oldWantSupport     = "two numbers A,B with A at most 0, B at least 0 and A below B, one of them perhaps infinite or empty, or integer"
+	oldWantQuantile    = "a probability above 0 and below 1 and a magnitude above 0 in query units, such as 0.95,10"
 	wantMaxVariance    = "a number above 0, in query units squared"
 	wantDistinguishing = "a probability above 0 and below 1"
 )
@@ -50,13 +48,13 @@ const (
 func (c *constraintFlags) read(f *Fields, p *dp.Problem) {
 	p.Constraints = dp.Constraints{Symmetric: c.symmetric, Monotone: c.monotone, Unbiased: c.unbiased}
 	for _, s := range c.support.values {
-		switch support := readSupport(s); {
+		switch support := oldReadSupport(s); {
 		case s == "integer" && p.Query == dp.IntegerQuery, support != nil && p.Constraints.Support != nil:
 			f.Add("support = %s is given twice, want at most one interval and one integer", check.Quoted(s))
 		case s == "integer":
 			p.Query = dp.IntegerQuery
 		case support == nil:
-			f.Add("support = %s, want %s", check.Quoted(s), wantSupport)
+			f.Add("support = %s, want %s", check.Quoted(s), oldWantSupport)
 		default:
 			p.Constraints.Support = support
 		}
@@ -74,10 +72,10 @@ func (c *constraintFlags) read(f *Fields, p *dp.Problem) {
 		p.Constraints.MaxDistinguishing = f.Number("max-distinguishing", c.maxDistinguishing, wantDistinguishing, func(v float64) bool { return v > 0 && v < 1 })
 	}
 	for _, s := range c.quantiles.values {
-		q, ok := readQuantile(s)
+		q, ok := oldReadQuantile(s)
 		switch {
 		case !ok:
-			f.Add("quantile = %s, want %s", check.Quoted(s), wantQuantile)
+			f.Add("quantile = %s, want %s", check.Quoted(s), oldWantQuantile)
 		case len(p.Constraints.Quantiles) == dp.MaxQuantiles:
 			f.Add("quantile = %s is one too many, want at most %d", check.Quoted(s), dp.MaxQuantiles)
 			return
@@ -101,14 +99,14 @@ func (c *constraintFlags) readStep(f *Fields, p *dp.Problem) {
 	}
 }
 
-// readSupport reads A,B; nil if it is none.
-func readSupport(s string) *dp.Interval {
+// oldReadSupport reads A,B; nil if it is none.
+func oldReadSupport(s string) *dp.Interval {
 	a, b, ok := strings.Cut(s, ",")
 	if !ok {
 		return nil
 	}
-	lower, okLower := readEnd(a, math.Inf(-1))
-	upper, okUpper := readEnd(b, math.Inf(1))
+	lower, okLower := oldReadEnd(a, math.Inf(-1))
+	upper, okUpper := oldReadEnd(b, math.Inf(1))
 	i := &dp.Interval{Lower: lower, Upper: upper}
 	if !okLower || !okUpper || (math.IsInf(lower, 0) && math.IsInf(upper, 0)) || (dp.Constraints{Support: i}).Validate() != nil {
 		return nil
@@ -116,8 +114,8 @@ func readSupport(s string) *dp.Interval {
 	return i
 }
 
-// readEnd reads an end of a support; missing stands for an empty one.
-func readEnd(s string, missing float64) (float64, bool) {
+// oldReadEnd reads an end of a support; missing stands for an empty one.
+func oldReadEnd(s string, missing float64) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return missing, true
@@ -126,8 +124,8 @@ func readEnd(s string, missing float64) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// readQuantile reads P,T.
-func readQuantile(s string) (q dp.Quantile, ok bool) {
+// oldReadQuantile reads P,T.
+func oldReadQuantile(s string) (q dp.Quantile, ok bool) {
 	a, b, _ := strings.Cut(s, ",")
 	var errA, errB error
 	q.Probability, errA = strconv.ParseFloat(strings.TrimSpace(a), 64)
@@ -135,89 +133,8 @@ func readQuantile(s string) (q dp.Quantile, ok bool) {
 	return q, errors.Join(errA, errB, dp.Constraints{Quantiles: []dp.Quantile{q}}.Validate()) == nil
 }
 
-// describe says in words what the constraints demand; "" is nothing.
-func describe(c dp.Constraints) string {
-	var parts []string
-	for _, p := range []struct {
-		set  bool
-		name string
-	}{{c.Symmetric, "symmetric"}, {c.Monotone, "monotone"}, {c.Unbiased, "unbiased"}} {
-		if p.set {
-			parts = append(parts, p.name)
-		}
-	}
-	if s := c.Support; s != nil {
-		switch {
-		case math.IsInf(s.Lower, -1):
-			parts = append(parts, fmt.Sprintf("at most %v", s.Upper))
-		case math.IsInf(s.Upper, 1):
-			parts = append(parts, fmt.Sprintf("at least %v", s.Lower))
-		default:
-			parts = append(parts, fmt.Sprintf("from %v to %v", s.Lower, s.Upper))
-		}
-	}
-	if c.MaxVariance != 0 {
-		parts = append(parts, fmt.Sprintf("mean square at most %v", c.MaxVariance))
-	}
-	for _, q := range c.Quantiles {
-		parts = append(parts, fmt.Sprintf("within %v of 0 with probability %v", q.Magnitude, q.Probability))
-	}
-	if c.MaxDistinguishing != 0 {
-		parts = append(parts, fmt.Sprintf("giving away with probability %v at most", c.MaxDistinguishing))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// QueryRows are the lines of a summary about the query and the constraints, none
-// for the ordinary case.
-func QueryRows(q dp.Query, step float64, c dp.Constraints) []Row {
-	var rows []Row
-	switch q {
-	case dp.IntegerQuery:
-		rows = append(rows, Row{"query", "integer, with integer noise"})
-	case dp.LatticeQuery:
-		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", step)})
-	case dp.RealQuery:
-	}
-	if !c.None() {
-		rows = append(rows, Row{"constraints", describe(c)})
-	}
-	return rows
-}
-
-// texts is a repeatable text.
-type texts struct {
-	values []string
-	kind   string
-}
-
-// Set implements pflag.Value.
-func (t *texts) Set(s string) error {
-	t.values = append(t.values, s)
-	return nil
-}
-
-func (t *texts) String() string { return strings.Join(t.values, " ") }
-
-// Type implements pflag.Value.
-func (t *texts) Type() string { return t.kind }
-
-// newTexts adds a repeatable flag to a command.
-func newTexts(cmd *cobra.Command, name, kind, usage string) *texts {
-	t := &texts{kind: kind}
+func newTexts(cmd *cobra.Command, name, kind, usage string) *Texts {
+	t := &Texts{kind: kind}
 	cmd.Flags().Var(t, name, usage)
 	return t
 }
-
-// Append, Replace and GetSlice implement pflag.SliceValue, by which completion
-// knows that the flag may be repeated.
-func (t *texts) Append(s string) error { return t.Set(s) }
-
-// Replace implements pflag.SliceValue.
-func (t *texts) Replace(s []string) error {
-	t.values = slices.Clone(s)
-	return nil
-}
-
-// GetSlice implements pflag.SliceValue.
-func (t *texts) GetSlice() []string { return slices.Clone(t.values) }

@@ -3,6 +3,7 @@ package shell
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
@@ -69,3 +70,33 @@ func (o *Output) Discard() {
 }
 
 const outputBuffer = 64 << 10
+
+// Reserved is an output opened before the work for it, which would be lost otherwise.
+type Reserved struct{ *Output } // nil: none was asked for
+
+// Reserve opens the output, if there is one. The caller calls Discard in any case.
+func (c *Common) Reserve() (Reserved, error) {
+	if c.Output == "" {
+		return Reserved{}, nil
+	}
+	w, err := c.Create(c.Output)
+	return Reserved{w}, err
+}
+
+// Put makes the output appear with the encoding of v.
+func (r Reserved) Put(v interface{ Encode(io.Writer) error }) error {
+	if r.Output == nil {
+		return nil
+	}
+	if err := v.Encode(r.Output); err != nil {
+		return err
+	}
+	return r.Commit()
+}
+
+// Discard removes what was written, unless it was committed.
+func (r Reserved) Discard() {
+	if r.Output != nil {
+		r.Output.Discard()
+	}
+}

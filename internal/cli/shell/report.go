@@ -9,15 +9,15 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // Schema is the version of the JSON objects printed.
-const Schema = 1
+const Schema = 2
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func Finite(v float64) *float64 {
@@ -64,7 +64,7 @@ func Percent(ratio float64) string {
 }
 
 // GapOf returns the relative certified gap, +Inf if there is no lower bound.
-func GapOf(c tables.Certificate) float64 {
+func GapOf(c interface{ Gap() (float64, bool) }) float64 {
 	if g, ok := c.Gap(); ok {
 		return g
 	}
@@ -92,20 +92,55 @@ func PrintRows(w io.Writer, rows []Row) error {
 }
 
 // DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
-// below it, digitsDown to digits that are not above.
-func DigitsUp(x float64) string { return digits(x, +1) }
+// below it, DigitsDown to digits that are not above.
+func DigitsUp(x float64) string   { return digits(x, +1, 7) }
+func DigitsDown(x float64) string { return digits(x, -1, 7) }
 
-func DigitsDown(x float64) string { return digits(x, -1) }
+// Interval prints an interval with ends >= 0, rounded outwards to 5 significant digits.
+func Interval(lower, upper *big.Rat) string {
+	low, high := FloatDown(lower), FloatUp(upper)
+	if low == nil || high == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("[%s, %s]", digits(*low, -1, 5), digits(*high, +1, 5))
+}
 
-func digits(x, sign float64) string {
-	const form = "%.6e"
-	text := fmt.Sprintf(form, x)
+// digits prints x to n significant digits, in the direction of sign.
+func digits(x, sign float64, n int) string {
+	text := fmt.Sprintf("%.*e", n-1, x)
 	f, err := strconv.ParseFloat(text, 64)
 	if err == nil && sign*f < sign*x {
 		// One more in the last digit; the exponent of the text is that of x.
 		_, exponent, _ := strings.Cut(text, "e")
 		e, _ := strconv.Atoi(exponent)
-		f += sign * math.Pow10(e-6)
+		f += sign * math.Pow10(e-n+1)
 	}
-	return fmt.Sprintf("%.7g", f)
+	return fmt.Sprintf("%.*g", n, f)
+}
+
+// WriteColumns prints lines of cells in columns, each aligned as the letter of align
+// says: < to the left, > to the right.
+func WriteColumns(b *strings.Builder, lines [][]string, align string) {
+	width := make([]int, len(align))
+	for _, line := range lines {
+		for i, cell := range line {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, line := range lines {
+		for i, cell := range line {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			switch last := i == len(line)-1; {
+			case align[i] == '>':
+				fmt.Fprintf(b, "%*s", width[i], cell)
+			case last: // no blanks at the end
+				b.WriteString(cell)
+			default:
+				fmt.Fprintf(b, "%-*s", width[i], cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
 }

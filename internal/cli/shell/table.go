@@ -2,10 +2,7 @@ package shell
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
@@ -19,18 +16,6 @@ func (a *Streams) ReadTable(path string) (*tables.Table, error) {
 		err = BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
 	}
 	return t, err
-}
-
-// Open opens a file to read, "-" for standard input. The caller calls done.
-func (a *Streams) Open(path string) (r *bufio.Reader, done func(), err error) {
-	if path == "-" {
-		return bufio.NewReaderSize(a.In, inputBuffer), func() {}, nil
-	}
-	f, err := OpenInput(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return bufio.NewReaderSize(f, inputBuffer), func() { _ = f.Close() }, nil
 }
 
 // ReadSound reads a table file and verifies it. A table that does not keep its
@@ -52,32 +37,6 @@ func SoundTable(path string, t *tables.Table) (*tables.Verified, error) {
 	return v, nil
 }
 
-// OpenInput opens a file to read.
-func OpenInput(path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, BadInput("", fmt.Errorf("%s: %w", path, FileCause(err)))
-	}
-	return f, nil
-}
-
-// FileCause strips the path, which messages have already, from a file error.
-func FileCause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
-// InputName names an input in messages.
-func InputName(path string) string {
-	if path == "-" {
-		return "standard input"
-	}
-	return path
-}
-
 // formatPeek is how much of a file is looked at for its format.
 const formatPeek = 512
 
@@ -89,17 +48,17 @@ func isKernel(r *bufio.Reader) bool {
 
 // ReadEither reads a table or a kernel file; the other result is nil.
 func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
-	r, done, err := a.Open(path)
+	in, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer done()
+	defer in.Close()
 	var t *tables.Table
 	var k *kernels.Kernel
-	if isKernel(r) {
-		k, err = kernels.Decode(r)
+	if isKernel(in.Reader) {
+		k, err = kernels.Decode(in)
 	} else {
-		t, err = tables.Decode(r)
+		t, err = tables.Decode(in)
 	}
 	if err != nil {
 		return nil, nil, BadInput("", fmt.Errorf("%s: %w", InputName(path), FileCause(err)))
@@ -116,5 +75,3 @@ func SoundKernel(path string, k *kernels.Kernel) (*kernels.Verified, error) {
 	}
 	return v, nil
 }
-
-const inputBuffer = 64 << 10

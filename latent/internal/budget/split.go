@@ -60,7 +60,7 @@ func (a *Allocation) Used() int {
 // 3 coordinates; for δ around 0.1, where very uneven δ_i can be best, up to 0.4 %
 // of the loss was.
 //
-// Errors wrap [ErrInvalid] for inputs outside their range, or are those of the
+// Errors wrap [dp.ErrInvalid] for inputs outside their range, or are those of the
 // family and of the context. The cost is some 40 µs per coordinate, and that
 // times the number used if the order of the coordinates by λ and by c differ
 // much.
@@ -348,12 +348,12 @@ func fit(parts []float64, budget float64) {
 		over := new(big.Rat)
 		largest := 0
 		for i, x := range parts {
-			over.Add(over, new(big.Rat).SetFloat64(x))
+			over.Add(over, exact.Rational(x))
 			if x > parts[largest] {
 				largest = i
 			}
 		}
-		if over.Sub(over, new(big.Rat).SetFloat64(budget)).Sign() <= 0 {
+		if over.Sub(over, exact.Rational(budget)).Sign() <= 0 {
 			return
 		}
 		lower := parts[largest] - exact.FloatUp(over)
