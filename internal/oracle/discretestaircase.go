@@ -50,7 +50,7 @@ func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step in
 		}
 	}
 	value = at(low)
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if !check.Finite(value) {
 		return 0, 0, check.Errorf("oracle", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return low, value, nil

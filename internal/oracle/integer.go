@@ -38,7 +38,7 @@ func AwanDongLoss(epsilon, delta float64, l loss.Loss) (float64, error) {
 	default:
 		return 0, notApplicable(name, "its loss is known for l1 and l2 only, loss = %s", l.Name())
 	}
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if !check.Finite(value) {
 		return 0, check.Errorf("oracle", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return value, nil

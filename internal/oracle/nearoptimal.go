@@ -50,7 +50,7 @@ func nearOptimal(p dp.Privacy, round func(float64) float64) (float64, error) {
 	n := round(noise.TruncatedLaplaceBound(unit))
 	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
 	value := 2 * a * p.Sensitivity * geometricMoment(p.Epsilon, n)
-	if math.IsNaN(value) || math.IsInf(value, 0) {
+	if !check.Finite(value) {
 		return 0, check.Errorf("oracle", dp.ErrInvalid, "%s = %g, want a finite float64", name, value)
 	}
 	return value, nil
