@@ -49,7 +49,7 @@ const (
 // promises. It trusts the weights and nothing the table claims: a table whose
 // claims do not verify is accounted for as what it is.
 //
-// The error wraps ErrInvalid if the table's cells do not cover its sensitivity, or
+// The error wraps [dp.ErrInvalid] if the table's cells do not cover its sensitivity, or
 // if it has a tail that is not purely private.
 func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	certificate := t.Certify()

@@ -24,7 +24,7 @@ type calibrateReport struct {
 	Releases          int                `json:"releases"`
 	Epsilon           float64            `json:"epsilon"`
 	Delta             float64            `json:"delta"`
-	EpsilonComposed   float64            `json:"epsilon_upper"`
+	EpsilonUpper      float64            `json:"epsilon_upper"`
 	EpsilonLower      float64            `json:"epsilon_lower"`
 	ReleaseEpsilon    float64            `json:"release_epsilon"`
 	ReleaseDelta      float64            `json:"release_delta"`
@@ -217,7 +217,7 @@ func (c *calibration) report() calibrateReport {
 	each := c.found.Table.Table().Privacy()
 	r := calibrateReport{
 		Schema: shell.Schema, Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
-		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
+		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
 		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
 		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: json.Number(c.found.Table.Certificate().Claims().ExpectedLoss),
