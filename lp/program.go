@@ -9,7 +9,7 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// layout describes a discretised design problem: cells in a row, the linear
+// layout describes a discretized design problem: cells in a row, the linear
 // program's variables they share, and the shifts that are constrained.
 //
 // With masses p over the cells it stands for

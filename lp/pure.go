@@ -36,23 +36,22 @@ func designPure(ctx context.Context, p dp.Problem, o Options, start time.Time) (
 		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one whose growth far from 0 is known", p.Loss.Name())
 	}
 	p.Constraints.Support = nil
-	f, err := newFrame(p)
+	d, err := newDesigner(p, o, start)
 	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
+		return nil, err
 	}
-	d := &designer{frame: f, options: o, start: start}
-	loss, s, e, ok := f.searchStairs()
-	if !ok && f.folded && !p.Constraints.Symmetric {
+	loss, s, e, ok := d.searchStairs()
+	if !ok && d.folded && !p.Constraints.Symmetric {
 		// The valleys of the loss lie off 0: the best noise, too, may be as good
 		// as its mirror image and not symmetric.
-		f.folded = false
-		loss, s, e, ok = f.searchStairs()
+		d.folded = false
+		loss, s, e, ok = d.searchStairs()
 	}
 	if !ok {
 		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9", p.Loss.Name())
 	}
 	c := newCore(s, e)
-	f.steps = []float64{math.Abs(c.from), math.Abs(c.from + c.width)}
+	d.steps = []float64{math.Abs(c.from), math.Abs(c.from + c.width)}
 	if err := d.stairsAbove(ctx, c); err != nil {
 		return nil, err
 	}
@@ -61,14 +60,14 @@ func designPure(ctx context.Context, p dp.Problem, o Options, start time.Time) (
 
 // searchStairs finds the best staircase for the loss, or for the loss made symmetric, if
 // folded.
-func (f *frame) searchStairs() (l loss.Loss, s *stairs, e ends, ok bool) {
-	l = f.Loss
-	if f.folded {
+func (m *model) searchStairs() (l loss.Loss, s *stairs, e ends, ok bool) {
+	l = m.Loss
+	if m.folded {
 		l = loss.Symmetrized(l)
 	}
-	s = f.newStairs(l)
+	s = m.newStairs(l)
 	starts := []int64{0}
-	if !f.folded {
+	if !m.folded {
 		starts = s.valleys()
 	}
 	least := math.Inf(1)
@@ -96,12 +95,9 @@ func newCore(s *stairs, e ends) core {
 // best core, until that gains nothing more.
 func (d *designer) stairsAbove(ctx context.Context, c core) error {
 	if d.discrete() {
-		lay := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: int(d.points)}
-		if d.Query == dp.LatticeQuery {
-			lay.Unit = d.Step
-		}
-		points := float64(d.points)
-		return d.tryStairs(lay, int(math.Round(c.from*points+0.5)), int(math.Round(c.width*points)))
+		cells, points := d.pointCells(1), float64(d.points)
+		cells.CellsPerSensitivity = int(d.points)
+		return d.tryStairs(cells, int(math.Round(c.from*points+0.5)), int(math.Round(c.width*points)))
 	}
 	best := math.Inf(1)
 	k := 1
@@ -111,20 +107,20 @@ func (d *designer) stairsAbove(ctx context.Context, c core) error {
 	for ; best*best > stepMatch*d.options.Gap && k <= mostStairs; k++ {
 		// The core is never wider than two sensitivities: a higher level inside
 		// would gain.
-		cells := min(max(1, int(math.Round(c.width*float64(k)))), 2*k)
+		n := min(max(1, int(math.Round(c.width*float64(k)))), 2*k)
 		if d.folded { // 0 is in the middle of a cell
-			cells = 2*min(max(0, int(math.Round((c.width*float64(k)-1)/2))), k-1) + 1
+			n = 2*min(max(0, int(math.Round((c.width*float64(k)-1)/2))), k-1) + 1
 		}
-		off := math.Abs(float64(cells)/float64(k)/c.width - 1)
+		off := math.Abs(float64(n)/float64(k)/c.width - 1)
 		if off > improvement*best {
 			continue
 		}
 		best = off
-		lay, first := layGrid(d.Sensitivity, k), -(cells-1)/2
+		cells, first := realCells(d.Sensitivity, k), -(n-1)/2
 		if !d.folded {
-			lay, first = startAt(lay, (c.from+c.width/2)*float64(k)-float64(cells)/2)
+			cells, first = startAt(cells, (c.from+c.width/2)*float64(k)-float64(n)/2)
 		}
-		if err := d.tryStairs(lay, first, cells); err != nil {
+		if err := d.tryStairs(cells, first, n); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -139,11 +135,11 @@ func (d *designer) stairsAbove(ctx context.Context, c core) error {
 
 // startAt moves the cells of a grid so that one of them begins next to x, in cells
 // from 0, and returns that one.
-func startAt(lay tables.Grid, x float64) (tables.Grid, int) {
+func startAt(cells tables.Grid, x float64) (tables.Grid, int) {
 	whole := math.Floor(x)
 	// Cell j begins half a cell before its middle, Offset + jS.
-	lay.Offset = int64(math.Round((x - whole + 0.5) * float64(lay.PointsPerCell)))
-	return lay, int(whole)
+	cells.Offset = int64(math.Round((x - whole + 0.5) * float64(cells.PointsPerCell)))
+	return cells, int(whole)
 }
 
 const (
@@ -159,48 +155,47 @@ const (
 
 // tryStairs makes the staircase table with the core of n cells from the first one
 // on, and keeps it if it is the best.
-func (d *designer) tryStairs(lay tables.Grid, first, n int) error {
-	left, right := extraPeriods(lay, first, n)
-	if total := n + lay.CellsPerSensitivity*(2+left+right); total > d.options.MaxCells {
+func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
+	left, right := extraPeriods(cells, first, n)
+	if total := n + cells.CellsPerSensitivity*(2+left+right); total > d.options.MaxCells {
 		if d.table != nil {
 			return nil
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
-	t, c, err := d.makeStairs(lay, first, n)
+	t, c, err := d.makeStairs(cells, first, n)
 	if err != nil {
 		return err
 	}
-	if loss, _ := c.ExpectedLoss.Float64(); d.table == nil || loss < d.loss {
-		d.table, d.loss = t, loss
-	}
+	loss, _ := c.ExpectedLoss.Float64()
+	d.keepTable(t, loss)
 	d.rounds++
 	return nil
 }
 
 // extraPeriods returns how many periods the table has on either side between the core
 // and the block, so that the point 0 is in no block; one of them is 0.
-func extraPeriods(lay tables.Grid, first, n int) (left, right int) {
-	lay.FirstCell = first
-	k := lay.CellsPerSensitivity
-	for lay.FirstPoint(-left*k) > 0 {
+func extraPeriods(cells tables.Grid, first, n int) (left, right int) {
+	cells.FirstCell = first
+	k := cells.CellsPerSensitivity
+	for cells.FirstPoint(-left*k) > 0 {
 		left++
 	}
-	for lay.FirstPoint(n+right*k) <= 0 {
+	for cells.FirstPoint(n+right*k) <= 0 {
 		right++
 	}
 	return left, right
 }
 
 // makeStairs makes the staircase table with the core of n cells from the first one
-// on. Its weights are the levels, the core's first, of a tower.
-func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables.Certificate, error) {
+// on. Its weights are the levels, the core's first, are stairWeights.
+func (m *model) makeStairs(cells tables.Grid, first, n int) (*tables.Table, tables.Certificate, error) {
 	var none tables.Certificate
-	k := lay.CellsPerSensitivity
-	left, right := extraPeriods(lay, first, n)
-	w := newTower(f.Epsilon, k, n, max(left, right))
+	k := cells.CellsPerSensitivity
+	left, right := extraPeriods(cells, first, n)
+	w := newStairWeights(m.Epsilon, k, n, max(left, right))
 	if w == nil {
-		return nil, none, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, f.Epsilon)
+		return nil, none, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, m.Epsilon)
 	}
 	var outwards [2][]uint64 // the cells on either side, from the core on
 	for side, extra := range []int{left, right} {
@@ -215,10 +210,10 @@ func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables
 	middle := slices.Repeat([]uint64{w.core}, n)
 	middle[n/2] += w.left
 	slices.Reverse(outwards[0])
-	lay.FirstCell = first - len(outwards[0])
+	cells.FirstCell = first - len(outwards[0])
 	t, err := tables.New(tables.Spec{
-		Privacy: f.privacy(), Query: f.Query, Loss: f.Loss, Constraints: f.Constraints,
-		Grid: lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
+		Privacy: m.Privacy, Query: m.Query, Loss: m.Loss, Constraints: m.Constraints,
+		Grid: cells, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
 	})
 	if err != nil {
 		return nil, none, check.Errorf("lp", nil, "%w", err)
@@ -233,17 +228,17 @@ func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Table, tables
 	return t, c, nil
 }
 
-// tower holds the integer weights of the cells of a staircase, by level: each level
+// stairWeights holds the integer weights of the cells of a staircase, by level: each level
 // is private to the next one out. Next to the core lie a block on one side and, on the
 // other, the levels between and then the block far; or blocks like near on both.
-type tower struct {
+type stairWeights struct {
 	core, left uint64 // left is what the division by the core's cells leaves
 	between    []uint64
 	near, far  uint64
 	ratio      uint64
 }
 
-// newTower returns the tower of a core of n cells and periods of k cells, some of
+// newStairWeights returns the weights of a core of n cells and periods of k cells, some of
 // them between the core and one of the blocks, or nil if the weights are too small.
 //
 // With E <= e^ε the bound of the certificate, the ratio is the least ρ with ρ·E >= 1.
@@ -251,7 +246,7 @@ type tower struct {
 // in weighs ⌊E·(1-ρ)·W⌋ at most, and each further one ⌊E·V⌋, V being the one before.
 // The block on the other side of the core has the least weight whose first period is
 // not below the innermost V. W is the least one such that the core takes what is left.
-func newTower(epsilon float64, k, n, between int) *tower {
+func newStairWeights(epsilon float64, k, n, between int) *stairWeights {
 	const bits = 96 // those of a table's certificate
 	e := exact.ExpDown(epsilon, bits)
 	one := new(big.Int).Lsh(big.NewInt(1), 64)
@@ -299,7 +294,7 @@ func newTower(epsilon float64, k, n, between int) *tower {
 	if least == large || a.Sign() <= 0 || !a.IsUint64() || !near.IsUint64() {
 		return nil
 	}
-	t := &tower{core: a.Uint64(), left: over.Uint64(), near: near.Uint64(), far: far.Uint64(), ratio: ratio.Uint64()}
+	t := &stairWeights{core: a.Uint64(), left: over.Uint64(), near: near.Uint64(), far: far.Uint64(), ratio: ratio.Uint64()}
 	for _, v := range inner {
 		t.between = append(t.between, v.Uint64())
 	}
@@ -322,7 +317,7 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss loss.Loss) erro
 	for idle := 0; ; {
 		before := d.bound
 		if !d.discrete() {
-			k = min(d.aligned(lower, k), finest)
+			k = min(aligned(d.lower.bound, k), finest)
 		}
 		periods := min(max(least, fewMultipliers/k), most)
 		if dual := d.stairsDual(c, loss, k, k*periods); dual != nil {
@@ -332,14 +327,9 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss loss.Loss) erro
 		if idle++; d.bound > before*(1+d.options.Gap/100) {
 			idle = 0
 		}
-		gap := d.gap()
-		if d.options.Progress != nil {
-			d.options.Progress(Progress{
-				CellsPerSensitivity: k, ExpectedLoss: d.loss, LowerBound: d.bound, Gap: gap, Elapsed: time.Since(d.start),
-			})
-		}
+		d.report(k)
 		switch {
-		case gap <= d.options.Gap:
+		case d.gap() <= d.options.Gap:
 			return nil
 		case ctx.Err() != nil:
 			return ErrLimit
@@ -388,14 +378,14 @@ func (d *designer) periodsBelow(c core, loss loss.Loss) (least, most int) {
 
 // stridedNodes returns a number of nodes per sensitivity, up to most, at a distance
 // of whole points: one that leaves little of the sensitivity uncovered, whose share of
-// the bound is lost, and is large, as the bound loses some (ε/k)² of itself.
-func (f *frame) stridedNodes(most int) int {
-	points := int(f.points)
+// the bound is lost, and is large, as the bound loses some (ε/k)² of itselm.
+func (m *model) stridedNodes(most int) int {
+	points := int(m.points)
 	best, score := 1, math.Inf(-1)
 	for k := 1; k <= min(most, points); k++ {
 		s := float64(k*(points/k)) / float64(points)
 		if k < points {
-			s -= math.Pow(f.Epsilon/float64(k), 2)
+			s -= math.Pow(m.Epsilon/float64(k), 2)
 		}
 		if s >= score {
 			best, score = k, s
@@ -497,9 +487,10 @@ type stairsSide struct {
 
 func (d *designer) newSide(loss loss.Loss, k, middle, side, n int) *stairsSide {
 	s := &stairsSide{middle: middle, side: side, k: k, nodes: make([]float64, n), carry: make([]float64, n+k)}
-	step := d.target().Step
+	program := &lower{model: d.model}
+	g := program.cells(k)
 	for j := range s.nodes {
-		s.nodes[j] = d.stairsNode(loss, step, k, middle+side*j)
+		s.nodes[j], _ = program.node(&g, loss, middle+side*j).Float64()
 	}
 	return s
 }
@@ -580,28 +571,6 @@ func (s *stairsSide) serve(from int, need []float64, add func(j, i int, y float6
 			edge(i, i+s.k, s.carry[i+s.k])
 		}
 	}
-}
-
-// stairsNode returns l_j of the dual's grid, as the certificate does.
-func (f *frame) stairsNode(loss loss.Loss, unit *big.Rat, k, j int) float64 {
-	step := new(big.Rat)
-	points := false
-	if f.discrete() {
-		stride := f.points / int64(k)
-		points = stride == 1
-		step.Mul(unit, new(big.Rat).SetInt64(stride))
-	} else {
-		step.SetFloat64(f.Sensitivity)
-		step.Quo(step, new(big.Rat).SetInt64(int64(k)))
-	}
-	l := new(big.Rat)
-	if points {
-		l = loss.AtDown(l.Mul(step, l.SetInt64(int64(j))))
-	} else {
-		l = loss.LowerNode(int64(j), step)
-	}
-	c, _ := l.Float64()
-	return c
 }
 
 // edgesDual rounds multipliers, by shift and cell, to a dual, which doubles them if

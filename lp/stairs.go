@@ -40,17 +40,17 @@ const (
 	mostTerms = 1 << 24
 )
 
-// newStairs prepares the search for the loss, which is symmetric if f.folded.
-func (f *frame) newStairs(loss loss.Loss) *stairs {
-	s := &stairs{loss: loss, ratio: math.Exp(-f.Epsilon), period: divisions, points: f.discrete()}
-	s.step = f.Sensitivity / divisions
+// newStairs prepares the search for the loss, which is symmetric if m.folded.
+func (m *model) newStairs(loss loss.Loss) *stairs {
+	s := &stairs{loss: loss, ratio: math.Exp(-m.Epsilon), period: divisions, points: m.discrete()}
+	s.step = m.Sensitivity / divisions
 	if s.points {
-		s.period = f.points
-		s.step, _ = f.unit.Float64()
+		s.period = m.points
+		s.step, _ = m.unit.Float64()
 	}
-	p := f.Problem
+	p := m.Problem
 	p.Loss = loss
-	s.levels = int(math.Ceil(tailReach(p, negligible)+math.Abs(f.peak))) + 3
+	s.levels = int(math.Ceil(tailReach(p, negligible)+math.Abs(m.peak))) + 3
 	s.exact = float64(s.levels)*float64(s.period) <= mostTerms
 	return s
 }
