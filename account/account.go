@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -11,11 +12,12 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// Release is a mechanism and how often it is used, each time with fresh noise,
-// by choice even depending on the answers so far.
+// Release is a mechanism, known by its privacy loss distribution, and how often it
+// is used, each time with fresh noise, by choice even depending on the answers so
+// far.
 type Release struct {
-	Mechanism *Mechanism
-	Times     int // from 1 to MaxReleases
+	PLD   *PrivacyLossDistribution
+	Times int // from 1 to MaxReleases
 }
 
 // MaxReleases bounds the number of releases of one composition.
@@ -33,43 +35,48 @@ type Composition struct {
 	width    float64
 }
 
-// DefaultWidth is the relative width of the bounds on epsilon aimed at.
-const DefaultWidth = 0.01
-
 // Options tune a composition; the zero value is useful.
 type Options struct {
 	// Width is the relative width aimed at in the bounds on epsilon, from
-	// 1e-6 to 0.5; 0 means DefaultWidth. Small ones take time and memory.
+	// 1e-6 to 0.5; 0 means 0.01. Small ones take time and memory.
 	Width float64
 }
 
-// Compose puts releases together. The errors wrap ErrInvalid.
+const defaultWidth = 0.01
+
+// Compose puts releases together. All bad fields are reported together, wrapping
+// [dp.ErrInvalid].
 func Compose(releases []Release, o Options) (*Composition, error) {
 	c := &Composition{width: o.Width}
 	if o.Width == 0 {
-		c.width = DefaultWidth
+		c.width = defaultWidth
 	}
+	bad := check.In("account")
 	if !(c.width >= 1e-6 && c.width <= 0.5) {
-		return nil, check.Field("account", "width", o.Width, "from 1e-6 to 0.5")
+		bad.Bad("width", o.Width, "from 1e-6 to 0.5")
 	}
 	if len(releases) == 0 {
-		return nil, check.Field("account", "releases", "none", "at least one")
+		bad.Bad("releases", "none", "at least one")
 	}
-	at := map[*Mechanism]int{}
+	at := map[*PrivacyLossDistribution]int{}
 	for i, r := range releases {
-		if r.Mechanism == nil {
-			return nil, check.Errorf("account", dp.ErrInvalid, "mechanism of release %d = <nil>, want a mechanism", i+1)
+		if r.PLD == nil {
+			bad.Bad(fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
 		}
 		if r.Times < 1 || r.Times > MaxReleases || c.count+r.Times > MaxReleases {
-			return nil, check.Errorf("account", dp.ErrInvalid, "times of release %d = %d, want 1 to %d, and no more in all", i+1, r.Times, MaxReleases)
+			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", MaxReleases)
+			continue
 		}
 		c.count += r.Times
-		if j, ok := at[r.Mechanism]; ok {
+		if j, ok := at[r.PLD]; ok {
 			c.releases[j].Times += r.Times
 			continue
 		}
-		at[r.Mechanism] = len(c.releases)
+		at[r.PLD] = len(c.releases)
 		c.releases = append(c.releases, r)
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -92,23 +99,23 @@ const (
 )
 
 // extent is that of the law, within the losses that a grid can have.
-func extent(l law, tail float64) (least, most float64) {
+func extent(l dominatingPair, tail float64) (least, most float64) {
 	least, most = l.extent(tail)
 	return math.Max(least, -maxGridLoss), math.Min(most, maxGridLoss)
 }
 
-// measures discretises every release: upper bounds, or the pair of neighbours
+// measures discretizes every release: upper bounds, or the pair of neighbours
 // number choice for lower bounds. A loss beyond the extent of a law, about which
 // there is at most tail to gain, counts as infinite, or is rounded up.
 func (c *Composition) measures(step, tail float64) (parts, []grid) {
 	ps := make(parts, len(c.releases))
 	grids := make([]grid, len(c.releases))
 	for i, r := range c.releases {
-		least, most := extent(r.Mechanism.law, tail)
+		least, most := extent(r.PLD.pair, tail)
 		g := grid{step: step, first: int(math.Max(math.Floor(least/step), -maxGrid/2)), last: int(math.Min(math.Ceil(most/step), maxGrid/2))}
 		g.last = max(g.last, g.first+1)
 		grids[i] = g
-		ps[i] = part{connectDots(g, r.Mechanism.law.upper(g)), r.Times}
+		ps[i] = part{connectDots(g, r.PLD.pair.upper(g)), r.Times}
 	}
 	return ps, grids
 }
@@ -118,7 +125,7 @@ func (c *Composition) lowerMeasures(grids []grid, theta float64) []parts {
 	choices := [2]parts{make(parts, len(c.releases)), make(parts, len(c.releases))}
 	n := 1
 	for i, r := range c.releases {
-		ds := r.Mechanism.law.lower(grids[i], theta)
+		ds := r.PLD.pair.lower(grids[i], theta)
 		n = max(n, len(ds))
 		for j := range choices {
 			choices[j][i] = part{ds[min(j, len(ds)-1)], r.Times}
@@ -131,7 +138,7 @@ func (c *Composition) lowerMeasures(grids []grid, theta float64) []parts {
 func (c *Composition) span(tail float64) float64 {
 	span := minSpan
 	for _, r := range c.releases {
-		least, most := extent(r.Mechanism.law, tail)
+		least, most := extent(r.PLD.pair, tail)
 		span = math.Max(span, 2*math.Max(-least, most))
 	}
 	return span
@@ -150,7 +157,7 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 	coarse, fine := within(math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta)))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
-		if u := r.Mechanism.law.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
+		if u := r.PLD.pair.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
 			unit, times = u, r.Times
 		}
 	}
@@ -162,7 +169,7 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 		if step < fine {
 			break
 		}
-		if !slices.ContainsFunc(c.releases, func(r Release) bool { return !r.Mechanism.law.fits(step) }) {
+		if !slices.ContainsFunc(c.releases, func(r Release) bool { return !r.PLD.pair.fits(step) }) {
 			return step
 		}
 	}
@@ -202,9 +209,9 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		}
 		for _, choice := range c.lowerMeasures(grids, theta) {
 			l, err := choice.compose(theta, maxLength)
-			if err != nil { // at least the infinite losses
+			if err != nil { // at least the mass at infinity
 				l = &composed{releases: choice.count(), kinds: float64(len(choice)), step: step}
-				l.infinite, l.exponents = choice.infinite()
+				l.infinityMass, l.exponents = choice.infinityMass()
 			}
 			lower = append(lower, l)
 		}
@@ -229,7 +236,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 		return Bounds{}, check.Field("account", "epsilon", epsilon, "a finite number >= 0")
 	}
 	if c.count == 1 {
-		l := c.releases[0].Mechanism.law
+		l := c.releases[0].PLD.pair
 		return Bounds{l.deltaLower(epsilon), l.deltaUpper(epsilon)}, nil
 	}
 	b := Bounds{Upper: 1}
@@ -241,8 +248,8 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	tilt := func(ps parts) (theta, loss float64) {
 		theta = ps.tiltTo(epsilon)
 		value, _ := ps.hockeyMoment(theta)
-		infinite, _ := ps.infinite()
-		guess = math.Max(guess, math.Min(1, math.Exp(value-theta*epsilon)+infinite))
+		infinity, _ := ps.infinityMass()
+		guess = math.Max(guess, math.Min(1, math.Exp(value-theta*epsilon)+infinity))
 		return theta, epsilon
 	}
 	n := float64(c.count)
@@ -269,7 +276,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 // is made for none. There basicDelta bounds δ, and better than a grid does: so close
 // to the sum of all losses their rounding counts most.
 func (c *Composition) basicEpsilon() *big.Rat {
-	return c.sum(func(l law) float64 {
+	return c.sum(func(l dominatingPair) float64 {
 		if own := l.unit(math.Inf(1)); own > 0 {
 			return own
 		}
@@ -279,14 +286,14 @@ func (c *Composition) basicEpsilon() *big.Rat {
 
 // basicDelta returns the sum of the δ of the releases, each at a share of its own ε.
 func (c *Composition) basicDelta(share float64) *big.Rat {
-	return c.sum(func(l law) float64 { return l.deltaUpper(l.unit(math.Inf(1)) * share) })
+	return c.sum(func(l dominatingPair) float64 { return l.deltaUpper(l.unit(math.Inf(1)) * share) })
 }
 
 // sum adds a number for every release, exactly; nil if one is infinite.
-func (c *Composition) sum(of func(law) float64) *big.Rat {
+func (c *Composition) sum(of func(dominatingPair) float64) *big.Rat {
 	total := new(big.Rat)
 	for _, r := range c.releases {
-		term := new(big.Rat).SetFloat64(of(r.Mechanism.law))
+		term := new(big.Rat).SetFloat64(of(r.PLD.pair))
 		if term == nil {
 			return nil
 		}
@@ -318,15 +325,15 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	n := float64(c.count)
 	needed, found := 0.0, true
 	tilt := func(ps parts) (theta, loss float64) {
-		infinite, _ := ps.infinite()
-		if infinite >= delta*(1-0x1p-30) {
-			needed, found = infinite, false
+		infinity, _ := ps.infinityMass()
+		if infinity >= delta*(1-0x1p-30) {
+			needed, found = infinity, false
 			return 0, 0
 		}
 		found = true
-		bits := -math.Log(delta - infinite)
+		bits := -math.Log(delta - infinity)
 		least, most := ps.thetaRange()
-		theta = minimise(ps.hockeyMoment, bits, least, most)
+		theta = minimize(ps.hockeyMoment, bits, least, most)
 		value, _ := ps.hockeyMoment(theta)
 		return theta, (value + bits) / theta
 	}
@@ -364,7 +371,7 @@ func tooSmall(delta, needed float64) error {
 
 // single answers for one release from its profile.
 func (c *Composition) single(delta float64) (b Bounds, err error) {
-	l := c.releases[0].Mechanism.law
+	l := c.releases[0].PLD.pair
 	if b.Upper, err = solve(l.deltaUpper, delta); err != nil {
 		return Bounds{}, err
 	}
@@ -376,11 +383,12 @@ func (c *Composition) single(delta float64) (b Bounds, err error) {
 	return b, nil
 }
 
-// pure answers for delta = 0: the losses add up, exactly.
+// pure answers for delta = 0, where basic composition is exact: the sum of the
+// releases' own.
 func (c *Composition) pure() (Bounds, error) {
 	upper, lower := new(big.Rat), new(big.Rat)
 	for _, r := range c.releases {
-		b, err := (&Composition{releases: []Release{{r.Mechanism, 1}}, count: 1}).single(0)
+		b, err := (&Composition{releases: []Release{{r.PLD, 1}}, count: 1}).single(0)
 		if err != nil {
 			return Bounds{}, err
 		}

@@ -9,20 +9,21 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
 
 // atoms is a law whose worst pair of neighbours has finitely many privacy
-// losses: loss[i], descending, of probability mass[i], beside infinite at +∞.
+// losses: loss[i], descending, of probability mass[i], beside the mass at infinity.
 // Losses and masses are right to a relative atomError.
 type atoms struct {
-	loss, mass   []float64
-	gain, price  []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive
-	infinite     float64   // from above
-	infiniteDown float64   // from below
-	natural      float64   // multiples of which the largest losses are, or 0
-	lattice      float64   // of which all are, neighbours 2 apart, if they are many
+	loss, mass       []float64
+	gain, price      []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive
+	infinityMass     float64   // from above
+	infinityMassDown float64   // from below
+	natural          float64   // multiples of which the largest losses are, or 0
+	lattice          float64   // of which all are, neighbours 2 apart, if they are many
 }
 
 // atomError bounds the relative error of losses, masses and their compensated
@@ -31,49 +32,33 @@ type atoms struct {
 const atomError = 0x1p-43
 
 // newAtoms sorts and sums. natural is the unit of the law.
-func newAtoms(loss, mass []float64, infinite, natural float64) *atoms {
+func newAtoms(loss, mass []float64, infinity, natural float64) *atoms {
 	order := make([]int, len(loss))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(loss[j], loss[i]) })
-	a := &atoms{infinite: infinite, infiniteDown: infinite, natural: natural}
-	var gain, price accumulator
+	a := &atoms{infinityMass: infinity, infinityMassDown: infinity, natural: natural}
+	var gain, price exact.Sum
 	for _, i := range order {
-		gain.add(mass[i])
-		price.add(mass[i] * math.Exp(-loss[i]))
+		gain.Add(mass[i])
+		price.Add(mass[i] * math.Exp(-loss[i]))
 		a.loss = append(a.loss, loss[i])
 		a.mass = append(a.mass, mass[i])
-		a.gain = append(a.gain, gain.sum())
-		a.price = append(a.price, price.sum())
+		a.gain = append(a.gain, gain.Value())
+		a.price = append(a.price, price.Value())
 	}
 	return a
 }
 
-// accumulator is a compensated sum (Neumaier 1974) of non-negative terms: its
-// relative error does not grow with their number.
-type accumulator struct{ value, rest float64 }
-
-func (s *accumulator) add(x float64) {
-	t := s.value + x
-	if s.value >= x {
-		s.rest += (s.value - t) + x
-	} else {
-		s.rest += (x - t) + s.value
-	}
-	s.value = t
-}
-
-func (s *accumulator) sum() float64 { return s.value + s.rest }
-
 func (a *atoms) deltaUpper(epsilon float64) float64 {
 	sum, margin := a.positive(epsilon)
-	return math.Min(1, (math.Max(0, sum)+margin+a.infinite)*(1+4*roundoff))
+	return math.Min(1, (math.Max(0, sum)+margin+a.infinityMass)*(1+4*roundoff))
 }
 
 func (a *atoms) deltaLower(epsilon float64) float64 {
 	sum, margin := a.positive(epsilon)
-	return (math.Max(0, sum-margin) + a.infiniteDown) * (1 - 4*roundoff)
+	return (math.Max(0, sum-margin) + a.infinityMassDown) * (1 - 4*roundoff)
 }
 
 // positive returns Σ mass·(1 − e^(ε−loss)) over the losses above ε, and a bound
@@ -133,8 +118,8 @@ const slackShare = 0x1p-12
 // to 1000, and 2^-10 those of a quotient.
 func (g grid) slack() float64 { return g.step*slackShare*(1-0x1p-10) - 0x1p-41 }
 
-func (a *atoms) lower(g grid, _ float64) []*discrete {
-	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len()), infinite: a.infiniteDown}
+func (a *atoms) lower(g grid, _ float64) []*pmf {
+	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len()), infinityMass: a.infinityMassDown}
 	if a.lattice > 0 && 2*a.lattice < g.step {
 		gain, price := make([]float64, g.len()), make([]float64, g.len())
 		for i, m := range a.mass {
@@ -145,17 +130,17 @@ func (a *atoms) lower(g grid, _ float64) []*discrete {
 			}
 		}
 		d.regroup(g, gain, price)
-		return []*discrete{d}
+		return []*pmf{d}
 	}
 	for i, m := range a.mass {
 		d.addDown(g, a.loss[i], m*(1-2*atomError))
 	}
-	return []*discrete{d}
+	return []*pmf{d}
 }
 
 // addDown adds mass at the loss, rounded down to the grid but for the slack; what
 // lies below the grid is dropped.
-func (d *discrete) addDown(g grid, loss, mass float64) {
+func (d *pmf) addDown(g grid, loss, mass float64) {
 	i := math.Floor((loss+g.slack())/g.step) - float64(g.first)
 	if i >= 0 { // not NaN
 		d.mass[int(math.Min(i, float64(len(d.mass)-1)))] += mass
@@ -174,7 +159,7 @@ const maxChain = 16
 // its loss, log ΣP/ΣQ, down to the grid. What losses there were changes little; to
 // round them down would cost half a step each. How the parts are chosen proves
 // nothing; the loss of what was put together does.
-func (d *discrete) regroup(g grid, gain, price []float64) {
+func (d *pmf) regroup(g grid, gain, price []float64) {
 	p, q, chain := 0.0, 0.0, 0 // the outputs carried on
 	place := func(p, q float64) {
 		if p > 0 && q > 0 {
@@ -201,7 +186,7 @@ func (d *discrete) regroup(g grid, gain, price []float64) {
 
 // RandomizedResponse is the report of one of so many categories: the true one
 // with probability e^ε/(e^ε+k−1), else one of the others at random (Warner 1965).
-func RandomizedResponse(epsilon float64, categories int) (*Mechanism, error) {
+func RandomizedResponse(epsilon float64, categories int) (*PrivacyLossDistribution, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
@@ -216,14 +201,14 @@ func RandomizedResponse(epsilon float64, categories int) (*Mechanism, error) {
 		loss, mass = append(loss, 0), append(mass, (others-1)*q)
 	}
 	name := fmt.Sprintf("randomized-response:epsilon=%g,categories=%d", epsilon, categories)
-	return &Mechanism{name, newAtoms(loss, mass, 0, epsilon)}, nil
+	return &PrivacyLossDistribution{name, newAtoms(loss, mass, 0, epsilon)}, nil
 }
 
 // Approximate is any mechanism of which only its (epsilon, delta) is known. Its
 // worst case is randomized response that fails with probability delta (Kairouz,
 // Oh & Viswanath 2017, Theorem 3.1). delta may be 0; epsilon may be 0 if delta
 // is not.
-func Approximate(epsilon, delta float64) (*Mechanism, error) {
+func Approximate(epsilon, delta float64) (*PrivacyLossDistribution, error) {
 	if !(delta >= 0 && delta < 1) {
 		return nil, check.Field("account", "delta", delta, "0 <= delta < 1")
 	}
@@ -232,17 +217,17 @@ func Approximate(epsilon, delta float64) (*Mechanism, error) {
 	}
 	name := fmt.Sprintf("dp:epsilon=%g,delta=%g", epsilon, delta)
 	if epsilon == 0 {
-		return &Mechanism{name, newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
+		return &PrivacyLossDistribution{name, newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
 	}
 	p := (1 - delta) / (1 + math.Exp(-epsilon))
 	q := p * math.Exp(-epsilon)
-	return &Mechanism{name, newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
+	return &PrivacyLossDistribution{name, newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
 }
 
 // DiscreteLaplace is noise on the integers with probabilities proportional to
 // e^(−ε|n|/Δ), for an integer sensitivity Δ (Ghosh, Roughgarden & Sundararajan
 // 2012). Its probabilities are log-concave, so the full shift is the worst one.
-func DiscreteLaplace(epsilon float64, sensitivity int) (*Mechanism, error) {
+func DiscreteLaplace(epsilon float64, sensitivity int) (*PrivacyLossDistribution, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
@@ -262,7 +247,7 @@ func DiscreteLaplace(epsilon float64, sensitivity int) (*Mechanism, error) {
 	if sensitivity > 1 {
 		a.lattice = t
 	}
-	return &Mechanism{name, a}, nil
+	return &PrivacyLossDistribution{name, a}, nil
 }
 
 // maxSteps bounds integer sensitivities.
@@ -284,22 +269,21 @@ func checkSteps(sensitivity int) error {
 // privacy loss is ε, 0 or −ε. It is ε on the outer t of every level on one side,
 // min(t, 2γΔ) for level 0, which grows in t: the full shift is the worst one,
 // with probability 1/2 + C·Δ·min(γ, 1−γ), C the density at 0.
-func Staircase(epsilon float64, loss loss.Loss) (*Mechanism, error) {
+func Staircase(epsilon float64, loss loss.Loss) (*PrivacyLossDistribution, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
-	m, err := noise.NewStaircase(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
+	gamma, err := noise.TunedStaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 	if err != nil {
 		return nil, err
 	}
-	gamma := m.Step()
 	// C·Δ = (1−b)/(2(γ+b(1−γ))), b = e^(−ε).
 	b := math.Exp(-epsilon)
 	p := 0.5 - math.Expm1(-epsilon)/(2*(gamma+b*(1-gamma)))*math.Min(gamma, 1-gamma)
 	name := fmt.Sprintf("staircase:epsilon=%g,loss=%s", epsilon, loss.Name())
 	loss3 := []float64{epsilon, 0, -epsilon}
 	mass3 := []float64{p, math.Max(0, 1-p*(1+b)), p * b}
-	return &Mechanism{name, newAtoms(loss3, mass3, 0, epsilon)}, nil
+	return &PrivacyLossDistribution{name, newAtoms(loss3, mass3, 0, epsilon)}, nil
 }
 
 // maxGaussianSteps bounds sigma of the discrete Gaussian, in steps.
@@ -309,7 +293,7 @@ const maxGaussianSteps = 1e5
 // e^(−n²/(2σ²)), for an integer sensitivity, sigma in the same steps (Canonne,
 // Kamath & Steinke 2020). Its probabilities are log-concave, so the full shift is
 // the worst one.
-func DiscreteGaussian(sigma float64, sensitivity int) (*Mechanism, error) {
+func DiscreteGaussian(sigma float64, sensitivity int) (*PrivacyLossDistribution, error) {
 	if err := checkSteps(sensitivity); err != nil {
 		return nil, err
 	}
@@ -320,27 +304,27 @@ func DiscreteGaussian(sigma float64, sensitivity int) (*Mechanism, error) {
 		return nil, err
 	}
 	// Beyond 16σ there is less than e^-127 to either side; it is counted as
-	// lost. The normaliser is summed from the outside inwards.
+	// lost. The normalizer is summed from the outside inwards.
 	reach := int(math.Ceil(16*sigma)) + 1
 	weight := func(n int) float64 {
 		x := float64(n) / sigma
 		return math.Exp(-x * x / 2)
 	}
-	var z accumulator
+	var z exact.Sum
 	for n := reach; n >= 1; n-- {
-		z.add(2 * weight(n))
+		z.Add(2 * weight(n))
 	}
-	z.add(1)
+	z.Add(1)
 	delta := float64(sensitivity)
 	loss := make([]float64, 0, 2*reach+1)
 	mass := make([]float64, 0, 2*reach+1)
 	for n := -reach; n <= reach; n++ {
 		loss = append(loss, delta*(delta-2*float64(n))/(2*sigma*sigma))
-		mass = append(mass, weight(n)/z.sum())
+		mass = append(mass, weight(n)/z.Value())
 	}
 	a := newAtoms(loss, mass, 1e-50, 0)
-	a.infiniteDown = 0
+	a.infinityMassDown = 0
 	a.lattice = delta / (2 * sigma * sigma)
 	name := fmt.Sprintf("discrete-gaussian:sigma=%g,sensitivity=%d", sigma, sensitivity)
-	return &Mechanism{name, a}, nil
+	return &PrivacyLossDistribution{name, a}, nil
 }

@@ -4,7 +4,7 @@ import "testing"
 
 // A composition and its epsilon at delta = 0.01, in ms/op.
 func BenchmarkEpsilon(b *testing.B) {
-	text := func(s string) *Mechanism { return must(b)(Parse(s)) }
+	text := func(s string) *PrivacyLossDistribution { return must(b)(parse(s)) }
 	for _, x := range []struct {
 		name     string
 		releases []Release

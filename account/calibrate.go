@@ -13,7 +13,7 @@ import (
 // Designer makes the mechanism of a single release that is (epsilon,
 // delta)-private, which Calibrate relies on, and says what it costs: its loss, in
 // any unit.
-type Designer func(ctx context.Context, epsilon, delta float64) (m *Mechanism, loss float64, err error)
+type Designer func(ctx context.Context, epsilon, delta float64) (m *PrivacyLossDistribution, loss float64, err error)
 
 // Target is what a number of equal releases are to cost together at most.
 type Target struct {
@@ -25,7 +25,7 @@ type Target struct {
 type Calibration struct {
 	// Epsilon and Delta are of a single release.
 	Epsilon, Delta float64
-	Mechanism      *Mechanism
+	Mechanism      *PrivacyLossDistribution
 	Loss           float64
 	// Composed are bounds on the epsilon of all releases at the target's delta.
 	Composed Bounds

@@ -14,8 +14,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-func must(t testing.TB) func(*Mechanism, error) *Mechanism {
-	return func(m *Mechanism, err error) *Mechanism {
+func must(t testing.TB) func(*PrivacyLossDistribution, error) *PrivacyLossDistribution {
+	return func(m *PrivacyLossDistribution, err error) *PrivacyLossDistribution {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestGaussiansExactly(t *testing.T) {
 		sigma float64
 		n     int
 	}{{1, 2}, {3, 10}, {0.5, 4}, {20, 400}, {30, 1000}, {1e4, 25}, {0.1, 3}, {300, 100000}} {
-		one := must(t)(Gaussian(x.sigma / math.Sqrt(float64(x.n)))).law
+		one := must(t)(Gaussian(x.sigma / math.Sqrt(float64(x.n)))).pair
 		c := compose(t, Release{must(t)(Gaussian(x.sigma)), x.n})
 		for _, d := range []float64{0.01, 1e-6, 1e-12, 1e-20} {
 			what := fmt.Sprintf("%d Gaussians of %g at delta %g", x.n, x.sigma, d)
@@ -148,7 +148,7 @@ func TestGaussianProfile(t *testing.T) {
 		{1e6, 1e-6, 8.3315512245425403202e-8},
 		{10, 1, 1.2308359836427041957e-25},
 	} {
-		l := must(t)(Gaussian(x.sigma)).law
+		l := must(t)(Gaussian(x.sigma)).pair
 		b := Bounds{l.deltaLower(x.epsilon), l.deltaUpper(x.epsilon)}
 		if b.Upper < x.delta || b.Lower > x.delta || b.Upper-b.Lower > 1e-7*x.delta {
 			t.Errorf("gaussian %g at %g: %v, want %g", x.sigma, x.epsilon, b, x.delta)
@@ -177,7 +177,7 @@ func TestPureSums(t *testing.T) {
 	if e, err = c.Epsilon(1e-300); err != nil || e.Upper > 3.7501 {
 		t.Errorf("epsilon at 1e-300 = %v, %v, want at most 3.75", e, err)
 	}
-	for _, m := range []*Mechanism{must(t)(Gaussian(1)), must(t)(Approximate(1, 1e-9))} {
+	for _, m := range []*PrivacyLossDistribution{must(t)(Gaussian(1)), must(t)(Approximate(1, 1e-9))} {
 		if _, err := compose(t, Release{m, 2}).Epsilon(0); !errors.Is(err, ErrDeltaTooSmall) {
 			t.Errorf("%s at delta 0: %v, want ErrDeltaTooSmall", m.Name(), err)
 		}
@@ -207,7 +207,7 @@ func TestExtremes(t *testing.T) {
 		"dp:epsilon=0,delta=1e-300", "dp:epsilon=100,delta=1e-20", "dp:epsilon=1e-9,delta=0", "staircase:epsilon=50,loss=l2",
 		"staircase:epsilon=1e-5", "randomized-response:epsilon=100,categories=1000000000", "discrete-laplace:epsilon=1e-3,sensitivity=1000",
 	} {
-		m := must(t)(Parse(text))
+		m := must(t)(parse(text))
 		for _, n := range []int{1, 2, 37, MaxReleases} {
 			c := compose(t, Release{m, n})
 			epsilons := []float64{0, 5e-324, 1e-9, 1, 99, 101, 1e12, math.MaxFloat64}
@@ -220,7 +220,7 @@ func TestExtremes(t *testing.T) {
 			}
 			for _, epsilon := range epsilons {
 				b := delta(t, c, epsilon)
-				one := m.law.deltaUpper(epsilon / float64(n))
+				one := m.pair.deltaUpper(epsilon / float64(n))
 				if basic := math.Min(1, float64(n)*one); b.Lower > basic*(1+1e-9) {
 					t.Errorf("%s, %d times: delta at %g is %v, above %g of basic composition", text, n, epsilon, b, basic)
 				}
@@ -297,8 +297,7 @@ func geometric(t testing.TB, epsilon float64, sensitivity int) *tables.Table {
 	}
 	weights[sensitivity] = left + 1
 	table, err := tables.New(tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)},
-		Query:   dp.IntegerQuery, Loss: loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: sensitivity, FirstCell: -sensitivity},
 		Weights: weights, TailRatio: ratio,
 	})

@@ -10,7 +10,7 @@ import (
 
 // part is a measure of losses and how often it is drawn.
 type part struct {
-	measure *discrete
+	measure *pmf
 	times   int
 }
 
@@ -36,24 +36,24 @@ func (ps parts) count() (n float64) {
 	return n
 }
 
-// infinite returns the total mass of the sum at infinite loss, Πt − Π(t−i) for
+// infinityMass returns the total mass of the sum at infinity, Πt − Π(t−i) for
 // totals t of which i is infinite, and Σ |log t|, in whose terms the caller's
 // relative slack covers the error.
-func (ps parts) infinite() (mass, logs float64) {
+func (ps parts) infinityMass() (mass, logs float64) {
 	logTotal, logFinite := 0.0, 0.0
 	for _, p := range ps {
 		t, n := p.measure.total(), float64(p.times)
 		logTotal += n * math.Log(t)
-		logFinite += n * math.Log1p(-math.Min(1, p.measure.infinite/t))
+		logFinite += n * math.Log1p(-math.Min(1, p.measure.infinityMass/t))
 		logs += n * math.Abs(math.Log(t))
 	}
 	return -math.Exp(logTotal) * math.Expm1(logFinite), logs
 }
 
-// minimise finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best
+// minimize finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best
 // Chernoff bound on what is exceeded with probability e^(−bits), and the tilt
 // that makes the sum likely to be there.
-func minimise(moment func(theta float64) (value, mean float64), bits, least, most float64) float64 {
+func minimize(moment func(theta float64) (value, mean float64), bits, least, most float64) float64 {
 	// The derivative of the quotient has the sign of θ·K' − K − bits, which
 	// grows with θ, for K is convex.
 	return rising(least, most, func(theta float64) float64 {
@@ -117,17 +117,17 @@ const wrapBits = 46
 // the probability e^(logScale − θ·loss)·mass[i], up to errors whose Euclidean
 // norm is at most noise, what wrapped around, and a relative slack.
 type composed struct {
-	step, theta float64
-	first       int
-	mass        []float64
-	logScale    float64
-	noise       float64
-	slack       float64
-	infinite    float64 // mass at infinite loss
-	releases    float64
-	exponents   float64 // bounds every sum of logarithms that an exponential is taken of
-	kinds       float64 // number of terms in these sums
-	most        float64 // no finite loss is larger
+	step, theta  float64
+	first        int
+	mass         []float64
+	logScale     float64
+	noise        float64
+	slack        float64
+	infinityMass float64 // mass at infinity
+	releases     float64
+	exponents    float64 // bounds every sum of logarithms that an exponential is taken of
+	kinds        float64 // number of terms in these sums
+	most         float64 // no finite loss is larger
 }
 
 // errUnfit: the window does not fit, or there is nothing to compose.
@@ -145,7 +145,7 @@ func (ps parts) window(theta float64) (from, to float64) {
 			value, mean = ps.logMoment(theta + sign*t)
 			return value - scale, sign * mean
 		}
-		t := minimise(moment, wrapBits, least, most)
+		t := minimize(moment, wrapBits, least, most)
 		value, _ := moment(t)
 		return sign * (value + wrapBits) / t / step
 	}
@@ -177,7 +177,7 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 		n *= 2
 	}
 	c := &composed{step: step, theta: theta, first: int(from), releases: ps.count(), kinds: float64(len(ps))}
-	c.infinite, c.exponents = ps.infinite()
+	c.infinityMass, c.exponents = ps.infinityMass()
 	for _, p := range ps {
 		c.most += float64(p.times) * float64(p.measure.first+len(p.measure.mass)-1) * step
 	}
@@ -326,7 +326,7 @@ func (c *composed) hockey(epsilon float64) (value, margin float64) {
 // at returns the loss of mass[i].
 func (c *composed) at(i int) float64 { return float64(c.first+i) * c.step }
 
-// growth returns the factor that the relative errors of masses, normalisers and
+// growth returns the factor that the relative errors of masses, normalizers and
 // exponentials may amount to; those of e^(−θx), θx < 93, included.
 func (c *composed) growth(epsilon float64) float64 {
 	relative := c.slack + roundoff*(512+(8+2*c.kinds)*c.exponents+16*c.theta*epsilon+16*c.releases+8*c.kinds)
@@ -338,7 +338,7 @@ func (c *composed) deltaUpper(epsilon float64) float64 {
 	value, margin := c.hockey(epsilon)
 	// Losses above the window may have wrapped to where they do not count;
 	// they are in the margin, for their weight is at most the peak.
-	d := (math.Max(0, value) + margin + c.infinite) * c.growth(math.Min(epsilon, c.most))
+	d := (math.Max(0, value) + margin + c.infinityMass) * c.growth(math.Min(epsilon, c.most))
 	if !(d < 1) { // NaN if a factor overflows, far below the window
 		return 1
 	}
@@ -349,7 +349,7 @@ func (c *composed) deltaUpper(epsilon float64) float64 {
 func (c *composed) deltaLower(epsilon float64) float64 {
 	epsilon += c.releases * c.step * slackShare
 	value, margin := c.hockey(epsilon)
-	d := (math.Max(0, value-margin) + c.infinite) / c.growth(math.Min(epsilon, c.most))
+	d := (math.Max(0, value-margin) + c.infinityMass) / c.growth(math.Min(epsilon, c.most))
 	if !(d > 0) { // as above
 		return 0
 	}

@@ -59,8 +59,8 @@ func (c *continuous) fits(step float64) bool { return multiple(c.natural, step) 
 
 func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }
 
-func (c *continuous) lower(g grid, _ float64) []*discrete {
-	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len())}
+func (c *continuous) lower(g grid, _ float64) []*pmf {
+	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 	gain, price := make([]float64, g.len()), make([]float64, g.len())
 	var p, q bracket // beyond the losses so far
 	for i := range gain {
@@ -71,7 +71,7 @@ func (c *continuous) lower(g grid, _ float64) []*discrete {
 		p, q = nextP, nextQ
 	}
 	d.regroup(g, gain, price)
-	return []*discrete{d}
+	return []*pmf{d}
 }
 
 // Laplace is Laplace noise of scale sensitivity/epsilon.
@@ -79,7 +79,7 @@ func (c *continuous) lower(g grid, _ float64) []*discrete {
 // Its privacy loss is between −ε₀ and ε₀, with h(ε) = 1 − e^((ε−ε₀)/2) there and
 // P(loss >= l) = 1 − e^((l−ε₀)/2)/2. The density is log-concave, so the full
 // shift is the worst one.
-func Laplace(epsilon float64) (*Mechanism, error) {
+func Laplace(epsilon float64) (*PrivacyLossDistribution, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func Laplace(epsilon float64) (*Mechanism, error) {
 			return bracket{x * down, x * up}, bracket{y * down, y * up}
 		},
 	}
-	return &Mechanism{fmt.Sprintf("laplace:epsilon=%g", epsilon), c}, nil
+	return &PrivacyLossDistribution{fmt.Sprintf("laplace:epsilon=%g", epsilon), c}, nil
 }
 
 // The range of noise multipliers: e^ε·Φ(…) must stay inside float64.
@@ -130,7 +130,7 @@ func checkMultiplier(m float64) error {
 // With μ = 1/multiplier the privacy loss is normal of mean μ²/2 and variance μ²,
 // and h(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) (Balle & Wang 2018, Theorem 5). The
 // density is log-concave, so the full shift is the worst one.
-func Gaussian(multiplier float64) (*Mechanism, error) {
+func Gaussian(multiplier float64) (*PrivacyLossDistribution, error) {
 	if err := checkMultiplier(multiplier); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func Gaussian(multiplier float64) (*Mechanism, error) {
 			return p, q
 		},
 	}
-	return &Mechanism{fmt.Sprintf("gaussian:sigma=%g", multiplier), c}, nil
+	return &PrivacyLossDistribution{fmt.Sprintf("gaussian:sigma=%g", multiplier), c}, nil
 }
 
 // normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2
@@ -176,18 +176,17 @@ func normalTail(a, b float64) (low, high float64) {
 
 // AnalyticGaussian is the Gaussian that is (epsilon, delta)-private by itself
 // (Balle & Wang 2018), with the smallest multiplier that is, rounded up.
-func AnalyticGaussian(epsilon, delta float64) (*Mechanism, error) {
-	m, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
+func AnalyticGaussian(epsilon, delta float64) (*PrivacyLossDistribution, error) {
+	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
-	sigma := m.Sigma()
 	for range 60 {
 		g, err := Gaussian(sigma)
 		if err != nil {
 			return nil, err
 		}
-		if g.law.deltaUpper(epsilon) <= delta {
+		if g.pair.deltaUpper(epsilon) <= delta {
 			return g, nil
 		}
 		sigma *= 1 + 0x1p-40

@@ -1,7 +1,7 @@
 // Package account computes what several releases together cost: the total
 // (epsilon, delta) of tables and classical mechanisms under composition.
 //
-// Every [Mechanism] is known by its privacy profile
+// Every [PrivacyLossDistribution] is known by its privacy profile
 //
 //	h(ε) = sup over neighbours of Σ_x (P(x) − e^ε·Q(x))₊,
 //

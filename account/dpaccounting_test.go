@@ -27,7 +27,7 @@ func checkGolden(t *testing.T, data []byte) {
 	if len(all) < 40 {
 		t.Fatalf("%d values, want at least 40", len(all))
 	}
-	known := map[string]*Mechanism{}
+	known := map[string]*PrivacyLossDistribution{}
 	for _, g := range all {
 		var releases []Release
 		for name := range strings.FieldsSeq(g.Mechanism) {
@@ -35,7 +35,7 @@ func checkGolden(t *testing.T, data []byte) {
 				if strings.HasPrefix(name, "table-") {
 					known[name] = mustTable(t, readTable(t, name))
 				} else {
-					known[name] = must(t)(Parse(name))
+					known[name] = must(t)(parse(name))
 				}
 			}
 			releases = append(releases, Release{known[name], g.Times})

@@ -58,9 +58,7 @@ func randomTable(t *testing.T, r *rand.Rand) *tables.Table {
 		sensitivity -= float64(r.Intn(int(points)))
 	}
 	table, err := tables.New(tables.Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: sensitivity},
-		Query:   dp.IntegerQuery,
-		Loss:    loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: sensitivity}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 		Grid:    tables.Grid{PointsPerCell: points, CellsPerSensitivity: k, FirstCell: -r.Intn(n + 1)},
 		Weights: weights, Atom: atom,
 	})
@@ -115,7 +113,7 @@ func adaptive(releases [][]pair, alpha float64) float64 {
 	return best
 }
 
-func mustTable(t testing.TB, table *tables.Table) *Mechanism {
+func mustTable(t testing.TB, table *tables.Table) *PrivacyLossDistribution {
 	t.Helper()
 	m, err := Table(table)
 	if err != nil {
@@ -203,8 +201,7 @@ func TestTablesExactly(t *testing.T) {
 			weights[2*n-1-i] = weights[i]
 		}
 		table, err := tables.New(tables.Spec{
-			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
-			Query:   dp.IntegerQuery, Loss: loss.L1{},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -n},
 			Weights: weights,
 		})
@@ -237,7 +234,7 @@ func TestRandomCompositions(t *testing.T) {
 	for trial := range 12 {
 		var releases, flat []Release
 		for range 2 + r.Intn(3) {
-			m, err := Parse(texts[r.Intn(len(texts))])
+			m, err := parse(texts[r.Intn(len(texts))])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,7 +288,7 @@ func TestNearTheSum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		releases = append(releases, Release{Mechanism: m, Times: 1})
+		releases = append(releases, Release{PLD: m, Times: 1})
 		sum += epsilon
 	}
 	c, err := Compose(releases, Options{})

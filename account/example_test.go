@@ -18,8 +18,8 @@ func ExampleCompose() {
 		log.Fatal(err)
 	}
 	c, err := account.Compose([]account.Release{
-		{Mechanism: gaussian, Times: 1000},
-		{Mechanism: laplace, Times: 10},
+		{PLD: gaussian, Times: 1000},
+		{PLD: laplace, Times: 10},
 	}, account.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -34,11 +34,11 @@ func ExampleCompose() {
 }
 
 func ExampleComposition_Delta() {
-	m, err := account.Parse("randomized-response:epsilon=0.5")
+	m, err := account.RandomizedResponse(0.5, 2)
 	if err != nil {
 		log.Fatal(err)
 	}
-	c, err := account.Compose([]account.Release{{Mechanism: m, Times: 20}}, account.Options{})
+	c, err := account.Compose([]account.Release{{PLD: m, Times: 20}}, account.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

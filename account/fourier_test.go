@@ -119,11 +119,11 @@ func TestTransformRoundTrip(t *testing.T) {
 // same masses: sums, noise and slack.
 func TestConvolution(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
-	d := &discrete{step: 0.25, first: -3, mass: make([]float64, 9)}
+	d := &pmf{step: 0.25, first: -3, mass: make([]float64, 9)}
 	for i := range d.mass {
 		d.mass[i] = r.Float64() / 9
 	}
-	d.infinite = 1e-3
+	d.infinityMass = 1e-3
 	const times = 6
 	sum := []float64{1}
 	for range times {
@@ -155,7 +155,7 @@ func TestConvolution(t *testing.T) {
 
 // The largest loss may be the ε asked for, but for a rounding.
 func TestHockeyNextToALoss(t *testing.T) {
-	d := &discrete{step: 0.1, first: 1, mass: []float64{0.5, 0, 0.5}}
+	d := &pmf{step: 0.1, first: 1, mass: []float64{0.5, 0, 0.5}}
 	c, err := parts{{d, 3}}.compose(1, maxLength)
 	if err != nil {
 		t.Fatal(err)

@@ -32,14 +32,14 @@ func TestGaussianShapeIsTight(t *testing.T) {
 		t.Fatal(err)
 	}
 	table, err := tables.New(tables.Spec{
-		Privacy: dp.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L2{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L2{}},
 		Grid:    tables.Grid{GranularityExponent: -24, PointsPerCell: 1<<20 + 1, CellsPerSensitivity: cells, FirstCell: -half},
 		Weights: weights, Atom: atom,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	epsilon := func(m *Mechanism, times int) Bounds {
+	epsilon := func(m *PrivacyLossDistribution, times int) Bounds {
 		c, err := Compose([]Release{{m, times}}, Options{})
 		if err != nil {
 			t.Fatal(err)

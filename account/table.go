@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/bits"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
@@ -52,7 +51,7 @@ const (
 //
 // The error wraps ErrInvalid if the table's cells do not cover its sensitivity, or
 // if it has a tail that is not purely private.
-func Table(t *tables.Table) (*Mechanism, error) {
+func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	certificate := t.Certify()
 	if !certificate.SensitivityCovered {
 		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)
@@ -91,7 +90,7 @@ func Table(t *tables.Table) (*Mechanism, error) {
 		}
 	}
 	l.coarse = l.upper(grid{step: coarseStep, first: 0, last: int(maxLoss / coarseStep)})
-	return &Mechanism{fmt.Sprintf("table:epsilon=%g,delta=%g,loss=%s", p.Epsilon, p.Delta, t.Loss().Name()), l}, nil
+	return &PrivacyLossDistribution{fmt.Sprintf("table:epsilon=%g,delta=%g,loss=%s", p.Epsilon, p.Delta, t.Loss().Name()), l}, nil
 }
 
 // furthest returns a number of points that the rounded values of neighbours can
@@ -263,20 +262,20 @@ const expBits = 96
 
 // excess returns a lower bound, to a few roundoffs, on Σ (p_j − e^ε·p_{j−k})₊.
 func (l *table) excess(k int, e float64, high *big.Int) float64 {
-	var gain, price sum128
+	var gain, price exact.Uint128
 	n := len(l.down)
 	for j, w := range l.down {
 		if i := j - k; i < 0 || i >= n {
 			if !l.tailed {
-				gain.add(w)
+				gain.Add64(w)
 			}
 		} else if float64(w) > e*float64(l.up[i]) {
-			gain.add(w)
-			price.add(l.up[i])
+			gain.Add64(w)
+			price.Add64(l.up[i])
 		}
 	}
-	d := new(big.Int).Lsh(gain.big(), expBits)
-	d.Sub(d, price.big().Mul(price.big(), high))
+	d := new(big.Int).Lsh(gain.Big(), expBits)
+	d.Sub(d, price.Big().Mul(price.Big(), high))
 	if d.Sign() <= 0 {
 		return 0
 	}
@@ -309,8 +308,8 @@ func (l *table) extent(tail float64) (least, most float64) {
 
 // losses says how the pairs of one shift spread over the losses of a grid.
 type losses struct {
-	gain, price []sum128 // of the losses at or above the grid's, below the next
-	lone        sum128   // gain at infinite loss
+	gain, price []exact.Uint128 // of the losses at or above the grid's, below the next
+	lone        exact.Uint128   // gain at infinity
 }
 
 // spread fills b for the shift by k cells. Cell j of P is at the loss
@@ -319,19 +318,19 @@ type losses struct {
 func (l *table) spread(b *losses, g grid, k int, p, q []uint64, logP, logQ []float64, slack float64) {
 	clear(b.gain)
 	clear(b.price)
-	b.lone = sum128{}
+	b.lone = exact.Uint128{}
 	n, top := len(p), g.last-g.first
 	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
 	for j := range lo {
-		b.lone.add(p[j])
+		b.lone.Add64(p[j])
 	}
 	for j := max(hi, lo); j < n; j++ {
-		b.lone.add(p[j])
+		b.lone.Add64(p[j])
 	}
 	inverse := 1 / g.step
 	for j := lo; j < hi; j++ {
 		if q[j-k] == 0 {
-			b.lone.add(p[j])
+			b.lone.Add64(p[j])
 			continue
 		}
 		if p[j] == 0 {
@@ -343,8 +342,8 @@ func (l *table) spread(b *losses, g grid, k int, p, q []uint64, logP, logQ []flo
 			continue
 		}
 		i = min(i, top)
-		b.gain[i].add(p[j])
-		b.price[i].add(q[j-k])
+		b.gain[i].Add64(p[j])
+		b.price[i].Add64(q[j-k])
 	}
 }
 
@@ -356,19 +355,19 @@ func (l *table) spread(b *losses, g grid, k int, p, q []uint64, logP, logQ []flo
 func (l *table) upper(g grid) []float64 {
 	const slack = 0x1p-38
 	out := make([]float64, g.len())
-	b := &losses{gain: make([]sum128, g.len()), price: make([]sum128, g.len())}
+	b := &losses{gain: make([]exact.Uint128, g.len()), price: make([]exact.Uint128, g.len())}
 	alphas := make([]float64, g.len())
 	for i := range alphas {
 		alphas[i] = math.Exp(g.at(g.first+i)) * (1 - 4*slack)
 	}
 	for _, k := range l.shifts {
 		l.spread(b, g, k, l.up, l.down, l.logUp, l.logDown, slack)
-		gain, price := b.lone, sum128{}
-		gain.add(l.rest)
-		gain.add(l.atom)
+		gain, price := b.lone, exact.Uint128{}
+		gain.Add64(l.rest)
+		gain.Add64(l.atom)
 		for i := len(out) - 1; i >= 0; i-- {
-			gain.plus(b.gain[i])
-			price.plus(b.price[i])
+			gain.Add(b.gain[i])
+			price.Add(b.price[i])
 			out[i] = math.Max(out[i], difference(gain, alphas[i], price))
 		}
 	}
@@ -382,13 +381,13 @@ func (l *table) upper(g grid) []float64 {
 }
 
 // lower takes the pairs of neighbours that are one attained shift apart.
-func (l *table) lower(g grid, theta float64) []*discrete {
-	b := &losses{gain: make([]sum128, g.len()), price: make([]sum128, g.len())}
+func (l *table) lower(g grid, theta float64) []*pmf {
+	b := &losses{gain: make([]exact.Uint128, g.len()), price: make([]exact.Uint128, g.len())}
 	weight := make([]float64, g.len())
 	for i := range weight {
 		weight[i] = math.Exp(theta * g.step * float64(i-len(weight)+1))
 	}
-	var finite, lone *discrete
+	var finite, lone *pmf
 	best := 0.0
 	for _, m := range l.attained {
 		d := l.apart(b, g, m)
@@ -399,24 +398,24 @@ func (l *table) lower(g grid, theta float64) []*discrete {
 		if finite == nil || score > best {
 			finite, best = d, score
 		}
-		if lone == nil || d.infinite > lone.infinite {
+		if lone == nil || d.infinityMass > lone.infinityMass {
 			lone = d
 		}
 	}
 	if finite == nil { // the sensitivity is less than a step
-		return []*discrete{{step: g.step, first: g.first, mass: make([]float64, g.len())}}
+		return []*pmf{{step: g.step, first: g.first, mass: make([]float64, g.len())}}
 	}
-	if lone.infinite <= 1.001*finite.infinite { // not worth another composition
-		return []*discrete{finite}
+	if lone.infinityMass <= 1.001*finite.infinityMass { // not worth another composition
+		return []*pmf{finite}
 	}
-	return []*discrete{finite, lone}
+	return []*pmf{finite, lone}
 }
 
 // apart returns a sub-law of the losses after a shift by m points, each, less
 // slackShare of a step, rounded down. Of the points of a cell, r are compared with
 // the cell k+1 before it and the others with the cell k before it, m = k·S + r.
-func (l *table) apart(b *losses, g grid, m int64) *discrete {
-	d := &discrete{step: g.step, first: g.first, mass: make([]float64, g.len())}
+func (l *table) apart(b *losses, g grid, m int64) *pmf {
+	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 	slack := g.slack()
 	whole, r := floorDiv(m, l.points)
 	for i, points := range []int64{l.points - r, r} {
@@ -426,10 +425,10 @@ func (l *table) apart(b *losses, g grid, m int64) *discrete {
 		share := float64(points) / float64(l.points) * 0x1p-64 * (1 - 8*roundoff)
 		l.spread(b, g, int(whole)+i, l.down, l.up, l.logDown, l.logUp, slack)
 		if !l.tailed { // else this is a rounding of finite losses
-			d.infinite += b.lone.float() * share
+			d.infinityMass += b.lone.Float64() * share
 		}
 		for i := range d.mass {
-			d.mass[i] += b.gain[i].float() * share
+			d.mass[i] += b.gain[i].Float64() * share
 		}
 	}
 	if l.atom > 0 {
@@ -441,7 +440,7 @@ func (l *table) apart(b *losses, g grid, m int64) *discrete {
 // moveAtom accounts for the atoms of P, at 0, and of Q, at m, in the measure d of
 // the cells. Where that of Q lies, P has one point of a cell, whose loss may be
 // anything: it is taken out.
-func (l *table) moveAtom(d *discrete, m int64, slack float64) {
+func (l *table) moveAtom(d *pmf, m int64, slack float64) {
 	points, top := float64(l.points), len(d.mass)-1
 	index := func(p, q float64) int {
 		i := math.Floor((math.Log(p)-math.Log(q)+slack)/d.step) - float64(d.first)
@@ -449,7 +448,7 @@ func (l *table) moveAtom(d *discrete, m int64, slack float64) {
 	}
 	mass := float64(l.atom) * 0x1p-64 * (1 - 2*roundoff)
 	if partner := at(l.up, l.cell(-m)); partner == 0 {
-		d.infinite += mass
+		d.infinityMass += mass
 	} else if i := index(float64(at(l.down, l.cell(0)))+float64(l.atom)*points, float64(partner)); i >= 0 {
 		d.mass[i] += mass
 	}
@@ -461,7 +460,7 @@ func (l *table) moveAtom(d *discrete, m int64, slack float64) {
 		point -= taken * (1 - 2*roundoff)
 	}
 	if own > 0 && partner == 0 {
-		take(&d.infinite)
+		take(&d.infinityMass)
 	} else if own > 0 {
 		// Rounding may have put the cell one loss higher.
 		for i := min(index(float64(own), float64(partner))+1, top); i >= 0 && point > 0; i-- {
@@ -470,42 +469,19 @@ func (l *table) moveAtom(d *discrete, m int64, slack float64) {
 	}
 }
 
-// sum128 is an unsigned sum of weights.
-type sum128 struct{ hi, lo uint64 }
-
-func (s *sum128) add(w uint64) {
-	var c uint64
-	s.lo, c = bits.Add64(s.lo, w, 0)
-	s.hi += c
-}
-
-func (s *sum128) plus(t sum128) {
-	var c uint64
-	s.lo, c = bits.Add64(s.lo, t.lo, 0)
-	s.hi += t.hi + c
-}
-
-func (s sum128) big() *big.Int {
-	b := new(big.Int).SetUint64(s.hi)
-	return b.Lsh(b, 64).Add(b, new(big.Int).SetUint64(s.lo))
-}
-
-// float returns s to a relative error of 2 roundoffs.
-func (s sum128) float() float64 { return float64(s.hi)*0x1p64 + float64(s.lo) }
-
-// parts returns s as the sum of two float64s, exactly up to 2^-52 units of a
+// inParts returns s as the sum of two float64s, exactly up to 2^-52 units of a
 // sum of at most 2^64 + 2^52.
-func (s sum128) parts() (high, low float64) {
+func inParts(s exact.Uint128) (high, low float64) {
 	const mask = 1<<12 - 1
-	high = float64(s.hi)*0x1p64 + float64(s.lo&^uint64(mask))
-	return high, float64(s.lo & mask)
+	high = float64(s.Hi)*0x1p64 + float64(s.Lo&^uint64(mask))
+	return high, float64(s.Lo & mask)
 }
 
 // difference returns gain − α·price, rounded up: the products are split into a
 // float64 and the error of it, so that what cancels cancels exactly.
-func difference(gain sum128, alpha float64, price sum128) float64 {
-	gh, gl := gain.parts()
-	ph, pl := price.parts()
+func difference(gain exact.Uint128, alpha float64, price exact.Uint128) float64 {
+	gh, gl := inParts(gain)
+	ph, pl := inParts(price)
 	product := alpha * ph
 	rest := math.FMA(alpha, ph, -product)
 	small := gl - (rest + alpha*pl)

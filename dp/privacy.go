@@ -11,12 +11,12 @@ import (
 // of it. It is a plain value, and its numbers are meant exactly.
 type Privacy struct {
 	// Epsilon is ε, finite and >= 0, without unit.
-	Epsilon float64
+	Epsilon float64 `json:"epsilon"`
 	// Delta is δ, 0 <= δ < 1, a probability.
-	Delta float64
+	Delta float64 `json:"delta"`
 	// Sensitivity is Δ, the largest difference between the query's values on
 	// neighbouring data sets, in query units; finite and > 0.
-	Sensitivity float64
+	Sensitivity float64 `json:"sensitivity"`
 }
 
 // Validate returns nil if every field is in its range. Otherwise it reports all

@@ -44,7 +44,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Fam
 			cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, b))
 		}
 	}
-	best, err := r.judgeBest(ctx, cs)
+	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ type budget struct {
 func (r *Result) newBudget(z int) *budget {
 	b := &budget{radii: r.radiiOf(z), lambda: r.Lambda[:z]}
 	b.halfwidths = b.radii
-	if r.judge.box != nil {
-		b.lambda, b.halfwidths = r.judge.effective(b.radii)
+	if r.objective.Separable() {
+		b.lambda, b.halfwidths = r.objective.Effective(b.radii)
 	}
 	return b
 }
@@ -93,7 +93,7 @@ func (r *Result) resplit(ctx context.Context, c *Candidate, b *budget, family Fa
 		return nil, err
 	}
 	c = r.splitCandidate(c.Noise, bundle.Basic, a, b)
-	c.Loss, err = r.judge.loss(c)
+	c.Loss, err = r.loss(c)
 	return c, err
 }
 
@@ -177,7 +177,7 @@ func (r *Result) exactSplit(ctx context.Context, basic *Candidate, b *budget, pl
 		}
 		if kept {
 			c := r.splitCandidate(basic.Noise, bundle.Exact, a, b)
-			c.Loss, err = r.judge.loss(c)
+			c.Loss, err = r.loss(c)
 			return c, err
 		}
 		epsilon *= 1 - minSaving
@@ -275,12 +275,12 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 // keeps reports whether the shares compose to the promise: those of the tables if there
 // are any.
 func (r *Result) keeps(a *Allocation) (bool, error) {
-	var mechanisms []*account.Mechanism
+	var mechanisms []*account.PrivacyLossDistribution
 	for i, e := range a.Epsilon {
 		if e == 0 {
 			continue
 		}
-		var m *account.Mechanism
+		var m *account.PrivacyLossDistribution
 		var err error
 		if a.Points != nil {
 			m, err = account.Table(a.Points[i].Table)
@@ -299,8 +299,8 @@ func (r *Result) keeps(a *Allocation) (bool, error) {
 // Compose bounds the composition of a bundle's tables exactly, with package
 // account: see [bundle.Bundle.Verify].
 func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
-	known := map[*tables.Table]*account.Mechanism{}
-	var mechanisms []*account.Mechanism
+	known := map[*tables.Table]*account.PrivacyLossDistribution{}
+	var mechanisms []*account.PrivacyLossDistribution
 	for _, t := range coordinates {
 		m, ok := known[t]
 		if !ok {
@@ -315,10 +315,10 @@ func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper fl
 }
 
 // composedDelta returns an upper bound on the δ at epsilon of all mechanisms together.
-func composedDelta(mechanisms []*account.Mechanism, epsilon float64) (float64, error) {
+func composedDelta(mechanisms []*account.PrivacyLossDistribution, epsilon float64) (float64, error) {
 	releases := make([]account.Release, len(mechanisms))
 	for i, m := range mechanisms {
-		releases[i] = account.Release{Mechanism: m, Times: 1}
+		releases[i] = account.Release{PLD: m, Times: 1}
 	}
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {

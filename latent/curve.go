@@ -82,7 +82,7 @@ type Point struct {
 // designer; others are about making the directory.
 func NewCurve(o CurveOptions) (*Curve, error) {
 	if o.Design == nil {
-		return nil, invalid("designer", "none", "one")
+		return nil, check.Field("latent", "designer", "none", "one")
 	}
 	if o.Directory != "" {
 		if err := os.MkdirAll(o.Directory, 0o750); err != nil {
@@ -169,7 +169,7 @@ func designPoint(epsilon, delta float64) (pointKey, error) {
 		key.delta = 0
 	}
 	if key.epsilon == 0 && key.delta == 0 {
-		return pointKey{}, invalid("epsilon", epsilon,
+		return pointKey{}, check.Field("latent", "epsilon", epsilon,
 			fmt.Sprintf("at least %g, or delta at least %g, for noise to be designed", leastDesignEpsilon, leastDesignDelta))
 	}
 	return key, nil

@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -58,7 +58,7 @@ func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tab
 			return nil, err
 		}
 		return tables.New(tables.Spec{
-			Privacy: p, Query: query, Loss: loss, Weights: weights, Atom: atom,
+			Problem: dp.Problem{Privacy: p, Query: query, Loss: loss}, Weights: weights, Atom: atom,
 			Grid: tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: perUnit, FirstCell: -half},
 		})
 	}
@@ -376,7 +376,7 @@ func TestCurveBoundIsNotOptimistic(t *testing.T) {
 	for range 50 {
 		epsilon, delta := 0.2*math.Pow(20, r.Float64()), 1e-4*math.Pow(2000, r.Float64())
 		bound := variance(t, c, epsilon, delta)
-		least, err := noise.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss.L2{})
+		least, err := oracle.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss.L2{})
 		if err != nil {
 			t.Fatal(err)
 		}

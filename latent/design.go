@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -22,7 +24,7 @@ type Problem struct {
 	// is nil, Moments says what is known, and nothing is clipped in the
 	// predictions.
 	Data    mat.Matrix
-	Moments Moments
+	Moments taskspace.Moments
 	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss
 	// is E‖K(x − x̂)‖². nil is the identity.
 	Task *mat.Dense
@@ -79,7 +81,7 @@ type Candidate struct {
 	// axes and radii are those of the first task coordinates, a semi-axis of 0 where
 	// one is not released; nil for an encoder that is not made of them.
 	axes, radii []float64
-	encoder     *LinearEncoder
+	encoder     *taskspace.Encoder
 	variances   []float64 // of the noise of the Z coordinates released
 	points      []*Point  // their tables, for designed noise
 }
@@ -98,9 +100,10 @@ type Result struct {
 	Radii []float64
 
 	problem     Problem
-	coordinates *Coordinates
-	moments     Moments
-	judge       *judge
+	coordinates *taskspace.Coordinates
+	moments     taskspace.Moments
+	objective   *taskspace.Objective
+	outside     float64 // about how many rows of the data lie outside a ball
 }
 
 // Best returns the candidate of least loss that Bundle can make, of the kind of
@@ -115,38 +118,38 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 }
 
 func (p *Problem) validate() error {
-	if !(p.Epsilon > 0) || !finite(p.Epsilon) {
-		return invalid("epsilon", p.Epsilon, "a finite number > 0")
+	if !(p.Epsilon > 0) || math.IsInf(p.Epsilon, 0) {
+		return check.Field("latent", "epsilon", p.Epsilon, "a finite number > 0")
 	}
 	if !(p.Delta >= 0 && p.Delta < 1) {
-		return invalid("delta", p.Delta, "a probability, 0 <= delta < 1")
+		return check.Field("latent", "delta", p.Delta, "a probability, 0 <= delta < 1")
 	}
 	n := len(p.Moments.Mean)
 	if p.Data != nil {
 		_, n = p.Data.Dims()
 	}
 	if n == 0 {
-		return invalid("data", "none", "rows of features, or their moments")
+		return check.Field("latent", "data", "none", "rows of features, or their moments")
 	}
 	if len(p.Features) != n {
-		return invalid("number of feature names", len(p.Features), fmt.Sprint(n))
+		return check.Field("latent", "number of feature names", len(p.Features), fmt.Sprint(n))
 	}
 	switch p.Domain {
 	case bundle.Bounds:
 		if len(p.Low) != n || len(p.High) != n {
-			return invalid("number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
+			return check.Field("latent", "number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
 		}
 	case bundle.Ball, bundle.Box:
 		switch {
-		case p.Radius < 0 || !finite(p.Radius):
-			return invalid("radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
+		case p.Radius < 0 || math.IsInf(p.Radius, 0):
+			return check.Field("latent", "radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
 		case p.Radius == 0 && p.Data == nil:
-			return invalid("radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
+			return check.Field("latent", "radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
 		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
-			return invalid("clip", p.Clip, "a share of the rows, 0 < clip <= 1")
+			return check.Field("latent", "clip", p.Clip, "a share of the rows, 0 < clip <= 1")
 		}
 	default:
-		return invalid("domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
+		return check.Field("latent", "domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
 	}
 	return nil
 }
@@ -170,15 +173,14 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 	r := &Result{problem: p, moments: p.Moments}
 	var err error
 	if p.Data != nil {
-		if r.moments, err = NewMoments(p.Data); err != nil {
+		if r.moments, err = taskspace.NewMoments(p.Data); err != nil {
 			return nil, err
 		}
 	}
-	if r.coordinates, err = NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
+	if r.coordinates, err = taskspace.NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
 		return nil, err
 	}
 	r.Lambda = r.coordinates.Lambda()
-	r.Nothing = taskTrace(p.Task, r.moments.Covariance)
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -267,21 +269,6 @@ func bestOfEach(all []*Candidate) []*Candidate {
 	})
 }
 
-// taskTrace returns tr(KΣKᵀ), of a nil K = I too.
-func taskTrace(task *mat.Dense, covariance mat.Symmetric) float64 {
-	if task == nil {
-		return mat.Trace(covariance)
-	}
-	var product mat.Dense
-	product.Mul(task, covariance)
-	trace := 0.
-	outputs, _ := task.Dims()
-	for o := range outputs {
-		trace += dot(product.RawRowView(o), task.RawRowView(o))
-	}
-	return trace
-}
-
 // prepare finds the radii of the domain, and what losses are computed from.
 func (r *Result) prepare() (err error) {
 	p, n := &r.problem, r.coordinates.Len()
@@ -293,15 +280,15 @@ func (r *Result) prepare() (err error) {
 	}
 	switch {
 	case p.Domain == bundle.Bounds:
-		widths, err := FeatureWidths(p.Low, p.High)
+		widths, err := taskspace.FeatureWidths(p.Low, p.High)
 		if err != nil {
 			return err
 		}
-		if r.Radii, err = CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
+		if r.Radii, err = taskspace.CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
 			return err
 		}
 		for i, width := range r.Radii {
-			r.Radii[i] = up(width / 2)
+			r.Radii[i] = math.Nextafter(width/2, math.Inf(1))
 		}
 	case p.Radius > 0:
 		r.Radii = make([]float64, n)
@@ -309,24 +296,57 @@ func (r *Result) prepare() (err error) {
 			r.Radii[i] = p.Radius
 		}
 	case p.Domain == bundle.Ball:
-		r.Radii, err = BallRadii(y, p.Clip)
+		r.Radii, err = taskspace.BallRadii(y, p.Clip)
 	default:
-		r.Radii, err = CoordinateRadii(y, p.Clip)
+		r.Radii, err = taskspace.CoordinateRadii(y, p.Clip)
 	}
 	if err != nil {
 		return err
 	}
 	if !(slices.Max(r.Radii) > 0) {
-		return invalid("clip", p.Clip, "a larger share: it leaves no coordinate but 0")
+		return check.Field("latent", "clip", p.Clip, "a larger share: it leaves no coordinate but 0")
 	}
-	r.judge, err = r.newJudge(y)
-	return err
+	clipped, err := r.clipped(y)
+	if err != nil {
+		return err
+	}
+	if r.objective, err = taskspace.NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
+		return err
+	}
+	r.Nothing = r.objective.Baseline()
+	return nil
+}
+
+// clipped returns the coordinates of the training data as they are clipped to the box, or
+// made of features that are clipped to bounds; nil for a ball.
+func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
+	p := &r.problem
+	switch {
+	case y == nil:
+		return nil, nil
+	case p.Domain == bundle.Ball:
+		rows, _ := y.Dims()
+		r.outside = float64(rows)
+		if p.Radius == 0 {
+			r.outside *= 1 - p.Clip
+		}
+		return nil, nil
+	case p.Domain == bundle.Bounds:
+		e := &taskspace.Encoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: p.Low, High: p.High}
+		return e.Encode(p.Data)
+	}
+	clipped := mat.DenseCopyOf(y)
+	rows, _ := y.Dims()
+	for i := range rows {
+		bundle.Box.Clip(clipped.RawRowView(i), r.Radii)
+	}
+	return clipped, nil
 }
 
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
 // the features are clipped too, and the unit coordinates are centred between
 // what the bounds allow.
-func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
+func (r *Result) unitEncoder(axes, radii []float64) (*taskspace.Encoder, error) {
 	e, err := r.coordinates.Encoder(r.problem.Domain, axes, radii)
 	if err != nil || r.problem.Domain != bundle.Bounds {
 		return e, err
@@ -335,7 +355,7 @@ func (r *Result) unitEncoder(axes, radii []float64) (*LinearEncoder, error) {
 }
 
 // bounded makes e clip features to the bounds and centres it.
-func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
+func (r *Result) bounded(e *taskspace.Encoder) *taskspace.Encoder {
 	e.Low, e.High = r.problem.Low, r.problem.High
 	z, n := e.Rows.Dims()
 	e.Offset = make([]float64, z)
@@ -349,7 +369,7 @@ func (r *Result) bounded(e *LinearEncoder) *LinearEncoder {
 
 // encoded returns the moments behind the decoder: of the training data, clipped
 // as the device clips, or of the moments.
-func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
+func (r *Result) encoded(e *taskspace.Encoder) (*taskspace.EncodedMoments, error) {
 	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)
 	}
@@ -357,8 +377,8 @@ func (r *Result) encoded(e *LinearEncoder) (*EncodedMoments, error) {
 }
 
 // encoderLoss returns the loss of an encoder with the best decoder.
-func (r *Result) encoderLoss(m *EncodedMoments, variances []float64) (float64, error) {
-	d, err := NewDecoder(m, variances)
+func (r *Result) encoderLoss(m *taskspace.EncodedMoments, variances []float64) (float64, error) {
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return 0, err
 	}

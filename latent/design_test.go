@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
@@ -97,7 +98,7 @@ func wantNear(t *testing.T, what string, got, want, relative float64) {
 // Where nothing is clipped the designs are those of the closed forms.
 func TestDesignFollowsClosedForms(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(1, 0)), 500, 5)
-	m, err := NewMoments(data)
+	m, err := taskspace.NewMoments(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		laplace := find(t, r, bundle.Laplace, TaskAware)
 		gaussian := find(t, r, bundle.Gaussian, TaskAware)
 		if d == bundle.Ball {
-			want, err := Waterfill(r.Lambda, 4, 20)
+			want, err := taskspace.Waterfill(r.Lambda, 4, 20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,16 +132,13 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantNear(t, "box: laplace", laplace.Loss, split.Loss, 1e-9)
-		box, err := GaussianBox(r.Lambda, r.Radii, math.Sqrt(gaussian.variances[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		box := taskspace.GaussianBox(r.Lambda, r.Radii, math.Sqrt(gaussian.variances[0]))
 		wantNear(t, "box: gaussian", gaussian.Loss, box.Loss, 1e-9)
 	}
 	// A ball of one radius that all the data lies in.
 	p = named(Problem{Data: data, Epsilon: 20, Domain: bundle.Ball, Radius: 100})
 	r := design(t, p, DesignOptions{})
-	want, err := Waterfill(r.Lambda, 100, 20)
+	want, err := taskspace.Waterfill(r.Lambda, 100, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +148,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 	r = design(t, p, DesignOptions{})
 	least := math.Inf(1)
 	for z, radius := range r.Radii {
-		s, err := WaterfillAt(r.Lambda, radius, 20, z+1)
+		s, err := taskspace.WaterfillAt(r.Lambda, radius, 20, z+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -446,7 +444,7 @@ func TestDesignRefuses(t *testing.T) {
 		"bounds":         func(p *Problem) { p.Domain, p.Low = bundle.Bounds, nil },
 		"empty bounds":   func(p *Problem) { p.Domain, p.Low = bundle.Bounds, p.High },
 		"constant":       func(p *Problem) { p.Data = mat.NewDense(5, 3, nil) },
-		"radius unknown": func(p *Problem) { p.Moments, p.Data = Moments{Mean: make([]float64, 3)}, nil },
+		"radius unknown": func(p *Problem) { p.Moments, p.Data = taskspace.Moments{Mean: make([]float64, 3)}, nil },
 		"domain":         func(p *Problem) { p.Domain = "cube" },
 	} {
 		p := good

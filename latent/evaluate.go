@@ -7,9 +7,20 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
 )
+
+// TaskLoss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task
+// output squared.
+type TaskLoss struct {
+	Total  float64   // Signal + Noise
+	Signal float64   // of what encoding, clipping and decoding lose
+	Noise  float64   // of the privacy noise
+	Output []float64 // by row of the task matrix K, m; they add up to Total
+}
 
 // Evaluation compares the task loss that is measured with the one predicted.
 type Evaluation struct {
@@ -47,10 +58,10 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	s := b.Spec()
 	rows, n := data.Dims()
 	if n != b.Features() {
-		return nil, invalid("number of features", n, fmt.Sprint(b.Features()))
+		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
 	}
 	if rows == 0 || draws < 2 {
-		return nil, invalid("rows and draws", fmt.Sprintf("%d and %d", rows, draws), "at least 1 and 2")
+		return nil, check.Field("latent", "rows and draws", fmt.Sprintf("%d and %d", rows, draws), "at least 1 and 2")
 	}
 	task := eye(n)
 	if s.Task.Rows > 0 {
@@ -98,7 +109,7 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	for i, p := range points {
 		variances[i] = p.Variance
 	}
-	e.Predicted = newTaskLoss(signal, &read, variances)
+	e.Predicted = TaskLoss(taskspace.NewLoss(signal, &read, variances))
 
 	// Of the total and of each output, relative to the prediction, so that squares do
 	// not cancel.
@@ -155,4 +166,12 @@ func NewPrivatizer(b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, err
 		return nil, err
 	}
 	return bundle.NewPrivatizer(v, o)
+}
+
+func sum(values []float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
@@ -31,7 +32,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	}
 	weights[len(shares)/2] += rest
 	spec := tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}, Weights: weights,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}}, Weights: weights,
 		Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -(len(shares) / 2)},
 	}
 	table, err := tables.New(spec)
@@ -135,7 +136,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 // which takes a large delta.
 func TestDesignComposesExactly(t *testing.T) {
 	const n = 20
-	m, err := GivenMoments(make([]float64, n), eye(n))
+	m, err := taskspace.GivenMoments(make([]float64, n), eye(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestExactCompositionSavesLittle(t *testing.T) {
 	for _, epsilons := range [][]float64{{3, 3}, {1, 2, 4}, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, {5}} {
 		for _, delta := range []float64{1e-4, 1e-2, 0.1} {
 			room, total := delta, 0.0
-			var ms []*account.Mechanism
+			var ms []*account.PrivacyLossDistribution
 			for _, e := range epsilons {
 				room *= 1 + math.Exp(-e)
 				total += e
@@ -208,7 +209,7 @@ func TestWorstDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ms := make([]*account.Mechanism, test.z)
+		ms := make([]*account.PrivacyLossDistribution, test.z)
 		for i := range ms {
 			ms[i] = m
 		}

@@ -54,7 +54,7 @@ func Laplace() Family {
 }
 
 // TruncatedLaplace returns the family of truncated Laplace noise
-// ([noise.TruncatedLaplace]); it needs δ > 0. For δ > 1/2, where that noise
+// ([noise.NewTruncatedLaplace]); it needs δ > 0. For δ > 1/2, where that noise
 // wastes privacy, it is the noise for δ = 1/2.
 func TruncatedLaplace() Family {
 	return closedForm{"truncated-laplace", false, func(p dp.Privacy) (float64, error) {
@@ -68,7 +68,7 @@ func TruncatedLaplace() Family {
 }
 
 // Staircase returns the family of staircase noise, the least variance there is
-// for δ = 0 ([noise.Staircase]).
+// for δ = 0 ([noise.NewStaircase]).
 func Staircase() Family {
 	return closedForm{"staircase", true, func(p dp.Privacy) (float64, error) {
 		p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -42,7 +43,7 @@ func TestFamiliesHaveKnownVariances(t *testing.T) {
 		t.Errorf("laplace at 0.5: %g, want 8 or just above", v)
 	}
 	p := dp.Privacy{Epsilon: 3, Sensitivity: 1}
-	want, _ := noise.StaircaseLoss(p, loss.L2{})
+	want, _ := oracle.StaircaseLoss(p, loss.L2{})
 	if v := variance(t, Staircase(), 3, 0.1); !near(v, want, 1e-13) {
 		t.Errorf("staircase at 3: %g, want %g", v, want)
 	}
@@ -62,7 +63,7 @@ func TestVariancesAreAboveTheLowerBound(t *testing.T) {
 			if f.Pure() {
 				p.Delta = 0
 			}
-			least, err := noise.LowerBound(p, loss.L2{})
+			least, err := oracle.LowerBound(p, loss.L2{})
 			if err != nil {
 				t.Fatal(err)
 			}

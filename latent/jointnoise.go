@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -19,7 +20,7 @@ type joint struct {
 	kind        bundle.Kind
 	composition bundle.Composition
 	deviation   float64 // standard, at sensitivity 1
-	sensitivity func(w mat.Matrix, widths []float64) (Sensitivity, error)
+	sensitivity func(w mat.Matrix, widths []float64) (taskspace.Sensitivity, error)
 }
 
 // candidate returns one for bundles, of z coordinates.
@@ -36,7 +37,7 @@ func (j joint) candidate(encoder string, z int) *Candidate {
 
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
-	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon, SensitivityL1}
+	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon, taskspace.SensitivityL1}
 	switch r.problem.Domain {
 	case bundle.Ball:
 		return r.joint(ctx, j, r.laplaceBall, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
@@ -52,11 +53,11 @@ func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 // proved for a bundle is that of the box.
 func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	p := &r.problem
-	law, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
+	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
-	j := joint{bundle.Gaussian, bundle.L2, law.Sigma(), SensitivityL2}
+	j := joint{bundle.Gaussian, bundle.L2, sigma, taskspace.SensitivityL2}
 	if p.Domain == bundle.Ball {
 		// Equal scales are optimal, so the privacy-agnostic encoder is too.
 		return r.joint(ctx, j, r.gaussianBall, nil)
@@ -79,11 +80,11 @@ func (r *Result) joint(ctx context.Context, j joint, find func(context.Context, 
 			}
 		}
 	}
-	best, err := r.judgeBest(ctx, aware)
+	best, err := r.bestOf(ctx, aware)
 	if err != nil {
 		return nil, err
 	}
-	benchmark, err := r.judgeBest(ctx, same)
+	benchmark, err := r.bestOf(ctx, same)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (r *Result) laplaceBall(_ context.Context, j joint) ([]*Candidate, error) {
 		if radius == 0 {
 			continue
 		}
-		s, err := WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+		s, err := taskspace.WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +205,7 @@ func (r *Result) gaussianBall(_ context.Context, j joint) ([]*Candidate, error) 
 		if r.Radii[z-1] == 0 {
 			continue
 		}
-		s, err := GaussianBall(r.Lambda, r.Radii[z-1], j.deviation, z)
+		s, err := taskspace.GaussianBall(r.Lambda, r.Radii[z-1], j.deviation, z)
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +225,7 @@ func (r *Result) laplaceBox(ctx context.Context, j joint) ([]*Candidate, error) 
 // laplaceAxes returns the best semi-axes in a box for Laplace noise, of which 2Σs_i <=
 // 1: those of a split of epsilon, s_i = ε_i/(2ε).
 func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
-	lambda, halfwidths := r.judge.effective(r.Radii)
+	lambda, halfwidths := r.objective.Effective(r.Radii)
 	a, err := Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, Laplace())
 	if err != nil {
 		return nil, err
@@ -237,12 +238,8 @@ func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
 }
 
 func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
-	lambda, halfwidths := r.judge.effective(r.Radii)
-	ratios := make([]float64, len(lambda))
-	for i, c := range halfwidths {
-		ratios[i] = 4 * (c * j.deviation) * (c * j.deviation)
-	}
-	s := fill(lambda, ratios)
+	lambda, halfwidths := r.objective.Effective(r.Radii)
+	s := taskspace.GaussianBox(lambda, halfwidths, j.deviation)
 	return []*Candidate{r.axesCandidate(j, TaskAware, s.SemiAxes(), r.Radii)}, nil
 }
 
@@ -253,7 +250,7 @@ func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
 func (r *Result) agnostic(j joint) (*Candidate, error) {
 	n := r.coordinates.Len()
 	c := j.candidate(TaskAgnostic, n)
-	c.encoder = &LinearEncoder{Rows: eye(n), Mean: r.coordinates.Mean()}
+	c.encoder = &taskspace.Encoder{Rows: eye(n), Mean: r.coordinates.Mean()}
 	distance, err := r.featureDistance(j)
 	if err != nil {
 		return nil, err
@@ -313,7 +310,7 @@ func (r *Result) featureDistance(j joint) (float64, error) {
 		for i := range widths {
 			widths[i] = 2 * r.Radii[n-1]
 		}
-		s, err := SensitivityL2(synthesis.T(), widths)
+		s, err := taskspace.SensitivityL2(synthesis.T(), widths)
 		return s.Value, err
 	default:
 		var svd mat.SVD
@@ -359,7 +356,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		}
 		c := r.axesCandidate(j, encoder, r.scaled(axes), r.Radii[:len(axes)])
 		var err error
-		if c.Loss, err = r.judge.loss(c); err != nil {
+		if c.Loss, err = r.loss(c); err != nil {
 			return nil, err
 		}
 		if b := best[encoder]; b == nil || c.Loss < b.Loss {
@@ -382,7 +379,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		// The ball for which the noise is that of the last scales.
 		radius := math.Sqrt(float64(z))
 		for range 2 {
-			s, err := WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+			s, err := taskspace.WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
 			if err != nil {
 				return nil, err
 			}

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -18,7 +20,7 @@ import (
 // package bundle: joint noise that is very large or has a tiny delta has no table.
 func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if !c.Bundled {
-		return nil, invalid("candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
+		return nil, check.Field("latent", "candidate", fmt.Sprintf("%s noise with the %s encoder", c.Noise, c.Encoder), "one with Bundled")
 	}
 	p := &r.problem
 	s := bundle.Spec{
@@ -59,7 +61,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	for i, point := range noise {
 		variances[i] = point.Variance
 	}
-	d, err := NewDecoder(m, variances)
+	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +120,12 @@ func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	d, err := NewDecoder(m, c.variances)
+	d, err := taskspace.NewDecoder(m, c.variances)
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	return ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	loss, err := taskspace.ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	return TaskLoss(loss), err
 }
 
 // tables fills in the tables of the noise.

@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/big"
 	"slices"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Allocation is a privacy budget split over coordinates. The slices have one
@@ -89,24 +91,24 @@ func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta floa
 
 func checkSplit(lambda, halfwidth []float64, epsilon, delta float64, family Family) error {
 	if len(lambda) == 0 || len(lambda) != len(halfwidth) {
-		return invalid("coordinates", fmt.Sprintf("%d weights and %d half-widths", len(lambda), len(halfwidth)), "as many of both, at least 1")
+		return check.Field("latent", "coordinates", fmt.Sprintf("%d weights and %d half-widths", len(lambda), len(halfwidth)), "as many of both, at least 1")
 	}
 	for i, l := range lambda {
 		if !(l >= 0) || math.IsInf(l, 1) {
-			return invalid(fmt.Sprintf("lambda[%d]", i), l, "a finite number >= 0")
+			return check.Field("latent", fmt.Sprintf("lambda[%d]", i), l, "a finite number >= 0")
 		}
 		if c := halfwidth[i]; !(c > 0) || math.IsInf(c, 1) {
-			return invalid(fmt.Sprintf("half-width[%d]", i), c, "a finite number > 0")
+			return check.Field("latent", fmt.Sprintf("half-width[%d]", i), c, "a finite number > 0")
 		}
 	}
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		return invalid("epsilon", epsilon, "a finite number > 0")
+		return check.Field("latent", "epsilon", epsilon, "a finite number > 0")
 	}
 	if !(delta >= 0 && delta < 1) {
-		return invalid("delta", delta, "a probability, 0 <= delta < 1")
+		return check.Field("latent", "delta", delta, "a probability, 0 <= delta < 1")
 	}
 	if family == nil {
-		return invalid("family", "none", "one")
+		return check.Field("latent", "family", "none", "one")
 	}
 	return nil
 }

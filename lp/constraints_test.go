@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -151,7 +152,7 @@ func TestMonotoneIsStrictlyWorse(t *testing.T) {
 func TestAdditiveOptimum(t *testing.T) {
 	for _, delta := range []float64{0.1, 0.3, 0.75} {
 		for _, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
-			want, err := noise.AdditiveOptimum(dp.Privacy{Delta: delta, Sensitivity: 1}, l)
+			want, err := oracle.AdditiveOptimum(dp.Privacy{Delta: delta, Sensitivity: 1}, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +250,7 @@ func TestBindingConstraints(t *testing.T) {
 		if upper, lower := losses(r); upper < free || lower > upper {
 			t.Errorf("%s: [%g, %g], at least %g without", name, lower, upper, free)
 		}
-		if r.Table.Constraints().None() {
+		if r.Table.Problem().Constraints.None() {
 			t.Errorf("%s: the table does not state it", name)
 		}
 	}

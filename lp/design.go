@@ -216,7 +216,7 @@ func (d *designer) scale() float64 {
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
 // the best, and returns it.
 func (d *designer) keepDual(dual *tables.Dual) float64 {
-	bound, _ := dual.LowerBound(d.target()).Float64()
+	bound, _ := dual.LowerBound(d.Problem).Float64()
 	if bound > d.bound {
 		d.dual, d.bound = dual, bound
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -113,7 +114,7 @@ func TestLargestEpsilon(t *testing.T) {
 			if _, err := r.Table.Verify(); err != nil {
 				t.Errorf("%s δ=%g: %v", loss.Name(), delta, err)
 			}
-			stairs, _ := noise.StaircaseLoss(dp.Privacy{Epsilon: 20, Sensitivity: 0.3}, loss)
+			stairs, _ := oracle.StaircaseLoss(dp.Privacy{Epsilon: 20, Sensitivity: 0.3}, loss)
 			if upper, _ := losses(r); upper > 3*stairs*(1-0.99*delta) {
 				t.Errorf("%s δ=%g: loss %g, the staircase has %g", loss.Name(), delta, upper, stairs*(1-delta))
 			}
@@ -174,7 +175,7 @@ func TestAgainstClosedForms(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{1, 2, 5} {
 			p := dp.Privacy{Epsilon: epsilon, Sensitivity: 1}
-			want, ok := noise.StaircaseLoss(p, loss)
+			want, ok := oracle.StaircaseLoss(p, loss)
 			if !ok {
 				t.Fatal("no closed form")
 			}
@@ -210,7 +211,7 @@ func TestAgainstClosedForms(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			for _, delta := range []float64{0.005, 0.2} {
-				known, err := noise.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss)
+				known, err := oracle.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -234,7 +235,7 @@ func TestIntegersOfSensitivityOne(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.1, 0.5, 1, 2, 5} {
 			for _, delta := range []float64{1e-6, 1e-3, 0.01, 0.05, 0.2} {
-				want, err := noise.AwanDongLoss(epsilon, delta, loss)
+				want, err := oracle.AwanDongLoss(epsilon, delta, loss)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -80,13 +80,6 @@ func (m *model) discrete() bool {
 	return m.Query == dp.IntegerQuery || m.Query == dp.LatticeQuery
 }
 
-// target is the problem that a table and a bound are about.
-func (m *model) target() tables.Problem {
-	return tables.Problem{
-		Privacy: m.Privacy, Query: m.Query, Loss: m.Loss, Constraints: m.Constraints, Step: m.unit,
-	}
-}
-
 // around returns the ends of what is within reach sensitivities of the peak, in cells
 // from 0.
 func (m *model) around(k int, reach float64) (from, to float64) {

@@ -212,8 +212,8 @@ func (m *model) makeStairs(cells tables.Grid, first, n int) (*tables.Table, tabl
 	slices.Reverse(outwards[0])
 	cells.FirstCell = first - len(outwards[0])
 	t, err := tables.New(tables.Spec{
-		Privacy: m.Privacy, Query: m.Query, Loss: m.Loss, Constraints: m.Constraints,
-		Grid: cells, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
+		Problem: m.Problem,
+		Grid:    cells, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
 	})
 	if err != nil {
 		return nil, none, check.Errorf("lp", nil, "%w", err)

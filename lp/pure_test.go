@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -51,7 +52,7 @@ func TestPureReal(t *testing.T) {
 					continue
 				}
 				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, Loss: loss})
-				want, _ := noise.StaircaseLoss(dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
+				want, _ := oracle.StaircaseLoss(dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
 				enclose(t, fmt.Sprintf("%s, epsilon = %g", loss.Name(), epsilon), r, want, 5e-4)
 				if !r.Optimal || r.Gap > 1e-3 {
 					t.Errorf("%s, epsilon = %g: gap = %g, want at most 0.001", loss.Name(), epsilon, r.Gap)
@@ -74,7 +75,7 @@ func TestPureInteger(t *testing.T) {
 			for _, epsilon := range []float64{0.1, 1, 3, 15} {
 				name := fmt.Sprintf("%s, K = %d, epsilon = %g", loss.Name(), k, epsilon)
 				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: float64(k)}, Loss: loss, Query: dp.IntegerQuery})
-				_, want, err := noise.DiscreteStaircase(epsilon, k, loss)
+				_, want, err := oracle.DiscreteStaircase(epsilon, k, loss)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +100,7 @@ func TestPureInteger(t *testing.T) {
 // lie some points apart, and cover the sensitivity even if it is prime.
 func TestPureStrides(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.005, Sensitivity: 1009}, Loss: loss.L1{}, Query: dp.IntegerQuery})
-	_, want, err := noise.DiscreteStaircase(0.005, 1009, loss.L1{})
+	_, want, err := oracle.DiscreteStaircase(0.005, 1009, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestPureStrides(t *testing.T) {
 // TestPureLattice: noise on a lattice is integer noise times its step.
 func TestPureLattice(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.7, Sensitivity: 1}, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1{}})
-	_, want, err := noise.DiscreteStaircase(0.7, 4, loss.L1{})
+	_, want, err := oracle.DiscreteStaircase(0.7, 4, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +308,7 @@ func TestPureTampered(t *testing.T) {
 		r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
-				Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss(), Grid: r.Table.Grid(),
+				Problem: dp.Problem{Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss()}, Grid: r.Table.Grid(),
 				TailRatio: r.Table.TailRatio(), Claims: r.Table.Claims(),
 			}
 			for i := range r.Table.Cells() {

@@ -58,15 +58,7 @@ func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 	if m.Constraints.Unbiased && !m.folded {
 		balanceWeights(cells, weights)
 	}
-	t, err := tables.New(tables.Spec{
-		Privacy:     m.Privacy,
-		Query:       m.Query,
-		Loss:        m.Loss,
-		Constraints: m.Constraints,
-		Grid:        cells,
-		Weights:     weights,
-		Atom:        atomWeight,
-	})
+	t, err := tables.New(tables.Spec{Problem: m.Problem, Grid: cells, Weights: weights, Atom: atomWeight})
 	if err != nil {
 		return nil, none, check.Errorf("lp", nil, "%w", err)
 	}

@@ -8,34 +8,37 @@ import (
 	"github.com/noisewright/noisewright/internal/quadrature"
 )
 
-// NewAnalyticGaussian returns the Gaussian mechanism with the smallest σ that
-// is (ε, δ)-private (Balle & Wang 2018, Theorem 8), for any ε >= 0 and δ > 0.
+const analyticGaussian = "analytic-gaussian"
+
+// GaussianSigma returns the smallest standard deviation, in query units, of normal
+// noise that is (ε, δ)-private (Balle & Wang 2018, Theorem 8), for any ε >= 0 and
+// δ > 0.
 //
-// σ is rounded up: the exact δ achieved by the σ returned is at most δ, by the
+// It is rounded up: the exact δ achieved by the σ returned is at most δ, by the
 // error bound of the evaluation. For ε <= 100 and 1e-300 <= δ <= 0.9 σ exceeds
-// the exact solution by less than one part in 10^12. The cost is some 60
-// microseconds.
-func NewAnalyticGaussian(p dp.Privacy) (*Gaussian, error) {
-	const name = "analytic-gaussian"
+// the exact solution by less than one part in 10^12. The error wraps
+// [dp.ErrInvalid] for bad parameters and [ErrNotApplicable] for δ = 0. The cost is
+// some 60 microseconds.
+func GaussianSigma(p dp.Privacy) (float64, error) {
 	if err := p.Validate(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if p.Delta == 0 {
-		return nil, notApplicable(name, "Gaussian noise is never private with delta = 0, want delta > 0")
+		return 0, notApplicable(analyticGaussian, "Gaussian noise is never private with delta = 0, want delta > 0")
 	}
-	m := &Gaussian{name: name, sigma: p.Sensitivity / solveMu(p.Epsilon, p.Delta)}
+	sigma := p.Sensitivity / solveMu(p.Epsilon, p.Delta)
 	// Round up: step away from the solution, each step twice the last, until
 	// δ is met with the error bound of gaussianLogDelta to spare.
 	target := logarithm(p.Delta)
 	for step := 0x1p-52; ; step *= 2 {
-		if err := finiteScale(name, "sigma", m.sigma); err != nil {
-			return nil, err
+		if err := finiteScale(analyticGaussian, "sigma", sigma); err != nil {
+			return 0, err
 		}
-		logDelta, errorBound := gaussianLogDelta(p.Epsilon, p.Sensitivity/m.sigma)
+		logDelta, errorBound := gaussianLogDelta(p.Epsilon, p.Sensitivity/sigma)
 		if logDelta+errorBound <= target {
-			return m, nil
+			return sigma, nil
 		}
-		m.sigma *= 1 + step
+		sigma *= 1 + step
 	}
 }
 

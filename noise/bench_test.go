@@ -50,12 +50,3 @@ func BenchmarkNumericalLoss(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkAwanDongLoss has 10^12 tails to sum.
-func BenchmarkAwanDongLoss(b *testing.B) {
-	for b.Loop() {
-		if _, err := AwanDongLoss(1e-13, 1e-12, loss.L2{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -9,20 +9,18 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Gaussian is normal noise of mean 0 and standard deviation σ, calibrated in
-// one of two ways: classically by [NewGaussian], exactly by
-// [NewAnalyticGaussian]. E|X| = σ√(2/π), E X² = σ². It is immutable and safe for
-// concurrent use.
-type Gaussian struct {
-	name  string
-	sigma float64
+// gaussian is normal noise of mean 0 and standard deviation σ: E|X| = σ√(2/π),
+// E X² = σ².
+type gaussian struct {
+	continuous
+	sigma float64 // query units
 }
 
-// NewGaussian returns the Gaussian mechanism with the classical calibration
+// NewGaussian returns Gaussian noise with the classical calibration
 // σ = √(2 ln(1.25/δ))·Δ/ε (Dwork & Roth 2014, Theorem 3.22 and Appendix A). It
 // is proved for 0 < ε < 1 only, needs 0 < δ, and is never better than
 // [NewAnalyticGaussian].
-func NewGaussian(p dp.Privacy) (*Gaussian, error) {
+func NewGaussian(p dp.Privacy) (Mechanism, error) {
 	const name = "gaussian"
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -34,33 +32,31 @@ func NewGaussian(p dp.Privacy) (*Gaussian, error) {
 		return nil, notApplicable(name, "Gaussian noise is never private with delta = 0, want delta > 0")
 	}
 	// ln 1.25 - ln δ: the quotient 1.25/δ overflows for a subnormal δ.
-	m := &Gaussian{name: name, sigma: math.Sqrt(2*(math.Log(1.25)-logarithm(p.Delta))) * p.Sensitivity / p.Epsilon}
+	m := &gaussian{continuous{name}, math.Sqrt(2*(math.Log(1.25)-logarithm(p.Delta))) * p.Sensitivity / p.Epsilon}
 	if err := finiteScale(name, "sigma", m.sigma); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// Name implements Mechanism.
-func (m *Gaussian) Name() string { return m.name }
+// NewAnalyticGaussian returns Gaussian noise with the smallest σ that is
+// (ε, δ)-private, [GaussianSigma].
+func NewAnalyticGaussian(p dp.Privacy) (Mechanism, error) {
+	sigma, err := GaussianSigma(p)
+	if err != nil {
+		return nil, err
+	}
+	return &gaussian{continuous{analyticGaussian}, sigma}, nil
+}
 
-// Note implements Mechanism.
-func (m *Gaussian) Note() string { return fmt.Sprintf("sigma %.6g", m.sigma) }
+func (m *gaussian) Note() string { return fmt.Sprintf("sigma %.6g", m.sigma) }
 
-// Sigma returns σ, in query units.
-func (m *Gaussian) Sigma() float64 { return m.sigma }
-
-// Density implements Mechanism.
-func (m *Gaussian) Density(x float64) float64 {
+func (m *gaussian) Density(x float64) float64 {
 	y := x / m.sigma
 	return math.Exp(-y*y/2) / (m.sigma * math.Sqrt(2*math.Pi))
 }
 
-// Atom implements Mechanism.
-func (m *Gaussian) Atom() float64 { return 0 }
-
-// ExpectedLoss implements Mechanism.
-func (m *Gaussian) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
+func (m *gaussian) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
 	return evaluate(m.name, l, m.sigma*math.Sqrt(2/math.Pi), m.sigma*m.sigma, func(loss loss.Loss) (float64, float64) {
 		// Beyond √(2·tailCut) standard deviations the density is below
 		// e^-tailCut.

@@ -1,6 +1,7 @@
 package noise
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -11,8 +12,8 @@ import (
 
 // Mechanism is a law of additive noise X for a scalar query.
 //
-// Implementations are immutable and safe for concurrent use, provided the Loss
-// they are given is. Every law in this package is symmetric about 0.
+// Those of this package are immutable, safe for concurrent use, provided the loss
+// they are given is, and symmetric about 0.
 type Mechanism interface {
 	// Name is the mechanism as written in flags and tables, e.g. "laplace".
 	Name() string
@@ -20,27 +21,37 @@ type Mechanism interface {
 	// assumes.
 	Note() string
 	// Density returns the density of the continuous part at x, per query unit.
-	// Masses on single points are not in it: see Atom.
 	Density(x float64) float64
-	// Atom returns the probability of the noise being exactly 0.
-	Atom() float64
+	// Mass returns the probability of the noise being exactly x, which is not
+	// in the density.
+	Mass(x float64) float64
 	// ExpectedLoss returns E c(X) for the loss c, in the loss's units, and a
 	// bound on the absolute error of that value. L1 and L2 have closed
 	// forms, weighted or not; any other loss is integrated or summed numerically.
 	//
 	// The bound of a closed form or a sum is a rounding bound. The bound of an
 	// integral is an estimate in the usual sense (two quadrature rules compared
-	// on every piece), reliable if a loss with kinks or jumps is Kinked. Both
-	// assume that the loss grows no faster than |x|^64, for then what is cut
+	// on every piece), reliable if a loss with kinks or jumps is a [loss.Kinked].
+	// Both assume that the loss grows no faster than |x|^64, for then what is cut
 	// off the tails is below 1e-60 of the value.
 	//
-	// It returns an error wrapping ErrInvalid if loss is nil or if the value
+	// It returns an error wrapping [dp.ErrInvalid] if loss is nil or if the value
 	// is not a finite float64.
 	ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error)
 }
 
+// continuous is what the laws without masses on points have in common.
+type continuous struct{ name string }
+
+func (c continuous) Name() string         { return c.name }
+func (continuous) Mass(_ float64) float64 { return 0 }
+
+// ErrNotApplicable marks a mechanism that exists but cannot be used at the given
+// parameters; a [NotApplicableError] says why.
+var ErrNotApplicable = errors.New("mechanism does not apply")
+
 // NotApplicableError says why a mechanism or a formula cannot be used at the
-// given parameters. It wraps [ErrNotApplicable].
+// given parameters. Errors that hold one wrap [ErrNotApplicable].
 type NotApplicableError struct {
 	// Mechanism is the name of the mechanism or formula, e.g. "laplace".
 	Mechanism string
@@ -50,15 +61,11 @@ type NotApplicableError struct {
 
 // Error implements error.
 func (e *NotApplicableError) Error() string {
-	return fmt.Sprintf("noise: %s does not apply: %s", e.Mechanism, e.Reason)
+	return fmt.Sprintf("%s does not apply: %s", e.Mechanism, e.Reason)
 }
 
-// Unwrap returns [ErrNotApplicable].
-func (e *NotApplicableError) Unwrap() error { return ErrNotApplicable }
-
-// notApplicable builds a NotApplicableError.
 func notApplicable(mechanism, format string, args ...any) error {
-	return &NotApplicableError{Mechanism: mechanism, Reason: fmt.Sprintf(format, args...)}
+	return check.Errorf("noise", ErrNotApplicable, "%w", &NotApplicableError{mechanism, fmt.Sprintf(format, args...)})
 }
 
 const (

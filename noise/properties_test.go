@@ -12,7 +12,6 @@ import (
 // TestScaling: the loss scales with the sensitivity, linearly for l1 and
 // quadratically for l2. Discrete Laplace lives on the integers and does not.
 func TestScaling(t *testing.T) {
-	must := must(t)
 	for loss, degree := range map[loss.Loss]float64{loss.L1{}: 1, loss.L2{}: 2} {
 		forEach(t, 1, loss, func(p dp.Privacy, m Mechanism) {
 			if m.Name() == "discrete-laplace" {
@@ -24,16 +23,9 @@ func TestScaling(t *testing.T) {
 				q.Sensitivity = d
 				scale := math.Pow(d, degree)
 				near(t, fmt.Sprintf("%s %+v %s", m.Name(), q, loss.Name()), lossOf(t, m.Name(), q, loss), scale*unit, 1e-12)
-				near(t, "Tulap", must(TulapLoss(q, loss)), scale*must(TulapLoss(p, loss)), 1e-14)
-				near(t, "lower bound", must(LowerBound(q, loss)), scale*must(LowerBound(p, loss)), 1e-14)
 			}
 		})
 	}
-	p, q := dp.Privacy{Epsilon: 0, Delta: 0.3, Sensitivity: 1}, dp.Privacy{Epsilon: 0, Delta: 0.3, Sensitivity: 4}
-	near(t, "additive l1", must(AdditiveOptimum(q, loss.L1{})), 4*must(AdditiveOptimum(p, loss.L1{})), 1e-15)
-	near(t, "additive l2", must(AdditiveOptimum(q, loss.L2{})), 16*must(AdditiveOptimum(p, loss.L2{})), 1e-15)
-	p, q = dp.Privacy{Epsilon: 0.1, Delta: 0.01, Sensitivity: 1}, dp.Privacy{Epsilon: 0.1, Delta: 0.01, Sensitivity: 4}
-	near(t, "near-optimal", must(NearOptimalLowerBound(q)), 4*must(NearOptimalLowerBound(p)), 1e-15)
 }
 
 // TestMonotone: more ε or more δ never costs loss. Where a mechanism starts to
@@ -83,7 +75,6 @@ func TestMonotone(t *testing.T) {
 // TestOrder: relations between mechanisms that are theorems.
 func TestOrder(t *testing.T) {
 	const slack = 1 + 1e-12
-	must := must(t)
 	for _, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, epsilon := range append([]float64{1e-4, 0.999}, gridEpsilons...) {
 			for _, delta := range append([]float64{1e-200, 0.99}, gridDeltas...) {
@@ -104,20 +95,6 @@ func TestOrder(t *testing.T) {
 						t.Errorf("%+v %s: analytic-gaussian %g above gaussian %g", p, l.Name(), exact, classical)
 					}
 				}
-				lower := must(LowerBound(p, l))
-				for _, b := range Baselines() {
-					if m, err := b.New(p, l); err == nil && b.Name != "discrete-laplace" {
-						if v, _, err := m.ExpectedLoss(l); err == nil && v < lower/slack {
-							t.Errorf("%+v %s: %s %g below the lower bound %g", p, l.Name(), b.Name, v, lower)
-						}
-					}
-				}
-				if v := must(TulapLoss(p, l)); v < lower {
-					t.Errorf("%+v %s: Tulap %g below the lower bound %g", p, l.Name(), v, lower)
-				}
-				if v := must(NearOptimalLowerBound(p)); l == (loss.L1{}) && v > lower*slack {
-					t.Errorf("%+v: near-optimal lower bound %g above %g", p, v, lower)
-				}
 			}
 		}
 	}
@@ -125,7 +102,6 @@ func TestOrder(t *testing.T) {
 
 // TestLimits: ε → 0 joins the mechanisms of ε = 0, δ → 0 those of δ = 0.
 func TestLimits(t *testing.T) {
-	must := must(t)
 	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, delta := range []float64{1e-6, 0.1, 0.5, 0.8} {
 			at := func(name string, epsilon float64) float64 {
@@ -136,45 +112,15 @@ func TestLimits(t *testing.T) {
 				tolerance := 1e-12 + 10*epsilon/delta
 				near(t, "truncated-laplace", at("truncated-laplace", epsilon), at("uniform", 0), tolerance)
 				near(t, "analytic-gaussian", at("analytic-gaussian", epsilon), at("analytic-gaussian", 0), tolerance)
-				near(t, "integer", must(AwanDongLoss(epsilon, delta, loss)), must(AwanDongLoss(0, delta, loss)), tolerance)
-			}
-			if delta <= 0.5 {
-				p := dp.Privacy{Epsilon: 0, Delta: delta, Sensitivity: 3}
-				near(t, "additive optimum", must(AdditiveOptimum(p, loss)), at("uniform", 0), 1e-14)
 			}
 		}
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			p := dp.Privacy{Epsilon: epsilon, Delta: 1e-200, Sensitivity: 3}
 			near(t, "truncated-laplace", lossOf(t, "truncated-laplace", p, loss), lossOf(t, "laplace", p, loss), 1e-13)
-			near(t, "integer", must(AwanDongLoss(epsilon, 1e-200, loss)), must(AwanDongLoss(epsilon, 0, loss)), 1e-13)
 			near(t, "staircase-atom", lossOf(t, "staircase-atom", p, loss), lossOf(t, "staircase", p, loss), 1e-14)
 		}
 	}
 	if b := TruncatedLaplaceBound(dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}); !math.IsInf(b, 1) {
 		t.Errorf("TruncatedLaplaceBound at δ = 0: %g, want +Inf", b)
-	}
-}
-
-// TestTruncatedLaplaceInverse: bound and δ are inverse to each other wherever
-// the formula is exact, and monotone.
-func TestTruncatedLaplaceInverse(t *testing.T) {
-	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
-		for _, epsilon := range []float64{0, 1e-300, 1e-9, 0.01, 1, 20, 800} {
-			for _, delta := range []float64{1e-250, 1e-12, 1e-3, 0.5, 0.9} {
-				p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}
-				bound := TruncatedLaplaceBound(p)
-				if !(bound > 0) || math.IsInf(bound, 1) {
-					t.Fatalf("%+v: bound %g", p, bound)
-				}
-				// A relative rounding error of A moves ln δ by εA/Δ of it.
-				tolerance := 4e-15 * (1 + epsilon*bound/sensitivity)
-				near(t, fmt.Sprintf("%+v: delta", p), TruncatedLaplaceDelta(epsilon, sensitivity, bound), delta, tolerance)
-			}
-		}
-	}
-	for _, bound := range []float64{1e-300, 0.1, 0.5} {
-		if d := TruncatedLaplaceDelta(1, 1, bound); d != 1 {
-			t.Errorf("TruncatedLaplaceDelta(1, 1, %g) = %g, want 1: half a sensitivity hides nothing", bound, d)
-		}
 	}
 }

@@ -11,16 +11,8 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Staircase is the optimal noise for δ = 0 (Geng & Viswanath, "The optimal
-// noise-adding mechanism in differential privacy", IEEE Trans. Inf. Theory 62,
-// 2016). With b = e^-ε and a step γ in [0, 1] its density is constant on pieces,
-//
-//	f(x) = a·b^k      for k-1+γ <= |x|/Δ < k+γ,  k = 0, 1, 2, …
-//	a = (1-b)/(2wΔ),  w = γ + b(1-γ),
-//
-// so f(x) <= e^ε·f(x+φ) for every |φ| <= Δ: it is (ε, 0)-private for every γ.
-// It is immutable and safe for concurrent use.
-type Staircase struct {
+type staircase struct {
+	continuous
 	epsilon, sensitivity, step float64
 	tuned                      string // name of the loss the step is tuned to
 }
@@ -31,18 +23,46 @@ const (
 	// factor of at most e^(2ε) anywhere, so neither can their losses by more.
 	smallStepEpsilon = 1e-3
 	// smallSumEpsilon: below it the sum over the pieces, of 300/ε terms, is
-	// replaced by an integral; see Staircase.numericLoss.
+	// replaced by an integral; see numericLoss.
 	smallSumEpsilon = 1e-4
 )
 
-// NewStaircase returns the staircase mechanism with its step tuned to the loss:
-// in closed form for L1 and L2, weighted or not, by search for any other loss, at
-// the cost of some 100 times an ExpectedLoss. It needs ε > 0 and makes no use of δ.
+// NewStaircase returns the optimal noise for δ = 0 (Geng & Viswanath, "The optimal
+// noise-adding mechanism in differential privacy", IEEE Trans. Inf. Theory 62,
+// 2016). With b = e^-ε and a step γ in [0, 1] its density is constant on pieces,
+//
+//	f(x) = a·b^k      for k-1+γ <= |x|/Δ < k+γ,  k = 0, 1, 2, …
+//	a = (1-b)/(2wΔ),  w = γ + b(1-γ),
+//
+// so f(x) <= e^ε·f(x+φ) for every |φ| <= Δ: it is (ε, 0)-private for every γ. The
+// step is [TunedStaircaseStep]. It needs ε > 0 and makes no use of δ.
 //
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func NewStaircase(p dp.Privacy, l loss.Loss) (*Staircase, error) {
+func NewStaircase(p dp.Privacy, l loss.Loss) (Mechanism, error) {
+	m, err := newStaircase(p, l)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
+// that is best for the loss: in closed form for L1 and L2, weighted or not (see
+// [StaircaseStep]), by search for any other loss, at the cost of some 100 times an
+// ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of
+// [NewStaircase].
+func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
+	m, err := newStaircase(p, l)
+	if err != nil {
+		return 0, err
+	}
+	return m.step, nil
+}
+
+func newStaircase(p dp.Privacy, l loss.Loss) (*staircase, error) {
+	const name = "staircase"
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -50,9 +70,9 @@ func NewStaircase(p dp.Privacy, l loss.Loss) (*Staircase, error) {
 		return nil, err
 	}
 	if p.Epsilon == 0 {
-		return nil, notApplicable("staircase", "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
+		return nil, notApplicable(name, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
 	}
-	m := &Staircase{epsilon: p.Epsilon, sensitivity: p.Sensitivity, tuned: l.Name()}
+	m := &staircase{continuous: continuous{name}, epsilon: p.Epsilon, sensitivity: p.Sensitivity, tuned: l.Name()}
 	plain, _ := loss.Unweighted(l)
 	step, ok := StaircaseStep(p.Epsilon, plain)
 	if !ok {
@@ -60,7 +80,7 @@ func NewStaircase(p dp.Privacy, l loss.Loss) (*Staircase, error) {
 	}
 	m.step = step
 	if !(m.weight() > 0) {
-		return nil, notApplicable("staircase", "epsilon = %g is too large, its step exp(-epsilon/2) is 0 in float64", p.Epsilon)
+		return nil, notApplicable(name, "epsilon = %g is too large, its step exp(-epsilon/2) is 0 in float64", p.Epsilon)
 	}
 	return m, nil
 }
@@ -92,49 +112,16 @@ func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
 	}
 }
 
-// StaircaseLoss returns the least expected loss of any (ε, 0)-private additive
-// noise, in the loss's units, and whether it is known in closed form: for ε > 0
-// and L1 or L2. The relative rounding error is below 1e-13.
-//
-// Source: Geng & Viswanath 2016, with b = e^-ε:
-//
-//	E|X| = Δ e^(ε/2)/(e^ε-1)
-//	E X² = Δ² (2^(-2/3) b^(2/3) (1+b)^(2/3) + b)/(1-b)².
-func StaircaseLoss(p dp.Privacy, l loss.Loss) (value float64, ok bool) {
-	if p.Validate() != nil || p.Epsilon == 0 {
-		return 0, false
-	}
-	b, c := math.Exp(-p.Epsilon), -math.Expm1(-p.Epsilon)
-	switch l.(type) {
-	case loss.L1:
-		return p.Sensitivity * math.Exp(-p.Epsilon/2) / c, true
-	case loss.L2:
-		u := math.Cbrt(b * (1 + b) / 2)
-		d := p.Sensitivity / c
-		return d * d * (u*u + b), true
-	default:
-		return 0, false
-	}
-}
-
-// Name implements Mechanism.
-func (m *Staircase) Name() string { return "staircase" }
-
-// Note implements Mechanism.
-func (m *Staircase) Note() string {
+func (m *staircase) Note() string {
 	return fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", m.step, m.tuned)
 }
 
-// Step returns γ, the width of the inner part of each step relative to Δ.
-func (m *Staircase) Step() float64 { return m.step }
-
 // weight returns w = γ + b(1-γ).
-func (m *Staircase) weight() float64 {
+func (m *staircase) weight() float64 {
 	return m.step + math.Exp(-m.epsilon)*(1-m.step)
 }
 
-// Density implements Mechanism.
-func (m *Staircase) Density(x float64) float64 {
+func (m *staircase) Density(x float64) float64 {
 	y := math.Abs(x) / m.sensitivity
 	k := math.Floor(y)
 	if y-k >= m.step {
@@ -144,10 +131,7 @@ func (m *Staircase) Density(x float64) float64 {
 	return a * math.Exp(-m.epsilon*k)
 }
 
-// Atom implements Mechanism.
-func (m *Staircase) Atom() float64 { return 0 }
-
-// ExpectedLoss implements Mechanism. The loss need not be the one the step is
+// ExpectedLoss: the loss need not be the one the step is
 // tuned to. For a loss other than L1 and L2 the error bound is a rounding bound
 // down to ε = 10^-4; below, it is ε² of the value and assumes a loss that does not
 // decrease away from 0. The cost is then up to 300/ε averages of the loss.
@@ -157,13 +141,13 @@ func (m *Staircase) Atom() float64 { return 0 }
 //
 //	E G = b/(1-b),  E G² = b(1+b)/(1-b)²,
 //	E Y = (γ²+b(1-γ²))/(2w),  E Y² = (γ³+b(1-γ³))/(3w).
-func (m *Staircase) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error) {
+func (m *staircase) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error) {
 	b, c, g, w := math.Exp(-m.epsilon), -math.Expm1(-m.epsilon), m.step, m.weight()
 	g1, g2 := b/c, b*(1+b)/(c*c)
 	y1 := (g*g + b*(1-g*g)) / (2 * w)
 	y2 := (g*g*g + b*(1-g*g*g)) / (3 * w)
 	d := m.sensitivity
-	return evaluate(m.Name(), loss, d*(g1+y1), d*d*(g2+2*g1*y1+y2), m.numericLoss)
+	return evaluate(m.name, loss, d*(g1+y1), d*d*(g2+2*g1*y1+y2), m.numericLoss)
 }
 
 // numericLoss returns E c(X) for any loss. The density does not increase away
@@ -180,7 +164,7 @@ func (m *Staircase) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err
 // not decrease, ∫F'b^k = ε∫g, and both parts vary by at most 2ε²∫g: a relative
 // error of ε²/2. The integral really starts at -γ, where the interval has no
 // width; γ differs from 1/2 by ε/8, and the bound returned, ε², covers that.
-func (m *Staircase) numericLoss(loss loss.Loss) (value, errorBound float64) {
+func (m *staircase) numericLoss(loss loss.Loss) (value, errorBound float64) {
 	c, w := -math.Expm1(-m.epsilon), m.weight()
 	// term is the loss of the interval of half-width rΔ, with its weight less
 	// the constant (1-b)²/w.
@@ -205,13 +189,13 @@ func (m *Staircase) numericLoss(loss loss.Loss) (value, errorBound float64) {
 	return value, closedFormError * value
 }
 
-// searchStep minimises the expected loss over the step: a scan, then
+// searchStep minimizes the expected loss over the step: a scan, then
 // golden-section search around the best point. The scan takes equal distances of
 // the logit of γ, which covers the tiny steps of a large ε and the steps near 1
 // alike, and the steps that put a drop of the density on a kink or jump of the
 // loss: with a jump the minimum may be a cusp there, narrower than any scan. Any
 // step is private, so a local minimum costs loss, never privacy.
-func (m *Staircase) searchStep(l loss.Loss) float64 {
+func (m *staircase) searchStep(l loss.Loss) float64 {
 	if m.epsilon < smallStepEpsilon {
 		step, _ := StaircaseStep(m.epsilon, loss.L1{})
 		return step
@@ -270,7 +254,7 @@ func (m *Staircase) searchStep(l loss.Loss) float64 {
 
 // kinkSteps returns the steps that put a drop of the density on one of the kinks
 // of the loss next to 0, a few of them.
-func (m *Staircase) kinkSteps(l loss.Loss) []float64 {
+func (m *staircase) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64
 	for _, x := range loss.Kinks(l) {

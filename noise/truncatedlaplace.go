@@ -9,9 +9,16 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// TruncatedLaplace is Laplace noise of scale Δ/ε cut to |x| <= A and normalised
-// (Geng, Ding, Guo & Kumar, "Tight analysis of privacy and utility tradeoff in
-// approximate differential privacy", AISTATS 2020), where
+type truncatedLaplace struct {
+	continuous
+	bound float64 // A, query units
+	decay float64 // εA/Δ: the density falls by e^-decay from 0 to A
+	delta float64
+}
+
+// NewTruncatedLaplace returns Laplace noise of scale Δ/ε cut to |x| <= A and
+// normalized (Geng, Ding, Guo & Kumar, "Tight analysis of privacy and utility
+// tradeoff in approximate differential privacy", AISTATS 2020), where
 //
 //	A = (Δ/ε) ln(1 + (e^ε-1)/(2δ)).
 //
@@ -21,16 +28,8 @@ import (
 // δ > 1/2 the uncovered part reaches over the peak and its mass is below δ:
 // still private, but wasteful, so much that its loss may grow with ε.
 //
-// It is immutable and safe for concurrent use.
-type TruncatedLaplace struct {
-	bound float64 // A
-	decay float64 // εA/Δ: the density falls by e^-decay from 0 to A
-	delta float64
-}
-
-// NewTruncatedLaplace returns the truncated Laplace mechanism. It needs δ > 0;
-// at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
-func NewTruncatedLaplace(p dp.Privacy) (*TruncatedLaplace, error) {
+// It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
+func NewTruncatedLaplace(p dp.Privacy) (Mechanism, error) {
 	const name = "truncated-laplace"
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func NewTruncatedLaplace(p dp.Privacy) (*TruncatedLaplace, error) {
 	if p.Delta == 0 {
 		return nil, notApplicable(name, "noise with bounded support is never private with delta = 0, want delta > 0")
 	}
-	m := &TruncatedLaplace{bound: TruncatedLaplaceBound(p), decay: truncatedDecay(p.Epsilon, p.Delta), delta: p.Delta}
+	m := &truncatedLaplace{continuous{name}, TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta), p.Delta}
 	if err := finiteScale(name, "support", m.bound); err != nil {
 		return nil, err
 	}
@@ -59,23 +58,6 @@ func TruncatedLaplaceBound(p dp.Privacy) float64 {
 		return p.Sensitivity / (2 * p.Delta)
 	}
 	return truncatedDecay(p.Epsilon, p.Delta) / p.Epsilon * p.Sensitivity
-}
-
-// TruncatedLaplaceDelta returns the δ at which Laplace noise of scale Δ/ε, cut
-// to |x| <= bound, is (ε, δ)-private: the inverse of [TruncatedLaplaceBound],
-//
-//	δ = (e^ε-1)/(2(e^(εA/Δ)-1)),
-//
-// exact for A >= Δ, an upper bound below, and at most 1. It needs ε >= 0 and,
-// in query units, sensitivity > 0 and bound > 0.
-func TruncatedLaplaceDelta(epsilon, sensitivity, bound float64) float64 {
-	ratio := bound / sensitivity
-	if epsilon == 0 {
-		return math.Min(1, 0.5/ratio)
-	}
-	// Both exponentials scaled by e^-ε: nothing overflows that need not.
-	delta := 0.5 * math.Expm1(-epsilon) / math.Expm1(-epsilon*ratio) * math.Exp(epsilon*(1-ratio))
-	return math.Min(1, delta)
 }
 
 // truncatedDecay returns ln(1+t), t = (e^ε-1)/(2δ), without overflow and
@@ -123,11 +105,7 @@ func truncatedMoments(decay float64) (first, second float64) {
 	return phi2 / phi1, 2 * phi3 / phi1
 }
 
-// Name implements Mechanism.
-func (m *TruncatedLaplace) Name() string { return "truncated-laplace" }
-
-// Note implements Mechanism.
-func (m *TruncatedLaplace) Note() string {
+func (m *truncatedLaplace) Note() string {
 	s := fmt.Sprintf("support +-%.6g", m.bound)
 	if m.delta > 0.5 {
 		s += "; delta > 1/2: conservative, it achieves a smaller delta"
@@ -135,11 +113,7 @@ func (m *TruncatedLaplace) Note() string {
 	return s
 }
 
-// Bound returns A, the half-width of the support, in query units.
-func (m *TruncatedLaplace) Bound() float64 { return m.bound }
-
-// Density implements Mechanism.
-func (m *TruncatedLaplace) Density(x float64) float64 {
+func (m *truncatedLaplace) Density(x float64) float64 {
 	y := math.Abs(x) / m.bound
 	if y > 1 {
 		return 0
@@ -148,20 +122,16 @@ func (m *TruncatedLaplace) Density(x float64) float64 {
 }
 
 // peak returns the density at 0, L/(2A(1-e^-L)).
-func (m *TruncatedLaplace) peak() float64 {
+func (m *truncatedLaplace) peak() float64 {
 	if m.decay == 0 {
 		return 1 / (2 * m.bound)
 	}
 	return m.decay / (-2 * math.Expm1(-m.decay) * m.bound)
 }
 
-// Atom implements Mechanism.
-func (m *TruncatedLaplace) Atom() float64 { return 0 }
-
-// ExpectedLoss implements Mechanism.
-func (m *TruncatedLaplace) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
+func (m *truncatedLaplace) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
 	first, second := truncatedMoments(m.decay)
-	return evaluate(m.Name(), l, m.bound*first, m.bound*m.bound*second, func(loss loss.Loss) (float64, float64) {
+	return evaluate(m.name, l, m.bound*first, m.bound*m.bound*second, func(loss loss.Loss) (float64, float64) {
 		if m.decay < 1 {
 			// Nearly uniform: in units of the support.
 			unit := m.peak() * m.bound

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -14,10 +15,10 @@ import (
 // Exact values are strings. It is a view of the table; the table file is the
 // record (docs/table-format.md).
 type Export struct {
-	Schema  int           `json:"schema"` // 1
-	Privacy ExportPrivacy `json:"privacy"`
-	Loss    string        `json:"loss"`
-	Grid    ExportGrid    `json:"grid"`
+	Schema  int         `json:"schema"` // 1
+	Privacy dp.Privacy  `json:"privacy"`
+	Loss    string      `json:"loss"`
+	Grid    tables.Grid `json:"grid"`
 	// Total is the sum of all weights, 2^64.
 	Total string       `json:"total"`
 	Cells []ExportCell `json:"cells"`
@@ -29,23 +30,6 @@ type Export struct {
 	// Profile states delta for shifts of 1, 2, … cells; see tables.Table.ShiftDeltas.
 	Profile []ExportShift `json:"profile"`
 	Golden  *Golden       `json:"golden"`
-}
-
-// ExportPrivacy is the promise; see tables.Privacy.
-type ExportPrivacy struct {
-	Epsilon     float64 `json:"epsilon"`
-	Delta       float64 `json:"delta"`
-	Sensitivity float64 `json:"sensitivity"`
-}
-
-// ExportGrid is the layout; see tables.Grid.
-type ExportGrid struct {
-	GranularityExponent int     `json:"granularity_exponent"`
-	Unit                float64 `json:"unit,omitempty"`
-	PointsPerCell       int64   `json:"points_per_cell"`
-	Offset              int64   `json:"offset,omitempty"`
-	CellsPerSensitivity int     `json:"cells_per_sensitivity"`
-	FirstCell           int     `json:"first_cell"`
 }
 
 // ExportCell is a run of equally likely grid points.
@@ -84,9 +68,9 @@ func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
 	cells, atom := t.PMF()
 	e := &Export{
 		Schema:  1,
-		Privacy: ExportPrivacy(t.Privacy()),
+		Privacy: t.Privacy(),
 		Loss:    t.Loss().Name(),
-		Grid:    ExportGrid(grid),
+		Grid:    grid,
 		Total:   "18446744073709551616",
 		Cells:   make([]ExportCell, t.Cells()),
 		Atom:    ExportAtom{Weight: strconv.FormatUint(t.Atom(), 10), Probability: atom},

@@ -77,7 +77,7 @@ func (t *Table) Certify() Certificate {
 	c.DeltaUpper, c.WorstShift = s.worstShift()
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
 	c.ExpectedLoss = s.expected(s.Loss)
-	c.LowerBound = s.Dual.LowerBound(s.problem())
+	c.LowerBound = s.Dual.LowerBound(s.Problem)
 	return c
 }
 
@@ -88,7 +88,7 @@ func (g Grid) covers(sensitivity float64) bool {
 	reach := new(big.Rat).SetInt(points)
 	reach.Mul(reach, g.Step())
 	// ⌈a⌉ <= n exactly when a <= n, n an integer.
-	return new(big.Rat).SetFloat64(sensitivity).Cmp(reach) <= 0
+	return exact.Rational(sensitivity).Cmp(reach) <= 0
 }
 
 // ExpectedLossOf returns the expectation of any loss, not only the one the table
@@ -133,7 +133,7 @@ func (s *Spec) expected(loss loss.Loss) *big.Rat {
 	for _, t := range tails {
 		sum.Add(sum, t.total())
 	}
-	return sum.Quo(sum, powerOfTwo(64))
+	return sum.Quo(sum, exact.PowerOfTwo(64))
 }
 
 // polynomialEnds returns the cells left <= i < right outside which the loss is one
@@ -212,7 +212,7 @@ func (t *Table) judge(c Certificate) error {
 	if err := t.spec.keeps(); err != nil {
 		return err
 	}
-	delta := new(big.Rat).SetFloat64(p.Delta)
+	delta := exact.Rational(p.Delta)
 	if c.DeltaUpper.Cmp(delta) > 0 {
 		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, exact.DecimalUp(c.DeltaUpper, claimDigits), c.WorstShift, excess(c.DeltaUpper, delta))
 	}

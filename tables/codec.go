@@ -27,34 +27,19 @@ var fileFormat = strictjson.Format{Noun: "table", MaxSize: 64 << 20, Err: ErrFor
 type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`
-	Privacy     filePrivacy     `json:"privacy"`
+	Privacy     dp.Privacy      `json:"privacy"`
 	Query       dp.Query        `json:"query,omitempty"` // absent: real
 	Loss        fileLoss        `json:"loss"`
 	Constraints dp.Constraints  `json:"constraints,omitzero"`
-	Grid        fileGrid        `json:"grid"`
+	Grid        Grid            `json:"grid"`
 	Weights     []string        `json:"weights"`
 	Atom        string          `json:"atom"`
 	TailRatio   string          `json:"tail_ratio,omitempty"`
 	Certificate fileCertificate `json:"certificate"`
 }
 
-type filePrivacy struct {
-	Epsilon     float64 `json:"epsilon"`
-	Delta       float64 `json:"delta"`
-	Sensitivity float64 `json:"sensitivity"`
-}
-
 type fileLoss struct {
 	Name string `json:"name"`
-}
-
-type fileGrid struct {
-	GranularityExponent int     `json:"granularity_exponent"`
-	Unit                float64 `json:"unit,omitempty"`
-	PointsPerCell       int64   `json:"points_per_cell"`
-	Offset              int64   `json:"offset,omitempty"`
-	CellsPerSensitivity int     `json:"cells_per_sensitivity"`
-	FirstCell           int     `json:"first_cell"`
 }
 
 type fileCertificate struct {
@@ -109,10 +94,10 @@ func (t *Table) Encode(w io.Writer) error {
 	f := file{
 		Format:      formatName,
 		Version:     formatVersion,
-		Privacy:     filePrivacy(s.Privacy),
+		Privacy:     s.Privacy,
 		Loss:        fileLoss{Name: s.Loss.Name()},
 		Constraints: s.Constraints,
-		Grid:        fileGrid(s.Grid),
+		Grid:        s.Grid,
 		Atom:        strconv.FormatUint(s.Atom, 10),
 		Certificate: fileCertificate{
 			Delta:        s.Claims.Delta,

@@ -45,7 +45,7 @@ func (s *Spec) keeps() error {
 				return false
 			}
 			x := new(big.Rat).SetInt64(point)
-			return x.Mul(x, step).Cmp(new(big.Rat).SetFloat64(end)) == sign
+			return x.Mul(x, step).Cmp(exact.Rational(end)) == sign
 		}
 		if s.hasTail() && !(math.IsInf(b.Lower, -1) && math.IsInf(b.Upper, 1)) {
 			return broken("support = %g,%g is stated, but the noise has a tail", b.Lower, b.Upper)
@@ -59,7 +59,7 @@ func (s *Spec) keeps() error {
 		}
 	}
 	if v := c.MaxVariance; v != 0 {
-		if found, bound := s.expected(loss.L2{}), new(big.Rat).SetFloat64(v); found.Cmp(bound) > 0 {
+		if found, bound := s.expected(loss.L2{}), exact.Rational(v); found.Cmp(bound) > 0 {
 			return broken("max_variance = %g is stated, but it is %s", v, DecimalUp(found))
 		}
 	}
@@ -69,13 +69,13 @@ func (s *Spec) keeps() error {
 			return check.Errorf("tables", dp.ErrInvalid, "constraints.quantiles: %w", err)
 		}
 		rest := new(big.Rat).SetInt64(1)
-		rest.Sub(rest, new(big.Rat).SetFloat64(q.Probability))
+		rest.Sub(rest, exact.Rational(q.Probability))
 		if found := s.expected(loss); found.Cmp(rest) > 0 {
 			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, DecimalUp(found))
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 {
-		if found := s.distinguishing(); found.Cmp(new(big.Rat).SetFloat64(p)) > 0 {
+		if found := s.distinguishing(); found.Cmp(exact.Rational(p)) > 0 {
 			return broken("max_distinguishing = %g is stated, but it is %s", p, exact.DecimalUp(found, claimDigits))
 		}
 	}
@@ -152,8 +152,7 @@ func (s *Spec) distinguishing() *big.Rat {
 	worst := new(big.Int)
 	n := len(s.Weights)
 	if s.hasTail() {
-		infinity := ratio{large: true, fixed: new(big.Int).Lsh(big.NewInt(1), 256)}
-		deltas, _ := s.tailDeltas(s.Grid.CellsPerSensitivity, &infinity)
+		deltas, _ := s.tailDeltas(s.Grid.CellsPerSensitivity, exact.RatioInfinity())
 		for _, d := range deltas {
 			if d.Cmp(worst) > 0 {
 				worst = d
@@ -163,14 +162,14 @@ func (s *Spec) distinguishing() *big.Rat {
 	}
 	for k := 1; k <= s.Grid.CellsPerSensitivity; k++ {
 		for _, shift := range []int{k, -k} {
-			var sum sum128
-			sum.add(s.Atom)
+			var sum exact.Uint128
+			sum.Add64(s.Atom)
 			for j, w := range s.Weights {
 				if i := j - shift; i < 0 || i >= n || s.Weights[i] == 0 {
-					sum.add(w)
+					sum.Add64(w)
 				}
 			}
-			if b := sum.big(); b.Cmp(worst) > 0 {
+			if b := sum.Big(); b.Cmp(worst) > 0 {
 				worst = b
 			}
 		}

@@ -30,10 +30,9 @@ func TestMonotoneHolds0(t *testing.T) {
 		{[]uint64{q, q, 2 * q, 4 * q, 0}, -4, 0, false},
 	} {
 		tab := mustTable(t, Spec{
-			Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{},
-			Constraints: dp.Constraints{Monotone: true},
-			Grid:        Grid{PointsPerCell: 3, CellsPerSensitivity: 1, FirstCell: c.first, Offset: c.offset},
-			Weights:     c.weights,
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Monotone: true}},
+			Grid:    Grid{PointsPerCell: 3, CellsPerSensitivity: 1, FirstCell: c.first, Offset: c.offset},
+			Weights: c.weights,
 		})
 		if _, err := tab.Verify(); errors.Is(err, ErrFalseClaim) == c.monotone {
 			t.Errorf("weights %v from cell %d, offset %d: %v, want monotone = %v", c.weights, c.first, c.offset, err, c.monotone)
@@ -61,7 +60,7 @@ func TestLowerBoundAsksForGrowthSeldom(t *testing.T) {
 	}
 	calls := 0
 	d := &Dual{CellsPerSensitivity: 1}
-	bound := d.LowerBound(Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls}})
+	bound := d.LowerBound(dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls}})
 	if bound.Cmp(big.NewRat(5000, 1)) != 0 {
 		t.Errorf("bound = %s, want 5000", bound)
 	}
@@ -72,7 +71,7 @@ func TestLowerBoundAsksForGrowthSeldom(t *testing.T) {
 	// A multiplier of the mean that outweighs the loss: no walk, and no bound.
 	calls = 0
 	d.Mean = -10
-	p := Problem{
+	p := dp.Problem{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: counted{loss, &calls},
 		Constraints: dp.Constraints{Unbiased: true},
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -59,7 +60,7 @@ func TestExpectedAgainstCells(t *testing.T) {
 				add(w, s.Grid.FirstPoint(i), s.Grid.PointsPerCell)
 			}
 			add(s.Atom, 0, 1)
-			want.Quo(want, powerOfTwo(64))
+			want.Quo(want, exact.PowerOfTwo(64))
 			if got := s.expected(loss); got.Cmp(want) != 0 {
 				t.Fatalf("trial %d, %s, grid %+v: expected loss %v, want %v", trial, loss.Name(), s.Grid, got, want)
 			}

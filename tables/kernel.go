@@ -124,12 +124,12 @@ func (s *KernelSpec) validate() error {
 			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("%d weights", len(r)), fmt.Sprintf("%d, one per node", n))
 			break
 		}
-		var sum sum128
+		var sum exact.Uint128
 		for _, w := range r {
-			sum.add(w)
+			sum.Add64(w)
 		}
-		if sum != (sum128{hi: 1}) {
-			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("a sum of %s", sum.big()), "exactly 2^64")
+		if sum != (exact.Uint128{Hi: 1}) {
+			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
 			break
 		}
 	}

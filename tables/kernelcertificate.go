@@ -67,7 +67,7 @@ func (k *Kernel) Certify() KernelCertificate {
 // upper edge these are the pairs with Edges[m] − Edges[k+1] < sensitivity
 // (docs/proofs/kernel-privacy.md).
 func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
-	at, limit := rationals(edges), rational(sensitivity)
+	at, limit := rationals(edges), exact.Rational(sensitivity)
 	var pairs [][2]int
 	apart := new(big.Rat)
 	for k := range edges {
@@ -81,11 +81,11 @@ func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
 // worst returns the largest divergence between the laws of two cells that hold
 // values within the sensitivity, and the cells.
 func (s *KernelSpec) worst() (delta *big.Rat, cells [2]int) {
-	r := newRatioDown(s.Privacy.Epsilon)
+	r := exact.RatioDown(s.Privacy.Epsilon)
 	top := new(big.Int)
 	for _, p := range ProtectedPairs(s.Edges, s.Privacy.Sensitivity) {
 		for _, o := range [][2]int{p, {p[1], p[0]}} {
-			if h := divergence(s.Rows[o[0]], s.Rows[o[1]], &r); h.Cmp(top) > 0 {
+			if h := r.Divergence(s.Rows[o[0]], s.Rows[o[1]]); h.Cmp(top) > 0 {
 				top, cells = h, o
 			}
 		}
@@ -104,7 +104,7 @@ func (s *KernelSpec) expectedLoss() *big.Rat {
 			}
 		}
 	}
-	return sum.Mul(sum, powerOfTwo(-64))
+	return sum.Mul(sum, exact.PowerOfTwo(-64))
 }
 
 // maxLoss bounds the expected loss of every query value, on PeakParts parts of
@@ -113,7 +113,7 @@ func (s *KernelSpec) expectedLoss() *big.Rat {
 func (s *KernelSpec) maxLoss() (most *big.Rat, at float64) {
 	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
 	parts := PeakParts(len(nodes))
-	fine := powerOfTwo(peakBits)
+	fine := exact.PowerOfTwo(peakBits)
 	top, weight := new(big.Int), new(big.Int)
 	for k, row := range s.Rows {
 		step := new(big.Rat).Sub(edges[k+1], edges[k])
@@ -140,7 +140,7 @@ func (s *KernelSpec) maxLoss() (most *big.Rat, at float64) {
 		}
 	}
 	most = new(big.Rat).SetInt(top)
-	return most.Mul(most, powerOfTwo(-64-peakBits)), at
+	return most.Mul(most, exact.PowerOfTwo(-64-peakBits)), at
 }
 
 // peakBits is the number of fractional bits to which the costs of maxLoss are
@@ -161,11 +161,11 @@ func (k *Kernel) Verify() (KernelCertificate, error) {
 
 func (k *Kernel) judge(c KernelCertificate) error {
 	p := k.spec.Privacy
-	if delta := rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
+	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
 		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, DecimalUp(c.DeltaUpper), c.Worst[0], c.Worst[1], excess(c.DeltaUpper, delta))
 	}
 	if o := k.spec.InstanceCap; o > 0 {
-		if limit := rational(o); c.MaxLoss.Cmp(limit) > 0 {
+		if limit := exact.Rational(o); c.MaxLoss.Cmp(limit) > 0 {
 			return check.Errorf("tables", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, DecimalUp(c.MaxLoss), c.MaxLossAt, excess(c.MaxLoss, limit))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
@@ -20,7 +21,7 @@ const (
 type kernelFile struct {
 	Format      string                `json:"format"`
 	Version     int                   `json:"version"`
-	Privacy     filePrivacy           `json:"privacy"`
+	Privacy     dp.Privacy            `json:"privacy"`
 	Queries     fileQueries           `json:"queries"`
 	Loss        fileLoss              `json:"loss"`
 	InstanceCap *float64              `json:"instance_cap,omitempty"`
@@ -70,7 +71,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 	f := kernelFile{
 		Format:  KernelFormat,
 		Version: kernelFormatVersion,
-		Privacy: filePrivacy(s.Privacy),
+		Privacy: s.Privacy,
 		Queries: fileQueries{Lower: s.Queries.Lower, Upper: s.Queries.Upper},
 		Loss:    fileLoss{Name: s.Loss.Name()},
 		Edges:   s.Edges,

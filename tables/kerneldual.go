@@ -108,7 +108,7 @@ func (d *KernelDual) validate(p dp.Privacy, q Queries) error {
 // Reach returns how far apart, in cells, two queries of the lower bound may be that
 // are the same fraction of a cell from its edge: ⌊sensitivity·cells/range⌋.
 func (q Queries) Reach(cells int, sensitivity float64) int {
-	r := rational(sensitivity)
+	r := exact.Rational(sensitivity)
 	r.Quo(r, q.cellWidth(cells))
 	whole := new(big.Int).Quo(r.Num(), r.Denom())
 	if !whole.IsInt64() || whole.Int64() > int64(cells) {
@@ -162,11 +162,11 @@ func (d *KernelDual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanc
 	if d.Mirrored {
 		price.Lsh(price, 1)
 	}
-	unit := powerOfTwo(d.Exponent)
-	up := exact.ExpUp(p.Epsilon, ratioBits)
+	unit := exact.PowerOfTwo(d.Exponent)
+	up := exact.ExpUp(p.Epsilon, exact.RatioBits)
 	// As in Dual.LowerBound, everything is an integer in units of
 	// 2^(x−96), x the exponent; the costs are rounded down to it.
-	fine := powerOfTwo(ratioBits - d.Exponent)
+	fine := exact.PowerOfTwo(exact.RatioBits - d.Exponent)
 	total := new(big.Int)
 	caps := new(big.Rat)
 	for k := range n {
@@ -183,7 +183,7 @@ func (d *KernelDual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanc
 			cost := new(big.Rat).Mul(weight, l[k][j])
 			c := new(big.Int).Div(cost.Num(), cost.Denom()) // Euclidean: down
 			part := big.NewInt(own[k*n+j])
-			c.Add(c, part.Lsh(part, ratioBits))
+			c.Add(c, part.Lsh(part, exact.RatioBits))
 			part.SetInt64(from[k*n+j])
 			c.Sub(c, part.Mul(part, up))
 			if least == nil || c.Cmp(least) < 0 {
@@ -195,10 +195,10 @@ func (d *KernelDual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanc
 	bound := new(big.Rat).SetInt(total)
 	bound.Quo(bound, fine)
 	cost := new(big.Rat).SetInt(price)
-	cost.Mul(cost, unit).Mul(cost, rational(p.Delta))
+	cost.Mul(cost, unit).Mul(cost, exact.Rational(p.Delta))
 	bound.Sub(bound, cost)
 	if instanceCap > 0 {
-		bound.Sub(bound, caps.Mul(caps, rational(instanceCap)))
+		bound.Sub(bound, caps.Mul(caps, exact.Rational(instanceCap)))
 	}
 	if bound.Sign() < 0 {
 		return zero

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"math"
 	"math/big"
 	"sort"
 
@@ -10,31 +11,15 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Problem is the design problem that a lower bound is about: the least expected
-// loss of additive noise that keeps the promise and the constraints.
-type Problem struct {
-	Privacy     dp.Privacy
-	Query       dp.Query
-	Loss        loss.Loss
-	Constraints dp.Constraints
-	// Step is the distance of the points that noise may take for an integer
-	// or lattice query; not used otherwise.
-	Step *big.Rat
-}
-
-func (s *Spec) problem() Problem {
-	return Problem{Privacy: s.Privacy, Query: s.Query, Loss: s.Loss, Constraints: s.Constraints, Step: s.Grid.Step()}
-}
-
 // symmetric reports whether noise and its mirror image are equally good, so
 // that the best noise may be taken symmetric; or has to be.
-func (p *Problem) symmetric() bool {
+func symmetric(p *dp.Problem) bool {
 	return p.Constraints.Symmetric || (p.Loss.Symmetric() && p.Constraints.Mirrored())
 }
 
 // nodes are the points of a lower bound's grid and what the loss is there.
 type nodes struct {
-	problem *Problem
+	problem *dp.Problem
 	step    *big.Rat // β, the distance of neighbouring nodes
 	points  bool     // noise takes values at nodes only
 	edges   bool     // cell j lies between nodes j and j+1
@@ -53,24 +38,31 @@ type moment struct {
 
 // newNodes lays the nodes of a dual over the problem. For an integer or lattice
 // query a shift by K nodes may not be longer than the noise has to bear.
-func newNodes(d *Dual, p *Problem) (*nodes, error) {
+func newNodes(d *Dual, p *dp.Problem) (*nodes, error) {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
 	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Increasing(p.Loss) || p.Constraints.Unbiased) {
 		return nil, check.Field("tables", "dual.edges", "true", "false unless the query is real and the loss does not decrease away from 0")
 	}
-	sensitivity := new(big.Rat).SetFloat64(p.Privacy.Sensitivity)
+	sensitivity := exact.Rational(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
 	if p.Query == "" || p.Query == dp.RealQuery {
 		n.step = sensitivity.Quo(sensitivity, new(big.Rat).SetInt(k))
 	} else {
-		points := ceil(sensitivity.Quo(sensitivity, p.Step)) // that values may be apart
+		step := new(big.Rat).SetInt64(1) // of the points that noise may take
+		if p.Query == dp.LatticeQuery {
+			if !(p.Step > 0 && p.Step <= math.MaxFloat64) {
+				return nil, check.Field("tables", "step", p.Step, "a finite number above 0")
+			}
+			step.SetFloat64(p.Step)
+		}
+		points := exact.Ceil(sensitivity.Quo(sensitivity, step)) // that values may be apart
 		stride := points.Div(points, k)
 		if stride.Sign() == 0 {
 			return nil, check.Field("tables", "dual.cells_per_sensitivity", k, "at most the points per sensitivity")
 		}
 		n.points = stride.IsInt64() && stride.Int64() == 1
 		n.step = new(big.Rat).SetInt(stride)
-		n.step.Mul(n.step, p.Step)
+		n.step.Mul(n.step, step)
 	}
 	if err := n.limit(); err != nil {
 		return nil, err
@@ -86,21 +78,21 @@ func (n *nodes) limit() error {
 		return nil
 	}
 	at := func(end float64) *big.Rat {
-		r := new(big.Rat).SetFloat64(end)
+		r := exact.Rational(end)
 		if r == nil {
 			return nil // infinite
 		}
 		return r.Quo(r, n.step)
 	}
 	if a := at(s.Lower); a != nil {
-		if n.first = floor(a); n.points {
-			n.first = ceil(a)
+		if n.first = exact.Floor(a); n.points {
+			n.first = exact.Ceil(a)
 		}
 	}
 	if b := at(s.Upper); b != nil {
-		switch n.last = ceil(b); {
+		switch n.last = exact.Ceil(b); {
 		case n.points:
-			n.last = floor(b)
+			n.last = exact.Floor(b)
 		case n.edges:
 			n.last.Sub(n.last, big.NewInt(1))
 		}
@@ -116,20 +108,20 @@ func (n *nodes) lagrangian(d *Dual) error {
 		if !c.Unbiased {
 			return check.Field("tables", "dual.mean", d.Mean, "0 where noise may be biased")
 		}
-		n.mean = new(big.Rat).SetFloat64(d.Mean)
+		n.mean = exact.Rational(d.Mean)
 	}
 	add := func(loss loss.Loss, lambda float64, bound *big.Rat) {
 		if lambda == 0 {
 			return
 		}
-		m := moment{loss, new(big.Rat).SetFloat64(lambda)}
+		m := moment{loss, exact.Rational(lambda)}
 		n.moments = append(n.moments, m)
 		n.constant.Add(n.constant, bound.Mul(bound, m.lambda))
 	}
 	if d.Variance != 0 && c.MaxVariance == 0 {
 		return check.Field("tables", "dual.variance", d.Variance, "0 where the variance is not bounded")
 	}
-	add(loss.L2{}, d.Variance, new(big.Rat).SetFloat64(c.MaxVariance))
+	add(loss.L2{}, d.Variance, exact.Rational(c.MaxVariance))
 	if len(d.Quantiles) > len(c.Quantiles) {
 		return check.Errorf("tables", dp.ErrInvalid, "dual.quantiles = %d numbers, want at most one per quantile", len(d.Quantiles))
 	}
@@ -139,7 +131,7 @@ func (n *nodes) lagrangian(d *Dual) error {
 			return check.Errorf("tables", nil, "%w", err)
 		}
 		one := new(big.Rat).SetInt64(1)
-		add(loss, lambda, one.Sub(one, new(big.Rat).SetFloat64(c.Quantiles[i].Probability)))
+		add(loss, lambda, one.Sub(one, exact.Rational(c.Quantiles[i].Probability)))
 	}
 	return nil
 }
@@ -285,7 +277,7 @@ func (d *Dual) coefficients() []coefficient {
 // between points gathers noise from both sides of 0, and does so only if the
 // sides are alike.
 func (n *nodes) monotoneFrom() int {
-	if n.points || n.problem.symmetric() {
+	if n.points || symmetric(n.problem) {
 		return 0
 	}
 	return 1
@@ -324,7 +316,7 @@ const maxWalk = 1 << 21
 // minimum is also over the atom at 0, whose coefficient is Σ_k max_j y_{k,j}.
 // It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
 // multipliers of constraints the problem does not have.
-func (d *Dual) LowerBound(p Problem) *big.Rat {
+func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero
@@ -333,7 +325,7 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	if err != nil || d.fits(n) != nil {
 		return zero
 	}
-	up := exact.ExpUp(p.Privacy.Epsilon, ratioBits)
+	up := exact.ExpUp(p.Privacy.Epsilon, exact.RatioBits)
 	// Everything is in units of 2^(x−96), x the exponent of the multipliers:
 	// the added part of cell j is (own + step)·2^96 − up·from, and l_j is
 	// rounded down to a whole unit, which only lowers the bound.
@@ -345,7 +337,7 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 		}
 		l := n.at(j)
 		c := new(big.Int)
-		if s := ratioBits - d.Exponent; s >= 0 {
+		if s := exact.RatioBits - d.Exponent; s >= 0 {
 			c.Lsh(l.Num(), uint(s))
 			c.Div(c, l.Denom())
 		} else {
@@ -353,7 +345,7 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 		}
 		part := big.NewInt(k.own)
 		part.Add(part, big.NewInt(k.step))
-		c.Add(c, part.Lsh(part, ratioBits))
+		c.Add(c, part.Lsh(part, exact.RatioBits))
 		part.SetInt64(k.from)
 		c.Sub(c, part.Mul(part, up))
 		if lowest == nil || c.Cmp(lowest) < 0 {
@@ -408,29 +400,18 @@ func (d *Dual) LowerBound(p Problem) *big.Rat {
 	}
 	if d.Edges {
 		// An atom at 0 counts at every shift; its loss is at least 0.
-		if atom := new(big.Int).Lsh(price, ratioBits); atom.Cmp(lowest) < 0 {
+		if atom := new(big.Int).Lsh(price, exact.RatioBits); atom.Cmp(lowest) < 0 {
 			lowest = atom
 		}
 	}
 	bound := new(big.Rat).SetInt(lowest)
-	bound.Mul(bound, powerOfTwo(d.Exponent-ratioBits))
+	bound.Mul(bound, exact.PowerOfTwo(d.Exponent-exact.RatioBits))
 
 	cost := new(big.Rat).SetInt(price)
-	cost.Mul(cost, powerOfTwo(d.Exponent))
-	cost.Mul(cost, new(big.Rat).SetFloat64(p.Privacy.Delta))
+	cost.Mul(cost, exact.PowerOfTwo(d.Exponent))
+	cost.Mul(cost, exact.Rational(p.Privacy.Delta))
 	if bound.Sub(bound, cost).Sub(bound, n.constant); bound.Sign() < 0 {
 		return zero
 	}
 	return bound
-}
-
-// floor and ceil return the integers next to r.
-func floor(r *big.Rat) *big.Int { return new(big.Int).Div(r.Num(), r.Denom()) }
-
-func ceil(r *big.Rat) *big.Int {
-	n := floor(r)
-	if !r.IsInt() {
-		n.Add(n, big.NewInt(1))
-	}
-	return n
 }

@@ -102,7 +102,7 @@ func (t *powerTail) sum(r blockRun) *big.Float {
 		}
 		term := chord(near, far, ratio, length)
 		sum.Add(sum, term.Mul(term, weight))
-		weight.Mul(weight, power(ratio, length, big.ToPositiveInf))
+		weight.Mul(weight, power(ratio, length, tailBits, big.ToPositiveInf))
 		m += length
 		near = far
 
@@ -133,8 +133,8 @@ func (t *powerTail) sum(r blockRun) *big.Float {
 // which falls in r.
 func chord(near, far *big.Float, ratio *big.Rat, n int64) *big.Float {
 	one := roundedUp().SetInt64(1)
-	last := power(ratio, n-1, big.ToNegativeInf)
-	next := power(ratio, n, big.ToNegativeInf)
+	last := power(ratio, n-1, tailBits, big.ToNegativeInf)
+	next := power(ratio, n, tailBits, big.ToNegativeInf)
 	sum := roundedUp().Sub(one, next)
 	sum.Mul(sum, near)
 	if n == 1 {
@@ -152,9 +152,9 @@ func chord(near, far *big.Float, ratio *big.Rat, n int64) *big.Float {
 // rest returns 1-r.
 func rest(r *big.Rat) *big.Rat { return new(big.Rat).Sub(new(big.Rat).SetInt64(1), r) }
 
-// power returns r^n for n >= 0, rounded as the mode says.
-func power(r *big.Rat, n int64, mode big.RoundingMode) *big.Float {
-	rounded := func() *big.Float { return new(big.Float).SetPrec(tailBits).SetMode(mode) }
+// power returns r^n for n >= 0, to so many bits, rounded as the mode says.
+func power(r *big.Rat, n int64, bits uint, mode big.RoundingMode) *big.Float {
+	rounded := func() *big.Float { return new(big.Float).SetPrec(bits).SetMode(mode) }
 	result, base := rounded().SetInt64(1), rounded().SetRat(r)
 	for ; n > 0; n >>= 1 {
 		if n&1 == 1 {

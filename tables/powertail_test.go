@@ -59,7 +59,7 @@ func cubed(s Spec) *big.Rat {
 	cube := new(big.Rat).Mul(rest, rest)
 	poly.Quo(poly, cube.Mul(cube, rest))
 	poly.Mul(poly, new(big.Rat).SetInt(new(big.Int).SetUint64(s.Weights[0])))
-	return poly.Quo(poly, powerOfTwo(63))
+	return poly.Quo(poly, exact.PowerOfTwo(63))
 }
 
 // TestPowerTailCubed holds the bound against a closed form, also where tails are so long
@@ -85,7 +85,7 @@ func TestPowerTailSteep(t *testing.T) {
 	s.Loss = parseLoss(t, "lp:64")
 	got := s.expected(s.Loss)
 	sum, term := new(big.Rat), new(big.Rat).SetInt(new(big.Int).SetUint64(s.Weights[0]))
-	term.Mul(term, rest(s.ratio())).Quo(term, powerOfTwo(63))
+	term.Mul(term, rest(s.ratio())).Quo(term, exact.PowerOfTwo(63))
 	for j := int64(1); j < 400; j++ {
 		sum.Add(sum, new(big.Rat).Mul(term, exact.PowDown(new(big.Rat).SetInt64(j), 64, 64)))
 		term.Mul(term, s.ratio())
@@ -122,7 +122,7 @@ func TestPowerTailRuns(t *testing.T) {
 	// Too many of them are refused.
 	const k = maxTailRuns
 	many := Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3"),
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: parseLoss(t, "lp:3")},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: k, FirstCell: -k},
 		Weights: make([]uint64, 2*k+1), TailRatio: 1 << 63,
 	}

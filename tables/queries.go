@@ -7,6 +7,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -68,7 +69,7 @@ func (q Queries) Validate() error {
 // Symmetric reports whether w is its own mirror image.
 func (q Queries) Symmetric() bool {
 	n := len(q.Weight)
-	sum := func(x, y float64) *big.Rat { return new(big.Rat).Add(rational(x), rational(y)) }
+	sum := func(x, y float64) *big.Rat { return new(big.Rat).Add(exact.Rational(x), exact.Rational(y)) }
 	for i, p := range q.Weight {
 		if p.Weight != q.Weight[n-1-i].Weight {
 			return false
@@ -96,7 +97,7 @@ func (q Queries) pieces() []piece {
 		if i+1 < len(raw) {
 			to = raw[i+1].From
 		}
-		p := piece{from: rational(r.From), to: rational(to), density: rational(r.Weight)}
+		p := piece{from: exact.Rational(r.From), to: exact.Rational(to), density: exact.Rational(r.Weight)}
 		mass := new(big.Rat).Sub(p.to, p.from)
 		total.Add(total, mass.Mul(mass, p.density))
 		out[i] = p
@@ -124,7 +125,7 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 		for j := range answers {
 			costs[k][j] = new(big.Rat)
 		}
-		a, end := rational(edges[k]), rational(edges[k+1])
+		a, end := exact.Rational(edges[k]), exact.Rational(edges[k+1])
 		for a.Cmp(end) < 0 {
 			for pieces[p].to.Cmp(a) <= 0 {
 				p++
@@ -184,7 +185,7 @@ func (q Queries) CellCosts(cells int, loss loss.Loss) (w []*big.Rat, l [][]*big.
 
 // cellWidth returns (Upper - Lower)/cells.
 func (q Queries) cellWidth(cells int) *big.Rat {
-	width := new(big.Rat).Sub(rational(q.Upper), rational(q.Lower))
+	width := new(big.Rat).Sub(exact.Rational(q.Upper), exact.Rational(q.Lower))
 	return width.Quo(width, new(big.Rat).SetInt64(int64(cells)))
 }
 
@@ -192,7 +193,7 @@ func (q Queries) leastMasses(cells int, step *big.Rat) []*big.Rat {
 	pieces := q.pieces()
 	w := make([]*big.Rat, cells)
 	p := 0
-	from := rational(q.Lower)
+	from := exact.Rational(q.Lower)
 	for k := range w {
 		to := new(big.Rat).Add(from, step)
 		for pieces[p].to.Cmp(from) <= 0 {
@@ -255,9 +256,7 @@ func lowerNodes(loss loss.Loss, step *big.Rat, cells int) (nodes, left, right []
 func rationals(x []float64) []*big.Rat {
 	r := make([]*big.Rat, len(x))
 	for i, v := range x {
-		r[i] = rational(v)
+		r[i] = exact.Rational(v)
 	}
 	return r
 }
-
-func rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -50,27 +51,32 @@ func validPrivacy(p dp.Privacy) error {
 // point n stands for the noise n·Unit·2^GranularityExponent in the query's
 // units.
 type Grid struct {
-	GranularityExponent int
+	GranularityExponent int `json:"granularity_exponent"`
 	// Unit is 1 except for lattice queries; 0 means 1.
-	Unit          float64
-	PointsPerCell int64
+	Unit          float64 `json:"unit,omitempty"`
+	PointsPerCell int64   `json:"points_per_cell"`
 	// Offset moves all cells.
-	Offset int64
+	Offset int64 `json:"offset,omitempty"`
 	// CellsPerSensitivity is K: a shift by the sensitivity moves at most
 	// K·S points.
-	CellsPerSensitivity int
+	CellsPerSensitivity int `json:"cells_per_sensitivity"`
 	// FirstCell is the index j of the first weight.
-	FirstCell int
+	FirstCell int `json:"first_cell"`
 }
 
 // Step returns the distance of neighbouring points, Unit·2^GranularityExponent,
 // exactly.
 func (g Grid) Step() *big.Rat {
-	step := powerOfTwo(g.GranularityExponent)
-	if g.Unit != 0 {
-		step.Mul(step, new(big.Rat).SetFloat64(g.Unit))
+	step := exact.PowerOfTwo(g.GranularityExponent)
+	return step.Mul(step, exact.Rational(g.unit()))
+}
+
+// unit returns Unit, or the 1 it stands for.
+func (g Grid) unit() float64 {
+	if g.Unit == 0 {
+		return 1
 	}
-	return step
+	return g.Unit
 }
 
 // FirstPoint returns the least point of the i-th cell, 0 <= i, which is cell
@@ -90,16 +96,14 @@ type Claims struct {
 
 // Spec is the content of a table.
 type Spec struct {
-	Privacy dp.Privacy
-	// Query says what the noise is for; the zero value is noise.RealQuery.
-	Query dp.Query
-	Loss  loss.Loss
-	// Constraints are restrictions the noise keeps, beside its privacy; the
-	// lower bound is about noise that keeps them too.
-	Constraints dp.Constraints
-	Grid        Grid
-	Weights     []uint64 // one per cell, from Grid.FirstCell on
-	Atom        uint64   // weight of the single point 0, beside its cell's share
+	// Problem is what the table is an answer to: its noise keeps the privacy
+	// and the constraints, and the lower bound is about noise that keeps them
+	// too. The Step of a lattice is that of the grid; New fills it in
+	// and refuses another.
+	dp.Problem
+	Grid    Grid
+	Weights []uint64 // one per cell, from Grid.FirstCell on
+	Atom    uint64   // weight of the single point 0, beside its cell's share
 	// TailRatio, if not 0, gives the noise a geometric tail on either side of
 	// 0. With ρ = TailRatio/2^64, the first and the last CellsPerSensitivity
 	// cells repeat outwards for ever, ρ times as likely in each period; the
@@ -127,15 +131,29 @@ func New(s Spec) (*Table, error) {
 	}
 	s.Weights = append([]uint64(nil), s.Weights...)
 	s.Dual = s.Dual.clone()
-	s.Constraints.Quantiles = append([]dp.Quantile(nil), s.Constraints.Quantiles...)
-	if s.Query == "" {
+	s.Problem = cloneProblem(s.Problem)
+	switch s.Query {
+	case "":
 		s.Query = dp.RealQuery
+	case dp.LatticeQuery:
+		s.Step = s.Grid.unit()
 	}
 	t := &Table{spec: s}
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.Certify().Claims()
 	}
 	return t, nil
+}
+
+// cloneProblem copies what a problem points to; losses are immutable.
+func cloneProblem(p dp.Problem) dp.Problem {
+	c := &p.Constraints
+	c.Quantiles = slices.Clone(c.Quantiles)
+	if c.Support != nil {
+		support := *c.Support
+		c.Support = &support
+	}
+	return p
 }
 
 func (s *Spec) validate() error {
@@ -176,8 +194,8 @@ func (s *Spec) validate() error {
 			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
 		}
 		s.validateTail(bad)
-		if m := new(big.Int).Lsh(big.NewInt(1), 64); s.total().Cmp(m) != 0 {
-			bad("weights", fmt.Sprintf("a sum of %s with the atom", s.total()), "exactly 2^64")
+		if total := s.total(); total != (exact.Uint128{Hi: 1}) {
+			bad("weights", fmt.Sprintf("a sum of %s with the atom", total.Big()), "exactly 2^64")
 		}
 	}
 	if s.Claims != (Claims{}) {
@@ -205,6 +223,7 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 	if abs(g.Offset) > MaxReach {
 		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(MaxReach)))
 	}
+	want := 0.0
 	switch s.Query {
 	case "", dp.RealQuery:
 		if g.Unit != 0 && g.Unit != 1 {
@@ -224,22 +243,27 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 		if u := g.Unit; u != 0 && !(u >= minUnit && u <= maxUnit) {
 			bad("unit", u, fmt.Sprintf("a number from %g to %g (query units)", minUnit, maxUnit))
 		}
+		want = g.unit()
 	default:
 		bad("query", fmt.Sprintf("%.40q", string(s.Query)), "real, integer or lattice")
+	}
+	if s.Step != 0 && s.Step != want {
+		bad("step", s.Step, fmt.Sprintf("%g, as the grid has it", want))
 	}
 }
 
 // total is the sum of all weights and the atom.
-func (s *Spec) total() *big.Int {
-	var hi, lo, carry uint64
-	lo = s.Atom
+func (s *Spec) total() exact.Uint128 {
+	total := exact.Uint128{Lo: s.Atom}
 	for _, w := range s.Weights {
-		lo, carry = bits.Add64(lo, w, 0)
-		hi += carry
+		total.Add64(w)
 	}
-	t := new(big.Int).SetUint64(hi)
-	t.Lsh(t, 64)
-	return t.Add(t, new(big.Int).SetUint64(lo))
+	return total
+}
+
+// Problem returns what the table is an answer to.
+func (t *Table) Problem() dp.Problem {
+	return cloneProblem(t.spec.Problem)
 }
 
 // Privacy returns the promise.
@@ -255,13 +279,6 @@ func (t *Table) WithDual(d *Dual) (*Table, error) {
 
 // Query returns what the noise is for.
 func (t *Table) Query() dp.Query { return t.spec.Query }
-
-// Constraints returns the restrictions the noise keeps beside its privacy.
-func (t *Table) Constraints() dp.Constraints {
-	c := t.spec.Constraints
-	c.Quantiles = append([]dp.Quantile(nil), c.Quantiles...)
-	return c
-}
 
 // Loss returns the loss the table was designed for.
 func (t *Table) Loss() loss.Loss { return t.spec.Loss }
@@ -313,15 +330,6 @@ func (t *Table) Reach() int64 {
 	g := t.spec.Grid
 	n := len(t.spec.Weights)
 	return max(abs(g.FirstPoint(0)), abs(g.FirstPoint(n)-1))
-}
-
-// powerOfTwo returns 2^e exactly.
-func powerOfTwo(e int) *big.Rat {
-	one := big.NewInt(1)
-	if e >= 0 {
-		return new(big.Rat).SetInt(one.Lsh(one, uint(e)))
-	}
-	return new(big.Rat).SetFrac(big.NewInt(1), one.Lsh(one, uint(-e)))
 }
 
 func abs(n int64) int64 {

@@ -41,8 +41,7 @@ func geometricSpec(tb testing.TB, epsilon, delta float64, k int) Spec {
 		tb.Fatal(err)
 	}
 	return Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1},
-		Loss:    loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L1{}},
 		Grid:    Grid{GranularityExponent: -10, PointsPerCell: oddUp(1024, k), CellsPerSensitivity: k, FirstCell: -half},
 		Weights: w, Atom: a,
 	}
@@ -120,7 +119,7 @@ func bruteDelta(s Spec, e *big.Rat) *big.Rat {
 			worst = h
 		}
 	}
-	return worst.Quo(worst, powerOfTwo(64))
+	return worst.Quo(worst, exact.PowerOfTwo(64))
 }
 
 // TestDeltaAgainstBruteForce checks the certified delta on random small tables
@@ -153,8 +152,7 @@ func TestDeltaAgainstBruteForce(t *testing.T) {
 		}
 		epsilon := []float64{0, 0.3, 1, 4, 50}[rng.IntN(5)]
 		s := Spec{
-			Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1},
-			Loss:    loss.L1{},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1{}},
 			Grid: Grid{
 				PointsPerCell: int64(1 + 2*rng.IntN(3)), CellsPerSensitivity: 1 + rng.IntN(4),
 				FirstCell: -rng.IntN(n + 1),
@@ -165,7 +163,7 @@ func TestDeltaAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := new(big.Rat).SetFrac(exact.ExpDown(epsilon, ratioBits), new(big.Int).Lsh(big.NewInt(1), ratioBits))
+		e := new(big.Rat).SetFrac(exact.ExpDown(epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
 		got, want := tab.Certify().DeltaUpper, bruteDelta(s, e)
 		if got.Cmp(want) < 0 || (a == 0 && got.Cmp(want) != 0) {
 			t.Fatalf("case %d: certified %s, truth %s\n%+v", i, got.FloatString(20), want.FloatString(20), s)
@@ -193,7 +191,7 @@ func TestShiftDeltas(t *testing.T) {
 			}
 			return new(big.Rat).SetInt(new(big.Int).SetUint64(s.Weights[j]))
 		}
-		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, ratioBits), new(big.Int).Lsh(big.NewInt(1), ratioBits))
+		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
 		deltas := tab.ShiftDeltas()
 		largest := new(big.Rat)
 		for i, got := range deltas {
@@ -209,7 +207,7 @@ func TestShiftDeltas(t *testing.T) {
 					want = sum
 				}
 			}
-			want.Quo(want, powerOfTwo(64))
+			want.Quo(want, exact.PowerOfTwo(64))
 			if got.Cmp(want) != 0 {
 				t.Errorf("shift %d: %s, want %s", i+1, got.FloatString(20), want.FloatString(20))
 			}
@@ -223,34 +221,10 @@ func TestShiftDeltas(t *testing.T) {
 	}
 }
 
-func TestRatioAgainstBig(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	for _, epsilon := range []float64{0, 1e-9, 0.5, 1, 10, 20, 44, 44.3, 44.4, 60, 100} {
-		r := newRatioDown(epsilon)
-		for i := range 3000 {
-			v := rng.Uint64() >> rng.IntN(64)
-			w := rng.Uint64() >> rng.IntN(64)
-			if i%3 == 0 { // the neighbourhood of equality
-				b := new(big.Int).Mul(new(big.Int).SetUint64(v), r.fixed)
-				b.Rsh(b, ratioBits)
-				if b.IsUint64() {
-					w = b.Uint64() + uint64(rng.IntN(3)) - 1
-				}
-			}
-			lhs := new(big.Int).Lsh(new(big.Int).SetUint64(w), ratioBits)
-			rhs := new(big.Int).Mul(new(big.Int).SetUint64(v), r.fixed)
-			if got, want := r.exceeds(w, v), lhs.Cmp(rhs) > 0; got != want {
-				t.Fatalf("ε=%g: exceeds(%d, %d) = %v, want %v", epsilon, w, v, got, want)
-			}
-		}
-	}
-}
-
 func TestExpectedLossAgainstBruteForce(t *testing.T) {
 	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		s := Spec{
-			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1},
-			Loss:    loss,
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss},
 			Grid:    Grid{GranularityExponent: -3, PointsPerCell: 5, CellsPerSensitivity: 2, FirstCell: -1},
 			Weights: []uint64{1 << 62, 1 << 61, 1<<63 - 1<<60}, Atom: 1<<61 + 1<<60,
 		}
@@ -361,7 +335,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 			if err := d.validate(); err != nil {
 				t.Fatal(err)
 			}
-			lb := d.LowerBound(Problem{Privacy: s.Privacy, Loss: loss})
+			lb := d.LowerBound(dp.Problem{Privacy: s.Privacy, Loss: loss})
 			if lb.Cmp(c.ExpectedLoss) > 0 {
 				t.Fatalf("%s: bound %s above the achieved %s: %+v", loss.Name(), lb.FloatString(10), c.ExpectedLoss.FloatString(10), d)
 			}
@@ -391,9 +365,8 @@ func TestQuantizeSumsAndStaysClose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total := (&Spec{Weights: w, Atom: a}).total()
-		if total.BitLen() != 65 || total.TrailingZeroBits() != 64 {
-			t.Fatalf("weights sum to %s", total)
+		if total := (&Spec{Weights: w, Atom: a}).total(); total != (exact.Uint128{Hi: 1}) {
+			t.Fatalf("weights sum to %s", total.Big())
 		}
 		for i, p := range pmf {
 			if d := float64(w[i]) - p*0x1p64; math.Abs(d) > 0x1p16 {
@@ -486,6 +459,7 @@ func TestExtremeGrids(t *testing.T) {
 func TestTableDoesNotAliasItsSpec(t *testing.T) {
 	s := geometricSpec(t, 1, 0.1, 2)
 	s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1}}}}
+	s.Constraints = dp.Constraints{Support: &dp.Interval{Lower: -99, Upper: 99}, Quantiles: []dp.Quantile{{Probability: 0.1, Magnitude: 50}}}
 	tab, err := New(s)
 	if err != nil {
 		t.Fatal(err)
@@ -496,11 +470,58 @@ func TestTableDoesNotAliasItsSpec(t *testing.T) {
 	}
 	s.Weights[0], s.Dual.Shifts[0].Multipliers[0] = 7, 7
 	tab.Dual().Shifts[0].Multipliers[0] = 9
+	for _, c := range []dp.Constraints{s.Constraints, tab.Problem().Constraints} {
+		c.Support.Upper, c.Quantiles[0].Probability = 7, 0.9
+	}
 	if err := tab.Encode(&after); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(before.Bytes(), after.Bytes()) {
 		t.Error("the table changed with the slices it was made from")
+	}
+}
+
+// TestStep: the step of a table's problem is that of its grid.
+func TestStep(t *testing.T) {
+	for _, c := range []struct {
+		query      dp.Query
+		step, unit float64
+		want       float64 // -1: refused
+	}{
+		{dp.LatticeQuery, 0, 0, 1},
+		{dp.LatticeQuery, 0, 0.1, 0.1},
+		{dp.LatticeQuery, 0.1, 0.1, 0.1},
+		{dp.LatticeQuery, 1, 0, 1},
+		{dp.LatticeQuery, 0.2, 0.1, -1},
+		{dp.LatticeQuery, 0.1, 0, -1},
+		{dp.LatticeQuery, math.NaN(), 0.1, -1},
+		{dp.IntegerQuery, 0, 0, 0},
+		{dp.IntegerQuery, 1, 0, -1},
+		{dp.RealQuery, 0, 0, 0},
+		{"", 0.5, 0, -1},
+	} {
+		table, err := New(Spec{
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: c.query, Step: c.step, Loss: loss.L1{}},
+			Grid:    Grid{Unit: c.unit, PointsPerCell: 1, CellsPerSensitivity: 10, FirstCell: -1},
+			Weights: []uint64{1 << 62, 1 << 63, 1 << 62},
+		})
+		switch {
+		case c.want < 0:
+			if !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "step = ") {
+				t.Errorf("%+v: error %v, want one about the step", c, err)
+			}
+		case err != nil || table.Problem().Step != c.want:
+			t.Errorf("%+v: step %v, %v", c, table.Problem().Step, err)
+		}
+	}
+	// A lattice without a step is no problem that could have a bound.
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Query: dp.LatticeQuery, Loss: loss.L1{}}
+	d := &Dual{CellsPerSensitivity: 1, Exponent: -40, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1 << 38}}, {Shift: -1, Multipliers: []int64{1 << 38}}}}
+	for step, bounded := range map[float64]bool{1: true, 0: false, -1: false, math.NaN(): false, math.Inf(1): false} {
+		p.Step = step
+		if got := d.LowerBound(p).Sign() > 0; got != bounded {
+			t.Errorf("a bound for a step of %v: %v, want %v", step, got, bounded)
+		}
 	}
 }
 
@@ -546,7 +567,7 @@ func TestDeltaUpperAt(t *testing.T) {
 // TestExpectedLossOf has the loss of the table, and another one summed by hand.
 func TestExpectedLossOf(t *testing.T) {
 	table, err := New(Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 		Grid:    Grid{PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -1}, // points 0, 1, 2
 		Weights: []uint64{1 << 63, 1 << 62, 1 << 62},
 	})

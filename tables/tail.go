@@ -3,9 +3,9 @@ package tables
 import (
 	"fmt"
 	"math/big"
-	"math/bits"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -90,7 +90,7 @@ func (s *Spec) isBlock(i int) (side int64, ok bool) {
 // ratio returns ρ.
 func (s *Spec) ratio() *big.Rat {
 	r := new(big.Rat).SetInt(new(big.Int).SetUint64(s.TailRatio))
-	return r.Quo(r, powerOfTwo(64))
+	return r.Quo(r, exact.PowerOfTwo(64))
 }
 
 // tailSum is the expected loss of the blocks and all that they stand for, times
@@ -203,42 +203,31 @@ func roundUp(r *big.Rat) {
 	r.SetFrac(n, new(big.Int).Lsh(big.NewInt(1), keep))
 }
 
-// uint128 is a probability of a cell in units of 2^-128.
-type uint128 struct{ hi, lo uint64 }
-
-// times returns w·f/2^64 in units of 2^-128 of the weights' total.
-func times(w, f uint64) uint128 {
-	hi, lo := bits.Mul64(w, f)
-	return uint128{hi, lo}
-}
-
-func (a uint128) less(b uint128) bool { return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo) }
-
 // periodic is a law with a tail, unrolled. All probabilities are in units of
 // 2^-128.
 type periodic struct {
 	k int
 	// cells are the cells of the table, those of the blocks with the
 	// probability of their own place alone.
-	cells []uint128
+	cells []exact.Uint128
 	// left and right are the blocks and the next period of them, ascending,
 	// over 1-ρ.
-	left, right []uint128
+	left, right []exact.Uint128
 }
 
 func (s *Spec) unroll() *periodic {
 	n, k := len(s.Weights), s.Grid.CellsPerSensitivity
-	p := &periodic{k: k, cells: make([]uint128, n), left: make([]uint128, 2*k), right: make([]uint128, 2*k)}
+	p := &periodic{k: k, cells: make([]exact.Uint128, n), left: make([]exact.Uint128, 2*k), right: make([]exact.Uint128, 2*k)}
 	for i, w := range s.Weights {
-		p.cells[i] = uint128{hi: w}
+		p.cells[i] = exact.Uint128{Hi: w}
 		if _, ok := s.isBlock(i); ok {
-			p.cells[i] = times(w, -s.TailRatio)
+			p.cells[i] = exact.Mul64(w, -s.TailRatio)
 		}
 	}
 	for i := range k {
 		l, r := s.Weights[i], s.Weights[n-k+i]
-		p.left[i], p.left[k+i] = times(l, s.TailRatio), uint128{hi: l}
-		p.right[i], p.right[k+i] = uint128{hi: r}, times(r, s.TailRatio)
+		p.left[i], p.left[k+i] = exact.Mul64(l, s.TailRatio), exact.Uint128{Hi: l}
+		p.right[i], p.right[k+i] = exact.Uint128{Hi: r}, exact.Mul64(r, s.TailRatio)
 	}
 	return p
 }
@@ -260,14 +249,14 @@ func (p *periodic) rises(g Grid) int {
 		if g.FirstPoint(i+1) <= 0 {
 			inner, outer = outer, inner
 		}
-		if p.cells[inner].less(p.cells[outer]) {
+		if p.cells[inner].Less(p.cells[outer]) {
 			return inner
 		}
 	}
-	if p.left[p.k].less(p.left[p.k-1]) {
+	if p.left[p.k].Less(p.left[p.k-1]) {
 		return 0
 	}
-	if p.right[p.k-1].less(p.right[p.k]) {
+	if p.right[p.k-1].Less(p.right[p.k]) {
 		return len(p.cells) - 1
 	}
 	return -1
@@ -279,20 +268,20 @@ func (p *periodic) rises(g Grid) int {
 // Where j and j-k both lie in one tail, the terms of the next period are ρ times
 // these, so one period over 1-ρ is the whole sum; the other cells j number K to
 // n-K+k-1 (docs/proofs/tail.md).
-func (p *periodic) hockeyStick(k int, r *ratio) *big.Int {
-	var gain, price sum192
-	add := func(own, partner []uint128) {
+func (p *periodic) hockeyStick(k int, r *exact.Ratio) *big.Int {
+	var gain, price exact.Uint192
+	add := func(own, partner []exact.Uint128) {
 		// Staircases repeat the same pair in long runs.
-		var w, v uint128
+		var w, v exact.Uint128
 		exceeds := false
 		for i := range own {
 			if own[i] != w || partner[i] != v {
 				w, v = own[i], partner[i]
-				exceeds = r.exceeds128(w, v)
+				exceeds = r.Exceeds128(w, v)
 			}
 			if exceeds {
-				gain.add(w)
-				price.add(v)
+				gain.Add(w)
+				price.Add(v)
 			}
 		}
 	}
@@ -300,13 +289,11 @@ func (p *periodic) hockeyStick(k int, r *ratio) *big.Int {
 	add(p.cells[p.k:n-p.k+k], p.cells[p.k-k:])
 	add(p.left[p.k:], p.left[p.k-k:])
 	add(p.right[k:k+p.k], p.right)
-	total := gain.big()
-	total.Lsh(total, ratioBits)
-	return total.Sub(total, new(big.Int).Mul(price.big(), r.fixed))
+	return r.Excess(gain.Big(), price.Big())
 }
 
 // tailDeltas is shiftDeltas of a law with a tail, in the same units, rounded up.
-func (s *Spec) tailDeltas(maxShift int, r *ratio) (deltas []*big.Int, negative []bool) {
+func (s *Spec) tailDeltas(maxShift int, r *exact.Ratio) (deltas []*big.Int, negative []bool) {
 	p := s.unroll()
 	deltas, negative = make([]*big.Int, maxShift), make([]bool, maxShift)
 	for i := range deltas {
@@ -321,57 +308,10 @@ func (s *Spec) tailDeltas(maxShift int, r *ratio) (deltas []*big.Int, negative [
 		}
 	}
 	charge := new(big.Int).SetUint64(s.Atom)
-	charge.Lsh(charge, ratioBits)
+	charge.Lsh(charge, exact.RatioBits)
 	ones := new(big.Int).SetUint64(^uint64(0))
 	for _, d := range deltas {
 		d.Add(d, ones).Rsh(d, 64).Add(d, charge)
 	}
 	return deltas, negative
-}
-
-// exceeds128 reports whether w > E·v, exactly for the bound E.
-func (r *ratio) exceeds128(w, v uint128) bool {
-	if v == (uint128{}) {
-		return w != (uint128{})
-	}
-	if r.large { // E >= 2^64
-		return v.hi == 0 && new(big.Int).Lsh(w.big(), ratioBits).Cmp(new(big.Int).Mul(v.big(), r.fixed)) > 0
-	}
-	// E·v·2^96 against w·2^96, in five limbs, the lowest first.
-	var p [5]uint64
-	for i, e := range r.limb {
-		h0, l0 := bits.Mul64(e, v.lo)
-		h1, l1 := bits.Mul64(e, v.hi)
-		var c uint64
-		l1, c = bits.Add64(l1, h0, 0)
-		h1 += c
-		p[i], c = bits.Add64(p[i], l0, 0)
-		p[i+1], c = bits.Add64(p[i+1], l1, c)
-		p[i+2] += h1 + c
-	}
-	q := [5]uint64{0, w.lo << 32, w.hi<<32 | w.lo>>32, w.hi >> 32, 0}
-	for i := 4; i >= 0; i-- {
-		if p[i] != q[i] {
-			return q[i] > p[i]
-		}
-	}
-	return false
-}
-
-func (a uint128) big() *big.Int { return sum128(a).big() }
-
-// sum192 is an unsigned sum of uint128.
-type sum192 struct{ top, hi, lo uint64 }
-
-func (s *sum192) add(v uint128) {
-	var c uint64
-	s.lo, c = bits.Add64(s.lo, v.lo, 0)
-	s.hi, c = bits.Add64(s.hi, v.hi, c)
-	s.top += c
-}
-
-func (s sum192) big() *big.Int {
-	b := new(big.Int).SetUint64(s.top)
-	b.Lsh(b, 128)
-	return b.Add(b, uint128{s.hi, s.lo}.big())
 }

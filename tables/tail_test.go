@@ -24,9 +24,7 @@ func twoSided(tb testing.TB, epsilon float64) Spec {
 	side := uint64(rho / (1 + rho) * 0x1p64)
 	side += side>>40 + 1 // on the safe side of the middle
 	return Spec{
-		Privacy:   dp.Privacy{Epsilon: epsilon, Sensitivity: 1},
-		Query:     dp.IntegerQuery,
-		Loss:      loss.L1{},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
 		Grid:      Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
 		Weights:   []uint64{side, -(2 * side), side},
 		TailRatio: ratio,
@@ -35,8 +33,8 @@ func twoSided(tb testing.TB, epsilon float64) Spec {
 
 // leastRatio returns the least R with R·E >= 2^64, E the bound below e^epsilon.
 func leastRatio(epsilon float64) uint64 {
-	e := exact.ExpDown(epsilon, ratioBits)
-	r := new(big.Int).Lsh(big.NewInt(1), 64+ratioBits)
+	e := exact.ExpDown(epsilon, exact.RatioBits)
+	r := new(big.Int).Lsh(big.NewInt(1), 64+exact.RatioBits)
 	r.Add(r, e).Sub(r, big.NewInt(1)).Div(r, e)
 	return r.Uint64()
 }
@@ -55,8 +53,7 @@ func randomTail(rng *rand.Rand) Spec {
 	k := 1 + rng.IntN(4)
 	left, right := k+rng.IntN(3), k+rng.IntN(3)
 	s := Spec{
-		Privacy:   dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1},
-		Loss:      loss.L1{},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1{}},
 		Grid:      Grid{GranularityExponent: 1 - rng.IntN(3), PointsPerCell: 1 + 2*rng.Int64N(3), CellsPerSensitivity: k, FirstCell: -left},
 		Weights:   make([]uint64, left+1+right),
 		TailRatio: rng.Uint64(),
@@ -122,7 +119,7 @@ func TestTailAgainstUnrolled(t *testing.T) {
 			}
 			return new(big.Rat)
 		}
-		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, ratioBits), new(big.Int).Lsh(big.NewInt(1), ratioBits))
+		e := new(big.Rat).SetFrac(exact.ExpDown(s.Privacy.Epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
 		atom := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.Atom), new(big.Int).Lsh(big.NewInt(1), 64))
 		worst := new(big.Rat)
 		for shift := -k; shift <= k; shift++ {
@@ -157,7 +154,7 @@ func TestTailAgainstUnrolled(t *testing.T) {
 		}
 		within("loss", c.ExpectedLoss, loss, 1e-9)
 		got := s.twiceMean()
-		got.Quo(got, powerOfTwo(65))
+		got.Quo(got, exact.PowerOfTwo(65))
 		if d, _ := new(big.Rat).Sub(got, mean).Float64(); math.Abs(d) > 1e-9 {
 			t.Fatalf("mean = %s, summed %s", got.FloatString(15), mean.FloatString(15))
 		}
@@ -270,10 +267,9 @@ func TestTailMonotone(t *testing.T) {
 		"at the left period":   {[]uint64{q / 2, q, 5 * q, 3 * q / 4, 3 * q / 4}, 3 << 62, false},
 	} {
 		s := Spec{
-			Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{},
-			Constraints: dp.Constraints{Monotone: true},
-			Grid:        Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
-			Weights:     c.weights, TailRatio: c.ratio,
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Monotone: true}},
+			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
+			Weights: c.weights, TailRatio: c.ratio,
 		}
 		_, err := mustTable(t, s).Verify()
 		if got := !errors.Is(err, ErrFalseClaim); got != c.monotone {
@@ -296,7 +292,7 @@ func TestTailDistinguishing(t *testing.T) {
 	}
 	// Even points only, K = 2: a shift by 1 moves everything to odd points.
 	s = Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1{}},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 		Weights: []uint64{1 << 62, 0, 1 << 63, 0, 1 << 62}, TailRatio: 1 << 63,
 	}
@@ -346,27 +342,5 @@ func TestTailCodec(t *testing.T) {
 	}
 	if _, err := cut.Verify(); !errors.Is(err, ErrNotPrivate) {
 		t.Errorf("without its tail: %v, want ErrNotPrivate", err)
-	}
-}
-
-func TestExceeds128(t *testing.T) {
-	rng := rand.New(rand.NewPCG(35, 36))
-	for range 20000 {
-		r := newRatioDown(rng.Float64() * math.Pow(2, float64(rng.IntN(7))))
-		w := uint128{rng.Uint64() >> rng.IntN(64), rng.Uint64()}
-		v := uint128{rng.Uint64() >> rng.IntN(64), rng.Uint64()}
-		if rng.IntN(2) == 0 { // close to a tie
-			p := new(big.Int).Mul(v.big(), r.fixed)
-			p.Rsh(p, ratioBits).Add(p, big.NewInt(rng.Int64N(3)-1))
-			if p.BitLen() > 128 || p.Sign() < 0 {
-				continue
-			}
-			lo := new(big.Int).And(p, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
-			w = uint128{new(big.Int).Rsh(p, 64).Uint64(), lo}
-		}
-		want := new(big.Int).Lsh(w.big(), ratioBits).Cmp(new(big.Int).Mul(v.big(), r.fixed)) > 0
-		if got := r.exceeds128(w, v); got != want {
-			t.Fatalf("%v > E·%v = %v, want %v", w, v, got, want)
-		}
 	}
 }

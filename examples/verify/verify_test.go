@@ -76,7 +76,7 @@ func TestLosses(t *testing.T) {
 		}
 		for query, grid := range grids {
 			table, err := tables.New(tables.Spec{
-				Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss, Grid: grid,
+				Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss}, Grid: grid,
 				Weights: []uint64{1 << 61, 1 << 62, 3 << 61, 1 << 61, 1 << 60}, Atom: 1 << 60,
 			})
 			if err != nil {

@@ -44,8 +44,8 @@ func newAccountCommand(a *shell.Streams) *cobra.Command {
 		asJSON bool
 	)
 	var forms []string
-	for _, u := range account.Usages() {
-		forms = append(forms, fmt.Sprintf("  %s\n      %s", u.Form, u.Note))
+	for _, k := range mechanismKinds() {
+		forms = append(forms, fmt.Sprintf("  %s\n      %s", k.form, k.note))
 	}
 	cmd := &cobra.Command{
 		Use:   "account RELEASE... [--times K] --delta D | --epsilon E",
@@ -112,7 +112,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
 			if err != nil {
 				return err
 			}
-			releases[i] = account.Release{Mechanism: m, Times: counts[i]}
+			releases[i] = account.Release{PLD: m, Times: counts[i]}
 		}
 		c, err := account.Compose(releases, account.Options{})
 		if err != nil {
@@ -164,11 +164,11 @@ func readCounts(f *shell.Fields, name string, t *shell.Text, n int) []int {
 	return out
 }
 
-// mechanism reads a release of the command line: a table, verified, or the
+// readMechanism reads a release of the command line: a table, verified, or the
 // name of a mechanism.
-func readMechanism(a *shell.Streams, arg string) (*account.Mechanism, error) {
-	if account.IsMechanism(arg) {
-		m, err := account.Parse(arg)
+func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
+	if isMechanism(arg) {
+		m, err := parseMechanism(arg)
 		if err != nil {
 			return nil, shell.BadInput("noisewright account --help", err)
 		}
@@ -236,7 +236,7 @@ func newAccountReport(c *account.Composition, releases []account.Release, delta,
 func basicEpsilon(releases []account.Release, count int, delta float64) *float64 {
 	sum := 0.0
 	for _, release := range releases {
-		c, err := account.Compose([]account.Release{{Mechanism: release.Mechanism, Times: 1}}, account.Options{})
+		c, err := account.Compose([]account.Release{{PLD: release.PLD, Times: 1}}, account.Options{})
 		if err != nil {
 			return nil
 		}
@@ -267,7 +267,7 @@ func accountRows(args []string, counts []int, r accountReport) []shell.Row {
 		if *b > r.Epsilon*1.0001 {
 			saved = fmt.Sprintf(", %s more", shell.Percent(*b/r.Epsilon-1))
 		}
-		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s by adding up%s", shell.DigitsUp(*b), saved)})
+		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s by basic composition%s", shell.DigitsUp(*b), saved)})
 	}
 	return rows
 }

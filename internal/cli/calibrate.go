@@ -181,7 +181,7 @@ type calibration struct {
 
 // designer designs tables with the gap, and keeps the last one.
 func (c *calibration) designer(gap float64) account.Designer {
-	return func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	return func(ctx context.Context, epsilon, delta float64) (*account.PrivacyLossDistribution, float64, error) {
 		p, o := c.problem, c.options
 		p.Epsilon, p.Delta, o.Gap = epsilon, delta, gap
 		if gap > c.options.Gap {
@@ -268,9 +268,9 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := map[*account.Mechanism]*calibrated{}
+	made := map[*account.PrivacyLossDistribution]*calibrated{}
 	fine := c.designer(c.options.Gap)
-	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.Mechanism, float64, error) {
+	found, err := account.Calibrate(ctx, c.target(), func(ctx context.Context, epsilon, delta float64) (*account.PrivacyLossDistribution, float64, error) {
 		m, loss, err := fine(ctx, epsilon, delta)
 		if err == nil {
 			made[m] = &calibrated{table: c.result.Table, limit: c.limit}
@@ -291,14 +291,14 @@ func (c *calibration) designed(ctx context.Context) (*calibrated, error) {
 func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated, error) {
 	p := c.problem.Privacy
 	p.Sensitivity *= math.Sqrt(float64(c.releases))
-	law, err := noise.NewAnalyticGaussian(p)
+	sigma, err := noise.GaussianSigma(p)
 	if err != nil {
 		return nil, err
 	}
 	const near = 1e-3 // relative, of the composed epsilon to the target
 	none := fmt.Errorf("noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, c.problem.Epsilon, c.problem.Delta, c.releases)
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
-	scale := law.Sigma() * math.Sqrt2 * (1 + 1e-6)
+	scale := sigma * math.Sqrt2 * (1 + 1e-6)
 	try := func(width float64) (*shapedRelease, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -325,7 +325,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 		if !(scale > lo && scale < hi) {
 			scale = lo + (hi-lo)/2
 		}
-		if scale > 1e3*law.Sigma() {
+		if scale > 1e3*sigma {
 			return nil, none
 		}
 	}
@@ -359,7 +359,7 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 // of it cost at the total delta.
 type shapedRelease struct {
 	spec      tables.Spec
-	mechanism *account.Mechanism
+	mechanism *account.PrivacyLossDistribution
 	bounds    account.Bounds // on epsilon; +Inf if none is enough
 }
 
@@ -377,7 +377,7 @@ func (c *calibration) composeShape(s shape, width float64) (*shapedRelease, erro
 	if err != nil {
 		return nil, err
 	}
-	composition, err := account.Compose([]account.Release{{Mechanism: m, Times: c.releases}}, account.Options{Width: width})
+	composition, err := account.Compose([]account.Release{{PLD: m, Times: c.releases}}, account.Options{Width: width})
 	if err != nil {
 		return nil, err
 	}
@@ -438,7 +438,7 @@ func (c *calibration) compare(ctx context.Context) {
 
 // laplaceLoss is that of Laplace noise calibrated to the target.
 func (c *calibration) laplaceLoss(ctx context.Context) float64 {
-	r, err := account.Calibrate(ctx, c.target(), func(_ context.Context, epsilon, _ float64) (*account.Mechanism, float64, error) {
+	r, err := account.Calibrate(ctx, c.target(), func(_ context.Context, epsilon, _ float64) (*account.PrivacyLossDistribution, float64, error) {
 		m, err := account.Laplace(epsilon)
 		if err != nil {
 			return nil, 0, err

@@ -145,7 +145,7 @@ func newDesignReport(r *lp.Result) designReport {
 		Loss:                r.Table.Loss().Name(),
 		Query:               r.Table.Query(),
 		Step:                latticeStep(r.Table),
-		Constraints:         r.Table.Constraints(),
+		Constraints:         r.Table.Problem().Constraints,
 		ExpectedLoss:        json.Number(c.Claims().ExpectedLoss),
 		LowerBound:          json.Number(c.Claims().LowerBound),
 		Gap:                 shell.Finite(r.Gap),

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
@@ -174,7 +175,7 @@ func (l *latentFlags) readFiles(a *shell.Streams, p *latentProblem, moments bool
 		if err != nil {
 			return err
 		}
-		if p.Moments, err = latent.GivenMoments(mean.Data, matrix(covariance)); err != nil {
+		if p.Moments, err = taskspace.GivenMoments(mean.Data, matrix(covariance)); err != nil {
 			return shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(l.covariance), err))
 		}
 	} else {
@@ -473,8 +474,8 @@ func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
 	if p.Domain != bundle.Box {
 		return nil
 	}
-	inner, outer := latent.BoxRadii(r.Radii)
-	lower, upper, err := latent.LossBounds(r.Lambda, inner, outer, p.Epsilon)
+	inner, outer := taskspace.BoxRadii(r.Radii)
+	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, p.Epsilon)
 	if err != nil {
 		return nil
 	}

@@ -159,9 +159,7 @@ func queryTable(epsilon, delta, sensitivity float64, lossName string, query dp.Q
 	}
 	grid.CellsPerSensitivity, grid.FirstCell = k, -half
 	return tables.New(tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity},
-		Query:   query,
-		Loss:    l,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}, Query: query, Loss: l},
 		Grid:    grid,
 		Weights: weights, Atom: atom,
 	})

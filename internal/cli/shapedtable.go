@@ -74,15 +74,15 @@ func shapedSpec(p dp.Problem, s shape) (tables.Spec, error) {
 		return tables.Spec{}, err
 	}
 	return tables.Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity},
-		Query:   p.Query, Loss: p.Loss, Grid: lay, Weights: weights, Atom: atom,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: p.Sensitivity}, Query: p.Query, Loss: p.Loss},
+		Grid:    lay, Weights: weights, Atom: atom,
 	}, nil
 }
 
 // promised returns the table of the spec with another promise: about the least epsilon
 // at which it needs at most delta, and what it needs there, as its certificate finds.
-func promised(s tables.Spec, m *account.Mechanism, delta float64) (*tables.Table, error) {
-	single, err := account.Compose([]account.Release{{Mechanism: m, Times: 1}}, account.Options{})
+func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) (*tables.Table, error) {
+	single, err := account.Compose([]account.Release{{PLD: m, Times: 1}}, account.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict 
 		Loss:           t.Loss().Name(),
 		Query:          t.Query(),
 		Step:           latticeStep(t),
-		Constraints:    t.Constraints(),
+		Constraints:    t.Problem().Constraints,
 		DeltaCertified: c.Claims().Delta,
 		ExpectedLoss:   json.Number(c.Claims().ExpectedLoss),
 		LowerBound:     json.Number(c.Claims().LowerBound),
@@ -112,7 +112,7 @@ func verdictRows(t *tables.Table, c tables.Certificate, falsehood error) []shell
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(t.Loss())},
 	}
-	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Constraints())...)
+	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Problem().Constraints)...)
 	return append(rows, []shell.Row{
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},

@@ -105,10 +105,10 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 			label += fmt.Sprintf(", %s = %.4g", LossSymbol(t.Loss()), loss)
 		}
 		var points plotter.XYs
-		switch d, discrete := m.(*noise.DiscreteLaplace); {
-		case discrete:
-			points = f.integers(d.PMF)
-		case b.Name == "truncated-laplace":
+		switch b.Name {
+		case "discrete-laplace":
+			points = f.integers(m)
+		case "truncated-laplace":
 			points = f.sample(m, bound)
 		default:
 			points = f.sample(m, math.Inf(1))
@@ -215,10 +215,10 @@ func (f *Table) steps() plotter.XYs {
 	return stairs(lo, hi, f.cell)
 }
 
-// integers returns the law pmf of the integers as a step curve.
-func (f *Table) integers(pmf func(int64) float64) plotter.XYs {
+// integers returns a mechanism's masses on the integers as a step curve.
+func (f *Table) integers(m noise.Mechanism) plotter.XYs {
 	return stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
-		return float64(i) - 0.5, float64(i) + 0.5, pmf(int64(i))
+		return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
 	})
 }
 

@@ -45,8 +45,7 @@ func coarse(t testing.TB, epsilon float64, per int, masses ...float64) *tables.T
 		t.Fatal(err)
 	}
 	s := tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1},
-		Loss:    loss.L2{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2{}},
 		Grid:    tables.Grid{GranularityExponent: -int(math.Log2(float64(per))), PointsPerCell: 1, CellsPerSensitivity: per, FirstCell: 1 - n},
 		Weights: weights,
 	}
@@ -228,7 +227,7 @@ func approximate(t *tables.Table) *tables.Table {
 	p := t.Privacy()
 	p.Delta = 0.5
 	return must(tables.New(tables.Spec{
-		Privacy: p, Loss: t.Loss(), Grid: tables.Grid{GranularityExponent: t.Grid().GranularityExponent, PointsPerCell: 1, CellsPerSensitivity: 1},
+		Problem: dp.Problem{Privacy: p, Loss: t.Loss()}, Grid: tables.Grid{GranularityExponent: t.Grid().GranularityExponent, PointsPerCell: 1, CellsPerSensitivity: 1},
 		Weights: []uint64{1 << 62, 1 << 62, 1 << 62, 1 << 62},
 	}))
 }
@@ -244,7 +243,7 @@ func weaker(t *tables.Table) *tables.Table {
 	weights[i] -= move
 	weights[len(weights)-1] += move
 	return must(tables.New(tables.Spec{
-		Privacy: t.Privacy(), Loss: t.Loss(), Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
+		Problem: dp.Problem{Privacy: t.Privacy(), Loss: t.Loss()}, Grid: t.Grid(), Weights: weights, Atom: t.Atom(), TailRatio: t.TailRatio(),
 	}))
 }
 

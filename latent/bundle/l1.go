@@ -199,8 +199,7 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 		return nil, err
 	}
 	t, err := tables.New(tables.Spec{
-		Privacy:   dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)},
-		Loss:      loss.L2{},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)}, Loss: loss.L2{}},
 		Grid:      tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -core - 1},
 		Weights:   weights,
 		TailRatio: ratio,

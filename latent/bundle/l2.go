@@ -160,11 +160,11 @@ func GaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *ta
 // up.
 func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
 	distance, _ := exact.PowUp(squared, 0.5, rootBits).Float64()
-	m, err := noise.NewAnalyticGaussian(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
+	tau, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
 	if err != nil {
 		return 0, check.Errorf("bundle", dp.ErrInvalid, "%w", err)
 	}
-	return m.Sigma(), nil
+	return tau, nil
 }
 
 // gaussianTable is GaussianTable on a given grid.
@@ -224,8 +224,7 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	const work = 1 << 27
 	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/float64(cells))))
 	s := tables.Spec{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step},
-		Loss:    loss.L2{},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step}, Loss: loss.L2{}},
 		Grid:    tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity), FirstCell: -reach},
 		Weights: weights,
 	}

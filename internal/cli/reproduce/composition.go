@@ -33,7 +33,7 @@ var compositionCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 type compositionCurve struct {
 	name      string
 	loss      float64 // l1, of a release
-	mechanism *account.Mechanism
+	mechanism *account.PrivacyLossDistribution
 	bounds    []account.Bounds // upper is +Inf where delta is not reached
 }
 
@@ -129,11 +129,11 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
 		return nil, nil, err
 	}
-	law, err := noise.NewAnalyticGaussian(p.Privacy)
+	sigma, err := noise.GaussianSigma(p.Privacy)
 	if err != nil {
 		return nil, nil, err
 	}
-	gaussian.loss = law.Sigma() * math.Sqrt(2/math.Pi)
+	gaussian.loss = sigma * math.Sqrt(2/math.Pi)
 	return []compositionCurve{designed, laplace, gaussian}, limit, nil
 }
 
@@ -142,7 +142,7 @@ func (c *compositionCurve) compose(ctx context.Context, delta float64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		composition, err := account.Compose([]account.Release{{Mechanism: c.mechanism, Times: k}}, account.Options{})
+		composition, err := account.Compose([]account.Release{{PLD: c.mechanism, Times: k}}, account.Options{})
 		if err != nil {
 			return err
 		}

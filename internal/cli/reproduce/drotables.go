@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -273,12 +274,12 @@ func baselineLoss(name string, p dp.Problem) float64 {
 //	2aΔ^m Σ_{k<n} k^m b^k,   a = (δ+(e^ε-1)/2)/e^ε,   b = e^-ε,
 //
 // with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2. Where
-// there is no equality that is no bound, see noise.NearOptimalRoundedUp, and
+// there is no equality that is no bound, see oracle.NearOptimalRoundedUp, and
 // where it is above the loss of a designed noise, which refutes it, the tables
 // have n one less.
 func knownBound(p dp.Problem, loss float64) (float64, error) {
 	evaluate := map[string][2]func(dp.Privacy) (float64, error){
-		"l1": {noise.NearOptimalRoundedUp, noise.NearOptimalLowerBound},
+		"l1": {oracle.NearOptimalRoundedUp, oracle.NearOptimalLowerBound},
 		"l2": {secondMoment(math.Ceil), secondMoment(math.Floor)},
 	}[p.Loss.Name()]
 	v, err := evaluate[0](p.Privacy)

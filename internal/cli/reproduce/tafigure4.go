@@ -22,6 +22,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -59,8 +60,8 @@ type taExperiment struct {
 	train, test mat.Matrix
 	task        *mat.Dense
 	names       []string
-	coordinates *latent.Coordinates
-	moments     latent.Moments
+	coordinates *taskspace.Coordinates
+	moments     taskspace.Moments
 	radius      float64
 	curve       *latent.Curve
 	losses      []taLoss
@@ -95,17 +96,17 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	for h := 8; h < 20; h++ {
 		e.task.Set(h, h, 2)
 	}
-	if e.moments, err = latent.NewMoments(e.train); err != nil {
+	if e.moments, err = taskspace.NewMoments(e.train); err != nil {
 		return nil, shell.BadInput("", err)
 	}
-	if e.coordinates, err = latent.NewCoordinates(e.moments, e.task, 0); err != nil {
+	if e.coordinates, err = taskspace.NewCoordinates(e.moments, e.task, 0); err != nil {
 		return nil, shell.BadInput("", err)
 	}
 	y, err := e.coordinates.Transform(e.train)
 	if err != nil {
 		return nil, err
 	}
-	radii, err := latent.BallRadii(y, 1)
+	radii, err := taskspace.BallRadii(y, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func identity(n int) *mat.Dense {
 
 // rows returns the first task coordinates with squared scales, as rows of an
 // encoder that clips nothing.
-func (e *taExperiment) rows(squared []float64) *latent.LinearEncoder {
+func (e *taExperiment) rows(squared []float64) *taskspace.Encoder {
 	var entries []float64
 	analysis := e.coordinates.Analysis()
 	for i, s := range squared {
@@ -135,12 +136,12 @@ func (e *taExperiment) rows(squared []float64) *latent.LinearEncoder {
 			entries = append(entries, math.Sqrt(s)*a)
 		}
 	}
-	return &latent.LinearEncoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean()}
+	return &taskspace.Encoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean()}
 }
 
 // sampled evaluates an encoder with noise whose variances are a function of the
 // encoded people of the set that is evaluated.
-func (e *taExperiment) sampled(l taLoss, encoder *latent.LinearEncoder, variances func(u *mat.Dense) []float64) error {
+func (e *taExperiment) sampled(l taLoss, encoder *taskspace.Encoder, variances func(u *mat.Dense) []float64) error {
 	for _, set := range []struct {
 		data  mat.Matrix
 		value *float64
@@ -156,11 +157,11 @@ func (e *taExperiment) sampled(l taLoss, encoder *latent.LinearEncoder, variance
 		if err != nil {
 			return err
 		}
-		d, err := latent.NewDecoder(m, v)
+		d, err := taskspace.NewDecoder(m, v)
 		if err != nil {
 			return err
 		}
-		loss, err := latent.ExpectedLoss(e.task, encoder, d, set.data, v)
+		loss, err := taskspace.ExpectedLoss(e.task, encoder, d, set.data, v)
 		if err != nil {
 			return err
 		}
@@ -201,16 +202,16 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		b := largestDistance(u) / epsilon
 		return slices.Repeat([]float64{factor * b * b}, z)
 	}
-	aware, err := latent.Waterfill(e.coordinates.Lambda(), e.radius, epsilon)
+	aware, err := taskspace.Waterfill(e.coordinates.Lambda(), e.radius, epsilon)
 	if err != nil {
 		return err
 	}
 	for _, approach := range []struct {
 		name    string
-		encoder *latent.LinearEncoder
+		encoder *taskspace.Encoder
 	}{
 		{latent.TaskAware, e.rows(aware.Sigma2)},
-		{latent.TaskAgnostic, &latent.LinearEncoder{Rows: identity(taHours), Mean: e.coordinates.Mean()}},
+		{latent.TaskAgnostic, &taskspace.Encoder{Rows: identity(taHours), Mean: e.coordinates.Mean()}},
 		{latent.PrivacyAgnostic, e.rows([]float64{1, 1, 1})},
 	} {
 		if err := e.sampled(taLoss{protocol: protocol, approach: approach.name, epsilon: epsilon}, approach.encoder, noise); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
-	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/internal/taskspace"
 )
 
 // The approaches of Cheng, Tang & Chinchali (2022), and their curves.
@@ -47,7 +47,7 @@ type taPoint struct {
 func taFigure3(setting float64) ([]taPoint, error) {
 	lambda := []float64{4, setting, setting, setting}
 	covariance := mat.NewDiagDense(len(lambda), []float64{1, 1, 1, 1})
-	moments, err := latent.GivenMoments(make([]float64, len(lambda)), covariance)
+	moments, err := taskspace.GivenMoments(make([]float64, len(lambda)), covariance)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func taFigure3(setting float64) ([]taPoint, error) {
 	for i, price := range lambda {
 		task.Set(i, i, math.Sqrt(price))
 	}
-	coordinates, err := latent.NewCoordinates(moments, task, 0)
+	coordinates, err := taskspace.NewCoordinates(moments, task, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func taFigure3(setting float64) ([]taPoint, error) {
 	for i := 1; i <= 50; i++ {
 		// With ε = 50 and r = i the ratio i/50 is as exact as can be.
 		r, epsilon := float64(i), 50.0
-		aware, err := latent.Waterfill(lambda, r, epsilon)
+		aware, err := taskspace.Waterfill(lambda, r, epsilon)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func taFigure3(setting float64) ([]taPoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		privacy, err := latent.PrivacyAgnosticLoss(lambda, r, epsilon, 2)
+		privacy, err := taskspace.PrivacyAgnosticLoss(lambda, r, epsilon, 2)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,30 @@
+// Package taskspace is the linear algebra behind package latent: coordinates in which
+// a task is a sum, encoders of a few of them, decoders, and expected losses.
+//
+// The setting is that of Cheng, Tang and Chinchali (2022, "Task-aware privacy
+// preservation for multi-dimensional data"). Features x (n of them) have mean μ and
+// covariance Σ = LLᵀ ([Moments]); the task reads Kx, and a reconstruction x̂ costs
+// E‖K(x − x̂)‖². With P = KL and PᵀP = QΛQᵀ the task coordinates are
+// y = Qᵀ L⁻¹(x − μ) ([Coordinates]): uncorrelated, of variance one, and dropping y_i
+// costs its price λ_i.
+//
+// What is released are Z unit coordinates u = W(x − μ) + offset ([Encoder]), clipped to
+// a body whose sensitivity is 1, so that the guarantee holds for every input and never
+// rests on a sample:
+//
+//   - [bundle.Ball] scales (y_1…y_Z) back to a norm of at most r,
+//   - [bundle.Box] clips every |y_i| to c_i,
+//   - [bundle.Bounds] clips the features to public bounds; [SensitivityL1] and
+//     [SensitivityL2] then bound the sensitivity of the linear map W.
+//
+// Noise that is joint to all coordinates has its optimal scales in closed form:
+// [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBall] and [GaussianBox]
+// for Gaussian noise. They are optimal for the second moments of unclipped data;
+// [Encoder.Moments], [NewDecoder] and [ExpectedLoss] give the best affine decoder for
+// the clipped data and its exact expected loss, without drawing noise, and [Objective]
+// the same for many encoders at once.
+//
+// Losses are float64 and say how good a design is. The sensitivities are upper bounds
+// with outward rounding, because privacy rests on them. Errors carry the name of package
+// latent, through which users come here.
+package taskspace

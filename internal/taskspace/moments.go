@@ -1,0 +1,221 @@
+package taskspace
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// Moments are the mean and the covariance of n features.
+type Moments struct {
+	Mean       []float64     // n, in the units of the features
+	Covariance *mat.SymDense // n×n, positive semidefinite
+	Count      int           // rows they were estimated from; 0 if they were given
+}
+
+const (
+	// symmetryTolerance bounds |Σij − Σji|/√(Σii Σjj) of a given covariance: one
+	// that was printed with ten digits passes, a transposed block does not.
+	symmetryTolerance = 1e-9
+	// negativeTolerance bounds how far below zero the smallest eigenvalue of a
+	// given correlation matrix may lie, per feature, for the same reason.
+	negativeTolerance = 1e-9
+)
+
+// NewMoments estimates the moments of data (N×n, a row per person, N ≥ 1). The
+// covariance divides by N. Sums are taken relative to the first row, so that a
+// constant feature has a variance of exactly zero.
+//
+// Errors wrap ErrInvalid: no rows or columns, or a number that is not finite.
+// The cost is N·n² operations and a block of rows in memory besides the result.
+func NewMoments(data mat.Matrix) (Moments, error) {
+	rows, n, err := checkData(data)
+	if err != nil {
+		return Moments{}, err
+	}
+	origin := mat.Row(nil, 0, data)
+	shift := make([]float64, n)
+	for block := range blocks(data) {
+		subtractRow(block, origin)
+		addColumnSums(shift, block)
+	}
+	mean := make([]float64, n)
+	for j := range shift {
+		shift[j] /= float64(rows)
+		mean[j] = origin[j] + shift[j]
+	}
+	covariance := mat.NewSymDense(n, nil)
+	for block := range blocks(data) {
+		// Twice, not once by mean: mean[j] is rounded, the two parts are not.
+		subtractRow(block, origin)
+		subtractRow(block, shift)
+		covariance.SymRankK(covariance, 1/float64(rows), block.T())
+	}
+	m := Moments{Mean: mean, Covariance: covariance, Count: rows}
+	if err := m.checkFinite(); err != nil {
+		return Moments{}, err
+	}
+	return m, nil
+}
+
+// GivenMoments returns moments with the given mean (n) and covariance (n×n)
+// after checking them; both are copied. The covariance may be asymmetric and
+// indefinite by rounding (1e-9 in units of correlation), not more; it is
+// symmetrized.
+//
+// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, a
+// covariance that is not symmetric or not positive semidefinite.
+func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
+	n := len(mean)
+	if rows, cols := covariance.Dims(); n == 0 || rows != n || cols != n {
+		return Moments{}, check.Field("latent", "covariance", fmt.Sprintf("%d×%d matrix", rows, cols),
+			fmt.Sprintf("a square one for the %d features of the mean, at least one", n))
+	}
+	m := Moments{Mean: append([]float64(nil), mean...), Covariance: mat.NewSymDense(n, nil)}
+	for i := range n {
+		for j := i; j < n; j++ {
+			m.Covariance.SetSym(i, j, covariance.At(i, j)/2+covariance.At(j, i)/2)
+		}
+	}
+	if err := m.checkFinite(); err != nil {
+		return Moments{}, err
+	}
+	for i := range n {
+		for j := range i {
+			gap := math.Abs(covariance.At(i, j) - covariance.At(j, i))
+			scale := math.Sqrt(m.Covariance.At(i, i)) * math.Sqrt(m.Covariance.At(j, j))
+			if !(gap <= symmetryTolerance*scale) {
+				return Moments{}, check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), covariance.At(i, j),
+					fmt.Sprintf("covariance(%d,%d) = %v, the matrix is symmetric", j, i, covariance.At(j, i)))
+			}
+		}
+	}
+	correlation, _ := equilibrate(m.Covariance)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(correlation, false) {
+		return Moments{}, check.Errorf("latent", check.ErrInvalid, "the eigenvalues of the covariance did not converge")
+	}
+	if least := eigen.Values(nil)[0]; least < -negativeTolerance*float64(n) {
+		return Moments{}, check.Field("latent", "smallest eigenvalue of the covariance (as correlations)", least,
+			"at least 0, a covariance is positive semidefinite")
+	}
+	return m, nil
+}
+
+// ridged returns the covariance with ridge·tr(Σ)/n added to its diagonal.
+func (m Moments) ridged(ridge float64) *mat.SymDense {
+	n := m.Covariance.SymmetricDim()
+	add := ridge * mat.Trace(m.Covariance) / float64(n)
+	covariance := mat.NewSymDense(n, nil)
+	covariance.CopySym(m.Covariance)
+	for i := range n {
+		covariance.SetSym(i, i, covariance.At(i, i)+add)
+	}
+	return covariance
+}
+
+// checkFinite refuses sizes that differ, numbers that are not finite and
+// negative variances.
+func (m Moments) checkFinite() error {
+	if m.Covariance == nil || len(m.Mean) == 0 || m.Covariance.SymmetricDim() != len(m.Mean) {
+		return check.Errorf("latent", check.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
+	}
+	for i, mean := range m.Mean {
+		if !finite(mean) {
+			return check.Field("latent", fmt.Sprintf("mean[%d]", i), mean, "a finite number")
+		}
+		if v := m.Covariance.At(i, i); v < 0 {
+			return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
+		}
+		for j := i; j < len(m.Mean); j++ {
+			if v := m.Covariance.At(i, j); !finite(v) {
+				return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
+			}
+		}
+	}
+	return nil
+}
+
+// equilibrate returns S⁻¹ΣS⁻¹ and the diagonal of S, the standard deviations (1
+// where the variance is zero). With it, decisions about conditioning do not
+// depend on the units of the features.
+func equilibrate(covariance *mat.SymDense) (correlation *mat.SymDense, deviation []float64) {
+	n := covariance.SymmetricDim()
+	deviation = make([]float64, n)
+	for i := range n {
+		deviation[i] = 1
+		if v := covariance.At(i, i); v > 0 {
+			deviation[i] = math.Sqrt(v)
+		}
+	}
+	correlation = mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			correlation.SetSym(i, j, covariance.At(i, j)/deviation[i]/deviation[j])
+		}
+	}
+	return correlation, deviation
+}
+
+// checkData returns the size of a data set, or an error if it is empty or holds
+// a number that is not finite.
+func checkData(data mat.Matrix) (rows, cols int, err error) {
+	rows, cols = data.Dims()
+	if rows == 0 || cols == 0 {
+		return 0, 0, check.Field("latent", "data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
+	}
+	for i := range rows {
+		for j := range cols {
+			if v := data.At(i, j); !finite(v) {
+				return 0, 0, check.Field("latent", fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
+			}
+		}
+	}
+	return rows, cols, nil
+}
+
+// blockRows is how many rows are worked on at a time: enough for the matrix
+// products to run at full speed, few enough that a data set is never copied.
+const blockRows = 1024
+
+// blocks yields copies of consecutive blocks of rows of data. A block may be
+// modified and is valid until the next one.
+func blocks(data mat.Matrix) iter.Seq[*mat.Dense] {
+	return func(yield func(*mat.Dense) bool) {
+		rows, cols := data.Dims()
+		storage := make([]float64, min(rows, blockRows)*cols)
+		for start := 0; start < rows; start += blockRows {
+			count := min(blockRows, rows-start)
+			for i := range count {
+				mat.Row(storage[i*cols:(i+1)*cols], start+i, data)
+			}
+			if !yield(mat.NewDense(count, cols, storage[:count*cols])) {
+				return
+			}
+		}
+	}
+}
+
+func subtractRow(block *mat.Dense, row []float64) {
+	rows, _ := block.Dims()
+	for i := range rows {
+		for j, v := range block.RawRowView(i) {
+			block.Set(i, j, v-row[j])
+		}
+	}
+}
+
+func addColumnSums(sums []float64, block *mat.Dense) {
+	rows, _ := block.Dims()
+	for i := range rows {
+		for j, v := range block.RawRowView(i) {
+			sums[j] += v
+		}
+	}
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

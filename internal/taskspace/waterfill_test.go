@@ -1,0 +1,400 @@
+package taskspace_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/taskspace"
+)
+
+// wantClose fails unless |got − want| ≤ absolute + relative·|want|.
+func wantClose(t *testing.T, what string, got, want, absolute, relative float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= absolute+relative*math.Abs(want)) {
+		t.Errorf("%s = %.17g, want %.17g (absolute %g, relative %g)", what, got, want, absolute, relative)
+	}
+}
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// randomPrices returns n descending prices over several orders of magnitude,
+// sometimes with ties and zeros.
+func randomPrices(rng *rand.Rand, n int) []float64 {
+	lambda := make([]float64, n)
+	for i := range lambda {
+		switch rng.IntN(8) {
+		case 0: // stays zero
+		case 1:
+			lambda[i] = 1
+		default:
+			lambda[i] = math.Exp(3 * rng.NormFloat64())
+		}
+	}
+	slices.Sort(lambda)
+	slices.Reverse(lambda)
+	if lambda[0] == 0 {
+		lambda[0] = 1
+	}
+	return lambda
+}
+
+// identityCoordinates returns coordinates with L = I and the given prices.
+func identityCoordinates(t *testing.T, lambda []float64) *taskspace.Coordinates {
+	t.Helper()
+	n := len(lambda)
+	covariance, task := mat.NewSymDense(n, nil), mat.NewDense(n, n, nil)
+	for i, v := range lambda {
+		covariance.SetSym(i, i, 1)
+		task.Set(i, i, math.Sqrt(v))
+	}
+	c, err := taskspace.NewCoordinates(taskspace.Moments{Mean: make([]float64, n), Covariance: covariance}, task, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The numbers of Fig. 3 of Cheng, Tang and Chinchali (2022): L = I and x = r/ε.
+func TestFigure3(t *testing.T) {
+	one := func(a, b, c, d float64) []float64 { return []float64{a, b, c, d} }
+	for _, test := range []struct {
+		lambda []float64
+		x      float64
+		z      int
+		aware  float64
+		task   float64
+		priv   float64
+	}{
+		{one(4, 0, 0, 0), .1, 1, .2963, .9697, .5517},
+		{one(4, 0, 0, 0), .2, 1, .9697, 2.2456, 1.5610},
+		{one(4, 0, 0, 0), .5, 1, 2.6667, 3.5556, 3.2000},
+		{one(4, 0, 0, 0), 1, 1, 3.5556, 3.8788, 3.7647},
+		{one(4, 1, 1, 1), .1, 4, 1.5152, 1.6970, 2.6897},
+		{one(4, 1, 1, 1), .2, 4, 3.5088, 3.9298, 3.9512},
+		{one(4, 1, 1, 1), .5, 1, 5.6667, 6.2222, 6.0000},
+		{one(4, 1, 1, 1), 1, 1, 6.5556, 6.7879, 6.7059},
+		{one(4, 2, 2, 2), .1, 4, 2.3619, 2.4242, 4.8276},
+		{one(4, 2, 2, 2), .2, 4, 5.4696, 5.6140, 6.3415},
+		{one(4, 2, 2, 2), .5, 4, 8.6601, 8.8889, 8.8000},
+		{one(4, 2, 2, 2), 1, 1, 9.5556, 9.6970, 9.6471},
+	} {
+		name := fmt.Sprintf("lambda %v, r/epsilon %g: ", test.lambda, test.x)
+		a, err := taskspace.Waterfill(test.lambda, test.x, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Z != test.z {
+			t.Errorf("%sZ' = %d, want %d", name, a.Z, test.z)
+		}
+		wantClose(t, name+"task-aware", a.Loss, test.aware, 1e-4, 0)
+		agnostic, exact, err := identityCoordinates(t, test.lambda).TaskAgnosticLoss(test.x, 1)
+		if err != nil || !exact {
+			t.Fatalf("exact %v, error %v", exact, err)
+		}
+		wantClose(t, name+"task-agnostic", agnostic, test.task, 1e-4, 0)
+		private, err := taskspace.PrivacyAgnosticLoss(test.lambda, test.x, 1, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantClose(t, name+"privacy-agnostic", private, test.priv, 1e-4, 0)
+	}
+}
+
+// Formula (13) and the scales, as printed, against the general water-filling.
+func TestWaterfillIsFormula13(t *testing.T) {
+	rng := newRand(1)
+	for range 500 {
+		lambda := randomPrices(rng, 1+rng.IntN(8))
+		r, epsilon := math.Exp(rng.NormFloat64()), math.Exp(2*rng.NormFloat64())
+		s := 8 * r * r / (epsilon * epsilon)
+		z, root := 0, 0.
+		for ; z < len(lambda); z++ {
+			next := root + math.Sqrt(lambda[z])
+			margin := math.Sqrt(lambda[z])/next*(1+float64(z+1)*s) - s
+			if margin <= 1e-9*(1+s) {
+				break
+			}
+			root = next
+		}
+		want := s / (1 + float64(z)*s) * root * root
+		for _, v := range lambda[z:] {
+			want += v
+		}
+		a, err := taskspace.Waterfill(lambda, r, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantClose(t, "loss", a.Loss, want, 0, 1e-7) // a scale below the margin above changes it by as much
+		total := 0.
+		for i, v := range a.Sigma2 {
+			total += v
+			if i < z {
+				wantClose(t, "scale", v, math.Sqrt(lambda[i])/root*(1+float64(z)*s)-s, 1e-8*(1+s), 1e-7)
+			}
+		}
+		wantClose(t, "sum of scales", total, 1, 1e-12, 0)
+	}
+}
+
+func TestWaterfillInvariants(t *testing.T) {
+	rng := newRand(2)
+	const slack = 1e-12
+	for range 300 {
+		n := 1 + rng.IntN(6)
+		lambda := randomPrices(rng, n)
+		r, epsilon := math.Exp(rng.NormFloat64()), math.Exp(2*rng.NormFloat64())
+		a, err := taskspace.Waterfill(lambda, r, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agnostic, _, err := identityCoordinates(t, lambda).TaskAgnosticLoss(r, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Loss > agnostic*(1+slack) {
+			t.Errorf("lambda %v, r %g, epsilon %g: loss %g above the task-agnostic %g", lambda, r, epsilon, a.Loss, agnostic)
+		}
+		for z := 1; z <= n; z++ {
+			private, err := taskspace.PrivacyAgnosticLoss(lambda, r, epsilon, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Loss > private*(1+slack) {
+				t.Errorf("lambda %v, r %g, epsilon %g: loss %g above the privacy-agnostic %g", lambda, r, epsilon, a.Loss, private)
+			}
+			at, err := taskspace.WaterfillAt(lambda, r, epsilon, z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at.Z != min(z, a.Z) {
+				t.Errorf("restricted to %d: Z = %d, want %d", z, at.Z, min(z, a.Z))
+			}
+			if at.Loss < a.Loss*(1-slack) {
+				t.Errorf("restricted to %d: loss %g below the optimum %g", z, at.Loss, a.Loss)
+			}
+		}
+		rho := math.Exp(rng.NormFloat64())
+		scaled, err := taskspace.Waterfill(lambda, rho*r, rho*epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantClose(t, "loss of scaled r and epsilon", scaled.Loss, a.Loss, 0, 1e-12)
+
+		c := make([]float64, n)
+		for i := range c {
+			c[i] = math.Exp(rng.NormFloat64())
+		}
+		inner, outer := taskspace.BoxRadii(c)
+		low, high, err := taskspace.LossBounds(lambda, inner, outer, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		between, err := taskspace.Waterfill(lambda, (inner+outer)/2, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(low <= between.Loss*(1+slack) && between.Loss <= high*(1+slack)) {
+			t.Errorf("loss %g outside its bounds %g, %g", between.Loss, low, high)
+		}
+	}
+}
+
+// A loss of scales t for a total of 1, as in the derivations.
+func boxLoss(lambda, q, t []float64) float64 {
+	loss := 0.
+	for i, v := range lambda {
+		loss += v * q[i] / (t[i] + q[i])
+	}
+	return loss
+}
+
+// The general linear mechanism with diagonal scales: Δ₁ = 2r(Σσ²)^½, so that the
+// noise grows with the scales. No perturbation may lower the loss.
+func TestWaterfillIsOptimal(t *testing.T) {
+	rng := newRand(3)
+	for range 200 {
+		n := 2 + rng.IntN(4)
+		lambda := randomPrices(rng, n)
+		r, epsilon := 1.5, math.Exp(2*rng.NormFloat64())
+		a, err := taskspace.Waterfill(lambda, r, epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss := func(sigma2 []float64) float64 {
+			total := 0.
+			for _, v := range sigma2 {
+				total += v
+			}
+			b := 2 * r * math.Sqrt(total) / epsilon
+			sum := 0.
+			for i, v := range lambda {
+				sum += v * 2 * b * b / (sigma2[i] + 2*b*b)
+			}
+			return sum
+		}
+		best := loss(a.Sigma2)
+		wantClose(t, "stated loss", a.Loss, best, 0, 1e-12)
+		for range 200 {
+			perturbed := slices.Clone(a.Sigma2)
+			size := math.Exp(-8 * rng.Float64())
+			for i := range perturbed {
+				perturbed[i] = max(0, perturbed[i]+size*rng.NormFloat64())
+			}
+			if sumOf(perturbed) == 0 {
+				continue
+			}
+			if got := loss(perturbed); got < best*(1-1e-12) {
+				t.Fatalf("lambda %v, epsilon %g: scales %v lose %g, below %g of %v", lambda, epsilon, perturbed, got, best, a.Sigma2)
+			}
+		}
+	}
+}
+
+func sumOf(values []float64) float64 {
+	total := 0.
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
+
+// The Karush–Kuhn–Tucker conditions are sufficient, the problem being convex.
+func TestGaussianBoxKKT(t *testing.T) {
+	rng := newRand(4)
+	for range 500 {
+		n := 1 + rng.IntN(7)
+		lambda := randomPrices(rng, n)
+		c, q := make([]float64, n), make([]float64, n)
+		tau := math.Exp(2 * rng.NormFloat64())
+		for i := range c {
+			c[i] = math.Exp(rng.NormFloat64())
+			q[i] = 4 * c[i] * c[i] * tau * tau
+		}
+		a := taskspace.GaussianBox(lambda, c, tau)
+		wantClose(t, "loss", a.Loss, boxLoss(lambda, q, a.Sigma2), 0, 1e-12)
+		wantClose(t, "sum", sumOf(a.Sigma2), 1, 1e-12, 0)
+		// The marginal gain λq/(t+q)² is one number where t > 0, and no more elsewhere.
+		multiplier, used := 0., 0
+		for i, v := range a.Sigma2 {
+			if v > 0 {
+				multiplier = max(multiplier, lambda[i]*q[i]/(v+q[i])/(v+q[i]))
+				used++
+			}
+		}
+		if used != a.Z {
+			t.Errorf("%d scales are positive, Z = %d", used, a.Z)
+		}
+		for i, v := range a.Sigma2 {
+			marginal := lambda[i] * q[i] / (v + q[i]) / (v + q[i])
+			if v > 0 {
+				wantClose(t, "marginal gain of a used coordinate", marginal, multiplier, 0, 1e-9)
+			} else if marginal > multiplier*(1+1e-9) {
+				t.Errorf("marginal gain of an unused coordinate %g above %g", marginal, multiplier)
+			}
+		}
+	}
+}
+
+func TestGaussianBall(t *testing.T) {
+	lambda := []float64{4, 1, .5}
+	a, err := taskspace.GaussianBall(lambda, 1.5, .4, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := 4 * 1.5 * 1.5 * .4 * .4
+	wantClose(t, "loss", a.Loss, 5*k/(1+k)+.5, 0, 1e-14)
+	if want := []float64{.5, .5, 0}; !slices.Equal(a.SemiAxes(), want) {
+		t.Errorf("semi-axes %v, want %v", a.SemiAxes(), want)
+	}
+	// Any other axes of sensitivity 2·max s_i = 1 lose more.
+	rng := newRand(5)
+	full, err := taskspace.GaussianBall(lambda, 1.5, .4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		loss := 0.
+		for _, v := range lambda {
+			s := rng.Float64() / 2
+			loss += v * .16 * 2.25 / (s*s + .16*2.25)
+		}
+		if loss < full.Loss {
+			t.Fatalf("loss %g below the optimum %g", loss, full.Loss)
+		}
+	}
+}
+
+// The promise of SemiAxes, in exact arithmetic: 4Σs_i² ≤ 1 for the rounded s_i,
+// also when nothing is left of the differences (strong privacy) or the noise.
+func TestSemiAxesKeepSensitivity(t *testing.T) {
+	rng := newRand(6)
+	for range 500 {
+		lambda := randomPrices(rng, 1+rng.IntN(60))
+		a, err := taskspace.Waterfill(lambda, 1, math.Exp(25*(2*rng.Float64()-1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := new(big.Rat)
+		for _, s := range a.SemiAxes() {
+			x := new(big.Rat).SetFloat64(s)
+			total.Add(total, x.Mul(x, x))
+		}
+		if total.Mul(total, big.NewRat(4, 1)).Cmp(big.NewRat(1, 1)) > 0 {
+			t.Errorf("4·Σs² = 1 + %v", total.Sub(total, big.NewRat(1, 1)).FloatString(20))
+		}
+		if got, _ := total.Float64(); got < 1-1e-13 {
+			t.Errorf("4·Σs² = %.17g, too far below 1", got)
+		}
+	}
+	equal, err := taskspace.Waterfill([]float64{2, 2, 2, 2}, 1, 1e-9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range equal.Sigma2 {
+		wantClose(t, "scale of equal prices under strong privacy", v, .25, 0, 1e-13)
+	}
+}
+
+// A task that reads nothing: nothing is released, and nothing lost.
+func TestWaterfillOfNoPrices(t *testing.T) {
+	for _, lambda := range [][]float64{{0}, {0, 0, 0}, {2, 0, 0}} {
+		a, err := taskspace.Waterfill(lambda, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := lambda[0] * 8 / 9; a.Z != min(1, int(lambda[0])) || math.Abs(a.Loss-want) > 1e-15 {
+			t.Errorf("prices %v: %+v, want only the positive ones released and a loss of %g", lambda, a, want)
+		}
+	}
+}
+
+func TestWaterfillRefuses(t *testing.T) {
+	good := []float64{2, 1}
+	for name, call := range map[string]func() error{
+		"no prices":       func() error { _, err := taskspace.Waterfill(nil, 1, 1); return err },
+		"ascending":       func() error { _, err := taskspace.Waterfill([]float64{1, 2}, 1, 1); return err },
+		"negative price":  func() error { _, err := taskspace.Waterfill([]float64{1, -1}, 1, 1); return err },
+		"NaN price":       func() error { _, err := taskspace.Waterfill([]float64{math.NaN()}, 1, 1); return err },
+		"radius 0":        func() error { _, err := taskspace.Waterfill(good, 0, 1); return err },
+		"epsilon 0":       func() error { _, err := taskspace.Waterfill(good, 1, 0); return err },
+		"infinite":        func() error { _, err := taskspace.Waterfill(good, 1, math.Inf(1)); return err },
+		"too much noise":  func() error { _, err := taskspace.Waterfill(good, 1e200, 1); return err },
+		"z 0":             func() error { _, err := taskspace.WaterfillAt(good, 1, 1, 0); return err },
+		"z 3":             func() error { _, err := taskspace.PrivacyAgnosticLoss(good, 1, 1, 3); return err },
+		"radii swapped":   func() error { _, _, err := taskspace.LossBounds(good, 2, 1, 1); return err },
+		"tau 0":           func() error { _, err := taskspace.GaussianBall(good, 1, 0, 1); return err },
+		"gaussian z is 3": func() error { _, err := taskspace.GaussianBall(good, 1, 1, 3); return err },
+	} {
+		if err := call(); !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%s: error %v, want ErrInvalid", name, err)
+		}
+	}
+}
