@@ -10,7 +10,7 @@ import (
 )
 
 // With one cell per sensitivity both programs are chains, which need no solver:
-// every constraint ties a cell to its neighbour. A Design starts from them. For
+// every constraint ties a cell to its neighbor. A Design starts from them. For
 // small epsilon they nearly meet, and cells are so many that a solver is slow.
 
 // chainTable is the optimum of the upper program at K = 1 without an atom, for
