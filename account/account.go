@@ -293,7 +293,7 @@ func (c *Composition) basicDelta(share float64) *big.Rat {
 func (c *Composition) sum(of func(dominatingPair) float64) *big.Rat {
 	total := new(big.Rat)
 	for _, r := range c.releases {
-		term := new(big.Rat).SetFloat64(of(r.PLD.pair))
+		term := exact.Rational(of(r.PLD.pair))
 		if term == nil {
 			return nil
 		}
@@ -351,7 +351,7 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 		b.Upper, err = pure.Upper, nil
 	}
 	if sum := c.basicEpsilon(); sum != nil && (err != nil || exact.FloatUp(sum) < b.Upper) {
-		if c.basicDelta(1).Cmp(new(big.Rat).SetFloat64(delta)) <= 0 {
+		if c.basicDelta(1).Cmp(exact.Rational(delta)) <= 0 {
 			b.Upper, err = exact.FloatUp(sum), nil
 		}
 	}
@@ -393,10 +393,10 @@ func (c *Composition) pure() (Bounds, error) {
 			return Bounds{}, err
 		}
 		n := new(big.Rat).SetInt64(int64(r.Times))
-		upper.Add(upper, new(big.Rat).Mul(n, new(big.Rat).SetFloat64(b.Upper)))
-		lower.Add(lower, n.Mul(n, new(big.Rat).SetFloat64(b.Lower)))
+		upper.Add(upper, new(big.Rat).Mul(n, exact.Rational(b.Upper)))
+		lower.Add(lower, n.Mul(n, exact.Rational(b.Lower)))
 	}
-	return Bounds{Lower: -exact.FloatUp(lower.Neg(lower)), Upper: exact.FloatUp(upper)}, nil
+	return Bounds{Lower: exact.FloatDown(lower), Upper: exact.FloatUp(upper)}, nil
 }
 
 // maxSearch exceeds every ε that a composition can need.

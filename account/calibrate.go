@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Designer makes the mechanism of a single release that is (epsilon,
@@ -104,12 +105,8 @@ func better(a, b *Calibration) *Calibration {
 
 // portion returns the largest float64 that n times is at most the whole, exactly.
 func portion(whole float64, n int) float64 {
-	exact := new(big.Rat).SetFloat64(whole)
-	x := whole / float64(n)
-	for new(big.Rat).Mul(new(big.Rat).SetFloat64(x), new(big.Rat).SetInt64(int64(n))).Cmp(exact) > 0 {
-		x = math.Nextafter(x, 0)
-	}
-	return x
+	part := exact.Rational(whole)
+	return exact.FloatDown(part.Quo(part, new(big.Rat).SetInt64(int64(n))))
 }
 
 type calibrator struct {

@@ -96,9 +96,9 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 // furthest returns a number of points that the rounded values of neighbours can
 // differ by, at least one less than the largest: ⌊sensitivity/step⌋.
 func (l *table) furthest() int64 {
-	r := new(big.Rat).SetFloat64(l.t.Privacy().Sensitivity)
+	r := exact.Rational(l.t.Privacy().Sensitivity)
 	r.Quo(r, l.t.Grid().Step())
-	return new(big.Int).Div(r.Num(), r.Denom()).Int64() // covered, so below 2^63
+	return exact.Floor(r).Int64() // covered, so below 2^63
 }
 
 // cell returns the index of the cell with the point n, which may be out of range.
@@ -242,7 +242,7 @@ func (l *table) deltaLower(epsilon float64) float64 {
 		return 0
 	}
 	e := math.Exp(epsilon)
-	high := exact.ExpDown(epsilon, expBits)
+	high := exact.ExpDown(epsilon, exact.RatioBits)
 	high.Add(high, big.NewInt(2))
 	best := 0.0
 	for _, m := range l.attained {
@@ -256,9 +256,6 @@ func (l *table) deltaLower(epsilon float64) float64 {
 	}
 	return best
 }
-
-// expBits is the number of fractional bits of bounds on e^ε.
-const expBits = 96
 
 // excess returns a lower bound, to a few roundoffs, on Σ (p_j − e^ε·p_{j−k})₊.
 func (l *table) excess(k int, e float64, high *big.Int) float64 {
@@ -274,13 +271,13 @@ func (l *table) excess(k int, e float64, high *big.Int) float64 {
 			price.Add64(l.up[i])
 		}
 	}
-	d := new(big.Int).Lsh(gain.Big(), expBits)
+	d := new(big.Int).Lsh(gain.Big(), exact.RatioBits)
 	d.Sub(d, price.Big().Mul(price.Big(), high))
 	if d.Sign() <= 0 {
 		return 0
 	}
 	f, _ := new(big.Float).SetInt(d).Float64()
-	return math.Ldexp(f, -64-expBits)
+	return math.Ldexp(f, -64-exact.RatioBits)
 }
 
 // atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m,

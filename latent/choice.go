@@ -18,7 +18,7 @@ const (
 // bestOf computes the real loss of the candidates of the least theoretical one, and
 // returns the best; nil if there are none.
 func (r *Result) bestOf(ctx context.Context, cs []*Candidate) (*Candidate, error) {
-	slices.SortStableFunc(cs, func(a, b *Candidate) int { return cmp.Compare(a.Theory, b.Theory) })
+	slices.SortStableFunc(cs, func(a, b *Candidate) int { return cmp.Compare(a.UnclippedLoss, b.UnclippedLoss) })
 	cs = slices.DeleteFunc(cs, func(c *Candidate) bool { return c.Z == 0 })
 	var best *Candidate
 	work := 0.

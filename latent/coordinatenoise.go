@@ -7,54 +7,56 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 )
 
 // maxCoordinates bounds the coordinates that noise per coordinate is tried for in
 // a ball.
 const maxCoordinates = 64
 
-// unmade is a family as far as its variances are known: those of a curve without its
-// tables, which take time.
-type unmade struct{ Family }
-
-// perCoordinate finds the best encoder for noise of the family on each coordinate. In a
-// ball it takes each to lie within ±radius, which wastes the sphere, and tries all
-// numbers of coordinates.
-func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Family) ([]*Candidate, error) {
-	planned := unmade{family}
-	_, designed := family.(*Curve)
+// perCoordinate finds the best encoder for noise of the family on each coordinate; curve, if
+// not nil, has its tables. In a ball it takes each coordinate to lie within ±radius, which
+// wastes the sphere, and tries all numbers of coordinates.
+func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *Curve) ([]*Candidate, error) {
 	from, to := len(r.Lambda), len(r.Lambda)
 	if r.problem.Domain == bundle.Ball {
 		from, to = 1, min(to, maxCoordinates)
 	}
 	var cs []*Candidate
 	for z := from; z <= to; z++ {
-		b := r.newBudget(z)
-		if b.radii[0] == 0 && r.problem.Domain == bundle.Ball {
+		l := r.leading(z)
+		if l.radii[0] == 0 && r.problem.Domain == bundle.Ball {
 			continue
 		}
-		a, err := b.split(ctx, r.problem.Epsilon, r.problem.Delta, planned)
+		a, err := l.split(ctx, &r.problem, family)
 		if err != nil {
 			return nil, err
 		}
 		if a.Used() > 0 {
-			cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, b))
+			cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, nil, l))
 		}
 	}
 	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
 		return nil, err
 	}
-	b := r.newBudget(len(best.axes))
-	if designed {
-		if best, err = r.resplit(ctx, best, b, family); err != nil {
+	l := r.leading(len(best.axes))
+	if curve != nil {
+		a, err := l.split(ctx, &r.problem, family) // once more, to have it made
+		if err != nil {
+			return nil, err
+		}
+		points, err := curve.pointsOf(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		best = r.splitCandidate(kind, bundle.Basic, a, points, l)
+		if best.Loss, err = r.loss(best); err != nil {
 			return nil, err
 		}
 	}
-	exact, err := r.exactSplit(ctx, best, b, planned, family)
+	exact, err := r.exactSplit(ctx, best, l, family, curve)
 	if err != nil {
 		return nil, err
 	}
@@ -64,60 +66,52 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family Fam
 	return []*Candidate{best}, nil
 }
 
-// budget is what a split needs to know of the first coordinates.
-type budget struct {
+// leading is what a split needs to know of the first coordinates.
+type leading struct {
 	radii              []float64
 	lambda, halfwidths []float64
 }
 
-func (r *Result) newBudget(z int) *budget {
-	b := &budget{radii: r.radiiOf(z), lambda: r.Lambda[:z]}
-	b.halfwidths = b.radii
+func (r *Result) leading(z int) *leading {
+	l := &leading{radii: r.radiiOf(z), lambda: r.Lambda[:z]}
+	l.halfwidths = l.radii
 	if r.objective.Separable() {
-		b.lambda, b.halfwidths = r.objective.Effective(b.radii)
+		l.lambda, l.halfwidths = r.objective.Effective(l.radii)
 	}
-	return b
+	return l
 }
 
-func (b *budget) split(ctx context.Context, epsilon, delta float64, family Family) (*Allocation, error) {
-	if family.Pure() {
+func (l *leading) split(ctx context.Context, p *Problem, family budget.Family) (*budget.Allocation, error) {
+	delta := p.Delta
+	if family.Pure {
 		delta = 0
 	}
-	return Split(ctx, b.lambda, b.halfwidths, epsilon, delta, family)
-}
-
-// resplit is the split of a candidate with the tables of a curve.
-func (r *Result) resplit(ctx context.Context, c *Candidate, b *budget, family Family) (*Candidate, error) {
-	a, err := b.split(ctx, r.problem.Epsilon, r.problem.Delta, family)
-	if err != nil {
-		return nil, err
-	}
-	c = r.splitCandidate(c.Noise, bundle.Basic, a, b)
-	c.Loss, err = r.loss(c)
-	return c, err
+	return budget.Split(ctx, l.lambda, l.halfwidths, p.Epsilon, delta, family)
 }
 
 // splitCandidate is the encoder of the coordinates used, each with half the unit
-// sensitivity of its noise on either side.
-func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *Allocation, b *budget) *Candidate {
+// sensitivity of its noise on either side. The points are nil for noise that is not
+// designed, from which nothing can be drawn.
+func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *budget.Allocation, points []*Point, l *leading) *Candidate {
 	c := &Candidate{
 		Noise: kind, Encoder: TaskAware, Composition: composition,
-		axes: make([]float64, len(b.radii)), radii: b.radii,
-		Bundled: a.Points != nil, // of the families only a curve's tables can be drawn from
+		axes: make([]float64, len(l.radii)), radii: l.radii,
+		Bundled: points != nil,
 	}
-	for i, l := range r.Lambda {
+	for i, price := range r.Lambda {
 		if i >= len(a.Epsilon) || a.Epsilon[i] == 0 {
-			c.Theory += l
+			c.UnclippedLoss += price
 			continue
 		}
 		c.axes[i] = 0.5
 		c.Epsilon, c.Delta = append(c.Epsilon, a.Epsilon[i]), append(c.Delta, a.Delta[i])
 		v := a.Variance[i]
-		if a.Points != nil {
-			c.points = append(c.points, a.Points[i])
+		if points != nil {
+			v = points[i].Variance
+			c.points = append(c.points, points[i])
 		}
 		c.variances = append(c.variances, v)
-		c.Theory += l / (1 + 1/(4*b.radii[i]*b.radii[i]*v))
+		c.UnclippedLoss += price / (1 + 1/(4*l.radii[i]*l.radii[i]*v))
 	}
 	c.Z = len(c.variances)
 	return c
@@ -149,34 +143,30 @@ const (
 // coordinates was better than the basic one; at δ = 0.1 some are, by up to 2 % of
 // what is gained, and at 0.3 by up to 10 %. There equal shares are nearly all there is,
 // and they take one table.
-func (r *Result) exactSplit(ctx context.Context, basic *Candidate, b *budget, planned, family Family) (*Candidate, error) {
-	epsilon, delta, order := r.planEqual(b, planned, b.gain(basic))
+func (r *Result) exactSplit(ctx context.Context, basic *Candidate, l *leading, family budget.Family, curve *Curve) (*Candidate, error) {
+	epsilon, delta, order := r.planEqual(l, family, l.gain(basic))
 	for try := 0; len(order) > 0 && try < retries; try++ {
-		a := &Allocation{Epsilon: make([]float64, len(b.lambda)), Delta: make([]float64, len(b.lambda)), Variance: make([]float64, len(b.lambda))}
 		variance, err := family.Variance(epsilon, delta)
 		if err != nil {
 			return nil, err
 		}
-		if curve, ok := family.(*Curve); ok {
-			point, err := curve.At(ctx, epsilon, delta)
-			if err != nil {
-				return nil, err
-			}
-			variance = point.Variance
-			a.Points = make([]*Point, len(b.lambda))
-			for _, i := range order {
-				a.Points[i] = point
-			}
-		}
+		n := len(l.lambda)
+		a := &budget.Allocation{Epsilon: make([]float64, n), Delta: make([]float64, n), Variance: make([]float64, n)}
 		for _, i := range order {
 			a.Epsilon[i], a.Delta[i], a.Variance[i] = epsilon, delta, variance
 		}
-		kept, err := r.keeps(a)
+		var points []*Point
+		if curve != nil {
+			if points, err = curve.pointsOf(ctx, a); err != nil {
+				return nil, err
+			}
+		}
+		c := r.splitCandidate(basic.Noise, bundle.Exact, a, points, l)
+		kept, err := r.keeps(c)
 		if err != nil {
 			return nil, err
 		}
 		if kept {
-			c := r.splitCandidate(basic.Noise, bundle.Exact, a, b)
 			c.Loss, err = r.loss(c)
 			return c, err
 		}
@@ -186,46 +176,47 @@ func (r *Result) exactSplit(ctx context.Context, basic *Candidate, b *budget, pl
 }
 
 // gain is by how much a candidate lowers the loss, as planned.
-func (b *budget) gain(c *Candidate) float64 {
+func (l *leading) gain(c *Candidate) float64 {
 	sum, used := 0.0, 0
 	for i, s := range c.axes {
 		if s > 0 {
-			sum += b.coordinate(i).gain(c.variances[used])
+			sum += l.gainOf(i, c.variances[used])
 			used++
 		}
 	}
 	return sum
 }
 
-func (b *budget) coordinate(i int) coordinate {
-	return coordinate{lambda: b.lambda[i], spread: 4 * b.halfwidths[i] * b.halfwidths[i], index: i}
+// gainOf is what coordinate i gains with noise of a variance, as in a split.
+func (l *leading) gainOf(i int, variance float64) float64 {
+	return l.lambda[i] / (1 + 4*l.halfwidths[i]*l.halfwidths[i]*variance)
 }
 
 // planEqual returns the equal share, and the coordinates to use, that gain most; none if
 // that is not more than the basic gain.
-func (r *Result) planEqual(b *budget, planned Family, basic float64) (epsilon, delta float64, used []int) {
+func (r *Result) planEqual(l *leading, family budget.Family, basic float64) (epsilon, delta float64, used []int) {
 	p := &r.problem
 	shares := deltaShares
-	if planned.Pure() {
+	if family.Pure {
 		shares = []float64{0}
 	}
 	best := basic * (1 + minSaving)
-	for z := 2; p.Delta > 0 && z <= min(len(b.lambda), maxCoordinates); z++ {
+	for z := 2; p.Delta > 0 && z <= min(len(l.lambda), maxCoordinates); z++ {
 		for _, share := range shares {
 			d := p.Delta * share / float64(z)
 			e := equalEpsilon(p.Epsilon, p.Delta, d, z)
-			variance, err := planned.Variance(e, d)
+			variance, err := family.Variance(e, d)
 			if err != nil {
 				continue
 			}
 			// The coordinates that gain most by this noise.
-			order := make([]int, len(b.lambda))
+			order := make([]int, len(l.lambda))
 			for i := range order {
 				order[i] = i
 			}
-			gains := make([]float64, len(b.lambda))
+			gains := make([]float64, len(l.lambda))
 			for i := range gains {
-				gains[i] = b.coordinate(i).gain(variance)
+				gains[i] = l.gainOf(i, variance)
 			}
 			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(gains[j], gains[i]) })
 			gain := 0.0
@@ -272,64 +263,21 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 	return 1 - math.Pow(1-d, float64(z))*(1-sum)
 }
 
-// keeps reports whether the shares compose to the promise: those of the tables if there
-// are any.
-func (r *Result) keeps(a *Allocation) (bool, error) {
-	var mechanisms []*account.PrivacyLossDistribution
-	for i, e := range a.Epsilon {
-		if e == 0 {
-			continue
-		}
-		var m *account.PrivacyLossDistribution
+// keeps reports whether the shares of a candidate compose to the promise: its tables if
+// there are any.
+func (r *Result) keeps(c *Candidate) (bool, error) {
+	mechanisms := make([]*account.PrivacyLossDistribution, c.Z)
+	for i := range mechanisms {
 		var err error
-		if a.Points != nil {
-			m, err = account.Table(a.Points[i].Table)
+		if c.points != nil {
+			mechanisms[i], err = account.Table(c.points[i].Table)
 		} else {
-			m, err = account.Approximate(e, a.Delta[i])
+			mechanisms[i], err = account.Approximate(c.Epsilon[i], c.Delta[i])
 		}
 		if err != nil {
 			return false, err
 		}
-		mechanisms = append(mechanisms, m)
 	}
 	delta, err := composedDelta(mechanisms, r.problem.Epsilon)
 	return delta <= r.problem.Delta, err
-}
-
-// Compose bounds the composition of a bundle's tables exactly, with package
-// account: see [bundle.Bundle.Verify].
-func Compose(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
-	known := map[*tables.Table]*account.PrivacyLossDistribution{}
-	var mechanisms []*account.PrivacyLossDistribution
-	for _, t := range coordinates {
-		m, ok := known[t]
-		if !ok {
-			if m, err = account.Table(t); err != nil {
-				return 0, err
-			}
-			known[t] = m
-		}
-		mechanisms = append(mechanisms, m)
-	}
-	return composedDelta(mechanisms, promise.Epsilon)
-}
-
-// composedDelta returns an upper bound on the δ at epsilon of all mechanisms together.
-func composedDelta(mechanisms []*account.PrivacyLossDistribution, epsilon float64) (float64, error) {
-	releases := make([]account.Release, len(mechanisms))
-	for i, m := range mechanisms {
-		releases[i] = account.Release{PLD: m, Times: 1}
-	}
-	c, err := account.Compose(releases, account.Options{})
-	if err != nil {
-		return 0, err
-	}
-	b, err := c.Delta(epsilon)
-	if err != nil {
-		return 0, err
-	}
-	if !(b.Upper >= 0) { // NaN too
-		return 0, check.Field("latent", "composed delta", b.Upper, "a number of at least 0")
-	}
-	return b.Upper, nil
 }

@@ -15,15 +15,13 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Designer makes a table of (ε, δ)-private noise for a real query of sensitivity
-// 1 with the loss l2. It must be safe for concurrent use.
-type Designer func(ctx context.Context, epsilon, delta float64) (*tables.Table, error)
-
-// The range a Designer is asked for. A point outside gets the noise of a point
+// The range that CurveOptions.Design is asked for. A point outside gets the noise of a point
 // inside with no larger ε and δ, which serves there too: with ε = 0 and δ = 0
 // below the least, and with the most above.
 const (
@@ -35,8 +33,10 @@ const (
 
 // CurveOptions say where a Curve gets its noise from.
 type CurveOptions struct {
-	// Design is asked for every table that is not known yet.
-	Design Designer
+	// Design makes a table of (ε, δ)-private noise for a real query of sensitivity
+	// 1 with the loss l2, such as lp.Design does. It is asked for every table that is
+	// not known yet, and must be safe for concurrent use.
+	Design func(ctx context.Context, epsilon, delta float64) (*tables.Table, error)
 	// Directory holds the tables of earlier runs, a file each; it is made if it
 	// does not exist, and may be shared by several processes. Empty: tables are
 	// kept in memory only.
@@ -48,9 +48,7 @@ type CurveOptions struct {
 }
 
 // Curve is designed noise as a function of (ε, δ), for sensitivity 1 and the loss
-// l2. As a [Family] it knows a close upper bound on the least variance without
-// designing anything, that of [TruncatedStaircase]; At has the tables. It is
-// safe for concurrent use.
+// l2. It is safe for concurrent use.
 type Curve struct {
 	options CurveOptions
 	mu      sync.Mutex
@@ -73,16 +71,15 @@ type Point struct {
 	Table *tables.Table
 	// Mean is E X, rounded to the nearest; 0 for a symmetric table.
 	Mean float64
-	// Variance is E (X - Mean)², and MeanSquare E X², both exact but for
-	// rounding up to the next float64.
-	Variance, MeanSquare float64
+	// Variance is E (X - Mean)², exact but for rounding up to the next float64.
+	Variance float64
 }
 
-// NewCurve returns a curve. The error wraps [ErrInvalid] if there is no
-// designer; others are about making the directory.
+// NewCurve returns a curve. The error wraps [dp.ErrInvalid] if there is no Design; others
+// are about making the directory.
 func NewCurve(o CurveOptions) (*Curve, error) {
 	if o.Design == nil {
-		return nil, check.Field("latent", "designer", "none", "one")
+		return nil, check.Field("latent", "design", "none", "a function that designs tables")
 	}
 	if o.Directory != "" {
 		if err := os.MkdirAll(o.Directory, 0o750); err != nil {
@@ -92,22 +89,52 @@ func NewCurve(o CurveOptions) (*Curve, error) {
 	return &Curve{options: o, points: make(map[pointKey]*pending)}, nil
 }
 
-// Name implements Family.
-func (c *Curve) Name() string { return "designed" }
+// family is designed noise as a split of a budget sees it: without its tables, which take
+// time. Its variance is an upper bound on the least one of all private noise, proved in
+// docs/proofs/noise-curve.md, where At has a table for it. One designed within a gap g of
+// the optimum has at most (1+g) times this variance; At knows exactly.
+func (c *Curve) family() budget.Family {
+	bound := budget.TruncatedStaircase()
+	return budget.Family{Name: "designed", Variance: func(epsilon, delta float64) (float64, error) {
+		key, err := designPoint(epsilon, delta)
+		if err != nil {
+			return 0, err
+		}
+		return bound.Variance(key.epsilon, key.delta)
+	}}
+}
 
-// Pure implements Family.
-func (c *Curve) Pure() bool { return false }
-
-// Variance implements Family: an upper bound on the least variance of all
-// private noise, proved in docs/proofs/noise-curve.md, where At has a table for
-// it. One designed within a gap g of the optimum has at most (1+g) times this
-// variance; At knows exactly.
-func (c *Curve) Variance(epsilon, delta float64) (float64, error) {
-	key, err := designPoint(epsilon, delta)
+// Split divides the budget (ε, δ) over coordinates and returns noise for each, nil for one
+// that is better not released. Coordinate i has variance one and the price lambda[i] >= 0,
+// which is lost without it (any unit), and is clipped to ±halfwidth[i], above 0: noise of
+// variance v for sensitivity 1 leaves the share k/(1+k), k = 4·halfwidth[i]²·v, of the
+// price. The split is the one of the least total loss that was found.
+//
+// Guarantee: the ε and the δ of the tables, as numbers without rounding, add up to at most
+// the budget, so that by basic composition the release of all is (ε, δ)-private.
+//
+// Errors wrap [dp.ErrInvalid], or are those of At.
+func (c *Curve) Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64) ([]*Point, error) {
+	a, err := budget.Split(ctx, lambda, halfwidth, epsilon, delta, c.family())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return TruncatedStaircase().Variance(key.epsilon, key.delta)
+	return c.pointsOf(ctx, a)
+}
+
+// pointsOf returns the noise of an allocation, nil for coordinates that are not used.
+func (c *Curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*Point, error) {
+	points := make([]*Point, len(a.Epsilon))
+	for i, epsilon := range a.Epsilon {
+		if epsilon == 0 {
+			continue
+		}
+		var err error
+		if points[i], err = c.At(ctx, epsilon, a.Delta[i]); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
 }
 
 // At returns noise that is (ε, δ)-private for sensitivity 1, from memory, from
@@ -116,7 +143,7 @@ func (c *Curve) Variance(epsilon, delta float64) (float64, error) {
 // Guarantee: whatever the file or the designer said, the table was certified
 // in exact arithmetic for an ε and a δ of at most those asked for.
 //
-// Errors wrap [ErrInvalid] for ε or δ outside their range, or are those of the
+// Errors wrap [dp.ErrInvalid] for ε or δ outside their range, or are those of the
 // designer and of the context.
 func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) {
 	key, err := designPoint(epsilon, delta)
@@ -278,21 +305,20 @@ func newPoint(t *tables.Table, key pointKey) (*Point, error) {
 // measure returns a point with the moments of a table.
 func measure(t *tables.Table) (*Point, error) {
 	square := t.ExpectedLossOf(loss.L2{})
-	p := &Point{Table: t, MeanSquare: floatUp(square)}
 	if symmetric(t) {
-		p.Variance = p.MeanSquare
-		return p, nil
+		return &Point{Table: t, Variance: exact.FloatUp(square)}, nil
 	}
+	p := &Point{Table: t}
 	exactMean, err := mean(t)
 	if err != nil {
 		return nil, err
 	}
 	p.Mean, _ = exactMean.Float64()
 	// E (X-m)² = E X² - m(2 E X - m).
-	m := new(big.Rat).SetFloat64(p.Mean)
+	m := exact.Rational(p.Mean)
 	off := exactMean.Add(exactMean, exactMean)
 	off.Sub(off, m).Mul(off, m)
-	p.Variance = floatUp(square.Sub(square, off))
+	p.Variance = exact.FloatUp(square.Sub(square, off))
 	return p, nil
 }
 
@@ -322,13 +348,4 @@ func mean(t *tables.Table) (*big.Rat, error) {
 		return nil, err
 	}
 	return new(big.Rat).Sub(t.ExpectedLossOf(right), t.ExpectedLossOf(left)), nil
-}
-
-// floatUp returns the least float64 that is not below r.
-func floatUp(r *big.Rat) float64 {
-	f, _ := r.Float64()
-	if !math.IsInf(f, 0) && new(big.Rat).SetFloat64(f).Cmp(r) < 0 {
-		return math.Nextafter(f, math.Inf(1))
-	}
-	return f
 }

@@ -16,12 +16,14 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/oracle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// cutLaplace is a Designer without a solver: truncated Laplace noise on a grid of
+// cutLaplace is a designer without a solver: truncated Laplace noise on a grid of
 // 16 points per sensitivity.
 func cutLaplace(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 	return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 0)
@@ -65,8 +67,10 @@ func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tab
 	return nil, errors.New("too many cells")
 }
 
+type designer = func(context.Context, float64, float64) (*tables.Table, error)
+
 // counted counts the calls of a designer.
-func counted(d Designer) (Designer, *atomic.Int64) {
+func counted(d designer) (designer, *atomic.Int64) {
 	var calls atomic.Int64
 	return func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
 		calls.Add(1)
@@ -195,7 +199,7 @@ func TestCurveRefusesBadFiles(t *testing.T) {
 
 // A designer is not trusted either.
 func TestCurveRefusesBadDesigns(t *testing.T) {
-	for name, design := range map[string]Designer{
+	for name, design := range map[string]designer{
 		"none":      func(context.Context, float64, float64) (*tables.Table, error) { return nil, nil },
 		"failing":   func(context.Context, float64, float64) (*tables.Table, error) { return nil, errors.New("no idea") },
 		"other":     func(ctx context.Context, e, d float64) (*tables.Table, error) { return cutLaplace(ctx, 2*e, d) },
@@ -313,8 +317,10 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 	}
 	curve := newTestCurve(t, CurveOptions{Design: cutLaplace})
 	for _, c := range [][4]float64{{50, 0.01, 20, 0.01}, {1e-4, 0.1, 0, 0.1}, {1, 1e-13, 1, 0}} {
-		if v, w := variance(t, curve, c[0], c[1]), variance(t, curve, c[2], c[3]); v != w {
-			t.Errorf("variance %g at (%g, %g), want %g as at (%g, %g)", v, c[0], c[1], w, c[2], c[3])
+		v, err1 := curve.family().Variance(c[0], c[1])
+		w, err2 := curve.family().Variance(c[2], c[3])
+		if err := errors.Join(err1, err2); err != nil || v != w {
+			t.Errorf("variance %g at (%g, %g), want %g as at (%g, %g); %v", v, c[0], c[1], w, c[2], c[3], err)
 		}
 	}
 	if p := point(t, curve, 1e-4, 0.1); p.Table.Privacy().Epsilon != 0 {
@@ -350,21 +356,17 @@ func TestPointMoments(t *testing.T) {
 		second.Add(second, w.Mul(w, x))
 	}
 	mean, _ := first.Float64()
-	square, _ := second.Float64()
 	if p.Mean != mean || p.Mean <= 0 {
 		t.Errorf("mean = %g, want %g > 0", p.Mean, mean)
 	}
-	if !near(p.MeanSquare, square, 1e-15) || new(big.Rat).SetFloat64(p.MeanSquare).Cmp(second) < 0 {
-		t.Errorf("mean square = %g, want %g rounded up", p.MeanSquare, square)
-	}
-	exact := second.Sub(second, first.Mul(first, first))
-	want, _ := exact.Float64()
-	if !near(p.Variance, want, 1e-15) || new(big.Rat).SetFloat64(p.Variance).Cmp(exact) < 0 {
+	truth := second.Sub(second, first.Mul(first, first))
+	want, _ := truth.Float64()
+	if !near(p.Variance, want, 1e-15) || new(big.Rat).SetFloat64(p.Variance).Cmp(truth) < 0 {
 		t.Errorf("variance = %g, want %g rounded up", p.Variance, want)
 	}
 	symmetric := point(t, newTestCurve(t, CurveOptions{Design: cutLaplace}), 0.5, 0.2)
-	if symmetric.Mean != 0 || symmetric.Variance != symmetric.MeanSquare {
-		t.Errorf("symmetric table: %+v", symmetric)
+	if square := exact.FloatUp(symmetric.Table.ExpectedLossOf(loss.L2{})); symmetric.Mean != 0 || symmetric.Variance != square {
+		t.Errorf("symmetric table: %+v, want mean 0 and variance %g", symmetric, square)
 	}
 }
 
@@ -375,7 +377,10 @@ func TestCurveBoundIsNotOptimistic(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range 50 {
 		epsilon, delta := 0.2*math.Pow(20, r.Float64()), 1e-4*math.Pow(2000, r.Float64())
-		bound := variance(t, c, epsilon, delta)
+		bound, err := c.family().Variance(epsilon, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
 		least, err := oracle.LowerBound(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss.L2{})
 		if err != nil {
 			t.Fatal(err)
@@ -401,13 +406,88 @@ func ExampleCurve() {
 		fmt.Println(err)
 		return
 	}
-	bound, _ := curve.Variance(1, 1e-3)
-	fmt.Printf("this table %.3f, mean %g; some noise has at most %.3f\n", p.Variance, p.Mean, bound)
-	// Output: this table 1.935, mean 0; some noise has at most 1.850
+	fmt.Printf("variance %.3f, mean %g\n", p.Variance, p.Mean)
+	// Output: variance 1.935, mean 0
+}
+
+// Four numbers of different worth share one promise: two are worth a table each.
+func ExampleCurve_Split() {
+	curve, err := NewCurve(CurveOptions{Design: cutLaplace}) // usually lp.Design
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	worth, halfwidth := []float64{16, 4, 1, 0.5}, []float64{2.5, 2.5, 2.5, 2.5}
+	noise, err := curve.Split(context.Background(), worth, halfwidth, 20, 1e-3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, p := range noise {
+		if p != nil {
+			fmt.Printf("coordinate %d: epsilon %.2f, delta %.4f\n", i, p.Table.Privacy().Epsilon, p.Table.Privacy().Delta)
+		}
+	}
+	// Output:
+	// coordinate 0: epsilon 11.05, delta 0.0010
+	// coordinate 1: epsilon 8.95, delta 0.0000
+}
+
+func TestCurveSplit(t *testing.T) {
+	design, calls := counted(cutLaplace)
+	c := newTestCurve(t, CurveOptions{Design: design})
+	lambda, halfwidth := []float64{9, 8, 0.1, 0}, []float64{1, 1.2, 3, 1}
+	a, err := budget.Split(t.Context(), lambda, halfwidth, 10, 1e-3, c.family())
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := c.Split(t.Context(), lambda, halfwidth, 10, 1e-3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Used() != 2 || calls.Load() != 2 {
+		t.Fatalf("%d coordinates used and %d designs, want 2 of both", a.Used(), calls.Load())
+	}
+	for i, p := range points {
+		switch {
+		case a.Epsilon[i] == 0:
+			if p != nil {
+				t.Errorf("coordinate %d is not used, but has a table", i)
+			}
+		case p.Table.Privacy().Epsilon != a.Epsilon[i] || p.Table.Privacy().Delta != a.Delta[i]:
+			t.Errorf("coordinate %d: table %+v, want (%g, %g)", i, p.Table.Privacy(), a.Epsilon[i], a.Delta[i])
+		}
+	}
+	failing := newTestCurve(t, CurveOptions{Design: newFailingDesigner(errTest)})
+	if _, err := failing.Split(t.Context(), lambda, halfwidth, 10, 1e-3); !errors.Is(err, errTest) {
+		t.Errorf("failing designer: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Split(ctx, lambda, halfwidth, 10, 1e-3); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Where a share of ε is below what can be designed the search goes on without it.
+func TestCurveSplitOfLittle(t *testing.T) {
+	c := newTestCurve(t, CurveOptions{Design: cutLaplace})
+	lambda, halfwidth := []float64{9, 8, 1}, []float64{1, 1.2, 3}
+	a, err := budget.Split(t.Context(), lambda, halfwidth, 0.01, 0, c.family())
+	if err != nil || a.Epsilon[0] != 0.01 {
+		t.Errorf("%+v, %v, want all for coordinate 0", a, err)
+	}
+	if _, err := c.Split(t.Context(), lambda, halfwidth, 1e-4, 0); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("too little for any design: %v, want ErrInvalid", err)
+	}
+}
+
+func near(a, b, relative float64) bool {
+	return math.Abs(a-b) <= relative*math.Max(math.Abs(a), math.Abs(b))
 }
 
 var errTest = errors.New("a designer that fails")
 
-func newFailingDesigner(err error) Designer {
+func newFailingDesigner(err error) designer {
 	return func(context.Context, float64, float64) (*tables.Table, error) { return nil, err }
 }

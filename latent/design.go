@@ -3,7 +3,6 @@ package latent
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -12,40 +11,12 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 )
 
-// Problem asks for a private encoder of n features.
-type Problem struct {
-	// Features are the n names.
-	Features []string
-	// Data is N×n, a row per person, for everything that is learned: means,
-	// covariance, clipping radii, decoder. It is taken to be public: the design
-	// depends on it, and only people who are encoded later are protected. If it
-	// is nil, Moments says what is known, and nothing is clipped in the
-	// predictions.
-	Data    mat.Matrix
-	Moments taskspace.Moments
-	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss
-	// is E‖K(x − x̂)‖². nil is the identity.
-	Task *mat.Dense
-	// Ridge regularises the covariance; see NewCoordinates.
-	Ridge float64
-	// Epsilon > 0 and 0 <= Delta < 1 are the promise for each person.
-	Epsilon, Delta float64
-	Domain         bundle.Domain
-	// Clip is the share of the rows of Data that clipping to a ball or a box
-	// leaves alone, 0 < Clip <= 1; see BallRadii and CoordinateRadii.
-	Clip float64
-	// Radius, if not 0, is the radius of the ball, or half the side of the box,
-	// in task coordinates, in place of Clip.
-	Radius float64
-	// Low and High are the public bounds of bundle.Bounds, n each.
-	Low, High []float64
-}
-
-// DesignOptions tune Design; the zero value considers every noise but the
+// Options tune Design; the zero value considers every noise but the
 // designed one.
-type DesignOptions struct {
+type Options struct {
 	// Curve designs tables for noise per coordinate; nil leaves it out.
 	Curve *Curve
 	// Kinds restricts the kinds of noise; nil: all.
@@ -69,8 +40,8 @@ type Candidate struct {
 	// Loss is the expected task loss on the training data, clipping included,
 	// with the best affine decoder.
 	Loss float64
-	// Theory is the loss in the closed form, for features that are never clipped.
-	Theory float64
+	// UnclippedLoss is the loss in closed form, for features that are never clipped.
+	UnclippedLoss float64
 	// Epsilon and Delta are the shares of the coordinates released, for noise
 	// per coordinate.
 	Epsilon, Delta []float64
@@ -91,8 +62,9 @@ type Result struct {
 	// Candidates has the best of every kind of noise and encoder, the least loss
 	// first.
 	Candidates []*Candidate
-	// Nothing is the loss of releasing nothing, on the training data.
-	Nothing float64
+	// BaselineLoss is that of answering with the mean of the training data, on this
+	// data; it takes no release.
+	BaselineLoss float64
 	// Lambda are the prices of the task coordinates.
 	Lambda []float64
 	// Radii are those of the task coordinates: the balls of the first z of
@@ -117,41 +89,18 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 	return nil
 }
 
-func (p *Problem) validate() error {
-	if !(p.Epsilon > 0) || math.IsInf(p.Epsilon, 0) {
-		return check.Field("latent", "epsilon", p.Epsilon, "a finite number > 0")
+// LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise
+// in the box of the problem, where clipping is left out of account: those of the largest
+// ball in the box and of the smallest around it. ok is false for other domains.
+//
+// Source: Cheng, Tang & Chinchali (2022), the bounds after Theorem 1.
+func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
+	if r.problem.Domain != bundle.Box {
+		return 0, 0, false
 	}
-	if !(p.Delta >= 0 && p.Delta < 1) {
-		return check.Field("latent", "delta", p.Delta, "a probability, 0 <= delta < 1")
-	}
-	n := len(p.Moments.Mean)
-	if p.Data != nil {
-		_, n = p.Data.Dims()
-	}
-	if n == 0 {
-		return check.Field("latent", "data", "none", "rows of features, or their moments")
-	}
-	if len(p.Features) != n {
-		return check.Field("latent", "number of feature names", len(p.Features), fmt.Sprint(n))
-	}
-	switch p.Domain {
-	case bundle.Bounds:
-		if len(p.Low) != n || len(p.High) != n {
-			return check.Field("latent", "number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), fmt.Sprintf("%d, one of each for a feature", n))
-		}
-	case bundle.Ball, bundle.Box:
-		switch {
-		case p.Radius < 0 || math.IsInf(p.Radius, 0):
-			return check.Field("latent", "radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
-		case p.Radius == 0 && p.Data == nil:
-			return check.Field("latent", "radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
-		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
-			return check.Field("latent", "clip", p.Clip, "a share of the rows, 0 < clip <= 1")
-		}
-	default:
-		return check.Field("latent", "domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
-	}
-	return nil
+	inner, outer := taskspace.BoxRadii(r.Radii)
+	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, r.problem.Epsilon)
+	return lower, upper, err == nil
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
@@ -162,20 +111,19 @@ func (p *Problem) validate() error {
 // Per coordinate, the shares of the budget add up (basic composition) or, where
 // that leaves more to share, are composed exactly by package account.
 //
-// Errors wrap ErrInvalid, or are those of the context and the curve's designer.
+// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and
+// of the curve.
 //
 // Source: Cheng, Tang & Chinchali (2022) for the ball and Laplace noise; the rest
 // is their problem with other noises and domains.
-func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
+func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	r := &Result{problem: p, moments: p.Moments}
+	r := &Result{problem: p}
 	var err error
-	if p.Data != nil {
-		if r.moments, err = taskspace.NewMoments(p.Data); err != nil {
-			return nil, err
-		}
+	if r.moments, err = p.moments(); err != nil {
+		return nil, err
 	}
 	if r.coordinates, err = taskspace.NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
 		return nil, err
@@ -193,13 +141,13 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		{bundle.Laplace, r.laplace},
 		{bundle.Gaussian, r.gaussian},
 		{bundle.TruncatedLaplace, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.TruncatedLaplace, TruncatedLaplace())
+			return r.perCoordinate(ctx, bundle.TruncatedLaplace, budget.TruncatedLaplace(), nil)
 		}},
 		{bundle.Staircase, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Staircase, Staircase())
+			return r.perCoordinate(ctx, bundle.Staircase, budget.Staircase(), nil)
 		}},
 		{bundle.Designed, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Designed, o.Curve)
+			return r.perCoordinate(ctx, bundle.Designed, o.Curve.family(), o.Curve)
 		}},
 	} {
 		needsDelta := j.kind == bundle.Gaussian || j.kind == bundle.TruncatedLaplace
@@ -211,7 +159,7 @@ func Design(ctx context.Context, p Problem, o DesignOptions) (*Result, error) {
 		}
 		found, err := j.find(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%s noise: %w", j.kind, err)
+			return nil, check.Errorf("latent", nil, "%s noise: %w", j.kind, err)
 		}
 		all = append(all, found...)
 	}
@@ -313,7 +261,7 @@ func (r *Result) prepare() (err error) {
 	if r.objective, err = taskspace.NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
 		return err
 	}
-	r.Nothing = r.objective.Baseline()
+	r.BaselineLoss = r.objective.Baseline()
 	return nil
 }
 
@@ -383,5 +331,5 @@ func (r *Result) encoderLoss(m *taskspace.EncodedMoments, variances []float64) (
 		return 0, err
 	}
 	gain, err := m.Gain(r.problem.Task, d)
-	return r.Nothing - gain, err
+	return r.BaselineLoss - gain, err
 }

@@ -19,19 +19,23 @@ func ExampleDesign() {
 	data := mat.NewDense(6, 2, []float64{2, 1.1, 4, 1.9, 6, 3.2, 8, 3.8, 10, 5.1, 12, 5.9})
 	r, err := latent.Design(context.Background(), latent.Problem{
 		Features: []string{"use", "size"}, Data: data, Task: mat.NewDense(1, 2, []float64{1, 0}),
-		Epsilon: 4, Delta: 1e-6, Domain: bundle.Box, Clip: 1,
-	}, latent.DesignOptions{})
+		Promise: bundle.Promise{Epsilon: 4, Delta: 1e-6}, Domain: bundle.Box, Clip: 1,
+	}, latent.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	best := r.Best("")
-	fmt.Printf("%s noise on %d coordinate: loss %.2f, %.2f for nothing\n", best.Noise, best.Z, best.Loss, r.Nothing)
+	fmt.Printf("%s noise on %d coordinate: loss %.2f, the baseline %.2f\n", best.Noise, best.Z, best.Loss, r.BaselineLoss)
 
 	b, err := r.Bundle(best)
 	if err != nil {
 		log.Fatal(err)
 	}
-	device, err := latent.NewPrivatizer(b, sampler.Options{})
+	proof, err := latent.Verify(b)
+	if err != nil {
+		log.Fatal(err)
+	}
+	device, err := bundle.NewPrivatizer(proof, sampler.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -47,7 +51,37 @@ func ExampleDesign() {
 
 	fmt.Println("promise:", b.Promise().Epsilon, b.Promise().Delta)
 	// Output:
-	// laplace noise on 1 coordinate: loss 6.03, 11.67 for nothing
+	// laplace noise on 1 coordinate: loss 6.03, the baseline 11.67
 	// 1 number released, 2 features decoded
 	// promise: 4 1e-06
+}
+
+// A row far out widens the box that all are clipped to, and with it the noise for everybody.
+func ExampleBestClip() {
+	data := mat.NewDense(100, 1, nil)
+	for i := range 100 {
+		data.Set(i, 0, float64(i%20))
+	}
+	data.Set(99, 0, 30)
+	p := latent.Problem{
+		Features: []string{"use"}, Data: data,
+		Promise: bundle.Promise{Epsilon: 8}, Domain: bundle.Box,
+	}
+	for _, best := range []bool{false, true} {
+		p.Clip = 1 // no row
+		if best {
+			var err error
+			if p.Clip, err = latent.BestClip(context.Background(), p, bundle.Laplace); err != nil {
+				log.Fatal(err)
+			}
+		}
+		r, err := latent.Design(context.Background(), p, latent.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("clip %g: loss %.1f\n", p.Clip, r.Best(bundle.Laplace).Loss)
+	}
+	// Output:
+	// clip 1: loss 21.5
+	// clip 0.7: loss 8.5
 }

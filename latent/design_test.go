@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -13,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -40,15 +43,15 @@ func randomProblem(r *rand.Rand, d bundle.Domain) Problem {
 	task.Apply(func(_, _ int, _ float64) float64 { return r.NormFloat64() }, task)
 	p := Problem{
 		Data: randomData(r, 200+r.IntN(200), n), Task: task,
-		Epsilon: math.Exp(4*r.Float64() - 1), Delta: math.Pow(10, -2-4*r.Float64()),
-		Domain: d, Clip: 0.9 + 0.1*r.Float64(),
+		Promise: bundle.Promise{Epsilon: math.Exp(4*r.Float64() - 1), Delta: math.Pow(10, -2-4*r.Float64())},
+		Domain:  d, Clip: 0.9 + 0.1*r.Float64(),
 	}
 	return named(p)
 }
 
 // named completes a problem with names and bounds.
 func named(p Problem) Problem {
-	n := len(p.Moments.Mean)
+	n := len(p.Mean)
 	if p.Data != nil {
 		_, n = p.Data.Dims()
 	}
@@ -68,7 +71,7 @@ func testCurve(t testing.TB) *Curve {
 	return c
 }
 
-func design(t testing.TB, p Problem, o DesignOptions) *Result {
+func design(t testing.TB, p Problem, o Options) *Result {
 	t.Helper()
 	r, err := Design(t.Context(), p, o)
 	if err != nil {
@@ -102,12 +105,12 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := named(Problem{Moments: m, Epsilon: 20, Delta: 1e-4, Radius: 4})
+	p := named(Problem{Mean: m.Mean, Covariance: m.Covariance, Promise: bundle.Promise{Epsilon: 20, Delta: 1e-4}, Radius: 4})
 	for _, d := range []bundle.Domain{bundle.Ball, bundle.Box} {
 		p.Domain = d
-		r := design(t, p, DesignOptions{})
+		r := design(t, p, Options{})
 		for _, c := range r.Candidates {
-			wantNear(t, fmt.Sprintf("%s: loss with %s noise and the %s encoder", d, c.Noise, c.Encoder), c.Loss, c.Theory, 1e-9)
+			wantNear(t, fmt.Sprintf("%s: loss with %s noise and the %s encoder", d, c.Noise, c.Encoder), c.Loss, c.UnclippedLoss, 1e-9)
 		}
 		laplace := find(t, r, bundle.Laplace, TaskAware)
 		gaussian := find(t, r, bundle.Gaussian, TaskAware)
@@ -127,7 +130,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			wantNear(t, "ball: task-agnostic laplace", find(t, r, bundle.Laplace, TaskAgnostic).Loss, agnostic, 1e-9)
 			continue
 		}
-		split, err := Split(t.Context(), r.Lambda, r.Radii, 20, 0, Laplace())
+		split, err := budget.Split(t.Context(), r.Lambda, r.Radii, 20, 0, budget.Laplace())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,16 +139,16 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		wantNear(t, "box: gaussian", gaussian.Loss, box.Loss, 1e-9)
 	}
 	// A ball of one radius that all the data lies in.
-	p = named(Problem{Data: data, Epsilon: 20, Domain: bundle.Ball, Radius: 100})
-	r := design(t, p, DesignOptions{})
+	p = named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 20}, Domain: bundle.Ball, Radius: 100})
+	r := design(t, p, Options{})
 	want, err := taskspace.Waterfill(r.Lambda, 100, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantNear(t, "large ball", find(t, r, bundle.Laplace, TaskAware).Loss, want.Loss, 1e-9)
 	// Clip = 1 has a radius for each number of coordinates.
-	p = named(Problem{Data: data, Epsilon: 20, Domain: bundle.Ball, Clip: 1})
-	r = design(t, p, DesignOptions{})
+	p = named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 20}, Domain: bundle.Ball, Clip: 1})
+	r = design(t, p, Options{})
 	least := math.Inf(1)
 	for z, radius := range r.Radii {
 		s, err := taskspace.WaterfillAt(r.Lambda, radius, 20, z+1)
@@ -169,7 +172,7 @@ func TestDesignLosses(t *testing.T) {
 		if trial%5 == 4 && p.Domain != bundle.Bounds {
 			p.Radius = 0.5 + 3*r.Float64()
 		}
-		res := design(t, p, DesignOptions{Curve: testCurve(t)})
+		res := design(t, p, Options{Curve: testCurve(t)})
 		seen := map[string]bool{}
 		for _, c := range res.Candidates {
 			what := fmt.Sprintf("trial %d, %s, %s noise, %s", trial, p.Domain, c.Noise, c.Encoder)
@@ -182,8 +185,8 @@ func TestDesignLosses(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantNear(t, what+": loss", c.Loss, loss.Total, 1e-8)
-			if c.Loss > res.Nothing*(1+1e-9) {
-				t.Errorf("%s: loss %g, %g for nothing", what, c.Loss, res.Nothing)
+			if c.Loss > res.BaselineLoss*(1+1e-9) {
+				t.Errorf("%s: loss %g, %g for nothing", what, c.Loss, res.BaselineLoss)
 			}
 			if c.Encoder == TaskAware {
 				continue
@@ -233,8 +236,8 @@ func TestDesignInvariance(t *testing.T) {
 		task.Mul(&orthogonal, p.Task)
 		task.Apply(func(_, j int, v float64) float64 { return 7 * v / scale[j] }, task)
 		q.Task = task
-		a, b := design(t, p, DesignOptions{}), design(t, q, DesignOptions{})
-		wantNear(t, "nothing", b.Nothing, 49*a.Nothing, 1e-9)
+		a, b := design(t, p, Options{}), design(t, q, Options{})
+		wantNear(t, "nothing", b.BaselineLoss, 49*a.BaselineLoss, 1e-9)
 		for _, c := range a.Candidates {
 			if c.Encoder == TaskAgnostic {
 				continue // it adds the same noise to all features, whatever their units
@@ -253,7 +256,7 @@ func TestBundles(t *testing.T) {
 	for trial := range 6 {
 		p := randomProblem(r, domains[trial%3])
 		p.Epsilon = max(p.Epsilon, 1)
-		res := design(t, p, DesignOptions{Curve: testCurve(t)})
+		res := design(t, p, Options{Curve: testCurve(t)})
 		other := randomData(r, 60, len(p.Features))
 		made := map[bundle.Kind]bool{}
 		for _, c := range res.Candidates {
@@ -274,7 +277,7 @@ func TestBundles(t *testing.T) {
 			if p.Domain != bundle.Ball && c.Encoder != TaskAware {
 				continue // the same noise once more
 			}
-			noisy, err := bundle.NewDeterministicPrivatizer(b, [32]byte{byte(trial)}, sampler.Options{})
+			noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{byte(trial)}, sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -304,6 +307,16 @@ func TestBundles(t *testing.T) {
 	}
 }
 
+// proved verifies a bundle.
+func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
+	t.Helper()
+	v, err := Verify(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // Noise that is not centred is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
 	curve, err := NewCurve(CurveOptions{Design: func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
@@ -313,8 +326,8 @@ func TestBundleOfSkewedNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := randomData(rand.New(rand.NewPCG(9, 0)), 60, 3)
-	res := design(t, named(Problem{Data: data, Epsilon: 1, Delta: 0.05, Domain: bundle.Box, Clip: 0.9}),
-		DesignOptions{Curve: curve, Kinds: []bundle.Kind{bundle.Designed}})
+	res := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 1, Delta: 0.05}, Domain: bundle.Box, Clip: 0.9}),
+		Options{Curve: curve, Kinds: []bundle.Kind{bundle.Designed}})
 	c := res.Candidates[0]
 	if m := c.points[0].Mean; !(math.Abs(m) > 1e-4) {
 		t.Fatalf("mean of the noise = %g, want one that matters", m)
@@ -323,7 +336,7 @@ func TestBundleOfSkewedNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noisy, err := bundle.NewDeterministicPrivatizer(b, [32]byte{9}, sampler.Options{})
+	noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{9}, sampler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,9 +374,9 @@ func TestDesignExtremes(t *testing.T) {
 		"constant, dear":            {Data: constant, Ridge: 1e-6, Task: heavy},
 		"sparse":                    {Data: sparse, Clip: 0.9, Task: heavy},
 		"fewer rows than features":  {Data: few, Ridge: 1e-3},
-		"little epsilon":            {Data: plain, Epsilon: 0.01},
-		"much epsilon":              {Data: plain, Epsilon: 50},
-		"much delta":                {Data: plain, Delta: 0.3},
+		"little epsilon":            {Data: plain, Promise: bundle.Promise{Epsilon: 0.01}},
+		"much epsilon":              {Data: plain, Promise: bundle.Promise{Epsilon: 50}},
+		"much delta":                {Data: plain, Promise: bundle.Promise{Delta: 0.3}},
 		"everything out of bounds":  {Data: plain, Low: []float64{100, 100, 100, 100}, High: []float64{101, 101, 101, 101}},
 		"bounds that leave 64":      {Data: plain, Low: []float64{64, 64, 64, 64}, High: []float64{128, 128, 128, 128}},
 		"a wide and a narrow bound": {Data: plain, Low: []float64{3, 2, 2, -1e6}, High: []float64{3.001, 5, 5, 1e6}},
@@ -393,45 +406,115 @@ func TestDesignExtremes(t *testing.T) {
 				if pure {
 					p.Delta = 0
 				}
-				what := fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta)
-				o := DesignOptions{}
-				if !pure {
-					o.Curve = testCurve(t)
-				}
-				res, err := Design(t.Context(), p, o)
-				if err != nil {
-					t.Errorf("%s: %v", what, err)
-					continue
-				}
-				for _, c := range res.Candidates {
-					if !(c.Loss > 0 && c.Loss <= res.Nothing*(1+1e-9)) {
-						t.Errorf("%s: %s noise, %s: loss %g, %g for nothing", what, c.Noise, c.Encoder, c.Loss, res.Nothing)
-					}
-					loss, err := res.Loss(c, p.Data)
-					if err != nil {
-						t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-						continue
-					}
-					wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
-				}
-				c := res.Best("")
-				if d == bundle.Ball || c == nil {
-					continue
-				}
-				b, err := res.Bundle(c)
-				if err != nil {
-					t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-					continue
-				}
-				wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
+				checkExtreme(t, fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta), p)
 			}
+		}
+	}
+}
+
+// checkExtreme designs, compares losses with those row by row, and makes a bundle.
+func checkExtreme(t *testing.T, what string, p Problem) {
+	t.Helper()
+	o := Options{}
+	if p.Delta > 0 {
+		o.Curve = testCurve(t)
+	}
+	res, err := Design(t.Context(), p, o)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	for _, c := range res.Candidates {
+		if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
+			t.Errorf("%s: %s noise, %s: loss %g, the baseline %g", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
+		}
+		loss, err := res.Loss(c, p.Data)
+		if err != nil {
+			t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+			continue
+		}
+		wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
+	}
+	c := res.Best("")
+	if p.Domain == bundle.Ball || c == nil {
+		return
+	}
+	b, err := res.Bundle(c)
+	if err != nil {
+		t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+		return
+	}
+	wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
+}
+
+// No other share leaves a smaller loss.
+func TestBestClip(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 0))
+	for _, d := range []bundle.Domain{bundle.Ball, bundle.Box} {
+		p := randomProblem(r, d)
+		for kind, kinds := range map[bundle.Kind][]bundle.Kind{
+			"":              nil,
+			bundle.Gaussian: {bundle.Gaussian},
+			bundle.Designed: {bundle.TruncatedLaplace, bundle.Staircase},
+		} {
+			best, err := BestClip(t.Context(), p, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least := func(clip float64) float64 {
+				p.Clip = clip
+				var losses []float64
+				for _, c := range design(t, p, Options{Kinds: kinds}).Candidates {
+					if c.Encoder == TaskAware {
+						losses = append(losses, c.Loss)
+					}
+				}
+				return slices.Min(losses)
+			}
+			found := least(best)
+			for _, clip := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1} {
+				if loss := least(clip); loss < found {
+					t.Errorf("%s, %q: the loss is %g at the clip %g found, %g at %g", d, kind, found, best, loss, clip)
+				}
+			}
+		}
+	}
+	if _, err := BestClip(t.Context(), Problem{Domain: bundle.Box}, ""); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("no data: error %v, want ErrInvalid", err)
+	}
+}
+
+// The bounds are about features that are not clipped.
+func TestLaplaceBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 0))
+	for range 20 {
+		p := randomProblem(r, bundle.Box)
+		p.Radius, p.Clip = math.Exp(r.NormFloat64()), 0
+		res := design(t, p, Options{Kinds: []bundle.Kind{bundle.Laplace}})
+		lower, upper, ok := res.LaplaceBounds()
+		loss := find(t, res, bundle.Laplace, TaskAware).UnclippedLoss
+		if !ok || !(lower <= upper) || !(lower <= loss*(1+1e-9)) {
+			t.Errorf("bounds %g to %g (%v), a design has %g", lower, upper, ok, loss)
+		}
+	}
+	if _, _, ok := design(t, randomProblem(r, bundle.Ball), Options{Kinds: []bundle.Kind{bundle.Laplace}}).LaplaceBounds(); ok {
+		t.Error("bounds for a ball")
+	}
+}
+
+// All that is wrong is said at once.
+func TestDesignReportsAllBadFields(t *testing.T) {
+	_, err := Design(t.Context(), Problem{Promise: bundle.Promise{Epsilon: -1, Delta: 1}, Domain: "cube"}, Options{})
+	for _, field := range []string{"epsilon", "delta", "data", "domain"} {
+		if err == nil || !strings.Contains(err.Error(), field+" = ") {
+			t.Errorf("%q does not name %s", err, field)
 		}
 	}
 }
 
 func TestDesignRefuses(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(6, 0)), 50, 3)
-	good := named(Problem{Data: data, Epsilon: 1, Delta: 1e-3, Domain: bundle.Ball, Clip: 0.9})
+	good := named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 1, Delta: 1e-3}, Domain: bundle.Ball, Clip: 0.9})
 	for name, change := range map[string]func(p *Problem){
 		"epsilon 0":      func(p *Problem) { p.Epsilon = 0 },
 		"epsilon NaN":    func(p *Problem) { p.Epsilon = math.NaN() },
@@ -444,12 +527,14 @@ func TestDesignRefuses(t *testing.T) {
 		"bounds":         func(p *Problem) { p.Domain, p.Low = bundle.Bounds, nil },
 		"empty bounds":   func(p *Problem) { p.Domain, p.Low = bundle.Bounds, p.High },
 		"constant":       func(p *Problem) { p.Data = mat.NewDense(5, 3, nil) },
-		"radius unknown": func(p *Problem) { p.Moments, p.Data = taskspace.Moments{Mean: make([]float64, 3)}, nil },
+		"radius unknown": func(p *Problem) { p.Mean, p.Covariance, p.Data = make([]float64, 3), taskspace.Identity(3), nil },
 		"domain":         func(p *Problem) { p.Domain = "cube" },
+		"mean alone":     func(p *Problem) { p.Mean, p.Data = make([]float64, 3), nil },
+		"two sources":    func(p *Problem) { p.Mean, p.Covariance = make([]float64, 3), taskspace.Identity(3) },
 	} {
 		p := good
 		change(&p)
-		if _, err := Design(t.Context(), p, DesignOptions{}); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := Design(t.Context(), p, Options{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
 		}
 	}
@@ -459,7 +544,7 @@ func TestDesignRefuses(t *testing.T) {
 func TestDesignGaussianWithoutTable(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(8, 0)), 50, 2)
 	for epsilon, want := range map[float64]bool{5: true, 50: false} {
-		r := design(t, named(Problem{Data: data, Epsilon: epsilon, Delta: 1e-3, Domain: bundle.Ball, Clip: 0.9}), DesignOptions{Kinds: []bundle.Kind{bundle.Gaussian}})
+		r := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: epsilon, Delta: 1e-3}, Domain: bundle.Ball, Clip: 0.9}), Options{Kinds: []bundle.Kind{bundle.Gaussian}})
 		c := find(t, r, bundle.Gaussian, TaskAware)
 		_, err := r.Bundle(c)
 		if c.Bundled != want || (err == nil) != want {
@@ -473,9 +558,9 @@ func BenchmarkDesign(b *testing.B) {
 		data := randomData(rand.New(rand.NewPCG(7, 0)), 2*n, n)
 		for _, d := range domains {
 			b.Run(fmt.Sprintf("%s/n=%d", d, n), func(b *testing.B) {
-				p := named(Problem{Data: data, Ridge: 1e-6, Epsilon: 10, Delta: 1e-5, Domain: d, Clip: 0.99})
+				p := named(Problem{Data: data, Ridge: 1e-6, Promise: bundle.Promise{Epsilon: 10, Delta: 1e-5}, Domain: d, Clip: 0.99})
 				for b.Loop() {
-					design(b, p, DesignOptions{Curve: testCurve(b)})
+					design(b, p, Options{Curve: testCurve(b)})
 				}
 			})
 		}

@@ -1,31 +1,24 @@
 // Package latent designs the release of vectors under local differential
 // privacy: an encoder that maps a person's n features to a few numbers, the
-// domain they are clipped to, and the decoder that reconstructs the features
-// from the noisy numbers with the least loss for a task.
+// domain they are clipped to, noise, and the decoder that reconstructs the features
+// from the noisy numbers with the smallest expected loss of a task.
+//
+//	r, err := latent.Design(ctx, problem, latent.Options{})
+//	b, err := r.Bundle(r.Best(""))       // for the devices and the server; verified
+//	proof, err := latent.Verify(b)       // what whoever gets the bundle does
+//	p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+//	e, err := latent.Evaluate(ctx, p, testData, 100)
 //
 // The setting is that of Cheng, Tang and Chinchali (2022, "Task-aware privacy
-// preservation for multi-dimensional data"), TA below. Features x (n of them)
-// have mean μ and covariance Σ = LLᵀ ([Moments]); the task reads Kx, and a
-// reconstruction x̂ costs E‖K(x − x̂)‖². With P = KL and PᵀP = QΛQᵀ the task
-// coordinates are y = Qᵀ L⁻¹(x − μ) ([Coordinates]): uncorrelated, of variance
-// one, and dropping y_i costs λ_i.
+// preservation for multi-dimensional data"): features x of mean μ and covariance Σ, a
+// task that reads Kx, and the loss E‖K(x − x̂)‖² of a reconstruction x̂. In task
+// coordinates y, uncorrelated and of variance one, the loss is a sum: dropping y_i costs
+// its price λ_i. What is released are a few of them, scaled, clipped to a body (a ball, a
+// box, or what public bounds of the features make of it) and with noise: Laplace or
+// Gaussian noise that is joint to all, or noise per coordinate, among it tables that a
+// [Curve] has designed, with the best split of the budget.
 //
-// What is released are Z unit coordinates u = W(x − μ) + offset
-// ([LinearEncoder]), clipped to a body whose sensitivity is 1, so that the
-// guarantee holds for every input and never rests on a sample:
-//
-//   - [bundle.Ball] scales (y_1…y_Z) back to a norm of at most r,
-//   - [bundle.Box] clips every |y_i| to c_i,
-//   - [bundle.Bounds] clips the features to public bounds; [SensitivityL1] and
-//     [SensitivityL2] then bound the sensitivity of the linear map W.
-//
-// Noise that is joint to all coordinates has its optimal scales in closed form:
-// [Waterfill] for Laplace noise on a ball (TA, Theorem 1), [GaussianBall] and
-// [GaussianBox] for Gaussian noise. They are optimal for the second moments of
-// unclipped data; [LinearEncoder.Moments], [NewDecoder] and [ExpectedLoss] give
-// the best affine decoder for the clipped data and its exact expected loss,
-// without drawing noise.
-//
-// Losses are float64 and say how good a design is. The sensitivities are upper
-// bounds with outward rounding, because privacy rests on them.
+// The guarantee holds for every input, as the sensitivity is that of the body and never
+// of a sample. It rests on package latent/bundle alone; losses are float64 and say how
+// good a design is.
 package latent

@@ -10,7 +10,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 // TaskLoss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task
@@ -37,9 +36,9 @@ type Evaluation struct {
 	// are taken as they are: it is about the noise alone.
 	StandardError       float64
 	StandardErrorOutput []float64
-	// Nothing is the loss of always answering with the decoder's offset for no
+	// BaselineLoss is the loss of always answering with the decoder's offset for no
 	// signal, the mean of the training data.
-	Nothing float64
+	BaselineLoss float64
 }
 
 // Interval returns the confidence interval of the measured loss that is z standard
@@ -48,100 +47,139 @@ func (e *Evaluation) Interval(z float64) (low, high float64) {
 	return e.Measured - z*e.StandardError, e.Measured + z*e.StandardError
 }
 
-// Evaluate privatises the rows of data (N×n) so many times with p, decodes them,
+// Evaluate privatizes the rows of data (N×n) so many times with p, decodes them,
 // and measures the loss ‖K(x − x̂)‖² for the bundle's task, or for all features
 // alike if it has none. It takes draws >= 2 for a standard error.
 //
-// Errors wrap ErrInvalid, or are those of p and the context.
+// Errors wrap [dp.ErrInvalid], or are those of p and the context.
 func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws int) (*Evaluation, error) {
-	b := p.Bundle()
-	s := b.Spec()
-	rows, n := data.Dims()
-	if n != b.Features() {
-		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
-	}
-	if rows == 0 || draws < 2 {
-		return nil, check.Field("latent", "rows and draws", fmt.Sprintf("%d and %d", rows, draws), "at least 1 and 2")
-	}
-	task := eye(n)
-	if s.Task.Rows > 0 {
-		task = mat.NewDense(s.Task.Rows, s.Task.Cols, s.Task.Data)
-	}
-	points, err := measureAll(s.Tables, s.TableOf)
+	v, err := newEvaluator(p, data)
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluation{Rows: rows, Draws: draws}
-	m, _ := task.Dims()
-	// add adds the squared outputs of x − x̂, divided by the rows, to sums.
-	difference, output := mat.NewVecDense(n, nil), mat.NewVecDense(m, nil)
-	add := func(sums, x, reconstruction []float64) {
-		for j, v := range reconstruction {
-			difference.SetVec(j, x[j]-v)
-		}
-		output.MulVec(task, difference)
-		for k := range sums {
-			sums[k] += output.AtVec(k) * output.AtVec(k) / float64(rows)
-		}
+	if draws < 2 {
+		return nil, check.Field("latent", "draws", draws, "at least 2")
 	}
-
-	x := make([]float64, n)
-	var unit, decoded []float64
-	signal, nothing := make([]float64, m), make([]float64, m)
-	for i := range rows {
-		mat.Row(x, i, data)
-		if unit, err = b.Encode(unit[:0], x); err != nil {
-			return nil, fmt.Errorf("row %d: %w", i+1, err)
-		}
-		for k, p := range points {
-			unit[k] += p.Mean
-		}
-		if decoded, err = b.Decode(decoded[:0], unit); err != nil {
-			return nil, err
-		}
-		add(signal, x, decoded)
-		add(nothing, x, s.Mean)
+	e := &Evaluation{Rows: v.rows, Draws: draws}
+	if e.Predicted, e.BaselineLoss, err = v.predict(); err != nil {
+		return nil, err
 	}
-	e.Nothing = sum(nothing)
-	var read mat.Dense
-	read.Mul(task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))
-	variances := make([]float64, len(points))
-	for i, p := range points {
-		variances[i] = p.Variance
-	}
-	e.Predicted = TaskLoss(taskspace.NewLoss(signal, &read, variances))
-
 	// Of the total and of each output, relative to the prediction, so that squares do
 	// not cancel.
-	measured := make([]tally, 1+m)
+	measured := make([]tally, 1+len(e.Predicted.Output))
 	for range draws {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		losses := make([]float64, m)
-		for i := range rows {
-			mat.Row(x, i, data)
-			if unit, err = p.Privatize(unit[:0], x); err != nil {
-				return nil, err
-			}
-			if decoded, err = b.Decode(decoded[:0], unit); err != nil {
-				return nil, err
-			}
-			add(losses, x, decoded)
+		losses, err := v.draw()
+		if err != nil {
+			return nil, err
 		}
 		measured[0].add(sum(losses) - e.Predicted.Total)
-		for k, v := range losses {
-			measured[1+k].add(v - e.Predicted.Output[k])
+		for k, loss := range losses {
+			measured[1+k].add(loss - e.Predicted.Output[k])
 		}
 	}
 	mean, deviation := measured[0].mean(float64(draws))
 	e.Measured, e.StandardError = e.Predicted.Total+mean, deviation
-	for k := range m {
+	for k, predicted := range e.Predicted.Output {
 		mean, deviation := measured[1+k].mean(float64(draws))
-		e.MeasuredOutput = append(e.MeasuredOutput, e.Predicted.Output[k]+mean)
+		e.MeasuredOutput = append(e.MeasuredOutput, predicted+mean)
 		e.StandardErrorOutput = append(e.StandardErrorOutput, deviation)
 	}
 	return e, nil
+}
+
+// evaluator has what the losses of a bundle on data are computed with.
+type evaluator struct {
+	privatizer *bundle.Privatizer
+	bundle     *bundle.Bundle
+	data       mat.Matrix
+	rows       int
+	task       *mat.Dense // m×n
+
+	// Scratch.
+	x, unit, decoded   []float64
+	difference, output *mat.VecDense
+}
+
+func newEvaluator(p *bundle.Privatizer, data mat.Matrix) (*evaluator, error) {
+	b := p.Bundle()
+	rows, n := data.Dims()
+	if n != b.Features() {
+		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
+	}
+	if rows == 0 {
+		return nil, check.Field("latent", "rows", rows, "at least 1")
+	}
+	v := &evaluator{privatizer: p, bundle: b, data: data, rows: rows, task: taskspace.Identity(n), x: make([]float64, n)}
+	if t := b.Spec().Task; t.Rows > 0 {
+		v.task = mat.NewDense(t.Rows, t.Cols, t.Data)
+	}
+	m, _ := v.task.Dims()
+	v.difference, v.output = mat.NewVecDense(n, nil), mat.NewVecDense(m, nil)
+	return v, nil
+}
+
+// outputs returns a number for each output of the task.
+func (v *evaluator) outputs() []float64 { return make([]float64, v.output.Len()) }
+
+// add adds the squared outputs of x − x̂, divided by the rows, to sums.
+func (v *evaluator) add(sums, reconstruction []float64) {
+	for j, r := range reconstruction {
+		v.difference.SetVec(j, v.x[j]-r)
+	}
+	v.output.MulVec(v.task, v.difference)
+	for k := range sums {
+		sums[k] += v.output.AtVec(k) * v.output.AtVec(k) / float64(v.rows)
+	}
+}
+
+// predict returns the expected loss and that of always answering with the mean.
+func (v *evaluator) predict() (loss TaskLoss, baseline float64, err error) {
+	s := v.bundle.Spec()
+	points, err := measureAll(s.Tables, s.TableOf)
+	if err != nil {
+		return TaskLoss{}, 0, err
+	}
+	signal, constant := v.outputs(), v.outputs()
+	for i := range v.rows {
+		mat.Row(v.x, i, v.data)
+		if v.unit, err = v.bundle.Encode(v.unit[:0], v.x); err != nil {
+			return TaskLoss{}, 0, check.Errorf("latent", nil, "row %d: %w", i+1, err)
+		}
+		for k, p := range points {
+			v.unit[k] += p.Mean
+		}
+		if v.decoded, err = v.bundle.Decode(v.decoded[:0], v.unit); err != nil {
+			return TaskLoss{}, 0, err
+		}
+		v.add(signal, v.decoded)
+		v.add(constant, s.Mean)
+	}
+	var read mat.Dense
+	read.Mul(v.task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))
+	variances := make([]float64, len(points))
+	for i, p := range points {
+		variances[i] = p.Variance
+	}
+	return TaskLoss(taskspace.NewLoss(signal, &read, variances)), sum(constant), nil
+}
+
+// draw returns the mean loss of the rows, by output, with noise.
+func (v *evaluator) draw() (losses []float64, err error) {
+	losses = v.outputs()
+	for i := range v.rows {
+		mat.Row(v.x, i, v.data)
+		if v.unit, err = v.privatizer.Privatize(v.unit[:0], v.x); err != nil {
+			return nil, err
+		}
+		if v.decoded, err = v.bundle.Decode(v.decoded[:0], v.unit); err != nil {
+			return nil, err
+		}
+		v.add(losses, v.decoded)
+	}
+	return losses, nil
 }
 
 // tally has the sum of numbers and that of their squares.
@@ -156,16 +194,6 @@ func (m *tally) add(v float64) {
 func (m *tally) mean(count float64) (mean, standardError float64) {
 	variance := math.Max(0, m.squares-m.sum*m.sum/count) / (count - 1)
 	return m.sum / count, math.Sqrt(variance / count)
-}
-
-// NewPrivatizer verifies a bundle, its composition included, and returns its
-// privatizer.
-func NewPrivatizer(b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
-	v, err := b.Verify(Compose)
-	if err != nil {
-		return nil, err
-	}
-	return bundle.NewPrivatizer(v, o)
 }
 
 func sum(values []float64) float64 {

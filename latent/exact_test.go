@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
@@ -39,11 +40,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := table.Verify()
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec.Privacy.Delta = floatUp(certificate.DeltaUpper)
+	spec.Privacy.Delta = exact.FloatUp(table.Certify().DeltaUpper)
 	if table, err = tables.New(spec); err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +90,10 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 		truth := 0.0
 		for i := -1; i <= 1; i++ {
 			for j := -1; j <= 1; j++ {
-				truth = max(truth, floatUp(jointDelta(a, b, i, j, ratio)))
+				truth = max(truth, exact.FloatUp(jointDelta(a, b, i, j, ratio)))
 			}
 		}
-		got, err := Compose([]*tables.Table{a, b}, bundle.Promise{Epsilon: epsilon})
+		got, err := composition([]*tables.Table{a, b}, bundle.Promise{Epsilon: epsilon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +114,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = b.Verify(Compose)
+			_, err = Verify(b)
 			return err
 		}
 		if err := verify(bundle.Exact, got); err != nil {
@@ -136,23 +133,30 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 // which takes a large delta.
 func TestDesignComposesExactly(t *testing.T) {
 	const n = 20
-	m, err := taskspace.GivenMoments(make([]float64, n), eye(n))
+	m, err := taskspace.GivenMoments(make([]float64, n), taskspace.Identity(n))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		epsilon, delta, saved float64 // of the loss, relative
 	}{{20, 0.3, 0.01}, {20, 1e-2, 0}, {2, 1e-5, 0}} {
-		p := named(Problem{Moments: m, Epsilon: test.epsilon, Delta: test.delta, Domain: bundle.Box, Radius: 1})
+		p := named(Problem{Mean: m.Mean, Covariance: m.Covariance, Promise: bundle.Promise{Epsilon: test.epsilon, Delta: test.delta}, Domain: bundle.Box, Radius: 1})
 		curve := testCurve(t)
-		r := design(t, p, DesignOptions{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
-		basic, err := Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta, curve)
+		r := design(t, p, Options{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
+		points, err := curve.Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta)
 		if err != nil {
 			t.Fatal(err)
 		}
+		basic, used := sum(r.Lambda), 0
+		for i, point := range points {
+			if point != nil {
+				basic -= r.Lambda[i] / (1 + 4*r.Radii[i]*r.Radii[i]*point.Variance)
+				used++
+			}
+		}
 		c := find(t, r, bundle.Designed, TaskAware)
-		saved := 1 - c.Loss/basic.Loss
-		t.Logf("epsilon %g, delta %g: %s composition, %d coordinates, basic %d, %.2f%% of the loss saved", p.Epsilon, p.Delta, c.Composition, c.Z, basic.Used(), 100*saved)
+		saved := 1 - c.Loss/basic
+		t.Logf("epsilon %g, delta %g: %s composition, %d coordinates, basic %d, %.2f%% of the loss saved", p.Epsilon, p.Delta, c.Composition, c.Z, used, 100*saved)
 		if (c.Composition == bundle.Exact) != (test.saved > 0) || !(saved >= test.saved-1e-9) {
 			t.Errorf("epsilon %g, delta %g: %s composition saves %g of the loss, want %g", p.Epsilon, p.Delta, c.Composition, saved, test.saved)
 		}

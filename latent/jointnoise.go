@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -174,7 +175,7 @@ func (r *Result) axesCandidate(j joint, encoder string, axes, radii []float64) *
 		theory += l / (1 + 1/(ratio*ratio))
 	}
 	c := j.candidate(encoder, used)
-	c.axes, c.radii, c.Theory = axes, radii, theory
+	c.axes, c.radii, c.UnclippedLoss = axes, radii, theory
 	return c
 }
 
@@ -226,7 +227,7 @@ func (r *Result) laplaceBox(ctx context.Context, j joint) ([]*Candidate, error) 
 // 1: those of a split of epsilon, s_i = ε_i/(2ε).
 func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
 	lambda, halfwidths := r.objective.Effective(r.Radii)
-	a, err := Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, Laplace())
+	a, err := budget.Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, budget.Laplace())
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +251,7 @@ func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
 func (r *Result) agnostic(j joint) (*Candidate, error) {
 	n := r.coordinates.Len()
 	c := j.candidate(TaskAgnostic, n)
-	c.encoder = &taskspace.Encoder{Rows: eye(n), Mean: r.coordinates.Mean()}
+	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean()}
 	distance, err := r.featureDistance(j)
 	if err != nil {
 		return nil, err
@@ -272,8 +273,8 @@ func (r *Result) agnostic(j joint) (*Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Theory, err = r.encoderLoss(m, c.variances); err != nil || !c.Bundled {
-		c.Loss = c.Theory // nothing is clipped
+	if c.UnclippedLoss, err = r.encoderLoss(m, c.variances); err != nil || !c.Bundled {
+		c.Loss = c.UnclippedLoss // nothing is clipped
 		return c, err
 	}
 	if m, err = r.encoded(c.encoder); err != nil {
@@ -319,14 +320,6 @@ func (r *Result) featureDistance(j joint) (float64, error) {
 		}
 		return 2 * r.Radii[n-1] * svd.Values(nil)[0], nil
 	}
-}
-
-func eye(n int) *mat.Dense {
-	m := mat.NewDense(n, n, nil)
-	for i := range n {
-		m.Set(i, i, 1)
-	}
-	return m
 }
 
 // denseMatrix returns the matrix as package bundle takes it.

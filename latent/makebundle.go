@@ -29,7 +29,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 		Domain: p.Domain, ClipOrigin: p.clipOrigin(),
 		Noise: c.Noise, Composition: c.Composition,
 		Task:    denseMatrix(r.coordinates.Task()),
-		Promise: bundle.Promise{Epsilon: p.Epsilon, Delta: p.Delta},
+		Promise: p.Promise,
 	}
 	if s.Offset == nil {
 		s.Offset = make([]float64, c.Z)
@@ -74,12 +74,12 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if s.Predicted.TrainingLoss, err = r.encoderLoss(m, variances); err != nil {
 		return nil, err
 	}
-	s.Predicted.TheoryLoss = c.Theory
+	s.Predicted.UnclippedLoss = c.UnclippedLoss
 	b, err := bundle.New(s)
 	if err != nil {
 		return nil, err
 	}
-	_, err = b.Verify(Compose)
+	_, err = Verify(b)
 	return b, err
 }
 
@@ -114,7 +114,7 @@ func measureAll(distinct []*tables.Table, of []int) ([]*Point, error) {
 // with the decoder that is the best on the training data, and the noise as it was
 // planned. It is exact: no noise is drawn.
 //
-// Errors wrap [ErrInvalid].
+// Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	m, err := r.encoded(c.encoder)
 	if err != nil {

@@ -1,5 +1,7 @@
 package loss
 
+import "github.com/noisewright/noisewright/internal/exact"
+
 var asymmetricKind = Kind{
 	Name:    "asymmetric",
 	Syntax:  "asymmetric:LEFT,RIGHT",
@@ -27,5 +29,5 @@ func NewAsymmetric(left, right float64) (*Piecewise, error) {
 	if err := checkPositive("asymmetric", "RIGHT", right); err != nil {
 		return nil, err
 	}
-	return twoSlopes("asymmetric:"+formatNumber(left)+","+formatNumber(right), rational(left), rational(right)), nil
+	return twoSlopes("asymmetric:"+formatNumber(left)+","+formatNumber(right), exact.Rational(left), exact.Rational(right)), nil
 }

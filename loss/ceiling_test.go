@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // TestCeilingUp compares the bound with a scan: it is never below, and for
@@ -40,7 +42,7 @@ func TestCeilingUp(t *testing.T) {
 			if a > b {
 				continue
 			}
-			most, ok := CeilingUp(l, rational(a), rational(b))
+			most, ok := CeilingUp(l, exact.Rational(a), exact.Rational(b))
 			if !ok {
 				t.Fatalf("%s: no bound", l.Name())
 			}

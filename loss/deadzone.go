@@ -1,6 +1,10 @@
 package loss
 
-import "math/big"
+import (
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+)
 
 var deadzoneKind = Kind{
 	Name:    "deadzone",
@@ -22,7 +26,7 @@ func NewDeadzone(threshold float64) (*Piecewise, error) {
 	if err := checkPositive("deadzone", "T", threshold); err != nil {
 		return nil, err
 	}
-	c0 := rational(-threshold)
+	c0 := exact.Rational(-threshold)
 	return newPiecewise("deadzone:"+formatNumber(threshold), []float64{-threshold, threshold}, []Quadratic{
 		{C0: c0, C1: big.NewRat(-1, 1)}, {}, {C0: c0, C1: big.NewRat(1, 1)},
 	}, nil), nil

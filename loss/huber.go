@@ -1,6 +1,10 @@
 package loss
 
-import "math/big"
+import (
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+)
 
 var huberKind = Kind{
 	Name:    "huber",
@@ -23,7 +27,7 @@ func NewHuber(threshold float64) (*Piecewise, error) {
 	if err := checkPositive("huber", "T", threshold); err != nil {
 		return nil, err
 	}
-	t := rational(threshold)
+	t := exact.Rational(threshold)
 	c0 := new(big.Rat).Mul(t, t)
 	c0.Mul(c0, half).Neg(c0)
 	return newPiecewise("huber:"+formatNumber(threshold), []float64{-threshold, threshold}, []Quadratic{

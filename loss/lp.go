@@ -43,7 +43,7 @@ func NewPower(p float64) (Loss, error) {
 	case 2:
 		return square(name), nil
 	}
-	return &powerLoss{name: name, p: p, exactP: rational(p)}, nil
+	return &powerLoss{name: name, p: p, exactP: exact.Rational(p)}, nil
 }
 
 // powerBits is the relative precision 2^-96 of the bounds on powers. The
@@ -75,7 +75,7 @@ func (l *powerLoss) bounds(x *big.Rat) *powerBounds {
 }
 
 // powerExcess is above 1/(1-2^-powerBits).
-var powerExcess = new(big.Rat).Add(big.NewRat(1, 1), new(big.Rat).SetFloat64(math.Ldexp(1, 1-powerBits)))
+var powerExcess = new(big.Rat).Add(big.NewRat(1, 1), exact.PowerOfTwo(1-powerBits))
 
 // Name implements Loss.
 func (l *powerLoss) Name() string { return l.name }

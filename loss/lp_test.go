@@ -214,10 +214,10 @@ func TestPowerCellMean(t *testing.T) {
 		}
 		for _, center := range []float64{0, 1e-9, -0.3, 1, -7, 1e4} {
 			for _, width := range []float64{1e-9, 1e-3, 0.25, 1, 2.5, 40} {
-				low := new(big.Rat).Sub(rational(center), rational(width/2))
-				high := new(big.Rat).Add(low, rational(width))
+				low := new(big.Rat).Sub(exact.Rational(center), exact.Rational(width/2))
+				high := new(big.Rat).Add(low, exact.Rational(width))
 				want := new(big.Rat).Sub(anti(high), anti(low))
-				want.Quo(want, new(big.Rat).Mul(l.(*powerLoss).plus(1), rational(width)))
+				want.Quo(want, new(big.Rat).Mul(l.(*powerLoss).plus(1), exact.Rational(width)))
 				f, _ := want.Float64()
 				near(t, fmt.Sprintf("%s: CellMean(%g, %g)", l.Name(), center, width), l.CellMean(center, width), f, 1e-12)
 			}
@@ -236,7 +236,7 @@ func TestPowerAtDown(t *testing.T) {
 			low, high := bracket(x, p)
 			got := l.AtDown(x)
 			loss := new(big.Rat).Sub(high, got)
-			if got.Cmp(high) > 0 || loss.Cmp(low.Mul(low, rational(0x1p-95))) > 0 && x.Sign() != 0 {
+			if got.Cmp(high) > 0 || loss.Cmp(low.Mul(low, exact.Rational(0x1p-95))) > 0 && x.Sign() != 0 {
 				t.Errorf("%s: AtDown(%s) = %s, want just below %s", l.Name(), x, got.FloatString(40), high.FloatString(40))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // plain is a piecewise loss by its definition, nothing clever: the oracle of
@@ -74,7 +75,7 @@ func randomPiecewise(rng *rand.Rand) (*Piecewise, plain) {
 		oracle.pieces[i] = q
 	}
 	for i, v := range x {
-		oracle.knots = append(oracle.knots, rational(v))
+		oracle.knots = append(oracle.knots, exact.Rational(v))
 		if rng.IntN(2) == 0 { // make it continuous
 			gap := new(big.Rat).Sub(oracle.poly(i, oracle.knots[i]), oracle.poly(i+1, oracle.knots[i]))
 			c := oracle.pieces[i+1].filled()

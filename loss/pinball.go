@@ -1,6 +1,10 @@
 package loss
 
-import "math/big"
+import (
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+)
 
 var pinballKind = Kind{
 	Name:    "pinball",
@@ -27,6 +31,6 @@ func NewPinball(tau float64) (*Piecewise, error) {
 	if !(tau >= minNumber && tau < 1) {
 		return nil, badField("pinball", "TAU", formatNumber(tau), "a number with 0 < TAU < 1")
 	}
-	t := rational(tau)
+	t := exact.Rational(tau)
 	return twoSlopes("pinball:"+formatNumber(tau), new(big.Rat).Sub(big.NewRat(1, 1), t), t), nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 var pwlKind = Kind{
@@ -78,18 +79,18 @@ func pwl(segments []Segment) *Piecewise {
 	value := new(big.Rat) // at the knot, coming from the left; 0 at the first
 	for i, s := range segments {
 		names[i] = s.String()
-		c1 := rational(s.Slope)
+		c1 := exact.Rational(s.Slope)
 		if i == 0 {
-			knot := rational(segments[1].Knot)
+			knot := exact.Rational(segments[1].Knot)
 			pieces[0] = Quadratic{C0: knot.Mul(knot, c1).Neg(knot), C1: c1}
 			continue
 		}
 		x[i-1] = s.Knot
-		knot := rational(s.Knot)
+		knot := exact.Rational(s.Knot)
 		if i > 1 {
 			value = pieces[i-1].filled().value(knot)
 		}
-		right := new(big.Rat).Add(value, rational(s.Jump))
+		right := new(big.Rat).Add(value, exact.Rational(s.Jump))
 		if at := lower(value, right); lowest == nil || at.Cmp(lowest) < 0 {
 			lowest = new(big.Rat).Set(at)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"sort"
 	"strconv"
 	"strings"
@@ -239,6 +238,3 @@ func formatNumber(v float64) string {
 	s = strings.Replace(s, "e+", "e", 1)
 	return strings.Replace(s, "e-0", "e-", 1)
 }
-
-// rational is the exact value of a finite float64.
-func rational(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // lossNames are names of losses as they are printed, at least one per kind.
@@ -252,7 +253,7 @@ func TestLossValues(t *testing.T) {
 			if got := l.At(x); got != want {
 				t.Errorf("%s: At(%g) = %g, want %g", name, x, got, want)
 			}
-			if got, _ := l.AtDown(rational(x)).Float64(); got != want {
+			if got, _ := l.AtDown(exact.Rational(x)).Float64(); got != want {
 				t.Errorf("%s: AtDown(%g) = %g, want %g", name, x, got, want)
 			}
 		}
@@ -316,7 +317,7 @@ func FuzzParseLoss(f *testing.F) {
 			t.Fatalf("ParseLoss(%q) prints as %q in %q", s, name, Unit(l))
 		}
 		for _, x := range []float64{-1e3, -1, 0, 0.3, 2, 1e5} {
-			r := rational(x)
+			r := exact.Rational(x)
 			if l.At(x) != back.At(x) || l.AtDown(r).Cmp(back.AtDown(r)) != 0 {
 				t.Fatalf("%q and what it prints as differ at %g", s, x)
 			}

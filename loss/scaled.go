@@ -3,6 +3,8 @@ package loss
 import (
 	"math/big"
 	"strings"
+
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Scaled is a loss times a weight, written "name:weight". It is made by [Sum] of
@@ -20,7 +22,7 @@ func scale(t Term) (Loss, error) {
 	if _, ok := t.Loss.(*Scaled); ok || strings.Contains(t.Loss.Name(), termSeparator) {
 		return nil, badField(abbreviated(t.Loss.Name()), "weight", formatNumber(t.Weight), "1 for a loss that is weighted already or a sum")
 	}
-	return &Scaled{t.Loss, t.Weight, rational(t.Weight)}, nil
+	return &Scaled{t.Loss, t.Weight, exact.Rational(t.Weight)}, nil
 }
 
 // Name implements Loss.

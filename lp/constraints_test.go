@@ -34,14 +34,14 @@ func bracket(t *testing.T, p dp.Problem, gap float64) (upper, lower float64, tab
 	if err != nil {
 		t.Fatalf("%+v: %v", p, err)
 	}
-	if _, err := r.Table.Verify(); err != nil {
+	if err := fromFile(r.Table); err != nil {
 		t.Errorf("%+v: %v", p, err)
 	}
 	upper, lower = losses(r)
 	if lower > upper {
 		t.Errorf("%+v: bound %g above the loss %g", p, lower, upper)
 	}
-	return upper, lower, r.Table
+	return upper, lower, r.Table.Table()
 }
 
 // TestIntegerOptimum: at sensitivity 1 the optimum on the integers is known for
@@ -244,13 +244,13 @@ func TestBindingConstraints(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := r.Table.Verify(); err != nil {
+		if err := fromFile(r.Table); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if upper, lower := losses(r); upper < free || lower > upper {
 			t.Errorf("%s: [%g, %g], at least %g without", name, lower, upper, free)
 		}
-		if r.Table.Problem().Constraints.None() {
+		if r.Table.Table().Problem().Constraints.None() {
 			t.Errorf("%s: the table does not state it", name)
 		}
 	}

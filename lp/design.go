@@ -54,9 +54,9 @@ type Progress struct {
 
 // Result is a designed and certified table.
 type Result struct {
-	Table *tables.Table
-	// Certificate was recomputed from the table in exact arithmetic.
-	Certificate tables.Certificate
+	// Table comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Table *tables.Verified
 	// Gap is the relative certified gap reached; +Inf if the lower bound
 	// is 0.
 	Gap float64
@@ -140,7 +140,7 @@ type designer struct {
 	start   time.Time
 
 	upper, lower side
-	table        *tables.Table
+	table        *tables.Verified
 	loss         float64 // of table; +Inf: there is none yet
 	dual         *tables.Dual
 	bound        float64 // proved by dual
@@ -184,11 +184,10 @@ func (d *designer) stuck(s *side) bool {
 // begin finds the table to start from: one that needs no solver, unless the
 // constraints exclude it.
 func (d *designer) begin() error {
-	t, c, err := d.simpleTable(d.options.MaxCells)
+	t, err := d.simpleTable(d.options.MaxCells)
 	switch {
 	case err == nil:
-		d.table = t
-		d.loss, _ = c.ExpectedLoss.Float64()
+		d.keepTable(t)
 	case d.Constraints.None() || !(notKept(err) || errors.Is(err, ErrLimit)):
 		return err
 	}
@@ -407,11 +406,19 @@ func (s *side) learn(before float64, k int) {
 // number of its possible terms.
 const maxProgramWork = 1 << 25
 
-// keepTable keeps a certified table if it is the best.
-func (d *designer) keepTable(t *tables.Table, loss float64) {
+// keepTable keeps a table if it is the best, and returns its loss.
+func (d *designer) keepTable(t *tables.Verified) float64 {
+	loss := expectedLoss(t)
 	if loss < d.loss {
 		d.table, d.loss = t, loss
 	}
+	return loss
+}
+
+// expectedLoss returns that of a table to the nearest float64.
+func expectedLoss(t *tables.Verified) float64 {
+	loss, _ := t.Certificate().ExpectedLoss.Float64()
+	return loss
 }
 
 // result puts the best table and the best bound together and certifies both.
@@ -422,16 +429,16 @@ func (d *designer) result(stopped error) (*Result, error) {
 	if d.table == nil {
 		return nil, d.noTable(stopped)
 	}
-	t, err := d.table.WithDual(d.dual)
+	t, err := d.table.Table().WithDual(d.dual)
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := t.Verify()
+	v, err := t.Verify()
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	r := &Result{Table: t, Certificate: c, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
-	if gap, ok := c.Gap(); ok {
+	r := &Result{Table: v, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
+	if gap, ok := v.Certificate().Gap(); ok {
 		r.Gap = gap
 	}
 	r.Optimal = r.Gap <= d.options.Gap

@@ -37,30 +37,39 @@ func design(t *testing.T, p dp.Problem, gap float64) *lp.Result {
 	if r.Optimal != (err == nil) || r.Optimal != (r.Gap <= gap) {
 		t.Errorf("ε=%g δ=%g: optimal = %v with gap %g and error %v", p.Epsilon, p.Delta, r.Optimal, r.Gap, err)
 	}
-	var file bytes.Buffer
-	if err := r.Table.Encode(&file); err != nil {
-		t.Fatal(err)
-	}
-	back, err := tables.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := back.Verify()
-	if err != nil {
+	if err := fromFile(r.Table); err != nil {
 		t.Fatalf("%s ε=%g δ=%g Δ=%g: %v", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity, err)
 	}
-	if c.ExpectedLoss.Cmp(r.Certificate.ExpectedLoss) != 0 || c.LowerBound.Cmp(r.Certificate.LowerBound) != 0 {
-		t.Errorf("the file's certificate differs from the result's")
-	}
-	if back.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) {
-		t.Errorf("the table promises %+v for %+v", back.Privacy(), p)
+	if got := r.Table.Table().Privacy(); got != p.Privacy {
+		t.Errorf("the table promises %+v for %+v", got, p)
 	}
 	return r
 }
 
+// fromFile verifies a table once more, from its file, that is, from nothing but its
+// bytes.
+func fromFile(v *tables.Verified) error {
+	var file bytes.Buffer
+	if err := v.Table().Encode(&file); err != nil {
+		return err
+	}
+	back, err := tables.Decode(&file)
+	if err != nil {
+		return err
+	}
+	again, err := back.Verify()
+	if err != nil {
+		return err
+	}
+	if c, d := again.Certificate(), v.Certificate(); c.ExpectedLoss.Cmp(d.ExpectedLoss) != 0 || c.LowerBound.Cmp(d.LowerBound) != 0 {
+		return errors.New("the file's certificate differs from the result's")
+	}
+	return nil
+}
+
 func losses(r *lp.Result) (loss, bound float64) {
-	loss, _ = r.Certificate.ExpectedLoss.Float64()
-	bound, _ = r.Certificate.LowerBound.Float64()
+	loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
+	bound, _ = r.Table.Certificate().LowerBound.Float64()
 	return loss, bound
 }
 
@@ -111,7 +120,7 @@ func TestLargestEpsilon(t *testing.T) {
 			if !errors.Is(err, lp.ErrLimit) || r == nil {
 				t.Fatalf("%s δ=%g: %v", loss.Name(), delta, err)
 			}
-			if _, err := r.Table.Verify(); err != nil {
+			if err := fromFile(r.Table); err != nil {
 				t.Errorf("%s δ=%g: %v", loss.Name(), delta, err)
 			}
 			stairs, _ := oracle.StaircaseLoss(dp.Privacy{Epsilon: 20, Sensitivity: 0.3}, loss)
@@ -313,12 +322,12 @@ func TestMonotoneInPrivacy(t *testing.T) {
 // TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
 func TestTablesAreSymmetric(t *testing.T) {
 	r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1{}}, 5e-3)
-	n := r.Table.Cells()
-	if r.Table.Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
-		t.Fatalf("%d cells from %d", n, r.Table.Grid().FirstCell)
+	n := r.Table.Table().Cells()
+	if r.Table.Table().Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
+		t.Fatalf("%d cells from %d", n, r.Table.Table().Grid().FirstCell)
 	}
 	for i := range n {
-		if r.Table.Weight(i) != r.Table.Weight(n-1-i) {
+		if r.Table.Table().Weight(i) != r.Table.Table().Weight(n-1-i) {
 			t.Errorf("weights %d and %d differ", i, n-1-i)
 		}
 	}
@@ -356,7 +365,7 @@ func TestLimits(t *testing.T) {
 		if !errors.Is(err, lp.ErrLimit) || r == nil {
 			t.Fatalf("%s: result %v, error %v", name, r, err)
 		}
-		if _, err := r.Table.Verify(); err != nil || r.Optimal {
+		if err := fromFile(r.Table); err != nil || r.Optimal {
 			t.Errorf("%s: optimal %v, verify %v", name, r.Optimal, err)
 		}
 	}
@@ -376,8 +385,8 @@ func TestLimits(t *testing.T) {
 	}
 	r, err = lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, MaxCells: 101})
 	check("few cells", r, err)
-	if r.Table.Cells() > 101 {
-		t.Errorf("few cells: %d", r.Table.Cells())
+	if r.Table.Table().Cells() > 101 {
+		t.Errorf("few cells: %d", r.Table.Table().Cells())
 	}
 	// Too few for any noise: an error without a result.
 	r, err = lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}},
@@ -512,7 +521,7 @@ func TestFaultySolvers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if _, err := r.Table.Verify(); err != nil {
+		if err := fromFile(r.Table); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		upper, lower := losses(r)
@@ -560,9 +569,9 @@ func ExampleDesign() {
 		return
 	}
 	laplace := new(big.Rat).SetInt64(1) // sensitivity/epsilon
-	saved := new(big.Rat).Sub(laplace, r.Certificate.ExpectedLoss)
-	fmt.Println("expected loss at most", exact.DecimalUp(r.Certificate.ExpectedLoss, 2))
-	fmt.Println("no noise can do better than", exact.DecimalDown(r.Certificate.LowerBound, 2))
+	saved := new(big.Rat).Sub(laplace, r.Table.Certificate().ExpectedLoss)
+	fmt.Println("expected loss at most", exact.DecimalUp(r.Table.Certificate().ExpectedLoss, 2))
+	fmt.Println("no noise can do better than", exact.DecimalDown(r.Table.Certificate().LowerBound, 2))
 	fmt.Println("against Laplace noise, a saving of", exact.DecimalDown(saved, 1))
 	// Output:
 	// expected loss at most 0.7

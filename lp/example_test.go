@@ -8,10 +8,10 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // Tables for three values of delta.
@@ -28,7 +28,7 @@ func ExampleSweep() {
 		return
 	}
 	for i, r := range results {
-		fmt.Printf("delta %g: expected loss about %s\n", deltas[i], r.Certificate.ExpectedLoss.FloatString(2))
+		fmt.Printf("delta %g: expected loss about %s\n", deltas[i], r.Table.Certificate().ExpectedLoss.FloatString(2))
 	}
 	// Output:
 	// delta 0.001: expected loss about 0.23
@@ -70,14 +70,14 @@ func ExampleFront() {
 func ExampleDesignKernel() {
 	p := lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: 0.2, Delta: 0.05, Sensitivity: 2}, Loss: loss.L1{},
-		Queries: tables.Queries{Lower: 0, Upper: 4},
+		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}
 	r, err := lp.DesignKernel(context.Background(), p, lp.Options{NewSolver: highs.New, Gap: 0.02})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d answers, expected loss about %s\n", r.Kernel.Cells(), r.Certificate.ExpectedLoss.FloatString(2))
+	fmt.Printf("%d answers, expected loss about %s\n", r.Kernel.Kernel().Cells(), r.Kernel.Certificate().ExpectedLoss.FloatString(2))
 	// Output:
 	// 10 answers, expected loss about 0.95
 }

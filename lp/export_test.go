@@ -114,11 +114,11 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	_, c, err := d.chainTable(DefaultMaxCells)
+	t, err := d.chainTable(DefaultMaxCells)
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	chainLoss, _ = c.ExpectedLoss.Float64()
+	chainLoss = expectedLoss(t)
 	d.loss = chainLoss
 	chainBound = d.keepDual(d.chainDual(chainLoss, DefaultMaxCells))
 	reach := math.Ceil(3*supportBound(p)) + 2

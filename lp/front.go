@@ -211,7 +211,7 @@ func (f *front) design(ctx context.Context, share float64, weights [2]float64, l
 	}
 	point := &FrontPoint{Share: share, Weights: weights, Design: r}
 	for i, l := range f.losses {
-		point.Expected[i] = r.Table.ExpectedLossOf(l)
+		point.Expected[i] = r.Table.Table().ExpectedLossOf(l)
 	}
 	return point, nil
 }
@@ -243,28 +243,20 @@ func rounded(x float64) float64 {
 	return v
 }
 
-// result keeps the designs that are not dominated, and the bounds of all.
+// result puts the designs that are not dominated and the bounds of all together.
 func (f *front) result() (*FrontResult, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	r := &FrontResult{}
 	all := slices.DeleteFunc(slices.Clone(f.points), func(p *FrontPoint) bool { return p == nil })
-	r.Limited = len(f.points) - len(all)
-	for i, p := range all {
-		r.Bounds = append(r.Bounds, SupportingLine{p.Weights, p.Design.Certificate.LowerBound})
+	r := &FrontResult{Points: undominated(all), Limited: len(f.points) - len(all), Elapsed: time.Since(f.start)}
+	r.Dominated = len(all) - len(r.Points)
+	for _, p := range all {
+		r.Bounds = append(r.Bounds, SupportingLine{p.Weights, p.Design.Table.Certificate().LowerBound})
 		if !p.Design.Optimal {
 			r.Limited++
 		}
-		if slices.ContainsFunc(all, func(q *FrontPoint) bool { return q.dominates(p) }) ||
-			slices.ContainsFunc(all[:i], func(q *FrontPoint) bool { return q.compare(p) == [2]int{} }) {
-			r.Dominated++
-			continue
-		}
-		r.Points = append(r.Points, *p)
 	}
-	slices.SortFunc(r.Points, func(p, q FrontPoint) int { return p.compare(&q)[0] })
-	r.Elapsed = time.Since(f.start)
 	switch {
 	case len(all) == 0:
 		return nil, check.Errorf("lp", ErrLimit, "no design was done")
@@ -272,6 +264,19 @@ func (f *front) result() (*FrontResult, error) {
 		return r, check.Errorf("lp", ErrLimit, "%d of %d designs stopped short of the gap", r.Limited, len(f.points))
 	}
 	return r, nil
+}
+
+// undominated returns the points that are not dominated, once each, by ascending
+// expectation of the first loss.
+func undominated(all []*FrontPoint) (kept []FrontPoint) {
+	for i, p := range all {
+		if !slices.ContainsFunc(all, func(q *FrontPoint) bool { return q.dominates(p) }) &&
+			!slices.ContainsFunc(all[:i], func(q *FrontPoint) bool { return q.compare(p) == [2]int{} }) {
+			kept = append(kept, *p)
+		}
+	}
+	slices.SortFunc(kept, func(p, q FrontPoint) int { return p.compare(&q)[0] })
+	return kept
 }
 
 // compare compares the expectations of each loss.

@@ -9,33 +9,23 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/solver"
-	"github.com/noisewright/noisewright/tables"
 )
 
-// TestFrontKeepsWhatIsNotDominated has ties, duplicates, a dominated design and one that
-// was not done.
-func TestFrontKeepsWhatIsNotDominated(t *testing.T) {
-	values := [][2]int64{{5, 1}, {1, 5}, {3, 3}, {3, 3}, {3, 4}, {4, 4}, {2, 5}}
-	f := front{points: make([]*FrontPoint, len(values)+1)}
-	for i, v := range values {
-		f.points[i] = &FrontPoint{
-			Weights:  [2]float64{1, 1},
-			Expected: [2]*big.Rat{big.NewRat(v[0], 1), big.NewRat(v[1], 1)},
-			Design:   &Result{Certificate: tables.Certificate{LowerBound: big.NewRat(v[0]+v[1]-1, 2)}, Optimal: true},
-		}
-	}
-	r, err := f.result()
-	if !errors.Is(err, ErrLimit) || r.Limited != 1 {
-		t.Errorf("%d limited, error %v; want 1 and ErrLimit", r.Limited, err)
+// TestUndominated has ties, duplicates and a dominated design.
+func TestUndominated(t *testing.T) {
+	var all []*FrontPoint
+	for _, v := range [][2]int64{{5, 1}, {1, 5}, {3, 3}, {3, 3}, {3, 4}, {4, 4}, {2, 5}} {
+		all = append(all, &FrontPoint{Expected: [2]*big.Rat{big.NewRat(v[0], 1), big.NewRat(v[1], 1)}})
 	}
 	want := [][2]int64{{1, 5}, {3, 3}, {5, 1}}
-	if len(r.Points) != len(want) || r.Dominated != len(values)-len(want) || len(r.Bounds) != len(values) {
-		t.Fatalf("%d points, %d dominated, %d bounds", len(r.Points), r.Dominated, len(r.Bounds))
+	kept := undominated(all)
+	if len(kept) != len(want) {
+		t.Fatalf("%d points", len(kept))
 	}
 	for i, w := range want {
 		for k := range w {
-			if r.Points[i].Expected[k].Cmp(big.NewRat(w[k], 1)) != 0 {
-				t.Errorf("point %d is %s, %s; want %v", i, r.Points[i].Expected[0], r.Points[i].Expected[1], w)
+			if kept[i].Expected[k].Cmp(big.NewRat(w[k], 1)) != 0 {
+				t.Errorf("point %d is %s, %s; want %v", i, kept[i].Expected[0], kept[i].Expected[1], w)
 			}
 		}
 	}

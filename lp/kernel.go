@@ -7,8 +7,8 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // KernelProblem asks for noise that depends on the query value: the kernel with
@@ -20,7 +20,7 @@ type KernelProblem struct {
 	dp.Privacy
 	Loss loss.Loss
 	// Queries is the range of the query's values, and their weight.
-	Queries tables.Queries
+	Queries kernels.Queries
 	// Nodes fixes the answers of the kernel, ascending inside the range. Each
 	// has a cell of the query values nearest to it. nil: the centers of cells
 	// that are equal but for the two at the ends, as many as the gap needs.
@@ -48,11 +48,11 @@ func (p KernelProblem) validate() error {
 	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
 	}
-	if p.Cells != 0 && (p.Cells < 1 || p.Cells > tables.MaxKernelCells) {
-		errs.Badf("cells", p.Cells, "1 to %d", tables.MaxKernelCells)
+	if p.Cells != 0 && (p.Cells < 1 || p.Cells > kernels.MaxCells) {
+		errs.Badf("cells", p.Cells, "1 to %d", kernels.MaxCells)
 	}
-	if n := len(p.Nodes); n > tables.MaxKernelCells {
-		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "1 to %d", tables.MaxKernelCells)
+	if n := len(p.Nodes); n > kernels.MaxCells {
+		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "1 to %d", kernels.MaxCells)
 	}
 	for i, x := range p.Nodes {
 		if !(x >= p.Queries.Lower && x <= p.Queries.Upper) || i > 0 && !(x > p.Nodes[i-1]) {
@@ -67,7 +67,7 @@ func (p KernelProblem) validate() error {
 type partition struct{ edges, nodes []float64 }
 
 // nearest returns the cells of the values nearest to each node.
-func nearest(q tables.Queries, nodes []float64) partition {
+func nearest(q kernels.Queries, nodes []float64) partition {
 	edges := []float64{q.Lower}
 	for i := 1; i < len(nodes); i++ {
 		edges = append(edges, nodes[i-1]+(nodes[i]-nodes[i-1])/2)
@@ -134,7 +134,7 @@ func upperKernel(p KernelProblem, c partition, epsilon, delta, unit float64) ker
 		}
 	}
 	l.mirrored = p.Queries.Symmetric() && p.Loss.Symmetric() && mirrored(c.nodes) && mirrored(c.edges)
-	l.protect(tables.ProtectedPairs(c.edges, p.Sensitivity))
+	l.protect(kernels.ProtectedPairs(c.edges, p.Sensitivity))
 	return l
 }
 
@@ -186,10 +186,10 @@ func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, ok b
 	return l, true
 }
 
-// peaks returns, for the sums with which tables.Kernel.Certify bounds the loss of
+// peaks returns, for the sums with which kernels.Kernel.Certify bounds the loss of
 // every query value, the worst cap of each cell that its law breaks: Σ ≤ limit.
 func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]capTerm {
-	parts := tables.PeakParts(len(c.nodes))
+	parts := kernels.PeakParts(len(c.nodes))
 	// costs[k][part][j] bounds what node j costs on a part of cell k.
 	costs := make([][][]float64, len(c.nodes))
 	for k := range costs {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
@@ -22,9 +23,9 @@ const DefaultKernelCells = 512
 
 // KernelResult is a designed and certified kernel.
 type KernelResult struct {
-	Kernel *tables.Kernel
-	// Certificate was recomputed from the kernel in exact arithmetic.
-	Certificate tables.KernelCertificate
+	// Kernel comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Kernel *kernels.Verified
 	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
 	Gap float64
 	// Rounds counts the linear programs solved.
@@ -57,7 +58,7 @@ func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResul
 	if o.MaxCells == 0 {
 		o.MaxCells = DefaultKernelCells
 	}
-	o.MaxCells = min(o.MaxCells, tables.MaxKernelCells)
+	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
 	start := time.Now()
 	if o.TimeLimit > 0 {
 		var cancel context.CancelFunc
@@ -77,12 +78,12 @@ type kernelDesigner struct {
 	unit    float64 // of the costs passed to the solver
 
 	// The upper side.
-	kernel      *tables.Kernel
+	kernel      *kernels.Kernel
 	loss        float64 // of kernel; +Inf: none yet
 	upperLaws   [][]float64
 	upperRounds int
 	// The lower side.
-	dual        *tables.KernelDual
+	dual        *kernels.Dual
 	bound       float64 // proved by dual
 	infeasible  bool    // the lower program has no solution
 	lowerLaws   [][]float64
@@ -228,18 +229,18 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 			return check.Errorf("lp", nil, "%w", err)
 		}
 	}
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
 	})
 	if err != nil {
 		return check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := k.Verify()
+	v, err := k.Verify()
 	if err != nil {
 		return check.Errorf("lp", nil, "%w", err)
 	}
-	if loss, _ := c.ExpectedLoss.Float64(); loss < d.loss {
+	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
 		d.kernel, d.loss = k, loss
 	}
 	return nil
@@ -341,32 +342,19 @@ func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 	if d.kernel == nil {
 		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed", d.problem.InstanceCap)
 	}
-	n := d.kernel.Cells()
-	edges, nodes, rows := make([]float64, n+1), make([]float64, n), make([][]uint64, n)
-	edges[n] = d.kernel.Edge(n)
-	for i := range n {
-		edges[i], nodes[i] = d.kernel.Edge(i), d.kernel.Node(i)
-		rows[i] = make([]uint64, n)
-		for j := range n {
-			rows[i][j] = d.kernel.Weight(i, j)
-		}
-	}
-	k, err := tables.NewKernel(tables.KernelSpec{
-		Privacy: d.kernel.Privacy(), Queries: d.kernel.Queries(), Loss: d.kernel.Loss(),
-		Edges: edges, Nodes: nodes, Rows: rows, InstanceCap: d.kernel.InstanceCap(), Dual: d.dual,
-	})
+	k, err := d.kernel.WithDual(d.dual)
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := k.Verify()
+	v, err := k.Verify()
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	r := &KernelResult{
-		Kernel: k, Certificate: c, Gap: math.Inf(1),
+		Kernel: v, Gap: math.Inf(1),
 		Rounds: d.upperRounds + d.lowerRounds, Elapsed: time.Since(d.start),
 	}
-	if gap, ok := c.Gap(); ok {
+	if gap, ok := v.Certificate().Gap(); ok {
 		r.Gap = gap
 	}
 	r.Optimal = r.Gap <= d.options.Gap

@@ -3,9 +3,9 @@ package lp
 import (
 	"math"
 
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // kernelLayout describes a discretized design problem with one law P_k over n
@@ -231,13 +231,13 @@ func (p *kernelProgram) laws() [][]float64 {
 // dual reads the multipliers of a lower program, in units of the loss (unit is
 // what the costs were divided by, and the caps by instanceCap). Whatever the
 // solver's errors, the result proves a true bound.
-func (p *kernelProgram) dual(unit, instanceCap float64) *tables.KernelDual {
+func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 	// A variable of a mirrored program stands for two, and so does a row.
 	image := 1.0
 	if p.mirrored {
 		image = 0.5
 	}
-	d := &tables.KernelDual{Cells: p.n, Mirrored: p.mirrored}
+	d := &kernels.Dual{Cells: p.n, Mirrored: p.mirrored}
 	var total float64
 	for i := range p.limits {
 		total += p.relaxation.Price(i) * unit
@@ -266,7 +266,7 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *tables.KernelDual {
 		d.Caps = append(d.Caps, integer(kappa))
 	}
 	for i, l := range p.limits {
-		m := tables.KernelDualPair{Gain: l.gain, Lose: l.lose}
+		m := kernels.DualPair{Gain: l.gain, Lose: l.lose}
 		for j := range p.n {
 			y := integer(p.relaxation.Multiplier(i, j) * unit * image)
 			switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/staircase"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // With delta = 0 noise has no bounded support, and for a loss that has one valley, so
@@ -143,12 +144,11 @@ func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
-	t, c, err := d.makeStairs(cells, first, n)
+	t, err := d.makeStairs(cells, first, n)
 	if err != nil {
 		return err
 	}
-	loss, _ := c.ExpectedLoss.Float64()
-	d.keepTable(t, loss)
+	d.keepTable(t)
 	d.rounds++
 	return nil
 }
@@ -169,27 +169,22 @@ func extraPeriods(cells tables.Grid, first, n int) (left, right int) {
 
 // makeStairs makes the staircase table with the core of n cells from the first one
 // on.
-func (m *model) makeStairs(cells tables.Grid, first, n int) (*tables.Table, tables.Certificate, error) {
-	var none tables.Certificate
-	k := cells.CellsPerSensitivity
-	left, right := extraPeriods(cells, first, n)
-	weights, before, ratio, ok := staircase.Weights(m.Epsilon, k, n, left, right)
-	if !ok {
-		return nil, none, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, m.Epsilon)
+func (m *model) makeStairs(cells tables.Grid, first, n int) (*tables.Verified, error) {
+	cells.FirstCell = first
+	t, err := shapes.Staircase(m.Problem, n, cells)
+	switch {
+	case errors.Is(err, tables.ErrFalseClaim):
+		return nil, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
+	case errors.Is(err, dp.ErrInvalid):
+		return nil, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", cells.CellsPerSensitivity, m.Epsilon)
+	case err != nil:
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	cells.FirstCell = first - before
-	t, err := tables.New(tables.Spec{Problem: m.Problem, Grid: cells, Weights: weights, TailRatio: ratio})
+	v, err := t.Verify()
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := t.Verify()
-	if errors.Is(err, tables.ErrFalseClaim) {
-		return nil, none, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
-	}
-	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
-	}
-	return t, c, nil
+	return v, nil
 }
 
 // stairsBelow proves bounds on finer and finer nodes until the gap is reached. The

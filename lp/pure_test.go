@@ -25,8 +25,8 @@ func designPure(t *testing.T, p dp.Problem) *lp.Result {
 	if err != nil {
 		t.Fatalf("epsilon = %g, sensitivity = %g, %s: %v", p.Epsilon, p.Sensitivity, p.Loss.Name(), err)
 	}
-	if r.Certificate.DeltaUpper.Sign() != 0 || r.Table.Claims().Delta != "0" || r.Table.TailRatio() == 0 {
-		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Claims().Delta, r.Table.TailRatio())
+	if r.Table.Certificate().DeltaUpper.Sign() != 0 || r.Table.Table().Claims().Delta != "0" || r.Table.Table().TailRatio() == 0 {
+		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Table().Claims().Delta, r.Table.Table().TailRatio())
 	}
 	return r
 }
@@ -36,8 +36,8 @@ func designPure(t *testing.T, p dp.Problem) *lp.Result {
 // rounding costs the closed form.
 func enclose(t *testing.T, name string, r *lp.Result, want, above float64) {
 	t.Helper()
-	loss, _ := r.Certificate.ExpectedLoss.Float64()
-	bound, _ := r.Certificate.LowerBound.Float64()
+	loss, _ := r.Table.Certificate().ExpectedLoss.Float64()
+	bound, _ := r.Table.Certificate().LowerBound.Float64()
 	const rounding = 1e-10 // of the closed form, and of weights at large epsilon
 	if !(bound <= want*(1+rounding) && loss >= want*(1-rounding) && loss <= want*(1+above)) {
 		t.Errorf("%s: [%.12g, %.12g] around %.12g, want the loss within %g", name, bound, loss, want, above)
@@ -91,7 +91,7 @@ func TestPureInteger(t *testing.T) {
 	three.Loss = loss.L2{}
 	r := designPure(t, three)
 	enclose(t, "K = 3, l2", r, 17.238791362, 1e-9)
-	if n := r.Table.Cells(); n != 9 { // 2·3 + 2r-1, r = 2
+	if n := r.Table.Table().Cells(); n != 9 { // 2·3 + 2r-1, r = 2
 		t.Errorf("K = 3, l2: %d cells, want 9", n)
 	}
 }
@@ -176,8 +176,8 @@ func parseLoss(t *testing.T, name string) loss.Loss {
 
 // bounds returns the certified numbers as float64s.
 func bounds(r *lp.Result) (loss, bound float64) {
-	loss, _ = r.Certificate.ExpectedLoss.Float64()
-	bound, _ = r.Certificate.LowerBound.Float64()
+	loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
+	bound, _ = r.Table.Certificate().LowerBound.Float64()
 	return loss, bound
 }
 
@@ -249,8 +249,8 @@ func TestPureValleys(t *testing.T) {
 // the tail; and the loss scales with the sensitivity.
 func TestPureAway(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1}, Loss: parseLoss(t, "pinball:0.99")})
-	g := r.Table.Grid()
-	if n := r.Table.Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
+	g := r.Table.Table().Grid()
+	if n := r.Table.Table().Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
 		t.Errorf("gap = %g, %d cells of %d per sensitivity, want a wide table", r.Gap, n, g.CellsPerSensitivity)
 	}
 	far := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1000}, Loss: parseLoss(t, "pinball:0.99")})
@@ -308,11 +308,11 @@ func TestPureTampered(t *testing.T) {
 		r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
-				Problem: dp.Problem{Privacy: r.Table.Privacy(), Query: r.Table.Query(), Loss: r.Table.Loss()}, Grid: r.Table.Grid(),
-				TailRatio: r.Table.TailRatio(), Claims: r.Table.Claims(),
+				Problem: dp.Problem{Privacy: r.Table.Table().Privacy(), Query: r.Table.Table().Query(), Loss: r.Table.Table().Loss()}, Grid: r.Table.Table().Grid(),
+				TailRatio: r.Table.Table().TailRatio(), Claims: r.Table.Table().Claims(),
 			}
-			for i := range r.Table.Cells() {
-				s.Weights = append(s.Weights, r.Table.Weight(i))
+			for i := range r.Table.Table().Cells() {
+				s.Weights = append(s.Weights, r.Table.Table().Weight(i))
 			}
 			return s
 		}
@@ -336,10 +336,10 @@ func TestPureTampered(t *testing.T) {
 		s = spec()
 		top := len(s.Weights) - 1
 		for i := range s.Weights {
-			if _, block := r.Table.Block(i); block {
+			if _, block := r.Table.Table().Block(i); block {
 				continue
 			}
-			if _, block := r.Table.Block(top); block || s.Weights[i] > s.Weights[top] {
+			if _, block := r.Table.Table().Block(top); block || s.Weights[i] > s.Weights[top] {
 				top = i
 			}
 		}

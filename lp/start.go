@@ -16,21 +16,21 @@ import (
 // chainTable is the optimum of the upper program at K = 1 without an atom, for
 // a symmetric loss that does not decrease away from 0: the integer law of Awan
 // & Dong (see noise.AwanDongTails), spread over cells.
-func (m *model) chainTable(maxCells int) (t *tables.Table, c tables.Certificate, err error) {
+func (m *model) chainTable(maxCells int) (t *tables.Verified, err error) {
 	reach := supportBound(m.Problem)
 	if 2*reach > float64(maxCells) {
-		return nil, c, tooManyCells(maxCells)
+		return nil, tooManyCells(maxCells)
 	}
 	for _, margin := range []float64{1e-7, 1e-5, 1e-3} {
 		var tails []float64
 		epsilon, delta := upper{m}.privacy(grid{}.centered(int(reach)+1), margin)
 		tails, err = noise.AwanDongTails(max(epsilon, 0), delta)
 		if err != nil {
-			return nil, c, check.Errorf("lp", nil, "%w", err)
+			return nil, check.Errorf("lp", nil, "%w", err)
 		}
 		half := len(tails)
 		if 2*half+1 > maxCells {
-			return nil, c, tooManyCells(maxCells)
+			return nil, tooManyCells(maxCells)
 		}
 		masses := make([]float64, 2*half+1)
 		masses[half] = 1 - 2*tails[0]
@@ -41,12 +41,12 @@ func (m *model) chainTable(maxCells int) (t *tables.Table, c tables.Certificate,
 			}
 			masses[half+i+1], masses[half-i-1] = mass, mass
 		}
-		t, c, err = m.makeTable(upper{m}.cells(1).centered(half), masses, 0)
+		t, err = m.makeTable(upper{m}.cells(1).centered(half), masses, 0)
 		if !errors.Is(err, tables.ErrNotPrivate) {
 			break
 		}
 	}
-	return t, c, err
+	return t, err
 }
 
 // chainDual solves the dual of the lower program at K = 1. With the multipliers
@@ -119,11 +119,11 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 // simpleTable is the best noise that needs no solver, so that a Design always
 // has a proven table: the best one of a cell per sensitivity and staircases
 // (Geng & Viswanath 2014) with and without an atom.
-func (m *model) simpleTable(maxCells int) (*tables.Table, tables.Certificate, error) {
-	t, c, err := m.chainTable(maxCells)
+func (m *model) simpleTable(maxCells int) (*tables.Verified, error) {
+	best, err := m.chainTable(maxCells)
 	gamma, ok := noise.StaircaseStep(m.Epsilon, m.Loss)
 	if m.Epsilon == 0 || !ok {
-		return t, c, err
+		return best, err
 	}
 	work, most := maxSimpleWork, mostStairCells
 	switch {
@@ -142,13 +142,13 @@ func (m *model) simpleTable(maxCells int) (*tables.Table, tables.Certificate, er
 		return m.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
 	}
 	for _, atom := range []float64{0, 0.9 * m.Delta, 0.999 * m.Delta} {
-		if stairs, cs, serr := m.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
-			if err != nil || cs.ExpectedLoss.Cmp(c.ExpectedLoss) < 0 {
-				t, c, err = stairs, cs, nil
+		if stairs, serr := m.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
+			if err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0 {
+				best, err = stairs, nil
 			}
 		}
 	}
-	return t, c, err
+	return best, err
 }
 
 // stairCells returns the number of cells per sensitivity, up to the most, that
@@ -181,7 +181,7 @@ const (
 // truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh
 // no more than what the atom leaves of δ.
-func (m *model) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Table, tables.Certificate, error) {
+func (m *model) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Verified, error) {
 	const shrink = 1 - 1e-6
 	start := 0.5 // sensitivities
 	if atom == 0 {
@@ -210,12 +210,12 @@ func (m *model) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 		for i := range masses {
 			masses[i] = at[max(i-half, half-i)] * (1 - atom) / sum
 		}
-		t, c, err := m.makeTable(g.centered(half), masses, atom)
+		t, err := m.makeTable(g.centered(half), masses, atom)
 		if err == nil || errors.Is(err, tables.ErrFalseClaim) {
-			return t, c, err // a longer one keeps no constraint that this one does not
+			return t, err // a longer one keeps no constraint that this one does not
 		}
 	}
-	return nil, tables.Certificate{}, tooManyCells(maxCells)
+	return nil, tooManyCells(maxCells)
 }
 
 func tooManyCells(maxCells int) error {

@@ -282,15 +282,14 @@ func (w *sweep) mix() {
 		if from.loss*(1-t) >= to.loss*(1-mixGain) {
 			continue
 		}
-		masses, atom := from.table.PMF()
+		masses, atom := from.table.Table().PMF()
 		for j := range masses {
 			masses[j] *= 1 - t
 		}
-		cells := from.table.Grid()
+		cells := from.table.Table().Grid()
 		g := grid{k: cells.CellsPerSensitivity, first: cells.FirstCell, n: len(masses), table: cells}
-		if mixed, c, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
-			loss, _ := c.ExpectedLoss.Float64()
-			to.keepTable(mixed, loss)
+		if mixed, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
+			to.keepTable(mixed)
 		}
 	}
 }

@@ -33,10 +33,10 @@ func TestSweepAgreesWithDesigns(t *testing.T) {
 			if !r.Optimal || r.Gap > gap {
 				t.Errorf("epsilon %g, delta %g: gap %g", c.epsilon, deltas[i], r.Gap)
 			}
-			if got := r.Table.Privacy(); got.Delta != deltas[i] || got.Epsilon != c.epsilon || got.Sensitivity != 3 {
+			if got := r.Table.Table().Privacy(); got.Delta != deltas[i] || got.Epsilon != c.epsilon || got.Sensitivity != 3 {
 				t.Errorf("a table about %+v for delta %g", got, deltas[i])
 			}
-			if _, err := r.Table.Verify(); err != nil {
+			if err := fromFile(r.Table); err != nil {
 				t.Error(err)
 			}
 			p.Delta = deltas[i]
@@ -44,7 +44,7 @@ func TestSweepAgreesWithDesigns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Certificate.ExpectedLoss.Cmp(alone.Certificate.LowerBound) < 0 || alone.Certificate.ExpectedLoss.Cmp(r.Certificate.LowerBound) < 0 {
+			if r.Table.Certificate().ExpectedLoss.Cmp(alone.Table.Certificate().LowerBound) < 0 || alone.Table.Certificate().ExpectedLoss.Cmp(r.Table.Certificate().LowerBound) < 0 {
 				t.Errorf("epsilon %g, delta %g: the intervals of two designs do not meet", c.epsilon, deltas[i])
 			}
 			return nil
@@ -74,8 +74,7 @@ func TestSweepLimits(t *testing.T) {
 			if r.Optimal || math.IsNaN(r.Gap) {
 				t.Errorf("%s: gap %g is called optimal", name, r.Gap)
 			}
-			_, err := r.Table.Verify()
-			return err
+			return fromFile(r.Table)
 		})
 		if !errors.Is(err, lp.ErrLimit) || n != 2 {
 			t.Errorf("%s: %d results, %v; want 2 and ErrLimit", name, n, err)

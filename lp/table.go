@@ -14,8 +14,7 @@ const leastMass = 0x1p-62
 // makeTable rounds the masses of the cells and the atom to a table that keeps
 // the constraints, and certifies it. The error wraps tables.ErrNotPrivate or
 // tables.ErrFalseClaim if the exact test fails.
-func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Table, tables.Certificate, error) {
-	var none tables.Certificate
+func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Verified, error) {
 	first, last := 0, len(masses)-1
 	least := 0x1p-65
 	if m.Constraints.MaxDistinguishing > 0 {
@@ -53,20 +52,20 @@ func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Table
 	}
 	weights, atomWeight, err := tables.Quantize(scaled, atom/sum)
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	if m.Constraints.Unbiased && !m.folded {
 		balanceWeights(cells, weights)
 	}
 	t, err := tables.New(tables.Spec{Problem: m.Problem, Grid: cells, Weights: weights, Atom: atomWeight})
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	c, err := t.Verify()
+	v, err := t.Verify()
 	if err != nil {
-		return nil, none, check.Errorf("lp", nil, "%w", err)
+		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	return t, c, nil
+	return v, nil
 }
 
 // The masses that a solver returns keep the constraints up to its tolerance;

@@ -262,11 +262,9 @@ func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (
 	if !complete {
 		return 0, nil
 	}
-	t, c, err := u.makeTable(g, p.masses(), p.atomMass())
+	t, err := u.makeTable(g, p.masses(), p.atomMass())
 	if err != nil {
 		return 0, err
 	}
-	loss, _ := c.ExpectedLoss.Float64()
-	d.keepTable(t, loss)
-	return loss, nil
+	return d.keepTable(t), nil
 }

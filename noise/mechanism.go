@@ -96,7 +96,7 @@ func evaluate(name string, l loss.Loss, first, second float64, numeric func(loss
 	default:
 		value, errorBound = numeric(l)
 	}
-	if math.IsNaN(value+errorBound) || math.IsInf(value+errorBound, 0) {
+	if !check.Finite(value + errorBound) {
 		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
 	}
 	return value, errorBound, nil

@@ -1,8 +1,9 @@
 // Package sampler draws noise from an integer table, exactly: every grid point
 // is drawn with the probability that the table's certificate is about.
 //
-//	s, err := sampler.New(table, sampler.Options{}) // verifies the table
-//	y, err := s.AddNoise(x)                         // x rounded to the grid, plus noise
+//	v, err := table.Verify()                    // the proof, or why there is none
+//	s, err := sampler.New(v, sampler.Options{}) // draws from what is proved only
+//	y, err := s.AddNoise(x)                     // x rounded to the grid, plus noise
 //
 // One 64-bit word of randomness chooses the cell, by comparison with integer
 // cumulative weights, and one the point in it, by a multiplication with

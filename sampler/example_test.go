@@ -14,9 +14,9 @@ import (
 // times as likely as its outer neighbour, for a query that one person changes by
 // at most 1. A shift by a cell multiplies every probability by 3 at most, which
 // is below e^1.1, except that 1/53 moves beyond an end.
-func exampleTable() (*tables.Table, error) {
+func exampleTable() (*tables.Verified, error) {
 	const unit = (1 << 64) / 53
-	return tables.New(tables.Spec{
+	table, err := tables.New(tables.Spec{
 		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Loss: loss.L1{}},
 		Grid: tables.Grid{
 			GranularityExponent: -10,  // steps of 1/1024
@@ -26,6 +26,10 @@ func exampleTable() (*tables.Table, error) {
 		},
 		Weights: []uint64{unit, 3 * unit, 9 * unit, (1 << 64) - 26*unit, 9 * unit, 3 * unit, unit},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return table.Verify() // refuses a table that is not private
 }
 
 func Example() {
@@ -34,7 +38,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.New(table, sampler.Options{}) // refuses a table that is not private
+	s, err := sampler.New(table, sampler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -58,9 +58,17 @@ type ExportShift struct {
 }
 
 // NewExport writes out the table, with n draws for the seed. Errors are those of
-// NewGolden; the table is not verified.
-func NewExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
-	golden, err := NewGolden(t, seed, n)
+// NewGolden.
+func NewExport(v *tables.Verified, seed [32]byte, n int) (*Export, error) {
+	t, err := tableOf(v)
+	if err != nil {
+		return nil, err
+	}
+	return newExport(t, seed, n)
+}
+
+func newExport(t *tables.Table, seed [32]byte, n int) (*Export, error) {
+	golden, err := newGolden(t, seed, n)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func goldenTable(tb testing.TB) *tables.Table {
 // TestGoldenFile holds the export of a table to what it was: other
 // implementations have compared themselves with it.
 func TestGoldenFile(t *testing.T) {
-	tab := goldenTable(t)
+	tab := verified(t, goldenTable(t))
 	e, err := NewExport(tab, [32]byte{1, 2, 3, 4}, GoldenDraws)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestGoldenFile(t *testing.T) {
 func TestGoldenFollowsModel(t *testing.T) {
 	for name, tab := range smallTables(t) {
 		seed := [32]byte{9, byte(len(name))}
-		g, err := NewGolden(tab, seed, 300)
+		g, err := newGolden(tab, seed, 300)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,14 +85,14 @@ func TestGoldenFollowsModel(t *testing.T) {
 				t.Fatalf("%s: golden draw %d = %d, want %d", name, i, n, want)
 			}
 		}
-		if err := g.Check(tab); err != nil {
+		if err := g.check(tab); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestGoldenCheckFinds(t *testing.T) {
-	tab := goldenTable(t)
+	tab := verified(t, goldenTable(t))
 	for name, spoil := range map[string]func(*Golden){
 		"draw":   func(g *Golden) { g.Draws[77]++ },
 		"word":   func(g *Golden) { g.Words[3] = "1" },
@@ -128,7 +128,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestExportEncodeError(t *testing.T) {
-	e, err := NewExport(goldenTable(t), [32]byte{}, 1)
+	e, err := NewExport(verified(t, goldenTable(t)), [32]byte{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func TestNewGenerator(t *testing.T) {
 		false: "AES-256-CTR with fast key erasure",
 		true:  "ChaCha8 with fast key erasure",
 	} {
-		s, err := New(laplaceTable(t, 5, 1, 0), Options{ConstantTime: constantTime})
+		s, err := New(verified(t, laplaceTable(t, 5, 1, 0)), Options{ConstantTime: constantTime})
 		if err != nil {
 			t.Fatal(err)
 		}

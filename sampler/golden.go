@@ -42,14 +42,19 @@ const goldenWords = 8
 
 // NewGolden makes n draws from the table with the seed. The error wraps
 // ErrInvalid if there is no table or n is negative.
-func NewGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
-	if n < 0 {
-		return nil, check.Field("sampler", "draws", n, "a number at least 0")
-	}
-	s, err := NewDeterministic(t, seed, Options{})
+func NewGolden(v *tables.Verified, seed [32]byte, n int) (*Golden, error) {
+	t, err := tableOf(v)
 	if err != nil {
 		return nil, err
 	}
+	return newGolden(t, seed, n)
+}
+
+func newGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
+	if n < 0 {
+		return nil, check.Field("sampler", "draws", n, "a number at least 0")
+	}
+	s := newSampler(t, newLaw(t), newFixedGenerator(seed), false)
 	g := &Golden{Stream: streamRule, Draw: drawRule, Seed: hex.EncodeToString(seed[:]), Draws: make([]int64, n)}
 	var block [blockBytes]byte
 	if err := newFixedGenerator(seed).read(&block); err != nil {
@@ -66,7 +71,15 @@ func NewGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
 
 // Check draws from the table again and compares. The error wraps ErrInvalid and
 // names the first difference.
-func (g *Golden) Check(t *tables.Table) error {
+func (g *Golden) Check(v *tables.Verified) error {
+	t, err := tableOf(v)
+	if err != nil {
+		return err
+	}
+	return g.check(t)
+}
+
+func (g *Golden) check(t *tables.Table) error {
 	raw, err := hex.DecodeString(g.Seed)
 	if err != nil || len(raw) != 32 {
 		return check.Errorf("sampler", dp.ErrInvalid, "seed = %.80q, want 64 hexadecimal digits", g.Seed)
@@ -74,7 +87,7 @@ func (g *Golden) Check(t *tables.Table) error {
 	if g.Stream != streamRule || g.Draw != drawRule {
 		return check.Errorf("sampler", dp.ErrInvalid, "golden draws follow other rules, want %q and %q", streamRule, drawRule)
 	}
-	want, err := NewGolden(t, [32]byte(raw), len(g.Draws))
+	want, err := newGolden(t, [32]byte(raw), len(g.Draws))
 	if err != nil {
 		return err
 	}

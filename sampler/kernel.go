@@ -5,7 +5,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/kernels"
 )
 
 // KernelSampler answers queries through a kernel: noise that depends on the query
@@ -21,32 +21,19 @@ import (
 // very precisely, must be assumed to learn the cell of x.
 type KernelSampler struct {
 	_      noCopy
-	kernel *tables.Kernel
+	kernel *kernels.Kernel
 	laws   []rowLaw
 	reader wordReader
 }
 
-// NewKernel returns a KernelSampler. It first verifies the kernel exactly
-// (tables.Kernel.Verify), and refuses one that does not keep its promise: then
-// the error wraps tables.ErrNotPrivate or tables.ErrFalseClaim. Options.Entropy
-// is as for New; ConstantTime chooses the generator, and nothing else. The error
-// wraps ErrInvalid if there is no kernel, and ErrEntropy if the generator cannot be
-// seeded.
-func NewKernel(k *tables.Kernel, o Options) (*KernelSampler, error) {
-	if k == nil {
-		return nil, errNoKernel()
-	}
-	if _, err := k.Verify(); err != nil {
-		return nil, check.Errorf("sampler", nil, "kernel refused: %w", err)
-	}
-	return NewKernelVerified(k, o)
-}
-
-// NewKernelVerified is NewKernel for a kernel that this process has verified
-// already. For any other kernel use NewKernel.
-func NewKernelVerified(k *tables.Kernel, o Options) (*KernelSampler, error) {
-	if k == nil {
-		return nil, errNoKernel()
+// NewKernel returns a KernelSampler of a kernel that kernels.Kernel.Verify has proved
+// to keep its promise. Options.Entropy is as for New; ConstantTime only chooses the
+// generator. The error wraps ErrInvalid if there is no kernel, and ErrEntropy if the
+// generator cannot be seeded.
+func NewKernel(v *kernels.Verified, o Options) (*KernelSampler, error) {
+	k, err := kernelOf(v)
+	if err != nil {
+		return nil, err
 	}
 	g, err := o.generator()
 	if err != nil {
@@ -58,20 +45,25 @@ func NewKernelVerified(k *tables.Kernel, o Options) (*KernelSampler, error) {
 // NewKernelDeterministic returns a KernelSampler whose answers are a function of
 // the seed and the queries.
 //
-// NEVER USE IT FOR A RELEASE. It is for tests and studies and does not verify the
-// kernel. The words are those of NewDeterministic.
-func NewKernelDeterministic(k *tables.Kernel, seed [32]byte) (*KernelSampler, error) {
-	if k == nil {
-		return nil, errNoKernel()
+// NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
+// NewDeterministic.
+func NewKernelDeterministic(v *kernels.Verified, seed [32]byte) (*KernelSampler, error) {
+	k, err := kernelOf(v)
+	if err != nil {
+		return nil, err
 	}
 	return newKernelSampler(k, newRowLaws(k), newFixedGenerator(seed)), nil
 }
 
-func errNoKernel() error {
-	return check.Field("sampler", "kernel", "nil", "a kernel")
+// kernelOf is tableOf for a kernel.
+func kernelOf(v *kernels.Verified) (*kernels.Kernel, error) {
+	if v == nil || v.Kernel() == nil {
+		return nil, check.Field("sampler", "kernel", "none", "one that kernels.Kernel.Verify has proved")
+	}
+	return v.Kernel(), nil
 }
 
-func newKernelSampler(k *tables.Kernel, laws []rowLaw, g generator) *KernelSampler {
+func newKernelSampler(k *kernels.Kernel, laws []rowLaw, g generator) *KernelSampler {
 	return &KernelSampler{kernel: k, laws: laws, reader: wordReader{gen: g, pos: blockBytes}}
 }
 
@@ -87,7 +79,7 @@ func (s *KernelSampler) Fork() (*KernelSampler, error) {
 }
 
 // Kernel returns the kernel drawn from.
-func (s *KernelSampler) Kernel() *tables.Kernel { return s.kernel }
+func (s *KernelSampler) Kernel() *kernels.Kernel { return s.kernel }
 
 // Generator describes the source of randomness, for logs.
 func (s *KernelSampler) Generator() string { return s.reader.gen.name() }
@@ -127,7 +119,7 @@ type rowLaw struct {
 	from int // output of entry 0
 }
 
-func newRowLaws(k *tables.Kernel) []rowLaw {
+func newRowLaws(k *kernels.Kernel) []rowLaw {
 	n := k.Cells()
 	laws := make([]rowLaw, n)
 	for i := range laws {
@@ -141,7 +133,7 @@ func newRowLaws(k *tables.Kernel) []rowLaw {
 			l.last = append(l.last, end-1)
 		}
 		if end != 0 {
-			panic("sampler: weights of a kernel do not sum to 2^64") // tables.NewKernel made sure
+			panic("sampler: weights of a kernel do not sum to 2^64") // kernels.New made sure
 		}
 	}
 	return laws

@@ -8,18 +8,18 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // testKernel has unequal cells and rows with weights of 0 at the start, in the
 // middle and at the end. It is not private.
-func testKernel(tb testing.TB) *tables.Kernel {
+func testKernel(tb testing.TB) *kernels.Kernel {
 	tb.Helper()
 	const q = 1 << 62
-	k, err := tables.NewKernel(tables.KernelSpec{
+	k, err := kernels.New(kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
-		Queries: tables.Queries{Lower: -1, Upper: 2},
+		Queries: kernels.Queries{Lower: -1, Upper: 2},
 		Loss:    loss.L1{},
 		Edges:   []float64{-1, -0.5, 0, 1, 2},
 		Nodes:   []float64{-1, -0.3, 0.1, 2},
@@ -36,13 +36,9 @@ func testKernel(tb testing.TB) *tables.Kernel {
 	return k
 }
 
-func kernelSampler(tb testing.TB, k *tables.Kernel, seed byte) *KernelSampler {
-	tb.Helper()
-	s, err := NewKernelDeterministic(k, [32]byte{seed})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+// kernelSampler is NewKernelDeterministic for any kernel, private or not.
+func kernelSampler(_ testing.TB, k *kernels.Kernel, seed byte) *KernelSampler {
+	return newKernelSampler(k, newRowLaws(k), newFixedGenerator([32]byte{seed}))
 }
 
 // TestKernelChiSquare compares the answers with the exact law of the certificate
@@ -128,24 +124,38 @@ func TestKernelReleaseRefuses(t *testing.T) {
 			t.Errorf("the error quotes the query value: %v", err)
 		}
 	}
-	if _, err := NewKernel(k, Options{}); !errors.Is(err, tables.ErrNotPrivate) {
-		t.Errorf("a kernel that is not private: error %v", err)
+	broken := newKernelSampler(k, newRowLaws(k), &readerGenerator{r: strings.NewReader("short")})
+	if y, err := broken.Release(0); !errors.Is(err, ErrEntropy) || y != 0 {
+		t.Errorf("without entropy: %g, %v", y, err)
 	}
-	for _, f := range []func() error{
-		func() error { _, err := NewKernel(nil, Options{}); return err },
-		func() error { _, err := NewKernelVerified(nil, Options{}); return err },
-		func() error { _, err := NewKernelDeterministic(nil, [32]byte{}); return err },
-	} {
-		if err := f(); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("no kernel: error %v", err)
-		}
+}
+
+// TestNewKernel: without a proof there is nothing to draw from.
+func TestNewKernel(t *testing.T) {
+	if v, err := testKernel(t).Verify(); v != nil || !errors.Is(err, kernels.ErrNotPrivate) {
+		t.Errorf("a kernel that is not private: %v, %v", v, err)
 	}
-	broken, err := NewKernelVerified(k, Options{Entropy: strings.NewReader("short")})
+	const q = 1 << 62
+	k, err := kernels.New(kernels.Spec{
+		Privacy: dp.Privacy{Epsilon: 1.1, Sensitivity: 1}, Queries: kernels.Queries{Lower: 0, Upper: 2}, Loss: loss.L1{},
+		Edges: []float64{0, 1, 2}, Nodes: []float64{0, 1}, Rows: [][]uint64{{3 * q, q}, {q, 3 * q}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y, err := broken.Release(0); !errors.Is(err, ErrEntropy) || y != 0 {
-		t.Errorf("without entropy: %g, %v", y, err)
+	v, err := k.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := NewKernel(v, Options{}); err != nil || s.Kernel() != k {
+		t.Errorf("a private kernel: %v", err)
+	}
+	for _, none := range []*kernels.Verified{nil, {}} {
+		_, err1 := NewKernel(none, Options{})
+		_, err2 := NewKernelDeterministic(none, [32]byte{})
+		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
+			t.Errorf("no kernel: %v and %v, want ErrInvalid", err1, err2)
+		}
 	}
 }
 

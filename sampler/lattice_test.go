@@ -213,10 +213,7 @@ func TestLatticeAddNoise(t *testing.T) {
 			t.Errorf("AddNoiseSteps(%g) = %d, %v, want ErrInvalid", x, n, err)
 		}
 	}
-	s, err := NewVerified(tab, Options{Entropy: failing(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sampling(t, tab, Options{Entropy: failing(0)})
 	if n, err := s.AddNoiseSteps(0.31); !errors.Is(err, ErrEntropy) || n != 0 {
 		t.Errorf("without entropy: %d, %v, want ErrEntropy", n, err)
 	}
@@ -291,7 +288,7 @@ func TestUnits(t *testing.T) {
 }
 
 func BenchmarkLatticeAddNoise(b *testing.B) {
-	s, err := New(unitTable(b, 0.1), Options{})
+	s, err := New(verified(b, unitTable(b, 0.1)), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,10 +3,9 @@ package sampler
 import (
 	"math"
 	"math/bits"
-)
 
-// maxExact is 2^53: every integer up to it is a float64.
-const maxExact = 1 << 53
+	"github.com/noisewright/noisewright/internal/exact"
+)
 
 // halfBits are the bits of 0.5. The bits of non-negative floats are ordered as
 // the floats are.
@@ -27,7 +26,7 @@ func roundToGrid(x, back float64, limit int64) (n int64, ok bool) {
 	// 0 to matter. The conversion keeps compilers from fusing it with what
 	// follows.
 	t := float64(x * back)
-	if !(math.Abs(t) <= maxExact) {
+	if !(math.Abs(t) <= exact.MaxInteger) {
 		return 0, false
 	}
 	f := math.Floor(t)

@@ -191,10 +191,7 @@ func TestAddNoise(t *testing.T) {
 func TestAddNoiseRefusesWithoutDrawing(t *testing.T) {
 	tab := scaledTable(t, 0)
 	src := newScript(make([]uint64, blockWords))
-	s, err := NewVerified(tab, Options{Entropy: src})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sampling(t, tab, Options{Entropy: src})
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0x1p53, -0x1p53, 1e300} {
 		if y, err := s.AddNoise(x); !errors.Is(err, dp.ErrInvalid) || y != 0 {
 			t.Errorf("AddNoise(%g) = %g, %v, want ErrInvalid", x, y, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -71,35 +72,30 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// New returns a Sampler of the table.
+// New returns a Sampler of a table that tables.Table.Verify has proved to keep its
+// promise; there is no other way to one that is fit for release.
 //
-// It first verifies the table exactly (tables.Table.Verify), which takes about
-// cells × cells-per-sensitivity × 5 ns, and refuses one that does not keep its
-// promise: then the error wraps tables.ErrNotPrivate or tables.ErrFalseClaim.
-// It wraps ErrInvalid if there is no table, and ErrEntropy if the generator
+// The error wraps ErrInvalid if there is no table, and ErrEntropy if the generator
 // cannot be seeded.
-func New(t *tables.Table, o Options) (*Sampler, error) {
-	if t == nil {
-		return nil, check.Field("sampler", "table", "nil", "a table")
-	}
-	if _, err := t.Verify(); err != nil {
-		return nil, check.Errorf("sampler", nil, "table refused: %w", err)
-	}
-	return NewVerified(t, o)
-}
-
-// NewVerified is New for a table that this process has verified already, by
-// tables.Table.Verify or by New: it does not verify it again. For any other
-// table use New.
-func NewVerified(t *tables.Table, o Options) (*Sampler, error) {
-	if t == nil {
-		return nil, check.Field("sampler", "table", "nil", "a table")
+func New(v *tables.Verified, o Options) (*Sampler, error) {
+	t, err := tableOf(v)
+	if err != nil {
+		return nil, err
 	}
 	g, err := o.generator()
 	if err != nil {
 		return nil, err
 	}
 	return newSampler(t, newLaw(t), g, o.ConstantTime), nil
+}
+
+// tableOf returns the table of a proof. That the type cannot be made elsewhere keeps
+// other tables out; its zero value holds none.
+func tableOf(v *tables.Verified) (*tables.Table, error) {
+	if v == nil || v.Table() == nil {
+		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
+	}
+	return v.Table(), nil
 }
 
 // generator returns the source of randomness the options ask for.
@@ -113,17 +109,18 @@ func (o Options) generator() (generator, error) {
 // NewDeterministic returns a Sampler whose draws are a function of the seed.
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF
-// AGAIN. It is for tests and studies, does not verify the table, and refuses
-// Options.Entropy with an error that wraps ErrInvalid.
+// AGAIN. It is for tests and studies, and refuses Options.Entropy with an error that
+// wraps ErrInvalid.
 //
 // The words are the keystream of AES-256 in counter mode with key = seed and
 // IV = 0 (what encrypting zeros yields), read as little-endian 64-bit integers,
 // on every platform and in both modes. Golden says how words become draws, and
 // holds draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
 // SHA-256 of seed ‖ i, i as 8 little-endian bytes.
-func NewDeterministic(t *tables.Table, seed [32]byte, o Options) (*Sampler, error) {
-	if t == nil {
-		return nil, check.Field("sampler", "table", "nil", "a table")
+func NewDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Sampler, error) {
+	t, err := tableOf(v)
+	if err != nil {
+		return nil, err
 	}
 	if o.Entropy != nil {
 		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
@@ -138,7 +135,7 @@ func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sample
 		table: t,
 		step:  step,
 		back:  1 / step,
-		limit: maxExact - t.Reach(),
+		limit: exact.MaxInteger - t.Reach(),
 		fixed: constantTime,
 		gen:   g,
 		next:  chunk,
@@ -179,7 +176,7 @@ func (s *Sampler) Step() float64 { return s.step }
 // The error wraps ErrEntropy or, for a tail, ErrOverflow, and the draw is then 0.
 func (s *Sampler) SampleInt() (int64, error) {
 	n, err := s.sample()
-	if n > maxExact || n < -maxExact {
+	if n > exact.MaxInteger || n < -exact.MaxInteger {
 		return 0, overflowError()
 	}
 	return n, err
@@ -287,7 +284,7 @@ func (s *Sampler) add(nx int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if n += nx; n > maxExact || n < -maxExact {
+	if n += nx; n > exact.MaxInteger || n < -exact.MaxInteger {
 		return 0, overflowError()
 	}
 	return n, nil

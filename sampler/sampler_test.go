@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -68,10 +69,7 @@ func TestDrawsFollowModel(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/constant=%v", name, constantTime), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(5, 6))
 				words := hardWords(tab, 12, rng)
-				s, err := NewVerified(tab, Options{ConstantTime: constantTime, Entropy: newScript(words)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := sampling(t, tab, Options{ConstantTime: constantTime, Entropy: newScript(words)})
 				m := newModel(tab)
 				left := words
 				for drawn := 0; len(left) > 3*blockWords; {
@@ -126,7 +124,7 @@ func mixedDraws(t *testing.T, s *Sampler, rng *rand.Rand) []int64 {
 func onGrid(t *testing.T, s *Sampler, x float64) int64 {
 	t.Helper()
 	n := x / s.Step()
-	if n != math.Trunc(n) || math.Abs(n) > maxExact {
+	if n != math.Trunc(n) || math.Abs(n) > exact.MaxInteger {
 		t.Fatalf("%g is not on the grid of step %g", x, s.Step())
 	}
 	return int64(n)
@@ -172,36 +170,25 @@ func TestScales(t *testing.T) {
 	}
 }
 
-func TestNewVerifies(t *testing.T) {
-	good := laplaceTable(t, 101, 5, 0)
-	if _, err := New(good, Options{}); err != nil {
-		t.Errorf("New refuses a private table: %v", err)
-	}
-	bad := weightsTable(t, 3, 0, 0, 1<<62, 3<<62)
-	if _, err := New(bad, Options{}); !errors.Is(err, tables.ErrNotPrivate) {
-		t.Errorf("New of a table that is not private: %v, want ErrNotPrivate", err)
-	}
-	spec := laplaceSpec(t, 101, 5, 0)
-	spec.Claims = tables.Claims{Delta: "0.5", ExpectedLoss: "0.001", LowerBound: "0"}
-	liar, err := tables.New(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := New(liar, Options{}); !errors.Is(err, tables.ErrFalseClaim) {
-		t.Errorf("New of a table with a false claim: %v, want ErrFalseClaim", err)
-	}
-}
-
+// TestNewInvalid: without a proof there is nothing to draw from.
 func TestNewInvalid(t *testing.T) {
-	tab := laplaceTable(t, 5, 1, 0)
-	_, err1 := New(nil, Options{})
-	_, err2 := NewVerified(nil, Options{})
-	_, err3 := NewDeterministic(nil, [32]byte{}, Options{})
-	_, err4 := NewDeterministic(tab, [32]byte{}, Options{Entropy: newScript(nil)})
-	for i, err := range []error{err1, err2, err3, err4} {
-		if !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("case %d: %v, want ErrInvalid", i+1, err)
+	for _, none := range []*tables.Verified{nil, {}} {
+		_, err1 := New(none, Options{})
+		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
+		_, err3 := NewGolden(none, [32]byte{}, 1)
+		_, err4 := NewExport(none, [32]byte{}, 1)
+		for i, err := range []error{err1, err2, err3, err4} {
+			if !errors.Is(err, dp.ErrInvalid) {
+				t.Errorf("case %d: %v, want ErrInvalid", i+1, err)
+			}
 		}
+	}
+	tab := laplaceTable(t, 5, 1, 0)
+	if s, err := New(verified(t, tab), Options{}); err != nil || s.Table() != tab {
+		t.Errorf("New of a private table: %v", err)
+	}
+	if _, err := NewDeterministic(verified(t, tab), [32]byte{}, Options{Entropy: newScript(nil)}); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("deterministic with entropy: %v, want ErrInvalid", err)
 	}
 }
 
@@ -218,10 +205,7 @@ func TestEntropyFailure(t *testing.T) {
 			fresh := func() *Sampler {
 				src := newScript(words)
 				src.bytes = src.bytes[:bytes]
-				s, err := NewVerified(tab, Options{ConstantTime: constantTime, Entropy: src})
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := sampling(t, tab, Options{ConstantTime: constantTime, Entropy: src})
 				return s
 			}
 			draws := bytes / blockBytes * blockWords / 2 // made before the failure
@@ -280,10 +264,7 @@ func TestEntropyFailureInTheMiddle(t *testing.T) {
 	}
 	words[blockWords-1] = 0 // discarded
 	for _, constantTime := range []bool{false, true} {
-		s, err := NewVerified(tab, Options{ConstantTime: constantTime, Entropy: newScript(words)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := sampling(t, tab, Options{ConstantTime: constantTime, Entropy: newScript(words)})
 		dst := make([]float64, blockWords/2)
 		if err := s.Fill(dst); !errors.Is(err, ErrEntropy) || !errors.Is(err, errUsedUp) {
 			t.Fatalf("Fill: %v, want ErrEntropy and the reader's error", err)
@@ -313,10 +294,7 @@ func checkWiped(t *testing.T, s *Sampler) {
 func TestUsedWordsAreWiped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, tab := range smallTables(t) {
-		s, err := NewVerified(tab, Options{Entropy: newScript(hardWords(tab, 40, rng))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := sampling(t, tab, Options{Entropy: newScript(hardWords(tab, 40, rng))})
 		for range 60 {
 			mixedDraws(t, s, rng)
 			checkWiped(t, s)
@@ -356,7 +334,7 @@ func TestForks(t *testing.T) {
 		t.Error("a fork has another mode")
 	}
 	// Random ones differ: 64 draws of 2^20 equally likely points or more.
-	s, err := New(tab, Options{})
+	s, err := New(verified(t, tab), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,10 +347,7 @@ func TestForks(t *testing.T) {
 	}
 	// A reader is shared.
 	src := newScript(slices.Repeat([]uint64{math.MaxUint64}, 2*blockWords))
-	r, err := NewVerified(tab, Options{Entropy: src})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := sampling(t, tab, Options{Entropy: src})
 	draws(r)
 	draws(fork(r))
 	if len(src.bytes) != 0 {
@@ -386,7 +361,7 @@ func TestForks(t *testing.T) {
 
 // TestConcurrentForks is for the race detector.
 func TestConcurrentForks(t *testing.T) {
-	s, err := New(laplaceTable(t, 101, 5, 0.001), Options{})
+	s, err := New(verified(t, laplaceTable(t, 101, 5, 0.001)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,18 +390,18 @@ func TestConcurrentForks(t *testing.T) {
 // new key: that allocates the cipher, which is two objects for AES and one for
 // ChaCha8. The deterministic stream and the caller's entropy have no new keys.
 func TestAllocations(t *testing.T) {
-	tab := laplaceTable(t, 101, 5, 0.001)
+	tab := verified(t, laplaceTable(t, 101, 5, 0.001))
 	const drawsPerKey = keyBlocks * blockBytes / drawBytes
 	dst, ints := make([]float64, drawsPerKey), make([]int64, drawsPerKey)
 	for name, c := range map[string]struct {
 		o      Options
-		make   func(*tables.Table, Options) (*Sampler, error)
+		make   func(*tables.Verified, Options) (*Sampler, error)
 		perKey float64
 	}{
 		"AES":           {Options{}, New, 2},
 		"ChaCha8":       {Options{ConstantTime: true}, New, 1},
 		"entropy":       {Options{Entropy: newSystem()}, New, 0},
-		"deterministic": {Options{}, func(t *tables.Table, o Options) (*Sampler, error) { return NewDeterministic(t, [32]byte{1}, o) }, 0},
+		"deterministic": {Options{}, func(v *tables.Verified, o Options) (*Sampler, error) { return NewDeterministic(v, [32]byte{1}, o) }, 0},
 	} {
 		s, err := c.make(tab, c.o)
 		if err != nil {

@@ -67,12 +67,27 @@ func weightsTable(tb testing.TB, points int64, firstCell int, atom uint64, weigh
 	return t
 }
 
-// deterministic returns a deterministic sampler, seed number i.
-func deterministic(tb testing.TB, t *tables.Table, i byte, o Options) *Sampler {
+// sampling returns a sampler of any table, private or not.
+func sampling(tb testing.TB, t *tables.Table, o Options) *Sampler {
 	tb.Helper()
-	s, err := NewDeterministic(t, [32]byte{i}, o)
+	g, err := o.generator()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return s
+	return newSampler(t, newLaw(t), g, o.ConstantTime)
+}
+
+// deterministic returns a deterministic sampler of any table, seed number i.
+func deterministic(_ testing.TB, t *tables.Table, i byte, o Options) *Sampler {
+	return newSampler(t, newLaw(t), newFixedGenerator([32]byte{i}), o.ConstantTime)
+}
+
+// verified returns the proof of a table that is private.
+func verified(tb testing.TB, t *tables.Table) *tables.Verified {
+	tb.Helper()
+	v, err := t.Verify()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
 }

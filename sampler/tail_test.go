@@ -68,10 +68,7 @@ func TestTailFollowsModel(t *testing.T) {
 						words[i] = ratio + rng.Uint64N(3) - 1
 					}
 				}
-				s, err := NewVerified(tab, Options{Entropy: newScript(words), ConstantTime: fixed})
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := sampling(t, tab, Options{Entropy: newScript(words), ConstantTime: fixed})
 				batch := 0
 				if fixed {
 					batch = s.tail.batch
@@ -117,10 +114,7 @@ func TestTailOnOneSide(t *testing.T) {
 		for i := range words {
 			words[i] = rng.Uint64()
 		}
-		s, err := NewVerified(tab, Options{Entropy: newScript(words)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := sampling(t, tab, Options{Entropy: newScript(words)})
 		m := newModel(tab)
 		for i := 0; len(words) > blockWords+500; i++ {
 			var want int64
@@ -250,7 +244,7 @@ func TestTailOverflow(t *testing.T) {
 
 func TestTailGolden(t *testing.T) {
 	tab := tailTable(t, 3, 3<<62, 0)
-	g, err := NewGolden(tab, [32]byte{4}, 300)
+	g, err := newGolden(tab, [32]byte{4}, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +256,7 @@ func TestTailGolden(t *testing.T) {
 			t.Fatalf("golden draw %d = %d, want %d", i, n, want)
 		}
 	}
-	e, err := NewExport(tab, [32]byte{4}, 3)
+	e, err := newExport(tab, [32]byte{4}, 3)
 	if err != nil || e.TailRatio != "13835058055282163712" {
 		t.Errorf("export: tail_ratio = %q, %v", e.TailRatio, err)
 	}

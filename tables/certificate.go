@@ -1,18 +1,13 @@
 package tables
 
 import (
-	"fmt"
 	"math/big"
 	"sort"
 
-	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
-
-// claimDigits is the number of significant digits of a stated claim.
-const claimDigits = 15
 
 // Certificate is what exact arithmetic finds in a table. Every number is a
 // rigorous bound in the direction its name says.
@@ -45,34 +40,38 @@ type Certificate struct {
 // the best possible, and false when the lower bound is 0 and the loss is not. See LowerBound for
 // what it means on a coarse grid, where it may be negative.
 func (c Certificate) Gap() (gap float64, ok bool) {
-	if c.LowerBound.Sign() <= 0 {
-		return 0, c.ExpectedLoss.Sign() == 0
-	}
-	r := new(big.Rat).Sub(c.ExpectedLoss, c.LowerBound)
-	gap, _ = r.Quo(r, c.LowerBound).Float64()
-	return gap, true
+	return claims.Gap(c.ExpectedLoss, c.LowerBound)
 }
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
 func (c Certificate) Claims() Claims {
 	return Claims{
-		Delta:        DecimalUp(c.DeltaUpper),
-		ExpectedLoss: DecimalUp(c.ExpectedLoss),
-		LowerBound:   exact.DecimalDown(c.LowerBound, claimDigits),
+		Delta:        claims.Up(c.DeltaUpper),
+		ExpectedLoss: claims.Up(c.ExpectedLoss),
+		LowerBound:   claims.Down(c.LowerBound),
 	}
 }
 
 // DecimalUp prints r >= 0 as claims are printed: a plain decimal of at most 15
 // significant digits that is not below it.
-func DecimalUp(r *big.Rat) string { return exact.DecimalUp(r, claimDigits) }
+func DecimalUp(r *big.Rat) string { return claims.Up(r) }
+
+func (c Certificate) clone() Certificate {
+	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
+	c.ExpectedLoss = new(big.Rat).Set(c.ExpectedLoss)
+	c.LowerBound = new(big.Rat).Set(c.LowerBound)
+	return c
+}
 
 // Certify recomputes everything a table can claim, in exact integer and
-// rational arithmetic. The table must come from New or Decode. It takes about
-// cells × cells-per-sensitivity × 5 ns, and a microsecond per multiplier of the
-// dual.
-func (t *Table) Certify() Certificate {
-	s := &t.spec
+// rational arithmetic. The table must come from New or Decode. The first call,
+// if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
+// microsecond per multiplier of the dual; a table does not change, and others
+// return the same.
+func (t *Table) Certify() Certificate { return t.certificate().clone() }
+
+func (s *Spec) certify() Certificate {
 	var c Certificate
 	c.DeltaUpper, c.WorstShift = s.worstShift()
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
@@ -188,67 +187,4 @@ func (s *Spec) polynomialSum(loss loss.Loss, step *big.Rat, first, by int) *big.
 		sum.Add(sum, f[k].Mul(f[k], new(big.Rat).SetInt(&moments[k])))
 	}
 	return sum
-}
-
-// Verify certifies the table and checks every claim it makes against the
-// result. The error wraps ErrNotPrivate if the privacy promise is not kept and
-// ErrFalseClaim if a stated constraint or number does not hold; each sentence says which and
-// by how much. The Certificate is valid in either case.
-func (t *Table) Verify() (Certificate, error) {
-	if t.spec.Loss == nil {
-		return Certificate{}, check.Field("tables", "table", "zero value", "one made by New or Decode")
-	}
-	c := t.Certify()
-	return c, t.judge(c)
-}
-
-func (t *Table) judge(c Certificate) error {
-	p, claims := t.spec.Privacy, t.spec.Claims
-	if !c.SensitivityCovered {
-		g := t.spec.Grid
-		step, _ := g.Step().Float64()
-		return check.Errorf("tables", ErrNotPrivate, "sensitivity = %g is longer than %d cells of %d points of %g", p.Sensitivity, g.CellsPerSensitivity, g.PointsPerCell, step)
-	}
-	if err := t.spec.keeps(); err != nil {
-		return err
-	}
-	delta := exact.Rational(p.Delta)
-	if c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, exact.DecimalUp(c.DeltaUpper, claimDigits), c.WorstShift, excess(c.DeltaUpper, delta))
-	}
-	for _, claim := range []struct {
-		field, text string
-		proved      *big.Rat
-		up          bool
-	}{
-		{"certificate.delta", claims.Delta, c.DeltaUpper, true},
-		{"certificate.expected_loss", claims.ExpectedLoss, c.ExpectedLoss, true},
-		{"certificate.lower_bound", claims.LowerBound, c.LowerBound, false},
-	} {
-		if err := checkClaim(claim.field, claim.text, claim.proved, claim.up); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkClaim holds a stated number against the proved one, an upper bound if up.
-func checkClaim(field, text string, proved *big.Rat, up bool) error {
-	stated, err := exact.ParseDecimal(text)
-	if err != nil {
-		return check.Errorf("tables", dp.ErrInvalid, "%s = %q", field, text)
-	}
-	if up && stated.Cmp(proved) < 0 {
-		return check.Errorf("tables", ErrFalseClaim, "%s = %s is stated but %s is the truth (short by %s)", field, text, exact.DecimalUp(proved, claimDigits), excess(proved, stated))
-	}
-	if !up && stated.Cmp(proved) > 0 {
-		return check.Errorf("tables", ErrFalseClaim, "%s = %s is stated but only %s is proved (excess %s)", field, text, exact.DecimalDown(proved, claimDigits), excess(stated, proved))
-	}
-	return nil
-}
-
-// excess prints a-b > 0 to two digits.
-func excess(a, b *big.Rat) string {
-	f, _ := new(big.Rat).Sub(a, b).Float64()
-	return fmt.Sprintf("%.2g", f)
 }

@@ -1,16 +1,14 @@
 package tables
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"math"
 	"strconv"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/strictjson"
-	"github.com/noisewright/noisewright/loss"
 )
 
 // The constants of the file format; docs/table-format.md describes it.
@@ -29,7 +27,7 @@ type file struct {
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
 	Query       dp.Query        `json:"query,omitempty"` // absent: real
-	Loss        fileLoss        `json:"loss"`
+	Loss        claims.Loss     `json:"loss"`
 	Constraints dp.Constraints  `json:"constraints,omitzero"`
 	Grid        Grid            `json:"grid"`
 	Weights     []string        `json:"weights"`
@@ -38,15 +36,9 @@ type file struct {
 	Certificate fileCertificate `json:"certificate"`
 }
 
-type fileLoss struct {
-	Name string `json:"name"`
-}
-
 type fileCertificate struct {
-	Delta        string    `json:"delta"`
-	ExpectedLoss string    `json:"expected_loss"`
-	LowerBound   string    `json:"lower_bound"`
-	Dual         *fileDual `json:"dual,omitempty"`
+	Claims
+	Dual *fileDual `json:"dual,omitempty"`
 }
 
 type fileDual struct {
@@ -71,15 +63,7 @@ func newFileRun(r *DualRun) *fileRun {
 	if r == nil {
 		return nil
 	}
-	return &fileRun{FirstCell: r.FirstCell, Multipliers: decimals(r.Multipliers)}
-}
-
-func decimals(multipliers []int64) []string {
-	m := make([]string, len(multipliers))
-	for j, y := range multipliers {
-		m[j] = strconv.FormatInt(y, 10)
-	}
-	return m
+	return &fileRun{FirstCell: r.FirstCell, Multipliers: claims.Texts(r.Multipliers)}
 }
 
 type fileShift struct {
@@ -95,25 +79,18 @@ func (t *Table) Encode(w io.Writer) error {
 		Format:      formatName,
 		Version:     formatVersion,
 		Privacy:     s.Privacy,
-		Loss:        fileLoss{Name: s.Loss.Name()},
+		Loss:        claims.Loss{Name: s.Loss.Name()},
 		Constraints: s.Constraints,
 		Grid:        s.Grid,
+		Weights:     claims.Texts(s.Weights),
 		Atom:        strconv.FormatUint(s.Atom, 10),
-		Certificate: fileCertificate{
-			Delta:        s.Claims.Delta,
-			ExpectedLoss: s.Claims.ExpectedLoss,
-			LowerBound:   s.Claims.LowerBound,
-		},
+		Certificate: fileCertificate{Claims: s.Claims},
 	}
 	if s.Query != dp.RealQuery {
 		f.Query = s.Query
 	}
 	if s.hasTail() {
 		f.TailRatio = strconv.FormatUint(s.TailRatio, 10)
-	}
-	f.Weights = make([]string, len(s.Weights))
-	for i, v := range s.Weights {
-		f.Weights[i] = strconv.FormatUint(v, 10)
 	}
 	if d := s.Dual; d != nil {
 		f.Certificate.Dual = &fileDual{
@@ -129,22 +106,10 @@ func (t *Table) Encode(w io.Writer) error {
 			Quantiles:           d.Quantiles,
 		}
 		for i, sh := range d.Shifts {
-			f.Certificate.Dual.Shifts[i] = fileShift{Shift: sh.Shift, FirstCell: sh.FirstCell, Multipliers: decimals(sh.Multipliers)}
+			f.Certificate.Dual.Shifts[i] = fileShift{Shift: sh.Shift, FirstCell: sh.FirstCell, Multipliers: claims.Texts(sh.Multipliers)}
 		}
 	}
-	return encode(w, f)
-}
-
-// encode writes a file on one line.
-func encode(w io.Writer, file any) error {
-	b := bufio.NewWriter(w)
-	if err := json.NewEncoder(b).Encode(file); err != nil {
-		return check.Errorf("tables", nil, "encode: %w", err)
-	}
-	if err := b.Flush(); err != nil {
-		return check.Errorf("tables", nil, "encode: %w", err)
-	}
-	return nil
+	return claims.Encode("tables", w, f)
 }
 
 // Decode reads one table file. It checks the structure completely (see New)
@@ -156,26 +121,18 @@ func encode(w io.Writer, file any) error {
 // those of r.
 func Decode(r io.Reader) (*Table, error) {
 	var s Spec
-	if err := decode(r, func(p *strictjson.Parser) error { return readTable(p, &s) }); err != nil {
-		return nil, err
+	if err := strictjson.Decode(r, fileFormat, func(p *strictjson.Parser) error { return readTable(p, &s) }); err != nil {
+		return nil, check.Errorf("tables", nil, "%w", err)
 	}
 	return New(s)
-}
-
-// decode reads one object with the given function, and nothing after.
-func decode(r io.Reader, read func(*strictjson.Parser) error) error {
-	if err := strictjson.Decode(r, fileFormat, read); err != nil {
-		return check.Errorf("tables", nil, "%w", err)
-	}
-	return nil
 }
 
 func readTable(p *strictjson.Parser, s *Spec) error {
 	return p.Object(strictjson.Fields{
 		"format":  func() error { return p.Text(formatName) },
 		"version": func() error { return p.Version(formatVersion) },
-		"privacy": func() error { return readPrivacy(p, &s.Privacy) },
-		"loss":    func() error { return readLoss(p, &s.Loss) },
+		"privacy": func() error { return claims.ReadPrivacy(p, &s.Privacy) },
+		"loss":    func() error { return claims.ReadLoss(p, &s.Loss) },
 		"query": func() error {
 			var name string
 			err := p.String(&name)
@@ -202,7 +159,12 @@ func readTable(p *strictjson.Parser, s *Spec) error {
 			}
 			return err
 		},
-		"certificate": func() error { return readCertificate(p, s) },
+		"certificate": func() error {
+			return claims.ReadCertificate(p, s.Claims.list(), func() error {
+				s.Dual = &Dual{}
+				return readDual(p, s.Dual)
+			})
+		},
 	}, "query", "constraints", "tail_ratio")
 }
 
@@ -231,48 +193,8 @@ func readConstraints(p *strictjson.Parser, c *dp.Constraints) error {
 	return err
 }
 
-func readPrivacy(p *strictjson.Parser, dst *dp.Privacy) error {
-	return p.Object(strictjson.Fields{
-		"epsilon":     func() error { return p.Float(&dst.Epsilon) },
-		"delta":       func() error { return p.Float(&dst.Delta) },
-		"sensitivity": func() error { return p.Float(&dst.Sensitivity) },
-	})
-}
-
-func readLoss(p *strictjson.Parser, dst *loss.Loss) error {
-	return p.Object(strictjson.Fields{"name": func() error {
-		var name string
-		err := p.String(&name)
-		if err == nil {
-			*dst, err = loss.Parse(name)
-		}
-		return err
-	}})
-}
-
-// readClaim reads the text of a claim.
-func readClaim(p *strictjson.Parser, dst *string) error {
-	err := p.String(dst)
-	if err == nil && *dst == "" {
-		err = p.Wrong("", "a plain decimal number")
-	}
-	return err
-}
-
-func readCertificate(p *strictjson.Parser, s *Spec) error {
-	return p.Object(strictjson.Fields{
-		"delta":         func() error { return readClaim(p, &s.Claims.Delta) },
-		"expected_loss": func() error { return readClaim(p, &s.Claims.ExpectedLoss) },
-		"lower_bound":   func() error { return readClaim(p, &s.Claims.LowerBound) },
-		"dual": func() error {
-			s.Dual = &Dual{}
-			return readDual(p, s.Dual)
-		},
-	}, "dual")
-}
-
 func readDual(p *strictjson.Parser, d *Dual) error {
-	left := maxMultipliers
+	left := claims.MaxMultipliers
 	return p.Object(strictjson.Fields{
 		"cells_per_sensitivity": func() error { return p.Int(&d.CellsPerSensitivity) },
 		"exponent":              func() error { return p.Int(&d.Exponent) },
@@ -283,7 +205,7 @@ func readDual(p *strictjson.Parser, d *Dual) error {
 				return p.Object(strictjson.Fields{
 					"shift":       func() error { return p.Int(&s.Shift) },
 					"first_cell":  func() error { return p.Int(&s.FirstCell) },
-					"multipliers": func() error { return readMultipliers(p, &s.Multipliers, &left) },
+					"multipliers": func() error { return claims.ReadMultipliers(p, &s.Multipliers, &left) },
 				})
 			})
 		},
@@ -300,13 +222,6 @@ func readRun(p *strictjson.Parser, dst **DualRun, left *int) error {
 	*dst = r
 	return p.Object(strictjson.Fields{
 		"first_cell":  func() error { return p.Int(&r.FirstCell) },
-		"multipliers": func() error { return readMultipliers(p, &r.Multipliers, left) },
+		"multipliers": func() error { return claims.ReadMultipliers(p, &r.Multipliers, left) },
 	})
-}
-
-// readMultipliers reads an array of multipliers, of which so many are left.
-func readMultipliers(p *strictjson.Parser, dst *[]int64, left *int) error {
-	err := strictjson.Slice(p, *left, dst, p.Int63Text)
-	*left -= len(*dst)
-	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -76,7 +77,7 @@ func (s *Spec) keeps() error {
 	}
 	if p := c.MaxDistinguishing; p != 0 {
 		if found := s.distinguishing(); found.Cmp(exact.Rational(p)) > 0 {
-			return broken("max_distinguishing = %g is stated, but it is %s", p, exact.DecimalUp(found, claimDigits))
+			return broken("max_distinguishing = %g is stated, but it is %s", p, DecimalUp(found))
 		}
 	}
 	return nil
@@ -158,7 +159,7 @@ func (s *Spec) distinguishing() *big.Rat {
 				worst = d
 			}
 		}
-		return probability(worst)
+		return claims.Probability(worst)
 	}
 	for k := 1; k <= s.Grid.CellsPerSensitivity; k++ {
 		for _, shift := range []int{k, -k} {

@@ -6,14 +6,11 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 )
 
-// Limits of a Dual.
-const (
-	maxDualIndex    = 1 << 30 // |cell| and |shift|
-	maxDualExponent = 2000
-	maxMultipliers  = 1 << 21 // of all shifts together
-)
+// maxDualIndex bounds |cell| and |shift| of a Dual.
+const maxDualIndex = 1 << 30
 
 // Dual proves a lower bound on the expected loss of every additive noise that
 // is (epsilon, delta)-differentially private, of any shape and support: the
@@ -91,17 +88,17 @@ func (d *Dual) validate() error {
 	if d.CellsPerSensitivity < 1 || d.CellsPerSensitivity > MaxCells {
 		return bad("cells_per_sensitivity", d.CellsPerSensitivity, fmt.Sprintf("1 to %d", MaxCells))
 	}
-	if d.Exponent < -maxDualExponent || d.Exponent > maxDualExponent {
-		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -maxDualExponent, maxDualExponent))
+	if d.Exponent < -claims.MaxExponent || d.Exponent > claims.MaxExponent {
+		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -claims.MaxExponent, claims.MaxExponent))
 	}
 	// The sums over shifts must stay within an int64; see coefficients.
 	const limit = 1 << 62
 	var sum int64
 	seen := make(map[int]bool)
-	left := maxMultipliers
+	left := claims.MaxMultipliers
 	for _, s := range d.Shifts {
 		if left -= len(s.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", maxMultipliers))
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", claims.MaxMultipliers))
 		}
 		if s.Shift == 0 || s.Shift < -d.CellsPerSensitivity || s.Shift > d.CellsPerSensitivity {
 			return bad("shift", s.Shift, fmt.Sprintf("1 to %d in absolute value", d.CellsPerSensitivity))
@@ -131,7 +128,7 @@ func (d *Dual) validate() error {
 			return bad("monotone.first_cell", r.FirstCell, fmt.Sprintf("0 to %d", maxDualIndex))
 		}
 		if left -= len(r.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", maxMultipliers))
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", claims.MaxMultipliers))
 		}
 		for _, y := range r.Multipliers {
 			if y < 0 || y > limit>>1 {
@@ -145,7 +142,7 @@ func (d *Dual) validate() error {
 	if d.Mirrored && (d.MonotoneLeft != nil || d.Mean != 0) {
 		return bad("mirrored", true, "false with multipliers that have no mirror image")
 	}
-	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
+	if !check.Finite(d.Mean) {
 		return bad("mean", d.Mean, "a finite number")
 	}
 	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {

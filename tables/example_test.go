@@ -75,7 +75,11 @@ func TestIntervalCoversDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.NewDeterministic(table, [32]byte{9}, sampler.Options{})
+		v, err := table.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := sampler.NewDeterministic(v, [32]byte{9}, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

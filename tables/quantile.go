@@ -94,19 +94,22 @@ func tooFar(field string, p float64) error {
 	return check.Field("tables", field, p, "one that the noise keeps within 2^53 steps of 0")
 }
 
-// points returns the range of integers n, |n| <= 2^53, of which y is the float64
-// n·step: the rounding of that product may leave more than one.
+// points returns the range of integers n, |n| <= 2^53, that a released y may stand
+// for: y is n·step, up to a relative 2^-51 for a lattice, whose multiples may have
+// been rounded as the product of two float64s or as that of two decimals.
 func (s *Spec) points(y float64) (low, high int64, ok bool) {
 	step, _ := s.Grid.Step().Float64()
+	tolerance := 0.0
+	if s.Query == dp.LatticeQuery {
+		tolerance = 0x1p-51 * math.Abs(y)
+	}
+	const slack = 6 // exceeds the roundings, see docs/proofs/interval.md
 	near := math.RoundToEven(y / step)
-	// Both roundings, of the product and of the quotient, are off by at most 2^-53
-	// of 2^53 steps each.
-	const slack = 3
 	if !(math.Abs(near) <= exact.MaxInteger+slack) {
 		return 0, 0, false
 	}
 	for n := int64(near) - slack; n <= int64(near)+slack; n++ {
-		if float64(n)*step != y || n < -exact.MaxInteger || n > exact.MaxInteger {
+		if math.Abs(float64(n)*step-y) > tolerance || n < -exact.MaxInteger || n > exact.MaxInteger {
 			continue
 		}
 		if !ok {

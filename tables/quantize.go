@@ -2,11 +2,11 @@ package tables
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Quantize turns a law of cell masses and an atom, non-negative floats that sum
@@ -24,7 +24,7 @@ import (
 // The error wraps ErrInvalid if a mass is negative, not finite, or their sum is
 // not within 2^-20 of 1.
 func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64, err error) {
-	var total, comp float64 // compensated sum (Kahan–Babuška)
+	var sum exact.Sum
 	for i := -1; i < len(pmf); i++ {
 		p := atom
 		if i >= 0 {
@@ -33,15 +33,9 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 		if !(p >= 0) || p > 2 {
 			return nil, 0, check.Field("tables", "mass", p, "a number from 0 to 1")
 		}
-		t := total + p
-		if total >= p {
-			comp += (total - t) + p
-		} else {
-			comp += (p - t) + total
-		}
-		total = t
+		sum.Add(p)
 	}
-	total += comp
+	total := sum.Value()
 	if math.Abs(total-1) > 0x1p-20 {
 		return nil, 0, check.Field("tables", "sum of masses", total, "1")
 	}
@@ -52,12 +46,10 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 	}
 	weights = make([]uint64, len(pmf))
 	atomWeight = uint64(math.Ceil(atom * scale))
-	var hi, lo uint64 = 0, atomWeight
+	all := exact.Uint128{Lo: atomWeight}
 	for i, p := range pmf {
 		weights[i] = uint64(math.Ceil(p * scale))
-		var c uint64
-		lo, c = bits.Add64(lo, weights[i], 0)
-		hi += c
+		all.Add64(weights[i])
 	}
 	payer := &atomWeight
 	for i, w := range weights {
@@ -70,10 +62,10 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 	if n := len(weights); n%2 == 1 && weights[n/2] >= *payer/2 && isSymmetric(weights) {
 		payer = &weights[n/2]
 	}
-	// hi:lo = 2^64 + excess, with an excess of at most a few thousand units.
-	if hi != 1 || lo >= *payer {
-		return nil, 0, check.Errorf("tables", dp.ErrInvalid, "masses cannot be rounded to weights, excess %d of %d", lo, *payer)
+	// all = 2^64 + Lo, with an excess Lo of at most a few thousand units.
+	if all.Hi != 1 || all.Lo >= *payer {
+		return nil, 0, check.Errorf("tables", dp.ErrInvalid, "masses cannot be rounded to weights, excess %d of %d", all.Lo, *payer)
 	}
-	*payer -= lo
+	*payer -= all.Lo
 	return weights, atomWeight, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
@@ -78,7 +79,7 @@ func (s *Spec) worstShift() (delta *big.Rat, shift int) {
 	if negative[worst] {
 		shift = -shift
 	}
-	return probability(deltas[worst]), shift
+	return claims.Probability(deltas[worst]), shift
 }
 
 // ShiftDeltas returns the delta of the table's noise at its epsilon for shifts
@@ -94,7 +95,7 @@ func (t *Table) ShiftDeltas() []*big.Rat {
 	deltas, _ := t.spec.shiftDeltas()
 	rats := make([]*big.Rat, len(deltas))
 	for i, d := range deltas {
-		rats[i] = probability(d)
+		rats[i] = claims.Probability(d)
 	}
 	return rats
 }
@@ -111,11 +112,6 @@ func (t *Table) DeltaUpperAt(epsilon float64) *big.Rat {
 	spec.Privacy.Epsilon = epsilon
 	delta, _ := spec.worstShift()
 	return delta
-}
-
-// probability converts from units of 2^-(64+exact.RatioBits).
-func probability(units *big.Int) *big.Rat {
-	return new(big.Rat).SetFrac(units, new(big.Int).Lsh(big.NewInt(1), 64+exact.RatioBits))
 }
 
 // isSymmetric reports whether the weights read the same in both directions;

@@ -1,15 +1,16 @@
 package tables
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -25,7 +26,7 @@ const (
 	// MaxReach bounds |n| over the grid points n that carry noise.
 	MaxReach = 1 << 52
 	// MaxEpsilon bounds epsilon; beyond it e^epsilon exceeds any use.
-	MaxEpsilon = 100
+	MaxEpsilon = claims.MaxEpsilon
 	// minUnit and maxUnit bound the step of a lattice, so that every multiple
 	// of up to 2^53 of it is a normal float64.
 	minUnit = 1e-250
@@ -36,15 +37,6 @@ const (
 	// up to 2^53 is a normal float64.
 	exponentRange = 900
 )
-
-// validPrivacy is the range of a promise that a file can make.
-func validPrivacy(p dp.Privacy) error {
-	if p.Epsilon > MaxEpsilon && p.Epsilon <= math.MaxFloat64 {
-		return errors.Join(check.Field("tables", "epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon)),
-			dp.Privacy{Delta: p.Delta, Sensitivity: p.Sensitivity}.Validate())
-	}
-	return p.Validate()
-}
 
 // Grid lays cells over the integers: cell j holds the odd number
 // S = PointsPerCell of points Offset+jS-(S-1)/2 … Offset+jS+(S-1)/2, and the
@@ -89,9 +81,17 @@ func (g Grid) FirstPoint(i int) int64 {
 // rounded so that they stay true: Delta and ExpectedLoss up, LowerBound down.
 // Losses are in the units of the loss (squared for l2).
 type Claims struct {
-	Delta        string
-	ExpectedLoss string
-	LowerBound   string
+	Delta        string `json:"delta"`
+	ExpectedLoss string `json:"expected_loss"`
+	LowerBound   string `json:"lower_bound"`
+}
+
+func (c *Claims) list() []claims.Claim {
+	return []claims.Claim{
+		{Name: "delta", Text: &c.Delta, Up: true},
+		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
+		{Name: "lower_bound", Text: &c.LowerBound},
+	}
 }
 
 // Spec is the content of a table.
@@ -118,6 +118,9 @@ type Spec struct {
 // Table is a checked, immutable Spec.
 type Table struct {
 	spec Spec
+	// A table does not change, so it is certified once, and judged once.
+	certificate func() Certificate
+	verified    func() (*Verified, error)
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -139,8 +142,9 @@ func New(s Spec) (*Table, error) {
 		s.Step = s.Grid.unit()
 	}
 	t := &Table{spec: s}
+	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.Certify().Claims()
+		t.spec.Claims = t.certificate().Claims()
 	}
 	return t, nil
 }
@@ -158,18 +162,14 @@ func cloneProblem(p dp.Problem) dp.Problem {
 
 func (s *Spec) validate() error {
 	g := s.Grid
-	var errs []error
-	if err := validPrivacy(s.Privacy); err != nil {
-		errs = append(errs, err)
-	}
-	bad := func(field string, value any, rule string) {
-		errs = append(errs, check.Field("tables", field, value, rule))
-	}
+	errs := check.In("tables")
+	bad := errs.Bad
+	errs.Add(claims.Privacy("tables", s.Privacy))
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
 	}
 	if err := s.Constraints.Validate(); err != nil {
-		errs = append(errs, check.Errorf("tables", dp.ErrInvalid, "constraints: %w", err))
+		errs.Add(check.Errorf("tables", dp.ErrInvalid, "constraints: %w", err))
 	}
 	s.validateQuery(bad)
 	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
@@ -188,7 +188,7 @@ func (s *Spec) validate() error {
 	if g.FirstCell < -MaxCells || g.FirstCell > MaxCells {
 		bad("first_cell", g.FirstCell, fmt.Sprintf("an integer from %d to %d", -MaxCells, MaxCells))
 	}
-	if len(errs) == 0 {
+	if errs.None() {
 		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1 + abs(g.Offset)/g.PointsPerCell + 1
 		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > MaxReach {
 			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
@@ -199,20 +199,10 @@ func (s *Spec) validate() error {
 		}
 	}
 	if s.Claims != (Claims{}) {
-		for _, c := range []struct{ field, value string }{
-			{"certificate.delta", s.Claims.Delta},
-			{"certificate.expected_loss", s.Claims.ExpectedLoss},
-			{"certificate.lower_bound", s.Claims.LowerBound},
-		} {
-			if r, err := exact.ParseDecimal(c.value); err != nil || r.Sign() < 0 {
-				bad(c.field, fmt.Sprintf("%.50q", c.value), "a plain decimal number >= 0")
-			}
-		}
+		claims.Validate(s.Claims.list(), errs)
 	}
-	if err := s.Dual.validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	errs.Add(s.Dual.validate())
+	return errs.Err()
 }
 
 // validateQuery checks what depends on the kind of query: real queries are

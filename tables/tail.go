@@ -199,8 +199,7 @@ func roundUp(r *big.Rat) {
 		return
 	}
 	n := new(big.Int).Lsh(r.Num(), keep)
-	n.Add(n, r.Denom()).Sub(n, big.NewInt(1)).Div(n, r.Denom())
-	r.SetFrac(n, new(big.Int).Lsh(big.NewInt(1), keep))
+	r.SetFrac(exact.DivUp(n, n, r.Denom()), new(big.Int).Lsh(big.NewInt(1), keep))
 }
 
 // periodic is a law with a tail, unrolled. All probabilities are in units of

@@ -74,9 +74,13 @@ func newReleaser(ctx context.Context, dir string, coordinates []coordinate) (*re
 		if p := t.Privacy(); p.Sensitivity < 2*c.clip || p.Epsilon > c.epsilon || p.Delta > c.delta {
 			return nil, fmt.Errorf("%s promises %+v, too little for %+v", path, p, c)
 		}
-		s, err := sampler.New(t, sampler.Options{}) // verifies the table
+		v, err := t.Verify()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		s, err := sampler.New(v, sampler.Options{})
+		if err != nil {
+			return nil, err
 		}
 		r.samplers = append(r.samplers, s)
 	}
@@ -101,10 +105,11 @@ func designTable(ctx context.Context, path string, c coordinate) (*tables.Table,
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := result.Table.Encode(&b); err != nil {
+	t := result.Table.Table()
+	if err := t.Encode(&b); err != nil {
 		return nil, err
 	}
-	return result.Table, os.WriteFile(path, b.Bytes(), 0o600) //nolint:gosec // the caller's directory
+	return t, os.WriteFile(path, b.Bytes(), 0o600) //nolint:gosec // the caller's directory
 }
 
 // release returns the features, clipped, with noise. On error it returns none

@@ -7,6 +7,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -39,19 +40,24 @@ func (e *FieldError) sentence() string {
 
 // failure is any other error of a package.
 type failure struct {
-	pkg  string
-	kind error // not printed; may be nil
+	pkg  string // may be "", for a cause of another error of the package
+	kind error  // not printed; may be nil
 	err  error // the sentence, with its causes
 }
 
 // Errorf returns an error of the package that is of the given kind for errors.Is
 // and reads as fmt.Errorf writes it, causes included. The kind is not printed; nil
-// is none.
+// is none. The package "" is for the causes of an error that names it.
 func Errorf(pkg string, kind error, format string, args ...any) error {
 	return &failure{pkg, kind, fmt.Errorf(format, args...)}
 }
 
-func (e *failure) Error() string { return e.pkg + ": " + e.err.Error() }
+func (e *failure) Error() string {
+	if e.pkg == "" {
+		return e.err.Error()
+	}
+	return e.pkg + ": " + e.err.Error()
+}
 
 func (e *failure) Unwrap() []error {
 	if e.kind == nil {
@@ -135,3 +141,13 @@ func (l *List) None() bool { return len(l.errs) == 0 }
 
 // Err joins all that was added, and is nil if nothing was.
 func (l *List) Err() error { return errors.Join(l.errs...) }
+
+// Finite reports whether no number is NaN or infinite.
+func Finite(x ...float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -174,11 +174,11 @@ func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistributi
 		}
 		return m, nil
 	}
-	t, _, err := a.ReadSound(arg)
+	v, err := a.ReadSound(arg)
 	if err != nil {
 		return nil, err
 	}
-	m, err := account.Table(t)
+	m, err := account.Table(v.Table())
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}

@@ -60,7 +60,11 @@ func TestHoursOfAdult(t *testing.T) {
 		mean /= float64(len(hours))
 		// One person's value moves the mean by at most this; rounded up.
 		table, _ := designed(t, math.Nextafter((upper-lower)/float64(len(hours)), 1))
-		s, err := sampler.New(table, sampler.Options{})
+		v, err := table.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := sampler.New(v, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,12 +155,7 @@ func designed(t *testing.T, sensitivity float64) (*tables.Table, string) {
 	if stdout, stderr, code := run(t, "", "verify", path); code != 0 || !strings.Contains(stdout, "valid") {
 		t.Fatalf("verify: exit code %d: %s", code, stderr)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	table, err := tables.Decode(f)
+	table, err := tables.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

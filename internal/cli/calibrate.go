@@ -130,7 +130,7 @@ written and the exit code is 4.
 			}
 		}
 		if w != nil {
-			if err := c.table.Encode(w); err != nil {
+			if err := c.table.Table().Encode(w); err != nil {
 				return err
 			}
 			if err := w.Commit(); err != nil {
@@ -166,12 +166,11 @@ type calibration struct {
 	noise    string // a word of --noise; auto is replaced by what was chosen
 	line     *shell.Progress
 
-	found       *account.Calibration
-	table       *tables.Table // of found
-	certificate tables.Certificate
-	exponent    float64    // of its shape; 0 if it was designed
-	result      *lp.Result // of the last design
-	limit       error
+	found    *account.Calibration
+	table    *tables.Verified // of found
+	exponent float64          // of its shape; 0 if it was designed
+	result   *lp.Result       // of the last design
+	limit    error
 
 	// What the table is compared with; NaN if it does not apply.
 	basic, laplace, gaussian float64
@@ -197,12 +196,12 @@ func (c *calibration) designer(gap float64) account.Designer {
 		if err != nil {
 			return nil, 0, err
 		}
-		m, err := account.Table(r.Table)
+		m, err := account.Table(r.Table.Table())
 		if err != nil {
 			return nil, 0, err
 		}
 		c.result, c.limit = r, limit
-		loss, _ := r.Certificate.ExpectedLoss.Float64()
+		loss, _ := r.Table.Certificate().ExpectedLoss.Float64()
 		return m, loss, nil
 	}
 }
@@ -250,14 +249,13 @@ func (c *calibration) run(ctx context.Context) error {
 		}
 	}
 	c.found, c.table, c.limit, c.exponent = chosen.found, chosen.table, chosen.limit, chosen.exponent
-	c.certificate, err = c.table.Verify()
-	return err
+	return nil
 }
 
 // calibrated is a table whose releases keep the target.
 type calibrated struct {
 	found    *account.Calibration
-	table    *tables.Table
+	table    *tables.Verified
 	limit    error   // of its design
 	exponent float64 // of its shape; 0 if it was designed
 }
@@ -344,10 +342,11 @@ func (c *calibration) shaped(ctx context.Context, exponent float64) (*calibrated
 		if err != nil {
 			return nil, err
 		}
-		loss, _ := t.Certify().ExpectedLoss.Float64()
+		p := t.Table().Privacy()
+		loss, _ := t.Certificate().ExpectedLoss.Float64()
 		return &calibrated{
 			found: &account.Calibration{
-				Epsilon: t.Privacy().Epsilon, Delta: t.Privacy().Delta, Mechanism: s.mechanism, Loss: loss, Composed: s.bounds,
+				Epsilon: p.Epsilon, Delta: p.Delta, Mechanism: s.mechanism, Loss: loss, Composed: s.bounds,
 			},
 			table: t, exponent: exponent,
 		}, nil
@@ -526,7 +525,7 @@ func (c *calibration) report() calibrateReport {
 		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: c.found.Epsilon, ReleaseDelta: c.found.Delta,
 		Sensitivity: c.problem.Sensitivity, Loss: c.problem.Loss.Name(),
-		Noise: c.noise, Exponent: c.exponent, ExpectedLoss: json.Number(c.certificate.Claims().ExpectedLoss),
+		Noise: c.noise, Exponent: c.exponent, ExpectedLoss: json.Number(c.table.Certificate().Claims().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
 	for name, loss := range map[string]float64{"basic": c.basic, "laplace": c.laplace, "gaussian": c.gaussian} {
@@ -542,7 +541,7 @@ func (c *calibration) report() calibrateReport {
 
 func (c *calibration) rows(out string) []shell.Row {
 	p := c.problem
-	claims := c.certificate.Claims()
+	claims := c.table.Certificate().Claims()
 	rows := []shell.Row{
 		{"releases", fmt.Sprint(c.releases)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
@@ -556,7 +555,7 @@ func (c *calibration) rows(out string) []shell.Row {
 		shell.Row{"expected loss", claims.ExpectedLoss},
 	)
 	if c.noise == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(c.certificate)) + ", of noise for a release of this epsilon and delta"})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(c.table.Certificate())) + ", of noise for a release of this epsilon and delta"})
 	}
 	designed := c.found.Loss
 	free := "" // what the alternatives are free of

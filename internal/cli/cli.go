@@ -85,6 +85,7 @@ Exit codes:
 		newLatentCommand(a),
 		newSampleCommand(a),
 		newPrivatizeCommand(a),
+		newIntervalCommand(a),
 		newPlotCommand(a),
 		newExportCommand(a),
 		reproduce.NewCommand(a),

@@ -85,10 +85,10 @@ If a limit stops the design, the exit code is 4.
 		case err != nil:
 			return err
 		default:
-			c.LowerBound = shell.FloatDown(r.Certificate.LowerBound)
-			designed.Loss = shell.FloatUp(r.Certificate.ExpectedLoss)
+			c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
+			designed.Loss = shell.FloatUp(r.Table.Certificate().ExpectedLoss)
 			designed.ErrorBound = new(float64)
-			designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Cells())
+			designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Table().Cells())
 		}
 		c.Mechanisms = append(c.Mechanisms, designed)
 		for _, b := range noise.Baselines() {

@@ -114,7 +114,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 			return err
 		}
 		if w != nil {
-			if err := r.Table.Encode(w); err != nil {
+			if err := r.Table.Table().Encode(w); err != nil {
 				return err
 			}
 			if err := w.Commit(); err != nil {
@@ -136,22 +136,23 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 }
 
 func newDesignReport(r *lp.Result) designReport {
-	privacy, c := r.Table.Privacy(), r.Certificate
+	t, c := r.Table.Table(), r.Table.Certificate()
+	privacy := t.Privacy()
 	return designReport{
 		Schema:              shell.Schema,
 		Epsilon:             privacy.Epsilon,
 		Delta:               privacy.Delta,
 		Sensitivity:         privacy.Sensitivity,
-		Loss:                r.Table.Loss().Name(),
-		Query:               r.Table.Query(),
-		Step:                latticeStep(r.Table),
-		Constraints:         r.Table.Problem().Constraints,
+		Loss:                t.Loss().Name(),
+		Query:               t.Query(),
+		Step:                latticeStep(t),
+		Constraints:         t.Problem().Constraints,
 		ExpectedLoss:        json.Number(c.Claims().ExpectedLoss),
 		LowerBound:          json.Number(c.Claims().LowerBound),
 		Gap:                 shell.Finite(r.Gap),
 		DeltaCertified:      c.Claims().Delta,
-		Cells:               r.Table.Cells(),
-		CellsPerSensitivity: r.Table.Grid().CellsPerSensitivity,
+		Cells:               t.Cells(),
+		CellsPerSensitivity: t.Grid().CellsPerSensitivity,
 		Rounds:              r.Rounds,
 		Seconds:             math.Round(r.Elapsed.Seconds()*1000) / 1000,
 		Status:              status(r.Optimal),
@@ -159,7 +160,7 @@ func newDesignReport(r *lp.Result) designReport {
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	c := r.Certificate
+	t, c := r.Table.Table(), r.Table.Certificate()
 	rows := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v (certified: %s)", p.Delta, c.Claims().Delta)},
@@ -171,7 +172,7 @@ func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
 		{"expected loss", c.Claims().ExpectedLoss},
 		{"lower bound", c.Claims().LowerBound},
 		{"gap", shell.Percent(r.Gap)},
-		{"cells", fmt.Sprintf("%d, %d per sensitivity", r.Table.Cells(), r.Table.Grid().CellsPerSensitivity)},
+		{"cells", fmt.Sprintf("%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)},
 		{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))},
 	}...)
 	designed, _ := c.ExpectedLoss.Float64()

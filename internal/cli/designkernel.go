@@ -17,9 +17,9 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // kernelReport is what design-kernel --json prints: the keys of design, and what
@@ -117,7 +117,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 			if independent, _, err = shell.Design(cmd.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: o.TimeLimit}); err != nil {
 				return err
 			}
-			o := shell.FloatUp(independent.Certificate.ExpectedLoss)
+			o := shell.FloatUp(independent.Table.Certificate().ExpectedLoss)
 			if o == nil {
 				return shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 			}
@@ -133,7 +133,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 			return err
 		}
 		if w != nil {
-			if err := r.Kernel.Encode(w); err != nil {
+			if err := r.Kernel.Kernel().Encode(w); err != nil {
 				return err
 			}
 			if err := w.Commit(); err != nil {
@@ -160,7 +160,7 @@ func readRange(f *shell.Fields, t *shell.Text) (lower, upper float64) {
 	a, b, ok := strings.Cut(t.Value, ",")
 	lower, errLower := strconv.ParseFloat(strings.TrimSpace(a), 64)
 	upper, errUpper := strconv.ParseFloat(strings.TrimSpace(b), 64)
-	if !ok || errLower != nil || errUpper != nil || (tables.Queries{Lower: lower, Upper: upper}).Validate() != nil {
+	if !ok || errLower != nil || errUpper != nil || (kernels.Queries{Lower: lower, Upper: upper}).Validate() != nil {
 		f.Bad("range", t, want)
 		return math.NaN(), math.NaN()
 	}
@@ -168,7 +168,7 @@ func readRange(f *shell.Fields, t *shell.Text) (lower, upper float64) {
 }
 
 // readWeight reads "uniform" or a CSV file with the columns from and weight.
-func readWeight(f *shell.Fields, t *shell.Text, q tables.Queries) []tables.WeightPiece {
+func readWeight(f *shell.Fields, t *shell.Text, q kernels.Queries) []kernels.WeightPiece {
 	if t.Value == "uniform" {
 		return nil
 	}
@@ -195,7 +195,7 @@ func readWeight(f *shell.Fields, t *shell.Text, q tables.Queries) []tables.Weigh
 			f.Add("weight = %s: row %d = %s,%s, want two numbers", check.Quoted(t.Value), i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 			return nil
 		}
-		q.Weight = append(q.Weight, tables.WeightPiece{From: from, Weight: w})
+		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
 	}
 	if !math.IsNaN(q.Lower) { // else the range is to blame
 		if err := q.Validate(); err != nil {
@@ -206,13 +206,13 @@ func readWeight(f *shell.Fields, t *shell.Text, q tables.Queries) []tables.Weigh
 }
 
 // readNodes reads a number of nodes or a file with one node per line.
-func readNodes(f *shell.Fields, t *shell.Text, q tables.Queries) (nodes []float64, cells int) {
+func readNodes(f *shell.Fields, t *shell.Text, q kernels.Queries) (nodes []float64, cells int) {
 	if !t.Given {
 		return nil, 0
 	}
-	want := fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", tables.MaxKernelCells)
+	want := fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells)
 	if n, err := strconv.Atoi(t.Value); err == nil || t.Value == "" {
-		if n < 1 || n > tables.MaxKernelCells {
+		if n < 1 || n > kernels.MaxCells {
 			f.Bad("nodes", t, want)
 		}
 		return nil, n
@@ -233,7 +233,7 @@ func readNodes(f *shell.Fields, t *shell.Text, q tables.Queries) (nodes []float6
 			f.Add("nodes = %s: node %d = %s, want a number", check.Quoted(t.Value), len(nodes)+1, check.Quoted(line))
 			return nil, 0
 		}
-		if nodes = append(nodes, x); len(nodes) > tables.MaxKernelCells {
+		if nodes = append(nodes, x); len(nodes) > kernels.MaxCells {
 			break
 		}
 	}
@@ -241,15 +241,15 @@ func readNodes(f *shell.Fields, t *shell.Text, q tables.Queries) (nodes []float6
 	for i := 1; i < len(nodes); i++ {
 		ascending = ascending && nodes[i] > nodes[i-1]
 	}
-	if n := len(nodes); n < 1 || n > tables.MaxKernelCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
-		f.Add("nodes = %s: not such nodes, want 1 to %d ascending numbers in the range", check.Quoted(t.Value), tables.MaxKernelCells)
+	if n := len(nodes); n < 1 || n > kernels.MaxCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
+		f.Add("nodes = %s: not such nodes, want 1 to %d ascending numbers in the range", check.Quoted(t.Value), kernels.MaxCells)
 	}
 	return nodes, 0
 }
 
 func newKernelReport(r *lp.KernelResult, independent *lp.Result) kernelReport {
-	k := r.Kernel
-	privacy, q, claims := k.Privacy(), k.Queries(), r.Certificate.Claims()
+	k := r.Kernel.Kernel()
+	privacy, q, claims := k.Privacy(), k.Queries(), r.Kernel.Certificate().Claims()
 	status := "optimal"
 	if !r.Optimal {
 		status = "limit"
@@ -273,16 +273,16 @@ func newKernelReport(r *lp.KernelResult, independent *lp.Result) kernelReport {
 		report.InstanceCap = &c
 	}
 	if independent != nil {
-		report.DataIndependent = json.Number(independent.Certificate.Claims().ExpectedLoss)
+		report.DataIndependent = json.Number(independent.Table.Certificate().Claims().ExpectedLoss)
 	}
 	return report
 }
 
 func designKernelRows(r *lp.KernelResult, independent *lp.Result, out string) []shell.Row {
-	rows := kernelRows(r.Kernel, r.Certificate)
+	rows := kernelRows(r.Kernel.Kernel(), r.Kernel.Certificate())
 	rows = append(rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))})
 	if independent != nil {
-		rows = append(rows, shell.Row{"data independent", independent.Certificate.Claims().ExpectedLoss})
+		rows = append(rows, shell.Row{"data independent", independent.Table.Certificate().Claims().ExpectedLoss})
 	}
 	if out != "" {
 		rows = append(rows, shell.Row{"kernel", out})
@@ -291,7 +291,7 @@ func designKernelRows(r *lp.KernelResult, independent *lp.Result, out string) []
 }
 
 // kernelRows summarises a kernel and what is proved about it.
-func kernelRows(k *tables.Kernel, c tables.KernelCertificate) []shell.Row {
+func kernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
 	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
 	weight := "uniform weight"
 	if len(q.Weight) > 0 {

@@ -46,11 +46,11 @@ The draws are for comparison only: who knows their seed knows them.`,
 		if err := f.Err(cmd); err != nil {
 			return err
 		}
-		t, _, err := a.ReadSound(args[0])
+		v, err := a.ReadSound(args[0])
 		if err != nil {
 			return err
 		}
-		e, err := sampler.NewExport(t, [32]byte(seed), int(n))
+		e, err := sampler.NewExport(v, [32]byte(seed), int(n))
 		if err != nil {
 			return err
 		}

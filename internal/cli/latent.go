@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
-	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
@@ -99,8 +97,16 @@ func newLatentFlags(cmd *cobra.Command) *latentFlags {
 // latentProblem is a problem and what else its flags say.
 type latentProblem struct {
 	latent.Problem
-	clips []float64 // to choose from
-	noise string
+	autoClip bool
+	noise    string
+}
+
+// kind is that of the noise, "" for any.
+func (p *latentProblem) kind() bundle.Kind {
+	if p.noise == "auto" {
+		return ""
+	}
+	return bundle.Kind(p.noise)
 }
 
 // read reads the flags, and then the files.
@@ -123,9 +129,9 @@ func (l *latentFlags) read(a *shell.Streams, cmd *cobra.Command, f *shell.Fields
 			f.Add("radius = %s and clip = %s, want only one of them", check.Quoted(l.radius.Value), check.Quoted(l.clip.Value))
 		}
 	case l.clip.Value == "auto":
-		p.clips = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1}
+		p.autoClip = true
 	default:
-		p.clips = []float64{f.Number("clip", l.clip, "a share above 0, at most 1, or auto", func(v float64) bool { return v > 0 && v <= 1 })}
+		p.Clip = f.Number("clip", l.clip, "a share above 0, at most 1, or auto", func(v float64) bool { return v > 0 && v <= 1 })
 	}
 	p.Ridge = f.Number("ridge", l.ridge, "a number from 0 to 1", func(v float64) bool { return v >= 0 && v <= 1 })
 	p.noise = f.Choice("noise", l.noise, "auto", "designed", "laplace", "gaussian")
@@ -175,9 +181,7 @@ func (l *latentFlags) readFiles(a *shell.Streams, p *latentProblem, moments bool
 		if err != nil {
 			return err
 		}
-		if p.Moments, err = taskspace.GivenMoments(mean.Data, matrix(covariance)); err != nil {
-			return shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(l.covariance), err))
-		}
+		p.Mean, p.Covariance = mean.Data, matrix(covariance)
 	} else {
 		data, err := a.ReadFrame(l.data, choose, l.columns == "*")
 		var f *shell.Failure
@@ -217,7 +221,7 @@ func readWeights(text string, features []string) (*mat.Dense, error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		w, err := strconv.ParseFloat(value, 64)
-		if err != nil || math.IsNaN(w) || math.IsInf(w, 0) {
+		if err != nil || !check.Finite(w) {
 			return nil, shell.BadInput("", fmt.Errorf("weights = %s, want NAME=W with a finite number W", check.Quoted(pair)))
 		}
 		found := false
@@ -296,7 +300,7 @@ type latentBounds struct {
 func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	return latentCandidate{
 		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
-		Loss: c.Loss, Theory: c.Theory, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c == best,
+		Loss: c.Loss, Theory: c.UnclippedLoss, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c == best,
 	}
 }
 
@@ -367,11 +371,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		if err != nil {
 			return shell.LatentFailure(err)
 		}
-		kind := bundle.Kind(p.noise)
-		if p.noise == "auto" {
-			kind = ""
-		}
-		best := r.Best(kind)
+		best := r.Best(p.kind())
 		if best == nil {
 			return shell.BadInput(cmd.CommandPath()+" --help", fmt.Errorf("noise = %s: no encoder is better than releasing nothing", p.noise))
 		}
@@ -428,36 +428,19 @@ func (l *latentFlags) design(ctx context.Context, a *shell.Streams, p *latentPro
 			return nil, err
 		}
 	}
-	if len(p.clips) > 1 && p.Domain != bundle.Bounds && p.Radius == 0 {
-		kinds := map[string][]bundle.Kind{
-			"auto": nil, "laplace": {bundle.Laplace}, "gaussian": {bundle.Gaussian},
-			"designed": {bundle.TruncatedLaplace, bundle.Staircase},
-		}[p.noise]
-		best := math.Inf(1)
-		clip := p.clips[0]
-		for _, c := range p.clips {
-			p.Clip = c
-			r, err := latent.Design(ctx, p.Problem, latent.DesignOptions{Kinds: kinds})
-			if err != nil {
-				return nil, err
-			}
-			for _, candidate := range r.Candidates {
-				if candidate.Encoder == latent.TaskAware && candidate.Loss < best {
-					best, clip = candidate.Loss, c
-				}
-			}
+	if p.autoClip && p.Domain != bundle.Bounds {
+		var err error
+		if p.Clip, err = latent.BestClip(ctx, p.Problem, p.kind()); err != nil {
+			return nil, err
 		}
-		p.Clip = clip
-	} else if len(p.clips) > 0 {
-		p.Clip = p.clips[0]
 	}
-	return latent.Design(ctx, p.Problem, latent.DesignOptions{Curve: curve})
+	return latent.Design(ctx, p.Problem, latent.Options{Curve: curve})
 }
 
 func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Nothing: r.Nothing, Bundle: &chosen,
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Nothing: r.BaselineLoss, Bundle: &chosen,
 	}
 	if p.Domain != bundle.Bounds && p.Radius == 0 {
 		out.Clip = shell.Finite(p.Clip)
@@ -465,18 +448,14 @@ func newLatentReport(p *latentProblem, r *latent.Result, best *latent.Candidate)
 	for _, c := range r.Candidates {
 		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
 	}
-	out.Bounds = newLatentBounds(p, r)
+	out.Bounds = newLatentBounds(r)
 	return out
 }
 
 // newLatentBounds bounds the least loss with Laplace noise in a box.
-func newLatentBounds(p *latentProblem, r *latent.Result) *latentBounds {
-	if p.Domain != bundle.Box {
-		return nil
-	}
-	inner, outer := taskspace.BoxRadii(r.Radii)
-	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, p.Epsilon)
-	if err != nil {
+func newLatentBounds(r *latent.Result) *latentBounds {
+	lower, upper, ok := r.LaplaceBounds()
+	if !ok {
 		return nil
 	}
 	return &latentBounds{lower, upper}
@@ -496,7 +475,7 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 	default:
 		domain += fmt.Sprintf(", clip %g of the training data", p.Clip)
 	}
-	rows = append(rows, shell.Row{"domain", domain}, shell.Row{"release nothing", fmt.Sprintf("loss %.6g", r.Nothing)})
+	rows = append(rows, shell.Row{"domain", domain}, shell.Row{"release nothing", fmt.Sprintf("loss %.6g", r.BaselineLoss)})
 	for _, c := range r.Candidates {
 		note := ""
 		if len(c.Epsilon) > 0 {
@@ -516,9 +495,9 @@ func latentRows(p *latentProblem, r *latent.Result, best *latent.Candidate, b *b
 		case !c.Bundled:
 			mark = " (for comparison)"
 		}
-		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.Nothing), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
+		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of nothing's, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
-	if l := newLatentBounds(p, r); l != nil {
+	if l := newLatentBounds(r); l != nil {
 		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the least loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})
 	}
 	if b != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
@@ -40,7 +41,7 @@ func soundBundle(dir string) (*bundle.Bundle, *bundle.Verified, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := b.Verify(latent.Compose)
+	v, err := latent.Verify(b)
 	if err != nil {
 		return nil, nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
@@ -91,8 +92,8 @@ bundle is malformed.`,
 		}
 		return shell.PrintRows(a.Out, []shell.Row{
 			{"verdict", "valid: the promise is proved"},
-			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, *shell.FloatUp(v.EpsilonUpper()))},
-			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, *shell.FloatUp(v.DeltaUpper()))},
+			{"epsilon", fmt.Sprintf("%v promised, %v proved", s.Promise.Epsilon, exact.FloatUp(v.EpsilonUpper()))},
+			{"delta", fmt.Sprintf("%v promised, %v proved", s.Promise.Delta, exact.FloatUp(v.DeltaUpper()))},
 			{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
 			{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
 			{"encoder", fmt.Sprintf("%s to %s", counted(b.Features(), "feature"), counted(b.Coordinates(), "number"))},
@@ -136,7 +137,7 @@ protection. The file is read with a header, perhaps compressed with gzip.`,
 			return err
 		}
 		defer in.done()
-		v, err := b.Verify(latent.Compose)
+		v, err := latent.Verify(b)
 		if err != nil {
 			return shell.LatentFailure(fmt.Errorf("%s: %w", flags.bundle, err))
 		}
@@ -337,9 +338,13 @@ Losses of people's true features are printed: they are for who may see these.`, 
 			return err
 		}
 		defer in.done()
-		p, err := latent.NewPrivatizer(b, sampler.Options{})
+		v, err := latent.Verify(b)
 		if err != nil {
 			return shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
+		}
+		p, err := bundle.NewPrivatizer(v, sampler.Options{})
+		if err != nil {
+			return err
 		}
 		people, err := in.ReadAll(featureNames(b))
 		if err != nil {
@@ -349,7 +354,7 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		if err != nil {
 			return shell.LatentFailure(err)
 		}
-		if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
+		if math.IsInf(e.Predicted.Total, 0) || !check.Finite(e.Measured) {
 			return shell.BadInput("", fmt.Errorf("%s: the squares of its numbers overflow, want features of the size of the training data's", shell.InputName(data)))
 		}
 		r := newEvaluateReport(b, e)
@@ -376,7 +381,7 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
 		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
 		Agrees:  low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,
-		Nothing: e.Nothing, TrainingLoss: s.Predicted.TrainingLoss, TheoryLoss: s.Predicted.TheoryLoss,
+		Nothing: e.BaselineLoss, TrainingLoss: s.Predicted.TrainingLoss, TheoryLoss: s.Predicted.UnclippedLoss,
 		Outputs: e.MeasuredOutput, PredictedOut: e.Predicted.Output,
 	}
 }

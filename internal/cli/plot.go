@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -73,9 +74,9 @@ the whole support.`,
 		case values != "" || additive != "":
 			return shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 		default:
-			var c tables.Certificate
-			if c, err = shell.SoundTable(args[0], t); err == nil {
-				fig = figure.NewTable(t, c, log)
+			var v *tables.Verified
+			if v, err = shell.SoundTable(args[0], t); err == nil {
+				fig = figure.NewTable(t, v.Certificate(), log)
 			}
 		}
 		if err != nil {
@@ -101,7 +102,7 @@ the whole support.`,
 var maxValues = len(figure.Palette)
 
 // readValues reads the query values of a figure, separated by commas.
-func readValues(k *tables.Kernel, list string) ([]float64, error) {
+func readValues(k *kernels.Kernel, list string) ([]float64, error) {
 	if list == "" {
 		return nil, nil
 	}
@@ -121,24 +122,27 @@ func readValues(k *tables.Kernel, list string) ([]float64, error) {
 
 // newKernelFigure verifies a kernel and reads what its figure is to show: query
 // values, and the file of a table to compare with.
-func newKernelFigure(a *shell.Streams, path string, k *tables.Kernel, values, additive string) (*figure.Kernel, error) {
+func newKernelFigure(a *shell.Streams, path string, k *kernels.Kernel, values, additive string) (*figure.Kernel, error) {
 	f := &figure.Kernel{Kernel: k}
 	var err error
 	if f.Values, err = readValues(k, values); err != nil {
 		return nil, err
 	}
-	if f.Certificate, err = shell.SoundKernel(path, k); err != nil {
+	v, err := shell.SoundKernel(path, k)
+	if err != nil {
 		return nil, err
 	}
+	f.Certificate = v.Certificate()
 	if additive != "" {
-		t, c, err := a.ReadSound(additive)
+		v, err := a.ReadSound(additive)
 		if err != nil {
 			return nil, err
 		}
+		t := v.Table()
 		if t.Privacy() != k.Privacy() || t.Loss().Name() != k.Loss().Name() {
 			return nil, shell.BadInput("", fmt.Errorf("table = %s is for another privacy or loss, want those of the kernel", check.Quoted(additive)))
 		}
-		f.Independent, _ = c.ExpectedLoss.Float64()
+		f.Independent, _ = v.Certificate().ExpectedLoss.Float64()
 	}
 	return f, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -178,9 +178,9 @@ func (c *clip) check(s *sampler.Sampler) error {
 		return nil
 	}
 	sensitivity := s.Table().Privacy().Sensitivity
-	width := new(big.Rat).SetFloat64(c.upper)
-	width.Sub(width, new(big.Rat).SetFloat64(c.lower))
-	if width.Cmp(new(big.Rat).SetFloat64(sensitivity)) > 0 {
+	width := exact.Rational(c.upper)
+	width.Sub(width, exact.Rational(c.lower))
+	if width.Cmp(exact.Rational(sensitivity)) > 0 {
 		// f is width to the nearest. If it is not the sensitivity it is a larger
 		// float64, and so shown as a larger number.
 		f, _ := width.Float64()
@@ -212,18 +212,13 @@ func (c *clip) check(s *sampler.Sampler) error {
 // for, by less than the rounding of its ends, so the range is as private as any
 // of width y.
 func addDown(x, y float64) float64 {
-	sum := new(big.Rat).SetFloat64(x)
-	sum.Add(sum, new(big.Rat).SetFloat64(y))
-	u, _ := sum.Float64() // to the nearest
-	if new(big.Rat).SetFloat64(u).Cmp(sum) > 0 {
-		u = math.Nextafter(u, math.Inf(-1))
-	}
-	return u
+	sum := exact.Rational(x)
+	return exact.FloatDown(sum.Add(sum, exact.Rational(y)))
 }
 
 // largest returns the largest value that noise can be added to exactly.
 func largest(s *sampler.Sampler) float64 {
-	return float64(exactIntegers-s.Table().Reach()) * s.Step()
+	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
 }
 
 // apply returns x moved into the range, and whether it moved.
@@ -449,17 +444,14 @@ func parseCell(s string) (float64, error) {
 	return x, nil
 }
 
-// exactIntegers is 2^53: every integer up to it is a float64.
-const exactIntegers = 1 << 53
-
 // parseInteger reads a plain decimal integer. Its errors do not quote the cell.
 func parseInteger(s string) (float64, error) {
 	if s == "" {
 		return 0, errors.New("is empty, want an integer")
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if errors.Is(err, strconv.ErrRange) || n > exactIntegers || n < -exactIntegers {
-		return 0, fmt.Errorf("is too large, want an integer of at most %d in magnitude", int64(exactIntegers))
+	if errors.Is(err, strconv.ErrRange) || n > exact.MaxInteger || n < -exact.MaxInteger {
+		return 0, fmt.Errorf("is too large, want an integer of at most %d in magnitude", int64(exact.MaxInteger))
 	}
 	if err != nil {
 		return 0, errors.New("is not a plain integer, want one such as 12 or -5, as the table is for integer queries")

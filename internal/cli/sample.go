@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -63,6 +64,8 @@ is not private if the number was not rounded to the grid first.`,
 			return err
 		}
 		var x float64
+		var sound *tables.Verified
+		var soundKernel *kernels.Verified
 		switch {
 		case k != nil && (integer || constant || form != "text"):
 			return shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
@@ -70,11 +73,11 @@ is not private if the number was not rounded to the grid first.`,
 			if x, err = readQuery(k, "value", value); err != nil {
 				return err
 			}
-			_, err = shell.SoundKernel(table, k)
+			soundKernel, err = shell.SoundKernel(table, k)
 		case value != "":
 			return shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(value)))
 		default:
-			_, err = shell.SoundTable(table, t)
+			sound, err = shell.SoundTable(table, t)
 		}
 		if err != nil {
 			return err
@@ -87,9 +90,9 @@ is not private if the number was not rounded to the grid first.`,
 		}
 		defer w.Discard()
 		if k != nil {
-			return sampleKernel(a, cmd.Context(), w, k, x, n)
+			return sampleKernel(a, cmd.Context(), w, soundKernel, x, n)
 		}
-		s, err := sampler.NewVerified(t, sampler.Options{ConstantTime: constant})
+		s, err := sampler.New(sound, sampler.Options{ConstantTime: constant})
 		if err != nil {
 			return err
 		}
@@ -151,11 +154,11 @@ func (d drawer) write(ctx context.Context, w io.Writer, n int64) error {
 
 // newSampler returns a sampler of the table file, verified.
 func newSampler(a *shell.Streams, path string, o sampler.Options) (*sampler.Sampler, error) {
-	t, _, err := a.ReadSound(path)
+	v, err := a.ReadSound(path)
 	if err != nil {
 		return nil, err
 	}
-	return sampler.NewVerified(t, o)
+	return sampler.New(v, o)
 }
 
 // newKernelSampler returns a sampler of the kernel file, verified.
@@ -167,15 +170,16 @@ func newKernelSampler(a *shell.Streams, path string) (*sampler.KernelSampler, er
 	if k == nil {
 		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(path)))
 	}
-	if _, err := shell.SoundKernel(path, k); err != nil {
+	v, err := shell.SoundKernel(path, k)
+	if err != nil {
 		return nil, err
 	}
-	return sampler.NewKernelVerified(k, sampler.Options{})
+	return sampler.NewKernel(v, sampler.Options{})
 }
 
 // sampleKernel prints n answers of a kernel to the query value x.
-func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *tables.Kernel, x float64, n int64) error {
-	s, err := sampler.NewKernelVerified(k, sampler.Options{})
+func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *kernels.Verified, x float64, n int64) error {
+	s, err := sampler.NewKernel(k, sampler.Options{})
 	if err != nil {
 		return err
 	}
@@ -197,7 +201,7 @@ func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *tab
 }
 
 // readQuery reads a query value of a kernel's range.
-func readQuery(k *tables.Kernel, name, value string) (float64, error) {
+func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
 	q := k.Queries()
 	if value == "" {
 		return 0, shell.BadInput("", fmt.Errorf("%s is missing, want a number from %v to %v, the kernel's range", name, q.Lower, q.Upper))

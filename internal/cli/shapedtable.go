@@ -7,7 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -81,7 +81,7 @@ func shapedSpec(p dp.Problem, s shape) (tables.Spec, error) {
 
 // promised returns the table of the spec with another promise: about the least epsilon
 // at which it needs at most delta, and what it needs there, as its certificate finds.
-func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) (*tables.Table, error) {
+func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) (*tables.Verified, error) {
 	single, err := account.Compose([]account.Release{{PLD: m, Times: 1}}, account.Options{})
 	if err != nil {
 		return nil, err
@@ -94,12 +94,11 @@ func promised(s tables.Spec, m *account.PrivacyLossDistribution, delta float64) 
 	if err != nil {
 		return nil, err
 	}
-	s.Privacy.Epsilon, s.Privacy.Delta = e.Upper, *shell.FloatUp(t.DeltaUpperAt(e.Upper))
+	s.Privacy.Epsilon, s.Privacy.Delta = e.Upper, exact.FloatUp(t.DeltaUpperAt(e.Upper))
 	if t, err = tables.New(s); err != nil {
 		return nil, err
 	}
-	_, err = t.Verify()
-	return t, err
+	return t.Verify()
 }
 
 // shapedGrid lays out cells for the query: one per step of an integer or lattice

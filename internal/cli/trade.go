@@ -136,14 +136,14 @@ type pointReport struct {
 }
 
 func newPointReport(p lp.FrontPoint) pointReport {
-	claims := p.Design.Certificate.Claims()
+	claims := p.Design.Table.Certificate().Claims()
 	return pointReport{
 		Share:        math.Round(p.Share*1e6) / 1e6,
 		Weights:      p.Weights,
 		Expected:     [2]json.Number{json.Number(tables.DecimalUp(p.Expected[0])), json.Number(tables.DecimalUp(p.Expected[1]))},
 		ExpectedLoss: json.Number(claims.ExpectedLoss),
 		LowerBound:   json.Number(claims.LowerBound),
-		Gap:          shell.Finite(shell.GapOf(p.Design.Certificate)),
+		Gap:          shell.Finite(shell.GapOf(p.Design.Table.Certificate())),
 		Status:       status(p.Design.Optimal),
 	}
 }
@@ -208,7 +208,7 @@ func (f *front) print(w io.Writer) error {
 		}
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
-			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), shell.Percent(shell.GapOf(f.Points[i].Design.Certificate)),
+			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
 		})
 	}
 	width := make([]int, len(lines[0]))

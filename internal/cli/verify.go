@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -63,7 +64,8 @@ and "error" is there only if a claim is false.`,
 			if k != nil {
 				return verifyKernel(a, args[0], k, asJSON)
 			}
-			c, falsehood := t.Verify()
+			c := t.Certify()
+			_, falsehood := t.Verify()
 			if asJSON {
 				err = shell.PrintJSON(a.Out, newVerdict(t, c, falsehood))
 			} else {
@@ -177,8 +179,9 @@ type kernelVerdict struct {
 }
 
 // verifyKernel prints the verdict on a kernel.
-func verifyKernel(a *shell.Streams, path string, k *tables.Kernel, asJSON bool) error {
-	c, falsehood := k.Verify()
+func verifyKernel(a *shell.Streams, path string, k *kernels.Kernel, asJSON bool) error {
+	c := k.Certify()
+	_, falsehood := k.Verify()
 	var err error
 	if asJSON {
 		claims := c.Claims()

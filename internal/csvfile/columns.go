@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -157,7 +156,7 @@ func (c *Columns) Next() error {
 // finiteNumber reads a finite number; it is 0 if there is none.
 func finiteNumber(s string) (v float64, ok bool) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+	if err != nil || !check.Finite(v) {
 		return 0, false
 	}
 	return v, true

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/kernels"
 )
 
 // Palette tell the curves of query values apart: those of Okabe and Ito.
@@ -29,8 +29,8 @@ const cellPoints = 24 // of the loss curve in a cell
 // kernelFigure is the picture of a kernel: the expected loss of every query
 // value or, if there are values, the laws of the answers to these.
 type Kernel struct {
-	Kernel      *tables.Kernel
-	Certificate tables.KernelCertificate
+	Kernel      *kernels.Kernel
+	Certificate kernels.Certificate
 	Values      []float64
 	// Independent is the loss of noise that does not depend on the value; 0: not
 	// known.

@@ -57,7 +57,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	if err := m.checkFinite(); err != nil {
 		return nil, err
 	}
-	if !(ridge >= 0) || !finite(ridge) {
+	if !(ridge >= 0) || !check.Finite(ridge) {
 		return nil, check.Field("latent", "ridge", ridge, "a finite number of at least 0")
 	}
 	n := len(m.Mean)
@@ -75,7 +75,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	gram := mat.NewSymDense(n, nil)
 	gram.SymOuterK(1, p.T())
 	for i := range n {
-		if v := gram.At(i, i); !finite(v) {
+		if v := gram.At(i, i); !check.Finite(v) {
 			return nil, check.Field("latent", "largest price of a coordinate", v, "a finite number; rescale the task matrix")
 		}
 	}
@@ -160,11 +160,7 @@ func choleskyFactor(covariance *mat.SymDense) (*mat.TriDense, error) {
 // checkTask returns a copy of a task matrix for n features, the identity for nil.
 func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 	if task == nil {
-		identity := mat.NewDense(n, n, nil)
-		for i := range n {
-			identity.Set(i, i, 1)
-		}
-		return identity, nil
+		return Identity(n), nil
 	}
 	rows, cols := task.Dims()
 	if rows == 0 || cols != n {
@@ -172,12 +168,21 @@ func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 	}
 	for i := range rows {
 		for j, v := range task.RawRowView(i) {
-			if !finite(v) {
+			if !check.Finite(v) {
 				return nil, check.Field("latent", fmt.Sprintf("task(%d,%d)", i, j), v, "a finite number")
 			}
 		}
 	}
 	return mat.DenseCopyOf(task), nil
+}
+
+// Identity returns the n×n identity.
+func Identity(n int) *mat.Dense {
+	m := mat.NewDense(n, n, nil)
+	for i := range n {
+		m.Set(i, i, 1)
+	}
+	return m
 }
 
 // Len returns n, the number of features and of coordinates.
@@ -224,7 +229,7 @@ func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*Enc
 		if s == 0 {
 			continue
 		}
-		if !(s > 0) || !finite(s) || !(radii[i] > 0) || !finite(radii[i]) {
+		if !(s > 0) || !check.Finite(s) || !(radii[i] > 0) || !check.Finite(radii[i]) {
 			return nil, check.Field("latent", fmt.Sprintf("semi-axis and radius %d", i), fmt.Sprintf("%g and %g", s, radii[i]),
 				"finite, the axis at least 0 and the radius positive")
 		}

@@ -143,7 +143,7 @@ func checkVariances(variances []float64, z int) error {
 		return check.Field("latent", "number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
 	}
 	for i, v := range variances {
-		if !(v >= 0) || !finite(v) {
+		if !(v >= 0) || !check.Finite(v) {
 			return check.Field("latent", fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
 		}
 	}
@@ -155,8 +155,8 @@ func solvePositive(dst *mat.Dense, s *mat.SymDense, b mat.Matrix) error {
 	correlation, deviation := equilibrate(s)
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(correlation) || !(cholesky.Cond() <= maxCondition) {
-		return fmt.Errorf("latent: the covariance of the noisy coordinates is singular, "+
-			"want noise on every coordinate that is constant or a function of the others: %w", check.ErrInvalid)
+		return check.Errorf("latent", check.ErrInvalid, "the covariance of the noisy coordinates is singular, "+
+			"want noise on every coordinate that is constant or a function of the others")
 	}
 	scaled := mat.DenseCopyOf(b)
 	divideRows(scaled, deviation)

@@ -95,7 +95,7 @@ func (e *Encoder) check(data mat.Matrix) (rows int, err error) {
 		if len(field.values) != field.want {
 			return 0, check.Field("latent", "length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
 		}
-		if i := slices.IndexFunc(field.values, func(v float64) bool { return !finite(v) }); i >= 0 {
+		if i := slices.IndexFunc(field.values, func(v float64) bool { return !check.Finite(v) }); i >= 0 {
 			return 0, check.Field("latent", fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
 		}
 	}
@@ -114,7 +114,7 @@ func (e *Encoder) check(data mat.Matrix) (rows int, err error) {
 	}
 	for i := range z {
 		for j, v := range e.Rows.RawRowView(i) {
-			if !finite(v) {
+			if !check.Finite(v) {
 				return 0, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
 			}
 		}

@@ -187,13 +187,13 @@ func TestHouseholdDesign(t *testing.T) {
 	} {
 		r, err := latent.Design(t.Context(), latent.Problem{
 			Features: features, Data: train, Task: householdTask(),
-			Epsilon: want.epsilon, Domain: bundle.Box, Clip: 0.99,
-		}, latent.DesignOptions{Kinds: []bundle.Kind{bundle.Staircase}})
+			Promise: bundle.Promise{Epsilon: want.epsilon}, Domain: bundle.Box, Clip: 0.99,
+		}, latent.Options{Kinds: []bundle.Kind{bundle.Staircase}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("epsilon %g: ", want.epsilon)
-		wantClose(t, name+"nothing", r.Nothing, 1.0781172240281707, 0, 1e-9)
+		wantClose(t, name+"nothing", r.BaselineLoss, 1.0781172240281707, 0, 1e-9)
 		wantClose(t, name+"radius", r.Radii[0], 2.83985879, 0, 1e-8)
 		c := r.Candidates[0]
 		if c.Z != 1 {

@@ -125,14 +125,14 @@ func (m Moments) checkFinite() error {
 		return check.Errorf("latent", check.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
 	}
 	for i, mean := range m.Mean {
-		if !finite(mean) {
+		if !check.Finite(mean) {
 			return check.Field("latent", fmt.Sprintf("mean[%d]", i), mean, "a finite number")
 		}
 		if v := m.Covariance.At(i, i); v < 0 {
 			return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
 		}
 		for j := i; j < len(m.Mean); j++ {
-			if v := m.Covariance.At(i, j); !finite(v) {
+			if v := m.Covariance.At(i, j); !check.Finite(v) {
 				return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
 			}
 		}
@@ -170,7 +170,7 @@ func checkData(data mat.Matrix) (rows, cols int, err error) {
 	}
 	for i := range rows {
 		for j := range cols {
-			if v := data.At(i, j); !finite(v) {
+			if v := data.At(i, j); !check.Finite(v) {
 				return 0, 0, check.Field("latent", fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
 			}
 		}
@@ -217,5 +217,3 @@ func addColumnSums(sums []float64, block *mat.Dense) {
 		}
 	}
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // An Objective is the expected task loss as a function of the encoder, for encoders
@@ -207,7 +209,7 @@ func (o *Objective) Effective(radii []float64) (lambda, halfwidths []float64) {
 		variance, covariance := o.separate.Unit.At(i, i), o.separate.Cross.At(i, i)
 		price := o.lambda[i] * (covariance / variance) * covariance
 		width := c / math.Sqrt(variance)
-		if variance > 0 && finite(price) && width > 0 && finite(width) {
+		if variance > 0 && check.Finite(price) && width > 0 && check.Finite(width) {
 			lambda[i], halfwidths[i] = price, width
 		}
 	}

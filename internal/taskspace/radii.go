@@ -80,7 +80,7 @@ func FeatureWidths(low, high []float64) ([]float64, error) {
 	widths := make([]float64, len(low))
 	for j := range low {
 		widths[j] = math.Nextafter(high[j]-low[j], math.Inf(1))
-		if !(low[j] < high[j]) || !finite(widths[j]) {
+		if !(low[j] < high[j]) || !check.Finite(widths[j]) {
 			return nil, check.Field("latent", fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
 				"finite, the lower one below the upper one")
 		}

@@ -124,12 +124,12 @@ func scaleColumns(w mat.Matrix, widths []float64) (*mat.Dense, error) {
 	b := mat.NewDense(rows, cols, nil)
 	largest := 0.
 	for j, width := range widths {
-		if !(width >= 0) || !finite(width) {
+		if !(width >= 0) || !check.Finite(width) {
 			return nil, check.Field("latent", fmt.Sprintf("width %d", j), width, "a finite number of at least 0")
 		}
 		for i := range rows {
 			entry := w.At(i, j)
-			if !finite(entry) {
+			if !check.Finite(entry) {
 				return nil, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), entry, "a finite number")
 			}
 			v := entry * width

@@ -207,11 +207,11 @@ func laplaceNoise(lambda []float64, r, epsilon float64) (float64, error) {
 // number.
 func checkNoise(first string, a float64, second string, b, ratio float64) error {
 	switch {
-	case !(a > 0) || !finite(a):
+	case !(a > 0) || !check.Finite(a):
 		return check.Field("latent", first, a, "a finite number above 0")
-	case !(b > 0) || !finite(b):
+	case !(b > 0) || !check.Finite(b):
 		return check.Field("latent", second, b, "a finite number above 0")
-	case !(ratio > 0) || !finite(ratio):
+	case !(ratio > 0) || !check.Finite(ratio):
 		return check.Field("latent", first+" and "+second, fmt.Sprintf("%g and %g", a, b), "a ratio of noise to signal within the range of float64")
 	}
 	return nil
@@ -222,7 +222,7 @@ func checkLambda(lambda []float64) error {
 		return check.Field("latent", "number of prices", 0, "at least 1")
 	}
 	for i, v := range lambda {
-		if !(v >= 0) || !finite(v) {
+		if !(v >= 0) || !check.Finite(v) {
 			return check.Field("latent", fmt.Sprintf("price %d", i), v, "a finite number of at least 0")
 		}
 		if i > 0 && v > lambda[i-1] {

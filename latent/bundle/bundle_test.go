@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -140,7 +141,7 @@ func TestExamplesAreProved(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if v.EpsilonUpper().Cmp(rat(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(rat(s.Promise.Delta)) > 0 {
+		if v.EpsilonUpper().Cmp(exact.Rational(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(exact.Rational(s.Promise.Delta)) > 0 {
 			t.Errorf("%s: proved %s, %s for %+v", name, v.EpsilonUpper(), v.DeltaUpper(), s.Promise)
 		}
 		if d := v.DistanceUpper(); (d != nil) != s.Composition.joint() || (d != nil && (d.Sign() <= 0 || d.Cmp(big.NewRat(2, 1)) > 0)) {
@@ -149,8 +150,8 @@ func TestExamplesAreProved(t *testing.T) {
 		if name == "l1 box" && v.DistanceUpper().Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: distance %v, want 1", name, v.DistanceUpper())
 		}
-		if c := v.Certificate(0); !c.SensitivityCovered || v.Bundle() == nil {
-			t.Errorf("%s: certificate %+v", name, c)
+		if proved := v.Table(0); proved.Table() != s.Tables[0] || v.Bundle() == nil {
+			t.Errorf("%s: the proof is about %v", name, proved.Table())
 		}
 		// Nor is much given away: the examples use what they are promised.
 		if e, _ := v.EpsilonUpper().Float64(); e < 0.98*s.Promise.Epsilon {
@@ -262,13 +263,13 @@ func TestIrrelevant(t *testing.T) {
 	}
 }
 
-func TestCompose(t *testing.T) {
+func TestAccountant(t *testing.T) {
 	s := perCoordinate(t)
 	s.Composition = Exact
 	s.Promise = Promise{1.5, 0.02}
 	b := must(New(s))
 	for _, c := range []struct {
-		compose Compose
+		compose Accountant
 		ok      bool
 	}{
 		{nil, false},
@@ -310,7 +311,7 @@ func TestNewRefuses(t *testing.T) {
 		"task":              func(s *Spec) { s.Task = Matrix{2, 2, []float64{1}} },
 		"epsilon":           func(s *Spec) { s.Promise.Epsilon = -1 },
 		"delta":             func(s *Spec) { s.Promise.Delta = 1 },
-		"predicted.theory":  func(s *Spec) { s.Predicted.TheoryLoss = math.NaN() },
+		"predicted.theory":  func(s *Spec) { s.Predicted.UnclippedLoss = math.NaN() },
 		"noise.kind":        func(s *Spec) { s.Noise = "white" },
 		"kind = designed":   func(s *Spec) { s.Composition = L1; s.Tables, s.TableOf = s.Tables[:1], []int{0, 0} },
 		"noise.composition": func(s *Spec) { s.Composition = "best" },
@@ -356,7 +357,7 @@ func TestEncode(t *testing.T) {
 				if !(math.Abs(u[i]) <= a) {
 					t.Fatalf("%s: u = %v of x = %v is not within %v", name, u, x, s.Axes)
 				}
-				r := new(big.Rat).Quo(rat(u[i]), rat(a))
+				r := new(big.Rat).Quo(exact.Rational(u[i]), exact.Rational(a))
 				norm.Add(norm, r.Mul(r, r))
 				if s.Composition.joint() && u[i]/b.body.step != math.Trunc(u[i]/b.body.step) {
 					t.Fatalf("%s: u = %v of x = %v is not on the grid of %g", name, u, x, b.body.step)
@@ -429,7 +430,7 @@ func TestMoments(t *testing.T) {
 	const n = 40000
 	for name, s := range exampleSpecs(t) {
 		b := must(New(s))
-		p := must(NewDeterministicPrivatizer(b, [32]byte{1}, sampler.Options{}))
+		p := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{1}, sampler.Options{}))
 		x := []float64{1.3, 1.9}
 		u := must(b.Encode(nil, x))
 		sums := make(map[string][2]float64)
@@ -470,7 +471,7 @@ func TestMoments(t *testing.T) {
 func TestDeterministicAndForks(t *testing.T) {
 	b := must(New(perCoordinate(t)))
 	x := []float64{1, 2}
-	p, q := must(NewDeterministicPrivatizer(b, [32]byte{5}, sampler.Options{})), must(NewDeterministicPrivatizer(b, [32]byte{5}, sampler.Options{}))
+	p, q := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{5}, sampler.Options{})), must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{5}, sampler.Options{}))
 	f := must(q.Fork())
 	different := 0
 	for range 50 {
@@ -488,7 +489,7 @@ func TestDeterministicAndForks(t *testing.T) {
 	if _, err := NewDeterministicPrivatizer(nil, [32]byte{}, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no bundle: %v", err)
 	}
-	if _, err := NewDeterministicPrivatizer(b, [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("entropy: %v", err)
 	}
 	if _, err := (&Bundle{}).Verify(nil); !errors.Is(err, dp.ErrInvalid) {

@@ -2,9 +2,9 @@ package bundle
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
@@ -46,8 +46,8 @@ type fileNoise struct {
 }
 
 type filePredicted struct {
-	TrainingLoss float64 `json:"training_loss"`
-	TheoryLoss   float64 `json:"theory_loss"`
+	TrainingLoss  float64 `json:"training_loss"`
+	UnclippedLoss float64 `json:"theory_loss"`
 }
 
 func newFile(s *Spec) file {
@@ -78,11 +78,11 @@ func decodeFile(r io.Reader) (file, error) {
 	}
 	switch {
 	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || f.Noise.Tables < 1 || f.Noise.Tables > f.Coordinates:
-		return file{}, fmt.Errorf("coordinates = %d and tables = %d, want at most %d coordinates and 1 table to one of each: %w",
-			f.Coordinates, f.Noise.Tables, MaxCoordinates, ErrFormat)
+		return file{}, check.Errorf("", ErrFormat, "coordinates = %d and tables = %d, want at most %d coordinates and 1 table to one of each",
+			f.Coordinates, f.Noise.Tables, MaxCoordinates)
 	case len(f.Features) < 1 || f.Coordinates > MaxEntries/len(f.Features):
-		return file{}, fmt.Errorf("features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix: %w",
-			len(f.Features), f.Coordinates, MaxFeatures, MaxEntries, ErrFormat)
+		return file{}, check.Errorf("", ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
+			len(f.Features), f.Coordinates, MaxFeatures, MaxEntries)
 	}
 	return f, nil
 }
@@ -116,7 +116,7 @@ func readFile(p *strictjson.Parser, f *file) error {
 		"predicted": func() error {
 			return p.Object(strictjson.Fields{
 				"training_loss": func() error { return p.Float(&f.Predicted.TrainingLoss) },
-				"theory_loss":   func() error { return p.Float(&f.Predicted.TheoryLoss) },
+				"theory_loss":   func() error { return p.Float(&f.Predicted.UnclippedLoss) },
 			})
 		},
 	})

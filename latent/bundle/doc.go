@@ -15,11 +15,11 @@
 //
 // Noise is drawn from the integer tables of package tables by package sampler, in
 // one of two ways. Per coordinate: each has a table of its own, verified by itself,
-// and the budgets add up (Basic) or are composed by an account that the caller
-// brings (Exact). Jointly: the clipped vector is rounded to a grid, in the body, and
+// and the budgets are composed by basic composition (Basic) or by an Accountant that the
+// caller brings (Exact). Jointly: the clipped vector is rounded to a grid, in the body, and
 // every coordinate gets noise of the same table, Laplace for the ℓ1 distance (L1)
-// or Gaussian for the ℓ2 distance (L2); LaplaceTable and GaussianTable make them. docs/proofs/latent-privacy.md has the proofs,
-// docs/bundle-format.md the files.
+// or Gaussian for the ℓ2 distance (L2); LaplaceTable and GaussianTable make them.
+// docs/proofs/latent-privacy.md has the proofs, docs/bundle-format.md the files.
 //
 // The package needs no cgo and nothing but the standard library and the packages
 // below it.

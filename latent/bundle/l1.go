@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"math/bits"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
@@ -12,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // proveL1 bounds the ℓ1 distance of two clipped encodings and charges it by steps.
@@ -24,13 +24,13 @@ func (v *Verified) proveL1() error {
 	step := v.bundle.body.step
 	v.distance = distanceL1(s.Domain, s.Axes, step)
 	if s.Domain == Bounds {
-		if z := zonotopeL1(rat(s.rangeWithErrorsL1(step)), len(s.Axes), step); z.Cmp(v.distance) < 0 {
+		if z := zonotopeL1(exact.Rational(s.rangeWithErrorsL1(step)), len(s.Axes), step); z.Cmp(v.distance) < 0 {
 			v.distance = z
 		}
 	}
 	// The table's certificate is about shifts by one cell, which is one step.
 	steps := new(big.Rat).Quo(v.distance, t.Grid().Step())
-	v.epsilon = steps.Mul(steps, rat(t.Privacy().Epsilon))
+	v.epsilon = steps.Mul(steps, exact.Rational(t.Privacy().Epsilon))
 	v.delta = new(big.Rat)
 	return nil
 }
@@ -41,7 +41,7 @@ func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 	if domain == Ball {
 		// max Σ|u_i - u'_i| = 2·max Σ|u_i| = 2·√Σs_i², by Cauchy & Schwarz.
 		for _, a := range axes {
-			sum.Add(sum, square(rat(2*a)))
+			sum.Add(sum, square(exact.Rational(2*a)))
 		}
 		return exact.PowUp(sum, 0.5, rootBits)
 	}
@@ -55,7 +55,7 @@ func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 // what is rounded: each of Z differences moves by at most a step.
 func zonotopeL1(distance *big.Rat, coordinates int, step float64) *big.Rat {
 	all := new(big.Rat).SetInt64(int64(coordinates))
-	return all.Mul(all, rat(step)).Add(all, distance)
+	return all.Mul(all, exact.Rational(step)).Add(all, distance)
 }
 
 // rootBits is the relative precision of square roots.
@@ -74,8 +74,8 @@ const maxSignWork = 1 << 30
 // either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
 // A designer scales the encoder so that this is at most 1, which LaplaceTable assumes
-// for the domain Bounds. It panics unless the
-// bounds have a number for each column of the matrix.
+// for the domain Bounds. It panics unless the bounds have a number for each column of
+// the matrix. docs/proofs/latent-privacy.md has the argument.
 func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	z, n := encoder.Rows, encoder.Cols
 	if len(lower) != n || len(upper) != n {
@@ -97,10 +97,11 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	// Twice what exact.SignMaximumL1 asks for, as a term has two roundings and total
 	// has its own; the last number is for underflow.
 	slack := float64(z+n+8) * 0x1p-51 * total
+	most := total
 	if z <= 30 && z*n <= maxSignWork>>(z-1) {
-		total = exact.SignMaximumL1(scaled)
+		most = exact.SignMaximumL1(scaled)
 	}
-	return total + slack + 0x1p-900
+	return most + slack + 0x1p-900
 }
 
 // rangeWithErrorsL1 bounds the ℓ1 distance of two encodings as the device computes
@@ -183,85 +184,17 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	distance := distanceL1(domain, axes, step)
 	if domain == Bounds {
 		// Another step for the errors of floating point.
-		if z := zonotopeL1(rat(1), len(axes)+1, step); z.Cmp(distance) < 0 {
+		if z := zonotopeL1(exact.Rational(1), len(axes)+1, step); z.Cmp(distance) < 0 {
 			distance = z
 		}
 	}
 	// ε′ <= ε·g/D, as a float64.
-	bound := new(big.Rat).Quo(new(big.Rat).Mul(rat(epsilon), rat(step)), distance)
-	perStep, _ := bound.Float64()
-	for rat(perStep).Cmp(bound) > 0 {
-		perStep = math.Nextafter(perStep, 0)
-	}
-	core := int(min(20/perStep, 1<<15))
-	weights, ratio, err := laplaceWeights(perStep, core)
-	if err != nil {
-		return nil, err
-	}
-	t, err := tables.New(tables.Spec{
-		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: math.Ldexp(1, exponent)}, Loss: loss.L2{}},
-		Grid:      tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -core - 1},
-		Weights:   weights,
-		TailRatio: ratio,
-	})
+	bound := new(big.Rat).Mul(exact.Rational(epsilon), exact.Rational(step))
+	perStep := exact.FloatDown(bound.Quo(bound, distance))
+	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: step}, Loss: loss.L2{}},
+		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1})
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return t, nil
-}
-
-// laplaceWeights returns the weights of the cells -core-1 … core+1, the outermost of
-// them blocks of a tail, whose neighbours differ by a factor of at most e^epsilon.
-//
-// The levels are built from the tail inwards, each the largest integer that the one
-// before allows; the middle takes what is left of 2^64. The tail's weight is the
-// least for which that is not too much.
-func laplaceWeights(epsilon float64, core int) (weights []uint64, ratio uint64, err error) {
-	if !(epsilon >= 0x1p-20 && epsilon <= 0.5) {
-		return nil, 0, check.Field("bundle", "epsilon per step", epsilon, "a number from 2^-20 to 0.5")
-	}
-	// growth/2^64 <= e^epsilon - 1, and ratio/2^64 >= e^-epsilon.
-	one := new(big.Int).Lsh(big.NewInt(1), 64)
-	growth := new(big.Int).Sub(exact.ExpDown(epsilon, 64), one).Uint64()
-	ratio = exact.ExpUp(-epsilon, 64).Uint64()
-	share := func(w, of uint64) uint64 {
-		hi, _ := bits.Mul64(w, of)
-		return hi
-	}
-	// left returns 2^64 less all levels, and the most that the middle may weigh; ok
-	// is false if the levels alone exceed 2^63 on one side.
-	level := make([]uint64, core+1)
-	left := func(tail uint64) (middle, most uint64, ok bool) {
-		level[core] = tail
-		sum := tail
-		w := share(tail, -ratio) // the block's own place
-		w += share(w, growth)
-		for k := core - 1; k >= 0; k-- {
-			level[k] = w
-			if sum += w; sum >= 1<<63 {
-				return 0, 0, false
-			}
-			w += share(w, growth)
-		}
-		return -(2 * sum), w, true
-	}
-	low, high := uint64(1), uint64(1)<<63-1 // low is too little, high is enough
-	for high-low > 1 {
-		tail := low + (high-low)/2
-		if middle, most, ok := left(tail); ok && middle > most {
-			low = tail
-		} else {
-			high = tail
-		}
-	}
-	middle, _, ok := left(high)
-	if !ok || middle == 0 {
-		return nil, 0, check.Field("bundle", "epsilon per step", epsilon, "more than integer weights can tell apart")
-	}
-	weights = make([]uint64, 0, 2*core+3)
-	for k := core; k >= 0; k-- {
-		weights = append(weights, level[k])
-	}
-	weights = append(weights, middle)
-	return append(weights, level...), ratio, nil
 }

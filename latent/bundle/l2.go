@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // proveL2 bounds the ℓ2 distance of two clipped encodings, applies the formula for
@@ -26,9 +27,9 @@ func (v *Verified) proveL2() error {
 		return check.Errorf("bundle", ErrNotPrivate, "tau = %g, want at least %d steps of %g, those of tables[0]", s.Tau, leastSteps, step)
 	}
 	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
-	v.epsilon = rat(s.Promise.Epsilon)
+	v.epsilon = exact.Rational(s.Promise.Epsilon)
 	v.delta = gaussianDeltaUp(s.Promise.Epsilon, v.distance, s.Tau)
-	v.delta.Add(v.delta, approximation(s.Promise.Epsilon, len(s.Axes), totalVariation(t, s.Tau)))
+	v.delta.Add(v.delta, approximation(s.Promise.Epsilon, len(s.Axes), shapes.GaussianDistance(t, s.Tau)))
 	return nil
 }
 
@@ -36,7 +37,7 @@ func (v *Verified) proveL2() error {
 // body.
 func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 	if domain == Ball {
-		return square(rat(2 * slices.Max(axes)))
+		return square(exact.Rational(2 * slices.Max(axes)))
 	}
 	sum := new(big.Rat)
 	for _, side := range boxSides(axes, step) {
@@ -56,72 +57,39 @@ func gaussianDeltaUp(epsilon float64, squared *big.Rat, tau float64) *big.Rat {
 	if squared.Sign() == 0 {
 		return new(big.Rat)
 	}
-	mu := exact.PowUp(new(big.Rat).Quo(squared, square(rat(tau))), 0.5, rootBits)
-	ratio := new(big.Rat).Quo(rat(epsilon), mu)
+	mu := exact.PowUp(new(big.Rat).Quo(squared, square(exact.Rational(tau))), 0.5, rootBits)
+	ratio := new(big.Rat).Quo(exact.Rational(epsilon), mu)
 	half := mu.Mul(mu, big.NewRat(1, 2))
 	u, v := new(big.Rat).Sub(ratio, half), new(big.Rat).Add(ratio, half)
 
-	f := newNormal()
-	scale := new(big.Int).Lsh(one, cdfBits)
+	scale := new(big.Int).Lsh(one, exact.NormalBits)
 	var first *big.Int // Φ(-u), rounded up
 	if u.Sign() >= 0 {
-		_, first = f.upperTail(u.Num(), u.Denom())
+		_, first = exact.NormalTail(u.Num(), u.Denom())
 	} else {
-		low, _ := f.upperTail(new(big.Int).Neg(u.Num()), u.Denom())
+		low, _ := exact.NormalTail(new(big.Int).Neg(u.Num()), u.Denom())
 		first = low.Sub(scale, low)
 	}
-	second, _ := f.upperTail(v.Num(), v.Denom())
-	second.Mul(second, exact.ExpDown(epsilon, ratioBits)).Rsh(second, ratioBits)
+	second, _ := exact.NormalTail(v.Num(), v.Denom())
+	second.Mul(second, exact.ExpDown(epsilon, exact.RatioBits)).Rsh(second, exact.RatioBits)
 	first.Sub(first, second)
 	return new(big.Rat).SetFrac(first, scale)
 }
 
-// ratioBits is the number of binary places of bounds of e^ε.
-const ratioBits = 96
+var one = big.NewInt(1)
+
+// leastSteps is how many steps of the grid tau has at least, for
+// shapes.GaussianDistance.
+const leastSteps = 8
 
 // approximation is what laws within the given total variation of others add to δ, for
 // so many coordinates: Z·(1+e^ε)·TV.
 func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
-	e := exact.ExpUp(epsilon, ratioBits)
-	e.Add(e, new(big.Int).Lsh(one, ratioBits))
+	e := exact.ExpUp(epsilon, exact.RatioBits)
+	e.Add(e, new(big.Int).Lsh(one, exact.RatioBits))
 	e.Mul(e, big.NewInt(int64(coordinates)))
-	c := new(big.Rat).SetFrac(e, new(big.Int).Lsh(one, ratioBits))
+	c := new(big.Rat).SetFrac(e, new(big.Int).Lsh(one, exact.RatioBits))
 	return c.Mul(c, tv)
-}
-
-// totalVariation bounds from above the total variation distance of a table with one
-// point per cell and no tail from normal noise of standard deviation tau rounded to the
-// table's grid.
-func totalVariation(t *tables.Table, tau float64) *big.Rat {
-	g := t.Grid()
-	reach := int(t.Reach())
-	weight := func(j int) *big.Int { // times 2^(cdfBits-64)
-		w := new(big.Int)
-		if i := j - g.FirstCell; i >= 0 && i < t.Cells() {
-			w.SetUint64(t.Weight(i))
-		}
-		if j == 0 {
-			w.Add(w, new(big.Int).SetUint64(t.Atom()))
-		}
-		return w.Lsh(w, cdfBits-64)
-	}
-	sum := new(big.Int)
-	d := new(big.Int)
-	add := func(j int, low, high *big.Int) { // the larger of w-low and high-w
-		w := weight(j)
-		if d.Sub(high, w); d.Cmp(w.Sub(w, low)) < 0 {
-			d.Set(w)
-		}
-		sum.Add(sum, d)
-	}
-	last := eachMass(g.GranularityExponent, tau, reach, func(j int, low, high *big.Int) {
-		add(j, low, high)
-		if j > 0 {
-			add(-j, low, high)
-		}
-	})
-	sum.Add(sum, last).Add(sum, last)
-	return new(big.Rat).SetFrac(sum, new(big.Int).Lsh(one, cdfBits+1))
 }
 
 // GaussianTable makes the table of a bundle with the composition L2, and the standard
@@ -171,78 +139,40 @@ func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
 func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
 	squared := distanceL2(domain, axes, math.Ldexp(1, exponent))
 	// The share of delta set aside for the weights: first little, then what they cost.
-	share := new(big.Rat).Mul(rat(delta), rat(0x1p-20))
+	share := new(big.Rat).Mul(exact.Rational(delta), exact.Rational(0x1p-20))
 	for range 3 {
-		target, _ := new(big.Rat).Sub(rat(delta), share).Float64()
+		target, _ := new(big.Rat).Sub(exact.Rational(delta), share).Float64()
 		if tau, err = gaussianTau(epsilon, math.Nextafter(target, 0), squared); err != nil {
 			return nil, 0, err
 		}
 		if t, err = roundedGaussian(epsilon, tau, exponent, slices.Max(axes)); err != nil {
 			return nil, 0, err
 		}
-		cost := approximation(epsilon, len(axes), totalVariation(t, tau))
-		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(rat(delta)) > 0 {
+		cost := approximation(epsilon, len(axes), shapes.GaussianDistance(t, tau))
+		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(exact.Rational(delta)) > 0 {
 			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), tables.DecimalUp(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)
-		if total.Add(total, cost).Cmp(rat(delta)) <= 0 {
+		if total.Add(total, cost).Cmp(exact.Rational(delta)) <= 0 {
 			return t, tau, nil
 		}
 		share = cost.Mul(cost, big.NewRat(9, 8))
-		share.Add(share, new(big.Rat).Mul(rat(delta), rat(0x1p-30)))
+		share.Add(share, new(big.Rat).Mul(exact.Rational(delta), exact.Rational(0x1p-30)))
 	}
 	return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g at epsilon = %g, want values where Gaussian noise can be proved", delta, epsilon)
 }
 
-// roundedGaussian rounds normal noise of standard deviation tau to the grid, and cuts it
-// off at nine tau. The table promises what it keeps for a coordinate within ±axis.
+// roundedGaussian rounds normal noise of standard deviation tau to the grid. The table
+// promises what it keeps for a coordinate within ±axis, or for less of it.
 func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.Table, error) {
 	step := math.Ldexp(1, exponent)
-	if !(tau >= leastSteps*step) {
-		return nil, check.Errorf("bundle", dp.ErrInvalid, "tau = %g, want at least %d steps of %g", tau, leastSteps, step)
-	}
-	reach := int(math.Ceil(9 * tau / step))
-	cells := 2*reach + 1
-	if cells > tables.MaxCells {
-		return nil, check.Errorf("bundle", dp.ErrInvalid, "tau = %g has %d cells of %g, want at most %d", tau, cells, step, tables.MaxCells)
-	}
-	weights := make([]uint64, cells)
-	rest := new(big.Int).Lsh(one, 64)             // what the middle takes
-	halfUnit := new(big.Int).Lsh(one, cdfBits-64) // of twice the middle
-	w := new(big.Int)
-	eachMass(exponent, tau, reach, func(j int, low, high *big.Int) {
-		if j == 0 {
-			return
-		}
-		// The integer nearest to the middle of the bounds.
-		w.Add(low, high).Add(w, halfUnit).Rsh(w, cdfBits-64+1)
-		weights[reach-j], weights[reach+j] = w.Uint64(), w.Uint64()
-		rest.Sub(rest, w).Sub(rest, w)
-	})
-	weights[reach] = rest.Uint64()
 	// Verifying takes cells × cells per sensitivity.
 	const work = 1 << 27
-	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/float64(cells))))
-	s := tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: perSensitivity * step}, Loss: loss.L2{}},
-		Grid:    tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity), FirstCell: -reach},
-		Weights: weights,
-	}
-	t, err := tables.New(s)
+	cells := 2*math.Ceil(9*tau/step) + 1
+	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/cells)))
+	t, err := shapes.Gaussian(dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: perSensitivity * step}, Loss: loss.L2{}},
+		tau, tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity)})
 	if err != nil {
-		return nil, check.Errorf("bundle", nil, "%w", err)
-	}
-	// Promise what was found.
-	s.Claims = t.Claims()
-	found, err := exact.ParseDecimal(s.Claims.Delta)
-	if err != nil {
-		return nil, check.Errorf("bundle", nil, "%w", err)
-	}
-	s.Privacy.Delta, _ = found.Float64()
-	for rat(s.Privacy.Delta).Cmp(found) < 0 {
-		s.Privacy.Delta = math.Nextafter(s.Privacy.Delta, 1)
-	}
-	if t, err = tables.New(s); err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return t, nil

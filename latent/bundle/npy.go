@@ -7,8 +7,11 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // The NumPy format, .npy: a magic string, the version, the length of the header and
@@ -64,68 +67,25 @@ var npyHeader = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (Tru
 //
 // Errors wrap ErrFormat, or are those of r.
 func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error) {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
-	}
-	text := func(n int) ([]byte, error) {
-		b, err := io.ReadAll(io.LimitReader(r, int64(n)))
-		if err == nil && len(b) < n {
-			err = bad("the file ends early")
-		}
-		return b, err
-	}
-	start, err := text(len(npyMagic) + 2)
+	shape, err = decodeNPYHeader(r)
 	if err != nil {
 		return nil, nil, err
-	}
-	if string(start[:len(npyMagic)]) != npyMagic {
-		return nil, nil, bad("not a NumPy file")
-	}
-	major, minor := start[len(npyMagic)], start[len(npyMagic)+1]
-	if (major != 1 && major != 2) || minor != 0 {
-		return nil, nil, bad("version = %d.%d, want 1.0 or 2.0", major, minor)
-	}
-	size, err := text(2 * int(major)) // 2 bytes for version 1, 4 for version 2
-	if err != nil {
-		return nil, nil, err
-	}
-	length := binary.LittleEndian.Uint32(append(size, 0, 0)[:4])
-	if length > maxHeader {
-		return nil, nil, bad("header of %d bytes, want at most %d", length, maxHeader)
-	}
-	header, err := text(int(length))
-	if err != nil {
-		return nil, nil, err
-	}
-	m := npyHeader.FindSubmatch(header)
-	switch {
-	case m == nil:
-		return nil, nil, bad("header = %.80q, want that of an array", header)
-	case string(m[1]) != float64LE:
-		return nil, nil, bad("descr = %.20q, want %q (float64, little-endian)", m[1], float64LE)
-	case string(m[2]) != "False":
-		return nil, nil, bad("fortran_order = True, want False")
-	}
-	entries := 1
-	for _, d := range strings.Split(strings.TrimSuffix(string(m[3]), ","), ",") {
-		v, err := strconv.Atoi(strings.TrimSpace(d))
-		if err != nil || v < 1 || v > MaxEntries/entries {
-			return nil, nil, bad("shape = (%.60s), want positive lengths with a product of at most %d", m[3], MaxEntries)
-		}
-		entries *= v
-		shape = append(shape, v)
 	}
 	if !fits(shape, want) {
-		return nil, nil, bad("shape = %v, want %v (-1: any)", shape, want)
+		return nil, nil, check.Errorf("", ErrFormat, "shape = %v, want %v (-1: any)", shape, want)
 	}
-	raw, err := text(8 * entries)
+	entries := 1
+	for _, d := range shape {
+		entries *= d
+	}
+	raw, err := readExactly(r, 8*entries)
 	if err != nil {
 		return nil, nil, err
 	}
 	if rest, err := io.ReadAll(io.LimitReader(r, 1)); err != nil {
 		return nil, nil, err
 	} else if len(rest) > 0 {
-		return nil, nil, bad("data after the last of %d numbers", entries)
+		return nil, nil, check.Errorf("", ErrFormat, "data after the last of %d numbers", entries)
 	}
 	data = make([]float64, entries)
 	for i := range data {
@@ -134,14 +94,62 @@ func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error
 	return data, shape, nil
 }
 
-func fits(shape, want []int) bool {
-	if len(shape) != len(want) {
-		return false
+// decodeNPYHeader reads what is before the numbers. The product of the lengths of the
+// shape is at most MaxEntries.
+func decodeNPYHeader(r io.Reader) (shape []int, err error) {
+	start, err := readExactly(r, len(npyMagic)+2)
+	if err != nil {
+		return nil, err
 	}
-	for i, d := range want {
-		if d >= 0 && shape[i] != d {
-			return false
+	if string(start[:len(npyMagic)]) != npyMagic {
+		return nil, check.Errorf("", ErrFormat, "not a NumPy file")
+	}
+	major, minor := start[len(npyMagic)], start[len(npyMagic)+1]
+	if (major != 1 && major != 2) || minor != 0 {
+		return nil, check.Errorf("", ErrFormat, "version = %d.%d, want 1.0 or 2.0", major, minor)
+	}
+	size, err := readExactly(r, 2*int(major)) // 2 bytes for version 1, 4 for version 2
+	if err != nil {
+		return nil, err
+	}
+	length := binary.LittleEndian.Uint32(append(size, 0, 0)[:4])
+	if length > maxHeader {
+		return nil, check.Errorf("", ErrFormat, "header of %d bytes, want at most %d", length, maxHeader)
+	}
+	header, err := readExactly(r, int(length))
+	if err != nil {
+		return nil, err
+	}
+	m := npyHeader.FindSubmatch(header)
+	switch {
+	case m == nil:
+		return nil, check.Errorf("", ErrFormat, "header = %.80q, want that of an array", header)
+	case string(m[1]) != float64LE:
+		return nil, check.Errorf("", ErrFormat, "descr = %.20q, want %q (float64, little-endian)", m[1], float64LE)
+	case string(m[2]) != "False":
+		return nil, check.Errorf("", ErrFormat, "fortran_order = True, want False")
+	}
+	entries := 1
+	for _, d := range strings.Split(strings.TrimSuffix(string(m[3]), ","), ",") {
+		v, err := strconv.Atoi(strings.TrimSpace(d))
+		if err != nil || v < 1 || v > MaxEntries/entries {
+			return nil, check.Errorf("", ErrFormat, "shape = (%.60s), want positive lengths with a product of at most %d", m[3], MaxEntries)
 		}
+		entries *= v
+		shape = append(shape, v)
 	}
-	return true
+	return shape, nil
+}
+
+// readExactly reads n bytes.
+func readExactly(r io.Reader, n int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	if err == nil && len(b) < n {
+		err = check.Errorf("", ErrFormat, "the file ends early")
+	}
+	return b, err
+}
+
+func fits(shape, want []int) bool {
+	return slices.EqualFunc(shape, want, func(s, w int) bool { return w < 0 || s == w })
 }

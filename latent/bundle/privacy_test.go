@@ -3,10 +3,10 @@ package bundle
 import (
 	"errors"
 	"math"
-	"math/big"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -136,7 +136,7 @@ func TestPerCoordinateByEnumeration(t *testing.T) {
 		if delta > s.Promise.Delta || delta < s.Promise.Delta/100 {
 			t.Errorf("%s: delta = %g by enumeration, %g promised", domain, delta, s.Promise.Delta)
 		}
-		// A Compose that knows the truth proves it for the box, where it is the worst.
+		// An Accountant that knows the truth proves it for the box, where it is the worst.
 		s.Composition = Exact
 		s.Promise.Delta = delta * (1 + 1e-9)
 		truth := func(ts []*tables.Table, p Promise) (float64, error) {
@@ -231,85 +231,15 @@ func TestGaussianByEnumeration(t *testing.T) {
 	}
 }
 
-// TestEachMass holds the recursion against differences of the distribution function.
-func TestEachMass(t *testing.T) {
-	f := newNormal()
-	for _, c := range []struct {
-		tau   float64
-		reach int
-	}{{1, 160}, {1.7, 400}, {math.Pi, 500}, {100, 14000}} {
-		h := rat(0)
-		h.Quo(rat(0.125), rat(c.tau))
-		eachMass(-3, c.tau, c.reach, func(j int, low, high *big.Int) {
-			if j == 0 || j%37 > 2 && j < c.reach-5 {
-				return
-			}
-			at := func(n int64) (low, high *big.Int) {
-				x := new(big.Rat).Mul(h, big.NewRat(n, 2))
-				return f.upperTail(x.Num(), x.Denom())
-			}
-			fromLow, fromHigh := at(2*int64(j) - 1)
-			toLow, toHigh := at(2*int64(j) + 1)
-			wantHigh, wantLow := fromHigh.Sub(fromHigh, toLow), fromLow.Sub(fromLow, toHigh)
-			if low.Cmp(high) > 0 || low.Cmp(wantHigh) > 0 || high.Cmp(wantLow) < 0 || new(big.Int).Sub(high, low).BitLen() > 2 {
-				t.Errorf("tau %g, mass of %d: [%s, %s], want [%s, %s]", c.tau, j, low, high, wantLow, wantHigh)
-			}
-		})
-	}
-}
-
-// TestRoundedGaussian holds the weights against math.Erfc, and a coarse approximation
-// to what it costs.
-func TestRoundedGaussian(t *testing.T) {
-	const tau, exponent = 1.7, -3
-	table := must(roundedGaussian(1, tau, exponent, 0.5))
-	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-	l := law(table, 0)
-	for i, p := range l.masses {
-		n := float64(l.lowest + i)
-		want := cdf((-math.Abs(n)+0.5)*0.125/tau) - cdf((-math.Abs(n)-0.5)*0.125/tau)
-		if math.Abs(p-want) > 1e-15 {
-			t.Errorf("mass of %g = %g, want %g", n, p, want)
-		}
-	}
-	if got, _ := totalVariation(table, tau).Float64(); got > 1e-16 || got <= 0 {
-		t.Errorf("total variation = %g, want about 1e-17", got)
-	}
-	// Another law: half the distance of the masses, by floats.
-	const other = 1.75
-	tv := 0.0
-	for i, p := range l.masses {
-		n := math.Abs(float64(l.lowest + i))
-		tv += math.Abs(p-cdf((-n+0.5)*0.125/other)+cdf((-n-0.5)*0.125/other)) / 2
-	}
-	if got, _ := totalVariation(table, other).Float64(); math.Abs(got/tv-1) > 1e-9 {
-		t.Errorf("total variation = %g, want %g", got, tv)
-	}
-}
-
 // TestGaussianDelta holds the outward formula against package noise.
 func TestGaussianDelta(t *testing.T) {
 	for _, epsilon := range []float64{0, 0.01, 0.5, 1, 3, 10, 20} {
 		for _, tau := range []float64{0.05, 0.3, 0.9, 2.5, 10, 60} {
-			got, _ := gaussianDeltaUp(epsilon, rat(1), tau).Float64()
+			got, _ := gaussianDeltaUp(epsilon, exact.Rational(1), tau).Float64()
 			want := noise.GaussianDelta(epsilon, 1, tau)
 			if math.Abs(got-want) > 1e-11*want+1e-30 {
 				t.Errorf("delta at %g, tau %g = %g, want %g", epsilon, tau, got, want)
 			}
-		}
-	}
-}
-
-func TestNormalUpperTail(t *testing.T) {
-	f := newNormal()
-	for _, x := range []float64{0, 1e-9, 0.1, 0.5, 1, 2, 3.7, 6, 9, 12, 15.9, 16, 50} {
-		r := rat(x)
-		low, high := f.upperTail(r.Num(), r.Denom())
-		lo, _ := rat(0).SetFrac(low, one).Float64()
-		hi, _ := rat(0).SetFrac(high, one).Float64()
-		want := math.Erfc(x/math.Sqrt2) / 2 * 0x1p160
-		if lo > hi || hi-lo > 8 && hi/lo-1 > 1e-15 || want > hi*(1+1e-13)+1 || want < lo*(1-1e-13)-1 {
-			t.Errorf("upper tail of %g: [%g, %g], want %g", x, lo, hi, want)
 		}
 	}
 }

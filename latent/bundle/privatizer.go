@@ -3,7 +3,6 @@ package bundle
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -32,7 +31,7 @@ func (b *Bundle) check(x []float64) error {
 		return check.Errorf("bundle", dp.ErrInvalid, "features = %d numbers, want %d", len(x), b.Features())
 	}
 	for j, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !check.Finite(v) {
 			return check.Errorf("bundle", dp.ErrInvalid, "features[%d] (%.60q) is not a finite number, want one", j, b.spec.Features[j])
 		}
 	}
@@ -93,7 +92,7 @@ func resize(dst []float64, n int) []float64 {
 // all x that it accepts.
 type Privatizer struct {
 	_        noCopy
-	bundle   *Bundle
+	proof    *Verified
 	samplers []*sampler.Sampler // one per table
 	centred  []float64          // scratch
 }
@@ -111,11 +110,8 @@ func (*noCopy) Unlock() {}
 // The error wraps ErrInvalid if there is no proof, and sampler.ErrEntropy if the
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
-	if v == nil || v.bundle == nil {
-		return nil, check.Field("bundle", "proof", "none", "that of Verify")
-	}
-	return newPrivatizer(v.bundle, func(k int) (*sampler.Sampler, error) {
-		return sampler.NewVerified(v.bundle.spec.Tables[k], o)
+	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
+		return sampler.New(v.tables[k], o)
 	})
 }
 
@@ -123,23 +119,22 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 // seed and the order of calls.
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
-// for tests and studies, does not verify the bundle, and refuses Options.Entropy with
-// an error that wraps sampler.ErrInvalid. Table k, 0, 1, …, has the
-// sampler.NewDeterministic with the SHA-256 of seed ‖ k as its seed, k as 8
-// little-endian bytes.
-func NewDeterministicPrivatizer(b *Bundle, seed [32]byte, o sampler.Options) (*Privatizer, error) {
-	if b == nil || len(b.spec.Axes) == 0 {
-		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
-	}
-	return newPrivatizer(b, func(k int) (*sampler.Sampler, error) {
+// for tests and studies, and refuses Options.Entropy with an error that wraps
+// ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
+// seed ‖ k as its seed, k as 8 little-endian bytes.
+func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
+	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
 		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
-		return sampler.NewDeterministic(b.spec.Tables[k], sha256.Sum256(text), o)
+		return sampler.NewDeterministic(v.tables[k], sha256.Sum256(text), o)
 	})
 }
 
-func newPrivatizer(b *Bundle, draw func(k int) (*sampler.Sampler, error)) (*Privatizer, error) {
-	p := &Privatizer{bundle: b, centred: make([]float64, b.Features())}
-	for k := range b.spec.Tables {
+func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error)) (*Privatizer, error) {
+	if v == nil || v.bundle == nil {
+		return nil, check.Field("bundle", "proof", "none", "that of Verify")
+	}
+	p := &Privatizer{proof: v, centred: make([]float64, v.bundle.Features())}
+	for k := range v.tables {
 		s, err := draw(k)
 		if err != nil {
 			return nil, check.Errorf("bundle", nil, "tables[%d]: %w", k, err)
@@ -153,23 +148,23 @@ func newPrivatizer(b *Bundle, draw func(k int) (*sampler.Sampler, error)) (*Priv
 // sampler.Sampler.Fork gives them. It is a use of p, not to be concurrent with others.
 // The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.bundle, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() })
+	return newPrivatizer(p.proof, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() })
 }
 
 // Bundle returns the bundle.
-func (p *Privatizer) Bundle() *Bundle { return p.bundle }
+func (p *Privatizer) Bundle() *Bundle { return p.proof.bundle }
 
 // Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
 // has the capacity: x clipped, encoded, clipped to the body, plus noise. dst and x
-// must not overlap. Each call spends the whole promise on x; calls about the same
-// person add up.
+// must not overlap. Each call spends the whole promise on x: privacy loss
+// accumulates over calls about the same person.
 //
 // The error wraps ErrInvalid if x has another length or an entry that is not a finite
 // number, which is decided before anything is drawn and says of x only that. It wraps
 // sampler.ErrEntropy if there is no randomness and, for noise with a tail,
 // sampler.ErrOverflow. The result is then nil and nothing is left in dst.
 func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
-	b := p.bundle
+	b := p.proof.bundle
 	if err := b.check(x); err != nil {
 		return nil, err
 	}

@@ -1,12 +1,12 @@
 package bundle
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -52,9 +52,10 @@ type Composition string
 
 // The compositions.
 const (
-	// Basic adds the epsilons and the deltas of the coordinates' tables.
+	// Basic is basic composition: the epsilons and the deltas of the coordinates'
+	// tables add up.
 	Basic Composition = "basic"
-	// Exact leaves the sum of the coordinates' tables to a Compose function.
+	// Exact leaves the composition of the coordinates' tables to an Accountant.
 	Exact Composition = "exact"
 	// L1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
 	L1 Composition = "l1"
@@ -102,8 +103,8 @@ type Promise struct {
 // Predicted holds expected task losses E‖Task·(x - x̂)‖², the noise included; 0 is
 // unknown. They are estimates of the designer, which nothing here proves.
 type Predicted struct {
-	TrainingLoss float64 // over the training data, clipped as the device clips
-	TheoryLoss   float64 // by the formula of the design
+	TrainingLoss  float64 // over the training data, clipped as the device clips
+	UnclippedLoss float64 // by the formula of the design, without clipping
 }
 
 // Spec is the content of a bundle. There are n features, Z released coordinates
@@ -186,60 +187,56 @@ func (b *Bundle) Promise() Promise { return b.spec.Promise }
 func (b *Bundle) Table(i int) *tables.Table { return b.spec.Tables[b.spec.TableOf[i]] }
 
 // checker collects what is wrong.
-type checker struct{ errs []error }
-
-func (c *checker) bad(field string, value any, rule string) {
-	c.errs = append(c.errs, check.Field("bundle", field, value, rule))
-}
+type checker struct{ *check.List }
 
 // vector checks the length and the entries of a vector.
-func (c *checker) vector(field string, v []float64, length int) {
+func (c checker) vector(field string, v []float64, length int) {
 	if len(v) != length {
-		c.bad(field, fmt.Sprintf("%d numbers", len(v)), fmt.Sprintf("%d", length))
+		c.Badf(field, fmt.Sprintf("%d numbers", len(v)), "%d", length)
 		return
 	}
 	c.numbers(field, v)
 }
 
-func (c *checker) numbers(field string, v []float64) {
+func (c checker) numbers(field string, v []float64) {
 	for i, x := range v {
 		if !(math.Abs(x) <= MaxMagnitude) {
-			c.bad(fmt.Sprintf("%s[%d]", field, i), x, fmt.Sprintf("a number of at most %g in magnitude", MaxMagnitude))
+			c.Badf(fmt.Sprintf("%s[%d]", field, i), x, "a number of at most %g in magnitude", MaxMagnitude)
 			return // one is enough
 		}
 	}
 }
 
-func (c *checker) matrix(field string, m Matrix, rows, cols int) {
+func (c checker) matrix(field string, m Matrix, rows, cols int) {
 	// No product before rows is known to be small.
 	if m.Rows != rows || m.Cols != cols || rows > MaxEntries || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
-		c.bad(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
-			fmt.Sprintf("%d×%d, and at most %d entries", rows, cols, MaxEntries))
+		c.Badf(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
+			"%d×%d, and at most %d entries", rows, cols, MaxEntries)
 		return
 	}
 	c.numbers(field, m.Data)
 }
 
 func (s *Spec) validate() error {
-	var c checker
+	c := checker{check.In("bundle")}
 	n, z := len(s.Features), len(s.Axes)
 	if n < 1 || n > MaxFeatures {
-		c.bad("features", fmt.Sprintf("%d names", n), fmt.Sprintf("1 to %d", MaxFeatures))
+		c.Badf("features", fmt.Sprintf("%d names", n), "1 to %d", MaxFeatures)
 	}
 	if z < 1 || z > MaxCoordinates {
-		c.bad("axes", fmt.Sprintf("%d coordinates", z), fmt.Sprintf("1 to %d", MaxCoordinates))
+		c.Badf("axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
 	}
-	if len(c.errs) > 0 {
-		return errors.Join(c.errs...) // nothing has a known shape
+	if !c.None() {
+		return c.Err() // nothing has a known shape
 	}
-	s.validateNames(&c)
+	s.validateNames(c)
 	c.vector("mean", s.Mean, n)
 	if s.FeatureLower != nil || s.FeatureUpper != nil {
 		c.vector("feature_lower", s.FeatureLower, n)
 		c.vector("feature_upper", s.FeatureUpper, n)
 		for j := range min(len(s.FeatureLower), len(s.FeatureUpper)) {
 			if lo, hi := s.FeatureLower[j], s.FeatureUpper[j]; lo > hi {
-				c.bad(fmt.Sprintf("feature_lower[%d]", j), lo, fmt.Sprintf("at most feature_upper[%d] = %g", j, hi))
+				c.Badf(fmt.Sprintf("feature_lower[%d]", j), lo, "at most feature_upper[%d] = %g", j, hi)
 			}
 		}
 	}
@@ -247,91 +244,94 @@ func (s *Spec) validate() error {
 	c.vector("offset", s.Offset, z)
 	for i, a := range s.Axes {
 		if !(a >= minAxis && a <= maxAxis) {
-			c.bad(fmt.Sprintf("axes[%d]", i), a, fmt.Sprintf("a number from %g to %g", minAxis, maxAxis))
+			c.Badf(fmt.Sprintf("axes[%d]", i), a, "a number from %g to %g", minAxis, maxAxis)
 		}
 	}
 	switch s.Domain {
 	case Ball, Box:
 	case Bounds:
 		if s.FeatureLower == nil {
-			c.bad("feature_lower", "none", "bounds of the features for the domain bounds")
+			c.Bad("feature_lower", "none", "bounds of the features for the domain bounds")
 		}
 	default:
-		c.bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, box or bounds")
+		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, box or bounds")
 	}
 	c.matrix("decoder", s.Decoder, n, z)
 	c.vector("decoder_offset", s.DecoderOffset, n)
 	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
 		c.matrix("task", t, max(t.Rows, 1), n)
 	}
-	if e := s.Promise.Epsilon; !(e >= 0 && e <= tables.MaxEpsilon) {
-		c.bad("epsilon", e, fmt.Sprintf("a number from 0 to %d", tables.MaxEpsilon))
-	}
-	if d := s.Promise.Delta; !(d >= 0 && d < 1) {
-		c.bad("delta", d, "a number at least 0 and below 1")
+	p := s.Promise
+	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
+	if p.Epsilon > tables.MaxEpsilon {
+		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
 	}
 	for _, l := range []struct {
 		field string
 		value float64
-	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.TheoryLoss}} {
+	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.UnclippedLoss}} {
 		if !(l.value >= 0 && l.value <= math.MaxFloat64) {
-			c.bad("predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
+			c.Bad("predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
 		}
 	}
-	s.validateNoise(&c)
-	return errors.Join(c.errs...)
+	s.validateNoise(c)
+	return c.Err()
 }
 
-func (s *Spec) validateNames(c *checker) {
+func (s *Spec) validateNames(c checker) {
 	seen := make(map[string]bool, len(s.Features))
 	for j, name := range s.Features {
 		if name == "" || len(name) > maxText || !utf8.ValidString(name) || seen[name] {
-			c.bad(fmt.Sprintf("features[%d]", j), fmt.Sprintf("%.60q", name), fmt.Sprintf("a name of its own of 1 to %d bytes of UTF-8", maxText))
+			c.Badf(fmt.Sprintf("features[%d]", j), fmt.Sprintf("%.60q", name), "a name of its own of 1 to %d bytes of UTF-8", maxText)
 		}
 		seen[name] = true
 	}
 	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
-		c.bad("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), fmt.Sprintf("at most %d bytes of UTF-8", maxText))
+		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
 	}
 }
 
-// validateNoise checks that there are tables where they are needed, and that the
-// kind of noise is one for the composition.
-func (s *Spec) validateNoise(c *checker) {
+// validateNoise checks that the kind of noise is one for the composition.
+func (s *Spec) validateNoise(c checker) {
 	if !slices.Contains(kinds, s.Noise) {
-		c.bad("noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), fmt.Sprintf("one of %v", kinds))
+		c.Badf("noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), "one of %v", kinds)
 	}
 	switch s.Composition {
 	case Basic, Exact:
 	case L1:
 		if s.Noise != Laplace {
-			c.bad("noise.kind", s.Noise, "laplace for the composition l1")
+			c.Bad("noise.kind", s.Noise, "laplace for the composition l1")
 		}
 	case L2:
 		if s.Noise != Gaussian {
-			c.bad("noise.kind", s.Noise, "gaussian for the composition l2")
+			c.Bad("noise.kind", s.Noise, "gaussian for the composition l2")
 		}
 	default:
-		c.bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1 or l2")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1 or l2")
 	}
 	if s.Composition == L2 {
 		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
-			c.bad("noise.tau", s.Tau, fmt.Sprintf("a number from %g to %g (units of the encoding)", minAxis, maxAxis))
+			c.Badf("noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 		}
 	} else if s.Tau != 0 {
-		c.bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2")
+		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2")
 	}
-	before := len(c.errs)
+	s.validateTables(c)
+}
+
+// validateTables checks that there are tables where they are needed.
+func (s *Spec) validateTables(all checker) {
+	c := checker{check.In("bundle")}
 	if t := len(s.Tables); t < 1 || t > len(s.Axes) || (s.Composition.joint() && t != 1) {
-		c.bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
+		c.Bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
 	}
 	used := make([]bool, len(s.Tables))
 	if len(s.TableOf) != len(s.Axes) {
-		c.bad("table_of", fmt.Sprintf("%d indices", len(s.TableOf)), fmt.Sprintf("%d, one per coordinate", len(s.Axes)))
+		c.Badf("table_of", fmt.Sprintf("%d indices", len(s.TableOf)), "%d, one per coordinate", len(s.Axes))
 	}
 	for i, t := range s.TableOf {
 		if t < 0 || t >= len(s.Tables) {
-			c.bad(fmt.Sprintf("table_of[%d]", i), t, fmt.Sprintf("an index below %d", len(s.Tables)))
+			c.Badf(fmt.Sprintf("table_of[%d]", i), t, "an index below %d", len(s.Tables))
 			continue
 		}
 		used[t] = true
@@ -340,20 +340,21 @@ func (s *Spec) validateNoise(c *checker) {
 		field := fmt.Sprintf("tables[%d]", k)
 		switch {
 		case t == nil || t.Loss() == nil:
-			c.bad(field, "none", "a table made by package tables")
+			c.Bad(field, "none", "a table made by package tables")
 		case t.Query() != realQuery:
-			c.bad(field, fmt.Sprintf("one for a query of kind %s", t.Query()), "one for a real query")
+			c.Bad(field, fmt.Sprintf("one for a query of kind %s", t.Query()), "one for a real query")
 		case !used[k]:
-			c.bad(field, "unused", "a table of some coordinate")
+			c.Bad(field, "unused", "a table of some coordinate")
 		}
 	}
-	if len(c.errs) > before {
+	if !c.None() {
+		all.Add(c.Err())
 		return
 	}
 	for i, t := range s.TableOf {
 		step, _ := s.Tables[t].Grid().Step().Float64() // exact: a power of two
 		if !(s.Axes[i]/step <= maxSteps) {
-			c.bad(fmt.Sprintf("axes[%d]", i), s.Axes[i], fmt.Sprintf("at most 2^40 steps of %g, those of its table", step))
+			all.Badf(fmt.Sprintf("axes[%d]", i), s.Axes[i], "at most 2^40 steps of %g, those of its table", step)
 		}
 	}
 }

@@ -6,18 +6,19 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Compose bounds the composition of tables, for bundles with the composition
+// Accountant bounds the composition of tables, for bundles with the composition
 // Exact: given the table of every coordinate, in order and with repetitions, it
 // returns an upper bound on the δ at the promised epsilon of all of their noise
 // together. Every one of the tables has been verified by itself before.
-type Compose func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)
+type Accountant func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)
 
-// VerifiedElsewhere is a Compose that proves nothing: it takes the promise of the
+// VerifiedElsewhere is an Accountant that proves nothing: it takes the promise of the
 // bundle for true. It is for devices that cannot afford the composition, where
-// the bundle came, unaltered, from someone who ran Verify with a real Compose.
+// the bundle came, unaltered, from someone who ran Verify with a real one.
 // All the rest is verified as ever.
 func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, err error) {
 	return promise.Delta, nil
@@ -26,18 +27,18 @@ func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, 
 // Verified is the proof that a bundle keeps its promise. Only Verify makes one. It
 // is immutable and safe for concurrent use.
 type Verified struct {
-	bundle       *Bundle
-	certificates []tables.Certificate
-	epsilon      *big.Rat
-	delta        *big.Rat
-	distance     *big.Rat
+	bundle   *Bundle
+	tables   []*tables.Verified
+	epsilon  *big.Rat
+	delta    *big.Rat
+	distance *big.Rat
 }
 
 // Bundle returns the bundle it is about.
 func (v *Verified) Bundle() *Bundle { return v.bundle }
 
-// Certificate returns what was found in the bundle's k-th table.
-func (v *Verified) Certificate(k int) tables.Certificate { return v.certificates[k] }
+// Table returns the proof of the bundle's k-th table.
+func (v *Verified) Table(k int) *tables.Verified { return v.tables[k] }
 
 // EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
 // DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
@@ -69,24 +70,24 @@ func (v *Verified) DistanceUpper() *big.Rat {
 //   - for L2, the formula of Balle & Wang (2018, Theorem 8) for the ℓ2 distance, and
 //     what the table differs from a rounded Gaussian law, sum to at most Delta.
 //
-// compose is for Exact and may be nil otherwise. Predicted losses and the decoder are
+// The accountant is for Exact and may be nil otherwise. Predicted losses and the decoder are
 // not judged: they have no part in privacy.
 //
 // The error wraps ErrNotPrivate if anything is not proved, and also
 // tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
-// compose. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
-func (b *Bundle) Verify(compose Compose) (*Verified, error) {
+// the accountant. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
+func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 	if b == nil || len(b.spec.Axes) == 0 {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
 	v := &Verified{bundle: b}
 	var errs []error
 	for k, t := range b.spec.Tables {
-		c, err := t.Verify()
+		proved, err := t.Verify()
 		if err != nil {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err))
 		}
-		v.certificates = append(v.certificates, c)
+		v.tables = append(v.tables, proved)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -98,10 +99,10 @@ func (b *Bundle) Verify(compose Compose) (*Verified, error) {
 	case L2:
 		err = v.proveL2()
 	default:
-		err = v.provePerCoordinate(compose)
+		err = v.provePerCoordinate(accountant)
 	}
 	if err == nil {
-		err = v.judge()
+		err = v.checkPromise()
 	}
 	if err != nil {
 		return nil, err
@@ -109,8 +110,8 @@ func (b *Bundle) Verify(compose Compose) (*Verified, error) {
 	return v, nil
 }
 
-// judge holds what is proved against the promise.
-func (v *Verified) judge() error {
+// checkPromise holds what is proved against the promise.
+func (v *Verified) checkPromise() error {
 	var errs []error
 	for _, c := range []struct {
 		field   string
@@ -120,7 +121,7 @@ func (v *Verified) judge() error {
 		{"epsilon", v.bundle.spec.Promise.Epsilon, v.epsilon},
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
-		if c.proved.Cmp(rat(c.promise)) > 0 {
+		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition))
 		}
 	}
@@ -129,7 +130,7 @@ func (v *Verified) judge() error {
 
 // provePerCoordinate composes the coordinates. Clipped values of coordinate i lie
 // within ±s_i, exactly, and so at most 2·s_i apart, which is a float64.
-func (v *Verified) provePerCoordinate(compose Compose) error {
+func (v *Verified) provePerCoordinate(accountant Accountant) error {
 	s := &v.bundle.spec
 	var errs []error
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
@@ -141,8 +142,8 @@ func (v *Verified) provePerCoordinate(compose Compose) error {
 		if 2*axis > p.Sensitivity {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]", i, axis, p.Sensitivity, s.TableOf[i]))
 		}
-		v.epsilon.Add(v.epsilon, rat(p.Epsilon))
-		v.delta.Add(v.delta, rat(p.Delta))
+		v.epsilon.Add(v.epsilon, exact.Rational(p.Epsilon))
+		v.delta.Add(v.delta, exact.Rational(p.Delta))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -150,23 +151,20 @@ func (v *Verified) provePerCoordinate(compose Compose) error {
 	if s.Composition != Exact {
 		return nil
 	}
-	if compose == nil {
-		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without a function that composes, want one, or the composition basic")
+	if accountant == nil {
+		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
 	}
-	delta, err := compose(all, s.Promise)
+	delta, err := accountant(all, s.Promise)
 	if err != nil {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact: %w", err)
 	}
 	if !(delta >= 0 && delta <= math.MaxFloat64) {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
 	}
-	v.epsilon = rat(s.Promise.Epsilon)
-	v.delta = rat(delta)
+	v.epsilon = exact.Rational(s.Promise.Epsilon)
+	v.delta = exact.Rational(delta)
 	return nil
 }
-
-// rat returns the exact value of a finite float64.
-func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
 // square returns x².
 func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
@@ -176,7 +174,7 @@ func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 func boxSides(axes []float64, step float64) []*big.Rat {
 	sides := make([]*big.Rat, len(axes))
 	for i, a := range axes {
-		sides[i] = rat(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
+		sides[i] = exact.Rational(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
 	}
 	return sides
 }

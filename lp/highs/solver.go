@@ -400,13 +400,13 @@ func (s *instance) readSolution(result *solver.Solution, primal, dual bool) bool
 		return false
 	}
 	if primal {
-		if !finite(s.primal) || math.IsNaN(objective) || math.IsInf(objective, 0) {
+		if !check.Finite(s.primal...) || !check.Finite(objective) {
 			return false
 		}
 		result.Primal, result.Objective = s.primal, objective
 	}
 	if dual {
-		if !finite(s.rowDual) {
+		if !check.Finite(s.rowDual...) {
 			return false
 		}
 		result.RowDual = s.rowDual
@@ -458,13 +458,4 @@ func resize(s []float64, n int) []float64 {
 		return make([]float64, n)
 	}
 	return s[:n]
-}
-
-func finite(s []float64) bool {
-	for _, v := range s {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
 }

@@ -117,10 +117,10 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 		return nil, nil, err
 	}
 	designed := compositionCurve{name: "designed"}
-	if designed.mechanism, err = account.Table(r.Table); err != nil {
+	if designed.mechanism, err = account.Table(r.Table.Table()); err != nil {
 		return nil, nil, err
 	}
-	designed.loss, _ = r.Certificate.ExpectedLoss.Float64()
+	designed.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
 	laplace := compositionCurve{name: "laplace", loss: 1 / p.Epsilon}
 	if laplace.mechanism, err = account.Laplace(p.Epsilon); err != nil {
 		return nil, nil, err

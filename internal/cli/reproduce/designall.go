@@ -51,16 +51,17 @@ func (s *designStore) load(p dp.Problem) *storedDesign {
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
-	t, c, err := s.app.ReadSound(path)
+	v, err := s.app.ReadSound(path)
 	if err != nil {
 		s.app.Warn("%s; it is designed again", shell.Sentence(err))
 		return nil
 	}
+	t := v.Table()
 	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.Loss.Name() {
 		s.app.Warn("%s is about another problem than its name says; it is designed again", path)
 		return nil
 	}
-	return &storedDesign{p, c}
+	return &storedDesign{p, v.Certificate()}
 }
 
 // save writes a table.
@@ -92,10 +93,10 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 	handed := 0
 	keep := func(i int, r *lp.Result) error {
 		handed++
-		d := &storedDesign{problems[i], r.Certificate}
+		d := &storedDesign{problems[i], r.Table.Certificate()}
 		if old[i] != nil && old[i].gap() <= r.Gap {
 			d = old[i]
-		} else if err := s.save(problems[i], r.Table); err != nil {
+		} else if err := s.save(problems[i], r.Table.Table()); err != nil {
 			return err
 		}
 		done(i, d)

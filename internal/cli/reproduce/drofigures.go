@@ -17,10 +17,10 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
@@ -144,7 +144,7 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 	if err != nil {
 		return nil, err
 	}
-	claims := r.Certificate.Claims()
+	claims := r.Table.Certificate().Claims()
 	d.note(name, claims.ExpectedLoss, claims.LowerBound, r.Gap, limit)
 	return r, nil
 }
@@ -153,12 +153,12 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
-		Queries: tables.Queries{Lower: 0, Upper: 4},
+		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}, d.options)
 	if err != nil {
 		return nil, err
 	}
-	claims := r.Kernel.Claims()
+	claims := r.Kernel.Kernel().Claims()
 	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), claims.ExpectedLoss, claims.LowerBound, r.Gap, limit)
 	return r, nil
 }
@@ -177,7 +177,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		if err != nil {
 			return err
 		}
-		independent, _ := r.Certificate.ExpectedLoss.Float64()
+		independent, _ := r.Table.Certificate().ExpectedLoss.Float64()
 		k, err := d.kernel(ctx, c.epsilon, c.delta)
 		if err != nil {
 			return err
@@ -186,7 +186,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		const steps = 400
 		for n := range steps + 1 {
 			x := 4 * float64(n) / steps
-			loss := k.Kernel.LossAt(x)
+			loss := k.Kernel.Kernel().LossAt(x)
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
 			d.records = append(d.records, []string{
 				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
@@ -216,9 +216,9 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 			if err != nil {
 				return err
 			}
-			g := r.Table.Grid()
+			g := r.Table.Table().Grid()
 			step, _ := g.Step().Float64()
-			pmf, _ := r.Table.PMF()
+			pmf, _ := r.Table.Table().PMF()
 			var points plotter.XYs
 			for j, m := range pmf {
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
@@ -241,11 +241,11 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Kernel, Values: []float64{0, 1, 2}}
+	f := &figure.Kernel{Kernel: k.Kernel.Kernel(), Values: []float64{0, 1, 2}}
 	for _, x := range f.Values {
-		i, _ := k.Kernel.CellOf(x)
-		for j, m := range k.Kernel.PMF(i) {
-			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel.Node(j)), fmt.Sprintf("%.8g", m)})
+		i, _ := k.Kernel.Kernel().CellOf(x)
+		for j, m := range k.Kernel.Kernel().PMF(i) {
+			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel.Kernel().Node(j)), fmt.Sprintf("%.8g", m)})
 		}
 	}
 	if err := f.AddLaws(d.plot); err != nil {

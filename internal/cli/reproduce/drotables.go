@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/internal/oracle"
@@ -337,7 +338,7 @@ func writeDROCells(w io.Writer, cells []droCell) error {
 		"percent", "relative_percent", "published_percent", "difference_points",
 	})
 	number := func(format string, v float64) string {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !check.Finite(v) {
 			return "" // there is none
 		}
 		return fmt.Sprintf(format, v)

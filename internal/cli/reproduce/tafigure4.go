@@ -241,16 +241,16 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 	for i := range half {
 		half[i] /= 2
 	}
-	a, err := latent.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta, e.curve)
+	points, err := e.curve.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta)
 	if err != nil {
 		return err
 	}
-	used := make([]float64, len(a.Epsilon))
+	used := make([]float64, len(points))
 	var unit []float64
-	for i, share := range a.Epsilon {
-		if share > 0 {
+	for i, p := range points {
+		if p != nil {
 			used[i] = 1
-			unit = append(unit, a.Points[i].Variance)
+			unit = append(unit, p.Variance)
 		}
 	}
 	return e.sampled(taLoss{protocol: protocolFormula, approach: string(bundle.Designed), epsilon: epsilon, delta: delta}, e.rows(used), func(u *mat.Dense) []float64 {
@@ -269,8 +269,8 @@ const taClip = 0.99
 // domain evaluates what can be promised to everybody.
 func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error {
 	r, err := latent.Design(ctx, latent.Problem{
-		Features: e.names, Data: e.train, Task: e.task, Epsilon: epsilon, Delta: delta, Domain: bundle.Box, Clip: taClip,
-	}, latent.DesignOptions{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
+		Features: e.names, Data: e.train, Task: e.task, Promise: bundle.Promise{Epsilon: epsilon, Delta: delta}, Domain: bundle.Box, Clip: taClip,
+	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (f *Fields) Bad(name string, t *Text, want string) {
 // Number reads a finite number.
 func (f *Fields) Number(name string, t *Text, want string, ok func(float64) bool) float64 {
 	v, err := strconv.ParseFloat(t.Value, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !ok(v) {
+	if err != nil || !check.Finite(v) || !ok(v) {
 		f.Bad(name, t, want)
 		return math.NaN()
 	}

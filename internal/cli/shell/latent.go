@@ -60,7 +60,7 @@ func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
 			if err != nil {
 				return nil, err
 			}
-			return r.Table, nil
+			return r.Table.Table(), nil
 		},
 		Rejected: func(path string, err error) { a.Warn("cache %s: %s", path, Sentence(err)) },
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -20,26 +21,16 @@ const Schema = 1
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func Finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !check.Finite(v) {
 		return nil
 	}
 	return &v
 }
 
-// FloatUp returns the least float64 that is not below r, floatDown the largest
+// FloatUp returns the least float64 that is not below r, FloatDown the largest
 // that is not above; nil (null in JSON) if there is none.
-func FloatUp(r *big.Rat) *float64   { return directed(r, math.Inf(1)) }
-func FloatDown(r *big.Rat) *float64 { return directed(r, math.Inf(-1)) }
-
-func directed(r *big.Rat, toward float64) *float64 {
-	f, exact := r.Float64()
-	if !exact && !math.IsInf(f, 0) {
-		if c := new(big.Rat).SetFloat64(f).Cmp(r); (c < 0) == (toward > 0) {
-			f = math.Nextafter(f, toward)
-		}
-	}
-	return Finite(f)
-}
+func FloatUp(r *big.Rat) *float64   { return Finite(exact.FloatUp(r)) }
+func FloatDown(r *big.Rat) *float64 { return Finite(exact.FloatDown(r)) }
 
 // PrintJSON prints v on one line.
 func PrintJSON(w io.Writer, v any) error {

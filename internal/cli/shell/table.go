@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -34,25 +35,21 @@ func (a *Streams) Open(path string) (r *bufio.Reader, done func(), err error) {
 
 // ReadSound reads a table file and verifies it. A table that does not keep its
 // claims is a negative verdict.
-func (a *Streams) ReadSound(path string) (*tables.Table, tables.Certificate, error) {
+func (a *Streams) ReadSound(path string) (*tables.Verified, error) {
 	t, err := a.ReadTable(path)
 	if err != nil {
-		return nil, tables.Certificate{}, err
+		return nil, err
 	}
-	c, err := SoundTable(path, t)
-	if err != nil {
-		return nil, c, err
-	}
-	return t, c, nil
+	return SoundTable(path, t)
 }
 
 // SoundTable verifies a table.
-func SoundTable(path string, t *tables.Table) (tables.Certificate, error) {
-	c, err := t.Verify()
+func SoundTable(path string, t *tables.Table) (*tables.Verified, error) {
+	v, err := t.Verify()
 	if err != nil {
-		return c, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
+		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
 	}
-	return c, nil
+	return v, nil
 }
 
 // OpenInput opens a file to read.
@@ -87,20 +84,20 @@ const formatPeek = 512
 // isKernel reports whether the file that r starts with is a kernel.
 func isKernel(r *bufio.Reader) bool {
 	head, _ := r.Peek(formatPeek)
-	return tables.FormatOf(head) == tables.KernelFormat
+	return kernels.Recognize(head)
 }
 
 // ReadEither reads a table or a kernel file; the other result is nil.
-func (a *Streams) ReadEither(path string) (*tables.Table, *tables.Kernel, error) {
+func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
 	r, done, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer done()
 	var t *tables.Table
-	var k *tables.Kernel
+	var k *kernels.Kernel
 	if isKernel(r) {
-		k, err = tables.DecodeKernel(r)
+		k, err = kernels.Decode(r)
 	} else {
 		t, err = tables.Decode(r)
 	}
@@ -112,12 +109,12 @@ func (a *Streams) ReadEither(path string) (*tables.Table, *tables.Kernel, error)
 
 // SoundKernel verifies a kernel. One that does not keep its claims is a negative
 // verdict.
-func SoundKernel(path string, k *tables.Kernel) (tables.KernelCertificate, error) {
-	c, err := k.Verify()
+func SoundKernel(path string, k *kernels.Kernel) (*kernels.Verified, error) {
+	v, err := k.Verify()
 	if err != nil {
-		return c, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
+		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
 	}
-	return c, nil
+	return v, nil
 }
 
 const inputBuffer = 64 << 10

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -68,7 +68,7 @@ func climb(ctx context.Context, s solver.Solver, attempts []attempt, rows, colum
 			return solver.Solution{}, err
 		}
 		switch {
-		case sol.Status == solver.StatusOptimal && finite(sol.Primal) && finite(sol.RowDual):
+		case sol.Status == solver.StatusOptimal && check.Finite(sol.Primal...) && check.Finite(sol.RowDual...):
 			return sol, nil
 		case ctx.Err() != nil:
 			return solver.Solution{Status: solver.StatusLimit}, nil
@@ -82,13 +82,4 @@ func climb(ctx context.Context, s solver.Solver, attempts []attempt, rows, colum
 		return solver.Solution{Status: solver.StatusInfeasible}, nil
 	}
 	return solver.Solution{}, fmt.Errorf("%w: %d rows, %d columns, %d attempts", ErrFailed, rows, columns, len(attempts))
-}
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
 }

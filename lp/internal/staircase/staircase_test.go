@@ -2,10 +2,8 @@ package staircase
 
 import (
 	"math"
-	"math/big"
 	"testing"
 
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -48,47 +46,6 @@ func TestSearchIsBest(t *testing.T) {
 		if got := s.value(ends{left, int64(math.Round(c.Width*6)) + 1 - left}); got > least*(1+1e-12) {
 			t.Errorf("%s: core %+v has %g, the best %g", l.Name(), c, got, least)
 		}
-	}
-}
-
-// TestWeights: they sum to 2^64, and no cell is more than e^ε heavier than the next
-// levels, the first period of a block weighing its share of what repeats.
-func TestWeights(t *testing.T) {
-	for _, c := range []struct {
-		epsilon           float64
-		k, n, left, right int
-	}{{1, 3, 2, 0, 0}, {0.1, 40, 7, 0, 0}, {3, 5, 1, 0, 4}, {0.5, 2, 3, 2, 0}} {
-		weights, first, ratio, ok := Weights(c.epsilon, c.k, c.n, c.left, c.right)
-		if !ok || len(weights) != c.n+c.k*(2+c.left+c.right) || first != c.k*(1+c.left) {
-			t.Errorf("%+v: %d weights, the core from %d on, %v", c, len(weights), first, ok)
-			continue
-		}
-		one := new(big.Int).Lsh(big.NewInt(1), 64)
-		sum := new(big.Int)
-		level := make([]*big.Int, len(weights)) // times 2^64
-		for i, w := range weights {
-			sum.Add(sum, new(big.Int).SetUint64(w))
-			level[i] = new(big.Int).Lsh(new(big.Int).SetUint64(w), 64)
-			if i < c.k || i >= len(weights)-c.k {
-				share := new(big.Int).Sub(one, new(big.Int).SetUint64(ratio))
-				level[i].Mul(share, new(big.Int).SetUint64(w))
-			}
-		}
-		if sum.Cmp(one) != 0 {
-			t.Errorf("%+v: the weights sum to %s", c, sum)
-		}
-		e := exact.ExpDown(c.epsilon, 96)
-		for i := range level {
-			for j := max(0, i-c.k); j <= min(len(level)-1, i+c.k); j++ {
-				most := new(big.Int).Mul(level[j], e)
-				if most.Rsh(most, 96); level[i].Cmp(most) > 0 {
-					t.Errorf("%+v: cell %d is more than e^ε heavier than cell %d", c, i, j)
-				}
-			}
-		}
-	}
-	if _, _, _, ok := Weights(1e-9, 1<<40, 1, 0, 0); ok {
-		t.Error("weights for 2^40 cells per sensitivity")
 	}
 }
 

@@ -1,4 +1,4 @@
-package latent
+package budget
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func split(t *testing.T, lambda, halfwidth []float64, epsilon, delta float64, f 
 	t.Helper()
 	a, err := Split(t.Context(), lambda, halfwidth, epsilon, delta, f)
 	if err != nil {
-		t.Fatalf("%s: %v", f.Name(), err)
+		t.Fatalf("%s: %v", f.Name, err)
 	}
 	checkAllocation(t, a, lambda, halfwidth, epsilon, delta, f)
 	return a
@@ -32,37 +32,35 @@ func checkAllocation(t *testing.T, a *Allocation, lambda, halfwidth []float64, e
 		total := new(big.Rat)
 		for _, x := range sum.parts {
 			if !(x >= 0) {
-				t.Errorf("%s: share of %s = %g", f.Name(), name, x)
+				t.Errorf("%s: share of %s = %g", f.Name, name, x)
 			}
 			total.Add(total, new(big.Rat).SetFloat64(x))
 		}
 		if total.Cmp(new(big.Rat).SetFloat64(sum.budget)) > 0 {
-			t.Errorf("%s: the shares of %s sum to more than %g", f.Name(), name, sum.budget)
+			t.Errorf("%s: the shares of %s sum to more than %g", f.Name, name, sum.budget)
 		}
 		if got, _ := total.Float64(); name == "epsilon" && a.Used() > 0 && got < epsilon*(1-1e-14) {
-			t.Errorf("%s: %g of epsilon = %g is used", f.Name(), got, epsilon)
+			t.Errorf("%s: %g of epsilon = %g is used", f.Name, got, epsilon)
 		}
 	}
 	var loss float64
 	for i, l := range lambda {
 		if a.Epsilon[i] == 0 {
 			if a.Delta[i] != 0 || a.Variance[i] != 0 {
-				t.Errorf("%s: coordinate %d is not used, but has delta %g and variance %g", f.Name(), i, a.Delta[i], a.Variance[i])
+				t.Errorf("%s: coordinate %d is not used, but has delta %g and variance %g", f.Name, i, a.Delta[i], a.Variance[i])
 			}
 			loss += l
 			continue
 		}
 		v := a.Variance[i]
-		if a.Points == nil {
-			if want := variance(t, f, a.Epsilon[i], a.Delta[i]); v != want {
-				t.Errorf("%s: variance %g, want %g", f.Name(), v, want)
-			}
+		if want := variance(t, f, a.Epsilon[i], a.Delta[i]); v != want {
+			t.Errorf("%s: variance %g, want %g", f.Name, v, want)
 		}
 		k := 4 * halfwidth[i] * halfwidth[i] * v
 		loss += l * k / (1 + k)
 	}
 	if !near(a.Loss, loss, 1e-12) {
-		t.Errorf("%s: loss %g, want %g", f.Name(), a.Loss, loss)
+		t.Errorf("%s: loss %g, want %g", f.Name, a.Loss, loss)
 	}
 }
 
@@ -70,7 +68,7 @@ func checkAllocation(t *testing.T, a *Allocation, lambda, halfwidth []float64, e
 // coordinates.
 func bruteForce(t *testing.T, lambda, halfwidth []float64, epsilon, delta float64, f Family, steps, deltaSteps int) float64 {
 	t.Helper()
-	if f.Pure() || delta == 0 {
+	if f.Pure || delta == 0 {
 		delta, deltaSteps = 0, 1
 	}
 	n := len(lambda)
@@ -133,7 +131,7 @@ func TestSplitFindsTheBest(t *testing.T) {
 			used[a.Used()]++
 			if least := bruteForce(t, lambda, halfwidth, epsilon, delta, f, steps, deltaSteps); a.Loss > least*(1+1e-6)+1e-8*lambda[0] {
 				t.Errorf("%s, λ = %v, c = %v, (%g, %g): loss %.9g with %v %v, brute force %.9g",
-					f.Name(), lambda, halfwidth, epsilon, delta, a.Loss, a.Epsilon, a.Delta, least)
+					f.Name, lambda, halfwidth, epsilon, delta, a.Loss, a.Epsilon, a.Delta, least)
 			}
 		}
 	}
@@ -146,15 +144,15 @@ func TestSplitOfOneCoordinate(t *testing.T) {
 	for _, f := range families() {
 		a := split(t, []float64{3}, []float64{2}, 1.7, 1e-4, f)
 		delta := 1e-4
-		if f.Pure() {
+		if f.Pure {
 			delta = 0
 		}
 		if a.Epsilon[0] != 1.7 || a.Delta[0] != delta {
-			t.Errorf("%s: shares %g, %g, want all", f.Name(), a.Epsilon[0], a.Delta[0])
+			t.Errorf("%s: shares %g, %g, want all", f.Name, a.Epsilon[0], a.Delta[0])
 		}
 		k := 4 * 2 * 2 * variance(t, f, 1.7, 1e-4)
 		if want := 3 * k / (1 + k); !near(a.Loss, want, 1e-14) {
-			t.Errorf("%s: loss %g, want %g", f.Name(), a.Loss, want)
+			t.Errorf("%s: loss %g, want %g", f.Name, a.Loss, want)
 		}
 	}
 }
@@ -164,8 +162,8 @@ func TestSplitOfEqualCoordinates(t *testing.T) {
 	for _, f := range families() {
 		a := split(t, []float64{1, 1, 1}, []float64{2, 2, 2}, 60, 1e-3, f)
 		for i := range 3 {
-			if !near(a.Epsilon[i], 20, 1e-3) || !f.Pure() && !near(a.Delta[i], 1e-3/3, 0.05) {
-				t.Errorf("%s: shares %v %v, want equal ones", f.Name(), a.Epsilon, a.Delta)
+			if !near(a.Epsilon[i], 20, 1e-3) || !f.Pure && !near(a.Delta[i], 1e-3/3, 0.05) {
+				t.Errorf("%s: shares %v %v, want equal ones", f.Name, a.Epsilon, a.Delta)
 			}
 		}
 	}
@@ -188,7 +186,7 @@ func TestSplitUnderPermutationScaleAndMore(t *testing.T) {
 			for i, j := range order {
 				if !near(p.Epsilon[i], base.Epsilon[j], 1e-12) || !near(p.Delta[i], base.Delta[j], 1e-12) {
 					t.Errorf("%s: coordinate %d has (%g, %g), permuted (%g, %g)",
-						f.Name(), j, base.Epsilon[j], base.Delta[j], p.Epsilon[i], p.Delta[i])
+						f.Name, j, base.Epsilon[j], base.Delta[j], p.Epsilon[i], p.Delta[i])
 				}
 			}
 
@@ -199,12 +197,12 @@ func TestSplitUnderPermutationScaleAndMore(t *testing.T) {
 			}
 			s := split(t, scaled, halfwidth, epsilon, delta, f)
 			if s.Loss != 8*base.Loss {
-				t.Errorf("%s: 8λ has loss %g, want 8·%g", f.Name(), s.Loss, base.Loss)
+				t.Errorf("%s: 8λ has loss %g, want 8·%g", f.Name, s.Loss, base.Loss)
 			}
 
 			// The same loss and half-widths for c times as large and v c² times
 			// as small: Laplace with c ε.
-			if f.Name() == "laplace" {
+			if f.Name == "laplace" {
 				wider := make([]float64, n)
 				for i, c := range halfwidth {
 					wider[i] = 4 * c
@@ -217,12 +215,12 @@ func TestSplitUnderPermutationScaleAndMore(t *testing.T) {
 			// One more coordinate can be left alone.
 			l, c := append([]float64{5}, lambda...), append([]float64{1.5}, halfwidth...)
 			if more := split(t, l, c, epsilon, delta, f); more.Loss > (base.Loss+5)*(1+1e-9) {
-				t.Errorf("%s: with one more coordinate the loss is %g, without %g + 5", f.Name(), more.Loss, base.Loss)
+				t.Errorf("%s: with one more coordinate the loss is %g, without %g + 5", f.Name, more.Loss, base.Loss)
 			}
 			// And one of no weight changes nothing.
 			l, c = append([]float64{0}, lambda...), append([]float64{1}, halfwidth...)
 			if zero := split(t, l, c, epsilon, delta, f); zero.Loss != base.Loss || zero.Epsilon[0] != 0 {
-				t.Errorf("%s: λ = 0 gets %g and the loss is %g, want 0 and %g", f.Name(), zero.Epsilon[0], zero.Loss, base.Loss)
+				t.Errorf("%s: λ = 0 gets %g and the loss is %g, want 0 and %g", f.Name, zero.Epsilon[0], zero.Loss, base.Loss)
 			}
 		}
 	}
@@ -236,17 +234,17 @@ func TestSplitGainsFromMoreBudget(t *testing.T) {
 		for epsilon := 0.05; epsilon < 200; epsilon *= 1.3 {
 			a := split(t, lambda, halfwidth, epsilon, 1e-5, f)
 			if a.Loss > last*(1+1e-9) {
-				t.Errorf("%s: loss %.12g at ε = %g, %.12g before", f.Name(), a.Loss, epsilon, last)
+				t.Errorf("%s: loss %.12g at ε = %g, %.12g before", f.Name, a.Loss, epsilon, last)
 			}
 			last = a.Loss
 		}
-		if last = math.Inf(1); f.Pure() {
+		if last = math.Inf(1); f.Pure {
 			continue
 		}
 		for delta := 1e-9; delta < 0.9; delta *= 2 {
 			a := split(t, lambda, halfwidth, 8, delta, f)
 			if a.Loss > last*(1+1e-9) {
-				t.Errorf("%s: loss %.12g at δ = %g, %.12g before", f.Name(), a.Loss, delta, last)
+				t.Errorf("%s: loss %.12g at δ = %g, %.12g before", f.Name, a.Loss, delta, last)
 			}
 			last = a.Loss
 		}
@@ -261,7 +259,7 @@ func TestSplitFamiliesInOrder(t *testing.T) {
 		epsilon := math.Exp(4 * r.Float64())
 		loss := map[string]float64{}
 		for _, f := range families() {
-			loss[f.Name()] = split(t, lambda, halfwidth, epsilon, 1e-3, f).Loss
+			loss[f.Name] = split(t, lambda, halfwidth, epsilon, 1e-3, f).Loss
 		}
 		for _, worse := range []string{"laplace", "truncated-laplace", "staircase"} {
 			if loss["truncated-staircase"] > loss[worse]*(1+1e-5) {
@@ -287,56 +285,10 @@ func TestSplitOfManyCoordinates(t *testing.T) {
 			rest += x
 		}
 		if many.Loss > (few.Loss+rest)*(1+1e-9) {
-			t.Errorf("%s: loss %g, want at most %g", f.Name(), many.Loss, few.Loss+rest)
+			t.Errorf("%s: loss %g, want at most %g", f.Name, many.Loss, few.Loss+rest)
 		}
 	}
 }
-
-func TestSplitWithDesignedNoise(t *testing.T) {
-	design, calls := counted(cutLaplace)
-	c := newTestCurve(t, CurveOptions{Design: design})
-	lambda, halfwidth := []float64{9, 8, 0.1, 0}, []float64{1, 1.2, 3, 1}
-	a := split(t, lambda, halfwidth, 10, 1e-3, c)
-	if a.Used() != 2 || calls.Load() != 2 {
-		t.Fatalf("%d coordinates used and %d designs, want 2 of both", a.Used(), calls.Load())
-	}
-	for i, p := range a.Points {
-		switch {
-		case a.Epsilon[i] == 0:
-			if p != nil {
-				t.Errorf("coordinate %d is not used, but has a table", i)
-			}
-		case p.Table.Privacy().Epsilon != a.Epsilon[i] || p.Table.Privacy().Delta != a.Delta[i] || p.Variance != a.Variance[i]:
-			t.Errorf("coordinate %d: table %+v of variance %g, want (%g, %g) and %g",
-				i, p.Table.Privacy(), p.Variance, a.Epsilon[i], a.Delta[i], a.Variance[i])
-		}
-	}
-	failing := newTestCurve(t, CurveOptions{Design: newFailingDesigner(errTest)})
-	if _, err := Split(t.Context(), lambda, halfwidth, 10, 1e-3, failing); !errors.Is(err, errTest) {
-		t.Errorf("failing designer: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := Split(ctx, lambda, halfwidth, 10, 1e-3, c); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
-
-// Where a share of ε is below what can be designed the search goes on without it.
-func TestSplitOfLittleDesignedNoise(t *testing.T) {
-	c := newTestCurve(t, CurveOptions{Design: cutLaplace})
-	lambda, halfwidth := []float64{9, 8, 1}, []float64{1, 1.2, 3}
-	shares, err := Split(t.Context(), lambda, halfwidth, 0.01, 0, withoutTables{c})
-	if err != nil || shares.Epsilon[0] != 0.01 {
-		t.Errorf("%+v, %v, want all for coordinate 0", shares, err)
-	}
-	if _, err := Split(t.Context(), lambda, halfwidth, 1e-4, 0, c); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("too little for any design: %v, want ErrInvalid", err)
-	}
-}
-
-// withoutTables hides the tables of a curve.
-type withoutTables struct{ Family }
 
 func TestSplitOfNothing(t *testing.T) {
 	a := split(t, []float64{0, 0}, []float64{1, 1}, 1, 0, Laplace())
@@ -362,7 +314,6 @@ func TestSplitRefusesBadInput(t *testing.T) {
 		"epsilon Inf":       {one, one, math.Inf(1), 0.1, Laplace()},
 		"delta 1":           {one, one, 1, 1, Laplace()},
 		"delta NaN":         {one, one, 1, math.NaN(), Laplace()},
-		"no family":         {one, one, 1, 0, nil},
 	} {
 		if _, err := Split(t.Context(), c.lambda, c.halfwidth, c.epsilon, c.delta, c.family); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
@@ -430,7 +381,7 @@ func ExampleSplit() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%-20s loss %.3f with epsilon %.2f\n", family.Name(), a.Loss, a.Epsilon)
+		fmt.Printf("%-20s loss %.3f with epsilon %.2f\n", family.Name, a.Loss, a.Epsilon)
 	}
 	// Output:
 	// laplace              loss 7.066 with epsilon [14.51 5.49 0.00 0.00]
@@ -443,7 +394,7 @@ func BenchmarkSplit(b *testing.B) {
 		r := rand.New(rand.NewPCG(11, 1))
 		lambda, halfwidth := randomSplit(r, n)
 		for _, f := range families() {
-			b.Run(fmt.Sprintf("%s/%d", f.Name(), n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d", f.Name, n), func(b *testing.B) {
 				for b.Loop() {
 					if _, err := Split(b.Context(), lambda, halfwidth, 50, 1e-5, f); err != nil {
 						b.Fatal(err)

@@ -1,4 +1,4 @@
-package tables
+package kernels
 
 import (
 	"fmt"
@@ -7,37 +7,38 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
-// KernelDual proves a lower bound on the expected loss of every way, of any
+// Dual proves a lower bound on the expected loss of every way, of any
 // shape and with any outputs, to answer queries of a range that is (epsilon,
 // delta)-differentially private. It holds multipliers of weak duality on a
 // partition of the range into equal cells. All others are 0. Units are those of
 // the loss, times 2^Exponent.
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
-type KernelDual struct {
+type Dual struct {
 	Cells    int
 	Exponent int
 	// Mirrored: each multiplier of the cells (gain, lose) and output j also
 	// stands at their mirror images.
 	Mirrored bool
-	Pairs    []KernelDualPair
+	Pairs    []DualPair
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
 	Caps []int64
 }
 
-// KernelDualPair holds the multipliers of one ordered pair of cells, no further
+// DualPair holds the multipliers of one ordered pair of cells, no further
 // apart than the sensitivity, for the outputs from First on.
-type KernelDualPair struct {
+type DualPair struct {
 	Gain, Lose  int
 	First       int
 	Multipliers []int64
 }
 
-func (d *KernelDual) clone() *KernelDual {
+func (d *Dual) clone() *Dual {
 	if d == nil {
 		return nil
 	}
@@ -50,19 +51,19 @@ func (d *KernelDual) clone() *KernelDual {
 	return &c
 }
 
-func (d *KernelDual) validate(p dp.Privacy, q Queries) error {
+func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	if d == nil {
 		return nil
 	}
 	bad := func(field string, value any, rule string) error {
-		return check.Errorf("tables", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, rule)
+		return check.Errorf("kernels", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, rule)
 	}
 	n := d.Cells
-	if n < 1 || n > MaxKernelCells {
-		return bad("cells", n, fmt.Sprintf("1 to %d", MaxKernelCells))
+	if n < 1 || n > MaxCells {
+		return bad("cells", n, fmt.Sprintf("1 to %d", MaxCells))
 	}
-	if d.Exponent < -maxDualExponent || d.Exponent > maxDualExponent {
-		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -maxDualExponent, maxDualExponent))
+	if d.Exponent < -claims.MaxExponent || d.Exponent > claims.MaxExponent {
+		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -claims.MaxExponent, claims.MaxExponent))
 	}
 	if len(d.Caps) != 0 && len(d.Caps) != n {
 		return bad("caps", fmt.Sprintf("%d multipliers", len(d.Caps)), fmt.Sprintf("none or %d, one per cell", n))
@@ -72,7 +73,7 @@ func (d *KernelDual) validate(p dp.Privacy, q Queries) error {
 	const limit = 1 << 61
 	var sum int64
 	seen := make(map[[2]int]bool)
-	left := maxMultipliers
+	left := claims.MaxMultipliers
 	for _, m := range d.Pairs {
 		pair := [2]int{m.Gain, m.Lose}
 		if m.Gain < 0 || m.Gain >= n || m.Lose < 0 || m.Lose >= n || m.Gain == m.Lose || max(m.Gain-m.Lose, m.Lose-m.Gain) > reach {
@@ -83,7 +84,7 @@ func (d *KernelDual) validate(p dp.Privacy, q Queries) error {
 		}
 		seen[pair] = true
 		if left -= len(m.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", maxMultipliers))
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", claims.MaxMultipliers))
 		}
 		if m.First < 0 || m.First+len(m.Multipliers) > n {
 			return bad("first", m.First, fmt.Sprintf("outputs within 0 to %d", n-1))
@@ -110,7 +111,7 @@ func (d *KernelDual) validate(p dp.Privacy, q Queries) error {
 func (q Queries) Reach(cells int, sensitivity float64) int {
 	r := exact.Rational(sensitivity)
 	r.Quo(r, q.cellWidth(cells))
-	whole := new(big.Int).Quo(r.Num(), r.Denom())
+	whole := exact.Floor(r)
 	if !whole.IsInt64() || whole.Int64() > int64(cells) {
 		return cells
 	}
@@ -118,7 +119,7 @@ func (q Queries) Reach(cells int, sensitivity float64) int {
 }
 
 // largest returns the price η of the pair: its largest multiplier.
-func (m *KernelDualPair) largest() int64 {
+func (m *DualPair) largest() int64 {
 	var top int64
 	for _, y := range m.Multipliers {
 		top = max(top, y)
@@ -134,8 +135,8 @@ func (m *KernelDualPair) largest() int64 {
 // with w and l from Queries.CellCosts, y the multipliers of the pairs, η the
 // largest of each and κ those of the cap, which count only if cap > 0: then the
 // bound is about the mechanisms of which no query value has an expected loss
-// above cap. It is never below 0. A nil KernelDual proves 0.
-func (d *KernelDual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64) *big.Rat {
+// above cap. It is never below 0. A nil Dual proves 0.
+func (d *Dual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero
@@ -181,7 +182,7 @@ func (d *KernelDual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanc
 		var least *big.Int
 		for j := range n {
 			cost := new(big.Rat).Mul(weight, l[k][j])
-			c := new(big.Int).Div(cost.Num(), cost.Denom()) // Euclidean: down
+			c := exact.Floor(cost)
 			part := big.NewInt(own[k*n+j])
 			c.Add(c, part.Lsh(part, exact.RatioBits))
 			part.SetInt64(from[k*n+j])

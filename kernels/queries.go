@@ -1,9 +1,7 @@
-package tables
+package kernels
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -19,15 +17,19 @@ const maxPieces = 1 << 12
 // The float64s are meant exactly.
 type Queries struct {
 	// Lower < Upper bound the values, in query units.
-	Lower, Upper float64
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
 	// Weight is the density of w up to a factor, constant from each piece's
 	// start to the next one's, the last running to Upper. The first starts at
 	// Lower. Empty: uniform.
-	Weight []WeightPiece
+	Weight []WeightPiece `json:"weight,omitempty"`
 }
 
 // WeightPiece is a piece of the density of w: Weight >= 0, finite, from From on.
-type WeightPiece struct{ From, Weight float64 }
+type WeightPiece struct {
+	From   float64 `json:"from"`
+	Weight float64 `json:"weight"`
+}
 
 func (q Queries) clone() Queries {
 	q.Weight = append([]WeightPiece(nil), q.Weight...)
@@ -36,14 +38,11 @@ func (q Queries) clone() Queries {
 
 // Validate reports all bad fields together, wrapping ErrInvalid.
 func (q Queries) Validate() error {
-	var errs []error
-	bad := func(field string, value any, rule string) {
-		errs = append(errs, check.Field("tables", field, value, rule))
-	}
-	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	if !finite(q.Lower) || !finite(q.Upper) || !(q.Lower < q.Upper) || math.IsInf(q.Upper-q.Lower, 0) {
+	errs := check.In("kernels")
+	bad := errs.Bad
+	if !(q.Lower < q.Upper) || !check.Finite(q.Lower, q.Upper, q.Upper-q.Lower) {
 		bad("range", fmt.Sprintf("%g to %g", q.Lower, q.Upper), "finite numbers, lower below upper")
-		return errors.Join(errs...)
+		return errs.Err()
 	}
 	if len(q.Weight) > maxPieces {
 		bad("weight", fmt.Sprintf("%d pieces", len(q.Weight)), fmt.Sprintf("at most %d", maxPieces))
@@ -51,7 +50,7 @@ func (q Queries) Validate() error {
 	some := len(q.Weight) == 0
 	for i, p := range q.Weight {
 		switch {
-		case !(p.Weight >= 0) || !finite(p.Weight):
+		case !(p.Weight >= 0) || !check.Finite(p.Weight):
 			bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
 		case i == 0 && p.From != q.Lower:
 			bad("weight[0].from", p.From, fmt.Sprintf("%g, the lower end of the range", q.Lower))
@@ -63,7 +62,7 @@ func (q Queries) Validate() error {
 	if !some {
 		bad("weight", "0 everywhere", "a piece with a weight above 0")
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // Symmetric reports whether w is its own mirror image.

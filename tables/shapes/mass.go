@@ -1,17 +1,21 @@
-package bundle
+package shapes
 
 import (
-	"math"
 	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // massBits is the number of binary places carried by eachMass. Its recursions lose some
 // 3j² units of them by step j, less than 2^40.
 const massBits = 232
 
-// leastSteps is how many steps of the grid tau has at least: eachMass is made for fine
-// grids.
-const leastSteps = 8
+// leastCells is how many cells sigma has at least: eachMass is made for fine grids.
+const leastCells = 8
+
+var one = big.NewInt(1)
+
+func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 
 // span is an interval of numbers >= 0, in units of 2^-massBits.
 type span struct{ low, high *big.Int }
@@ -19,7 +23,7 @@ type span struct{ low, high *big.Int }
 // times returns the products of numbers of two spans.
 func (s span) times(o span) span {
 	low := new(big.Int).Mul(s.low, o.low)
-	return span{low.Rsh(low, massBits), shiftUp(new(big.Int).Mul(s.high, o.high), massBits)}
+	return span{low.Rsh(low, massBits), exact.ShiftUp(new(big.Int).Mul(s.high, o.high), massBits)}
 }
 
 func (s span) plus(o span) span {
@@ -30,7 +34,7 @@ func (s span) plus(o span) span {
 func spanOf(low, high *big.Rat) span {
 	scale := new(big.Rat).SetInt(new(big.Int).Lsh(one, massBits))
 	l, h := new(big.Rat).Mul(low, scale), new(big.Rat).Mul(high, scale)
-	return span{new(big.Int).Div(l.Num(), l.Denom()), divUp(new(big.Int), h.Num(), h.Denom())}
+	return span{new(big.Int).Div(l.Num(), l.Denom()), exact.DivUp(new(big.Int), h.Num(), h.Denom())}
 }
 
 // alternating bounds Σ_k (-x)^k/k!·weight(k) for 0 <= x <= 1/2 and weights in [0, 1]
@@ -56,21 +60,21 @@ func alternating(x *big.Rat, weight func(k int64) *big.Rat) span {
 	}
 }
 
-// eachMass calls f for j = 0 … reach with bounds, times 2^cdfBits, of the probability
-// that normal noise of standard deviation tau, rounded to multiples of g = 2^exponent,
-// is j·g. It returns an upper bound on the probability beyond reach, on one side. f must
-// not keep the bounds. tau has to be at least leastSteps·g.
+// eachMass calls f for j = 0 … reach with bounds, times 2^exact.NormalBits, of the
+// probability that normal noise of standard deviation 1, rounded to multiples of h, is
+// j·h. It returns an upper bound on the probability beyond reach, on one side. f must
+// not keep the bounds. h is at most 1/leastCells.
 //
-// With h = g/τ, φ the normal density and x = jh the mass is
+// With φ the normal density and x = jh the mass is
 //
 //	∫ φ(x+t) dt = φ(x)·∫ e^(-t²/2)·cosh(xt) dt   over |t| <= h/2
 //	            = φ(x)·Σ_m v^m·h/(2m)!·∫₀¹ s^(2m)·e^(-(hs)²/8) ds,   v = (xh/2)²,
 //
 // a series of positive terms with coefficients that are the same for all j; and φ(x) =
 // φ(0)·q^(j²), q = e^(-h²/2), takes two products from one j to the next. Beyond x =
-// farOut the mass is less than 2^-cdfBits. Cost: some microseconds per j.
-func eachMass(exponent int, tau float64, reach int, f func(j int, low, high *big.Int)) (beyond *big.Int) {
-	h := new(big.Rat).Quo(rat(math.Ldexp(1, exponent)), rat(tau))
+// exact.NormalEnd the mass is less than 2^-exact.NormalBits. Cost: some microseconds
+// per j.
+func eachMass(h *big.Rat, reach int, f func(j int, low, high *big.Int)) (beyond *big.Int) {
 	y := new(big.Rat).Mul(square(h), big.NewRat(1, 2))
 	ySpan := spanOf(y, y)
 	coefficients := massCoefficients(h)
@@ -78,14 +82,14 @@ func eachMass(exponent int, tau float64, reach int, f func(j int, low, high *big
 	always := func(int64) *big.Rat { return big.NewRat(1, 1) }
 	q := alternating(y, always)
 	qq := q.times(q)
-	normal := newNormal()
-	density := span{new(big.Int).Lsh(normal.low, massBits), new(big.Int).Lsh(normal.high, massBits)} // φ(jh)
-	density.low.Rsh(density.low, densityBits)
-	shiftUp(density.high, densityBits)
+	low, high := exact.NormalPeak()
+	density := span{low.Lsh(low, massBits), high.Lsh(high, massBits)} // φ(jh)
+	density.low.Rsh(density.low, exact.NormalPeakBits)
+	exact.ShiftUp(density.high, exact.NormalPeakBits)
 	ratio := q // q^(2j+1)
 
 	hNum, hDen := h.Num(), h.Denom()
-	far := new(big.Int).Mul(hDen, big.NewInt(farOut))
+	far := new(big.Int).Mul(hDen, big.NewInt(exact.NormalEnd))
 	for j := range reach + 1 {
 		index := big.NewInt(int64(j))
 		if new(big.Int).Mul(hNum, index).Cmp(far) >= 0 {
@@ -99,17 +103,17 @@ func eachMass(exponent int, tau float64, reach int, f func(j int, low, high *big
 			sum = sum.times(v).plus(coefficients[m])
 		}
 		mass := sum.times(density)
-		f(j, mass.low.Rsh(mass.low, massBits-cdfBits), shiftUp(mass.high, massBits-cdfBits))
+		f(j, mass.low.Rsh(mass.low, massBits-exact.NormalBits), exact.ShiftUp(mass.high, massBits-exact.NormalBits))
 		density = density.times(ratio)
 		ratio = ratio.times(qq)
 	}
 	edge := new(big.Rat).Mul(h, new(big.Rat).SetFrac64(2*int64(reach)+1, 2))
-	_, beyond = normal.upperTail(edge.Num(), edge.Denom())
+	_, beyond = exact.NormalTail(edge.Num(), edge.Denom())
 	return beyond
 }
 
 // massCoefficients returns those of the series of eachMass for v <= 1, to which x <
-// farOut and h <= 1/leastSteps restrict it. The last one stands for all that follow:
+// exact.NormalEnd and h <= 1/leastCells restrict it. The last one stands for all that follow:
 // together less than twice the first of them, as (2m+1)(2m+2) >= 2.
 func massCoefficients(h *big.Rat) []span {
 	lambda := square(h)

@@ -1,4 +1,4 @@
-package latent
+package budget
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Allocation is a privacy budget split over coordinates. The slices have one
@@ -18,13 +19,9 @@ type Allocation struct {
 	// Epsilon and Delta are the shares; 0 and 0: the coordinate is not used.
 	// Their exact sums, as numbers without rounding, are within the budget.
 	Epsilon, Delta []float64
-	// Variance is that of the noise at the share for sensitivity 1; 0 where
-	// the coordinate is not used. It is an upper bound, that of the family; for
-	// a Curve it is the certified variance of the table.
+	// Variance is the family's, an upper bound, at the share for sensitivity 1; 0
+	// where the coordinate is not used.
 	Variance []float64
-	// Points are the tables of a Curve, nil where the coordinate is not used;
-	// nil for other families.
-	Points []*Point
 	// Loss is the total task loss, Σ λ_i k_i/(1+k_i) with k_i = 4c_i²v_i over
 	// the coordinates used, and Σ λ_i over the others.
 	Loss float64
@@ -39,11 +36,6 @@ func (a *Allocation) Used() int {
 		}
 	}
 	return used
-}
-
-// pointed is implemented by families whose noise is made, not known.
-type pointed interface {
-	At(ctx context.Context, epsilon, delta float64) (*Point, error)
 }
 
 // Split divides the budget (ε, δ) over task coordinates of unit variance with
@@ -66,10 +58,9 @@ type pointed interface {
 // (docs/proofs/noise-curve.md), improved continuously from there in all ε_i and
 // δ_i. For δ <= 0.03 nothing better was ever found by trying all splits over up to
 // 3 coordinates; for δ around 0.1, where very uneven δ_i can be best, up to 0.4 %
-// of the loss was. The search uses the bound of the family; a Curve designs
-// tables for the final shares only.
+// of the loss was.
 //
-// Errors wrap [ErrInvalid] for inputs outside their range, or are those of the
+// Errors wrap [dp.ErrInvalid] for inputs outside their range, or are those of the
 // family and of the context. The cost is some 40 µs per coordinate, and that
 // times the number used if the order of the coordinates by λ and by c differ
 // much.
@@ -86,7 +77,7 @@ func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta floa
 	if err := polish(ctx, shares, family); err != nil {
 		return nil, err
 	}
-	return s.allocate(ctx, len(lambda), shares)
+	return s.allocate(len(lambda), shares)
 }
 
 func checkSplit(lambda, halfwidth []float64, epsilon, delta float64, family Family) error {
@@ -106,9 +97,6 @@ func checkSplit(lambda, halfwidth []float64, epsilon, delta float64, family Fami
 	}
 	if !(delta >= 0 && delta < 1) {
 		return check.Field("latent", "delta", delta, "a probability, 0 <= delta < 1")
-	}
-	if family == nil {
-		return check.Field("latent", "family", "none", "one")
 	}
 	return nil
 }
@@ -136,7 +124,7 @@ type splitter struct {
 
 func newSplitter(lambda, halfwidth []float64, epsilon, delta float64, family Family) *splitter {
 	s := &splitter{epsilon: epsilon, delta: delta, family: family}
-	if family.Pure() {
+	if family.Pure {
 		s.delta = 0
 	}
 	for i, l := range lambda {
@@ -332,12 +320,8 @@ func (s *splitter) shares(p plan) []share {
 }
 
 // allocate makes the sums of the shares fit the budget and has the final noise.
-func (s *splitter) allocate(ctx context.Context, n int, shares []share) (*Allocation, error) {
+func (s *splitter) allocate(n int, shares []share) (*Allocation, error) {
 	a := &Allocation{Epsilon: make([]float64, n), Delta: make([]float64, n), Variance: make([]float64, n)}
-	made, designed := s.family.(pointed)
-	if designed {
-		a.Points = make([]*Point, n)
-	}
 	for _, h := range shares {
 		a.Epsilon[h.index], a.Delta[h.index] = h.epsilon, h.delta
 	}
@@ -347,14 +331,7 @@ func (s *splitter) allocate(ctx context.Context, n int, shares []share) (*Alloca
 		i, loss := c.index, c.lambda
 		if a.Epsilon[i] > 0 {
 			var err error
-			if designed {
-				if a.Points[i], err = made.At(ctx, a.Epsilon[i], a.Delta[i]); err == nil {
-					a.Variance[i] = a.Points[i].Variance
-				}
-			} else {
-				a.Variance[i], err = s.family.Variance(a.Epsilon[i], a.Delta[i])
-			}
-			if err != nil {
+			if a.Variance[i], err = s.family.Variance(a.Epsilon[i], a.Delta[i]); err != nil {
 				return nil, err
 			}
 			loss /= 1 + 1/(c.spread*a.Variance[i])
@@ -371,15 +348,15 @@ func fit(parts []float64, budget float64) {
 		over := new(big.Rat)
 		largest := 0
 		for i, x := range parts {
-			over.Add(over, new(big.Rat).SetFloat64(x))
+			over.Add(over, exact.Rational(x))
 			if x > parts[largest] {
 				largest = i
 			}
 		}
-		if over.Sub(over, new(big.Rat).SetFloat64(budget)).Sign() <= 0 {
+		if over.Sub(over, exact.Rational(budget)).Sign() <= 0 {
 			return
 		}
-		lower := parts[largest] - floatUp(over)
+		lower := parts[largest] - exact.FloatUp(over)
 		parts[largest] = math.Max(0, math.Min(lower, math.Nextafter(parts[largest], 0)))
 	}
 }

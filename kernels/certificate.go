@@ -1,9 +1,9 @@
-package tables
+package kernels
 
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -12,9 +12,9 @@ import (
 // loss of a query value is bounded: 2048 in all, but from 4 to 64 per cell.
 func PeakParts(cells int) int { return min(max(2048/cells, 4), 64) }
 
-// KernelCertificate is what exact arithmetic finds in a kernel. Every number is a
+// Certificate is what exact arithmetic finds in a kernel. Every number is a
 // rigorous bound in the direction its name says.
-type KernelCertificate struct {
+type Certificate struct {
 	// DeltaUpper bounds the delta of the kernel, between any two query values
 	// of its range within the sensitivity, from above.
 	DeltaUpper *big.Rat
@@ -34,27 +34,38 @@ type KernelCertificate struct {
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
 // the best possible, and false when the lower bound is 0.
-func (c KernelCertificate) Gap() (gap float64, ok bool) {
-	return Certificate{ExpectedLoss: c.ExpectedLoss, LowerBound: c.LowerBound}.Gap()
+func (c Certificate) Gap() (gap float64, ok bool) {
+	return claims.Gap(c.ExpectedLoss, c.LowerBound)
 }
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c KernelCertificate) Claims() KernelClaims {
-	return KernelClaims{
-		Delta:        DecimalUp(c.DeltaUpper),
-		ExpectedLoss: DecimalUp(c.ExpectedLoss),
-		MaxLoss:      DecimalUp(c.MaxLoss),
-		LowerBound:   exact.DecimalDown(c.LowerBound, claimDigits),
+func (c Certificate) Claims() Claims {
+	return Claims{
+		Delta:        claims.Up(c.DeltaUpper),
+		ExpectedLoss: claims.Up(c.ExpectedLoss),
+		MaxLoss:      claims.Up(c.MaxLoss),
+		LowerBound:   claims.Down(c.LowerBound),
 	}
 }
 
+func (c Certificate) clone() Certificate {
+	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
+	c.ExpectedLoss = new(big.Rat).Set(c.ExpectedLoss)
+	c.MaxLoss = new(big.Rat).Set(c.MaxLoss)
+	c.LowerBound = new(big.Rat).Set(c.LowerBound)
+	return c
+}
+
 // Certify recomputes everything a kernel can claim, in exact integer and
-// rational arithmetic. For n cells it takes about n³ × 1 ns and n² × 0.1 ms, and
-// about 1 µs for each of the cells of the dual, squared.
-func (k *Kernel) Certify() KernelCertificate {
-	s := &k.spec
-	var c KernelCertificate
+// rational arithmetic. The kernel must come from New or Decode. For n cells the
+// first call, if not New itself, takes about n³ × 1 ns and n² × 0.1 ms, and about
+// 1 µs for each of the cells of the dual, squared; a kernel does not change, and
+// others return the same.
+func (k *Kernel) Certify() Certificate { return k.certificate().clone() }
+
+func (s *Spec) certify() Certificate {
+	var c Certificate
 	c.DeltaUpper, c.Worst = s.worst()
 	c.ExpectedLoss = s.expectedLoss()
 	c.MaxLoss, c.MaxLossAt = s.maxLoss()
@@ -80,7 +91,7 @@ func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
 
 // worst returns the largest divergence between the laws of two cells that hold
 // values within the sensitivity, and the cells.
-func (s *KernelSpec) worst() (delta *big.Rat, cells [2]int) {
+func (s *Spec) worst() (delta *big.Rat, cells [2]int) {
 	r := exact.RatioDown(s.Privacy.Epsilon)
 	top := new(big.Int)
 	for _, p := range ProtectedPairs(s.Edges, s.Privacy.Sensitivity) {
@@ -90,11 +101,11 @@ func (s *KernelSpec) worst() (delta *big.Rat, cells [2]int) {
 			}
 		}
 	}
-	return probability(top), cells
+	return claims.Probability(top), cells
 }
 
 // expectedLoss returns Σ_k Σ_j P_k(j)·C[k][j], see Queries.AnswerCosts.
-func (s *KernelSpec) expectedLoss() *big.Rat {
+func (s *Spec) expectedLoss() *big.Rat {
 	sum, term, weight := new(big.Rat), new(big.Rat), new(big.Int)
 	for k, costs := range s.Queries.AnswerCosts(s.Edges, s.Nodes, s.Loss) {
 		for j, c := range costs {
@@ -110,7 +121,7 @@ func (s *KernelSpec) expectedLoss() *big.Rat {
 // maxLoss bounds the expected loss of every query value, on PeakParts parts of
 // each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
 // node_j − a].
-func (s *KernelSpec) maxLoss() (most *big.Rat, at float64) {
+func (s *Spec) maxLoss() (most *big.Rat, at float64) {
 	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
 	parts := PeakParts(len(nodes))
 	fine := exact.PowerOfTwo(peakBits)
@@ -128,8 +139,7 @@ func (s *KernelSpec) maxLoss() (most *big.Rat, at float64) {
 				}
 				c, _ := loss.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
 				c.Mul(c, fine)
-				cost := new(big.Int).Neg(c.Num())
-				cost.Div(cost, c.Denom()).Neg(cost) // rounded up
+				cost := exact.Ceil(c)
 				sum.Add(sum, weight.Mul(weight.SetUint64(w), cost))
 			}
 			if sum.Cmp(top) > 0 {
@@ -146,35 +156,3 @@ func (s *KernelSpec) maxLoss() (most *big.Rat, at float64) {
 // peakBits is the number of fractional bits to which the costs of maxLoss are
 // rounded up: fine for losses of any unit that is used.
 const peakBits = 192
-
-// Verify certifies the kernel and checks every claim it makes against the
-// result. The error wraps ErrNotPrivate if the privacy promise is not kept and
-// ErrFalseClaim if a stated number, or the instance cap, does not hold. The
-// KernelCertificate is valid in either case.
-func (k *Kernel) Verify() (KernelCertificate, error) {
-	if k.spec.Loss == nil {
-		return KernelCertificate{}, check.Field("tables", "kernel", "zero value", "one made by NewKernel or DecodeKernel")
-	}
-	c := k.Certify()
-	return c, k.judge(c)
-}
-
-func (k *Kernel) judge(c KernelCertificate) error {
-	p := k.spec.Privacy
-	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, DecimalUp(c.DeltaUpper), c.Worst[0], c.Worst[1], excess(c.DeltaUpper, delta))
-	}
-	if o := k.spec.InstanceCap; o > 0 {
-		if limit := exact.Rational(o); c.MaxLoss.Cmp(limit) > 0 {
-			return check.Errorf("tables", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, DecimalUp(c.MaxLoss), c.MaxLossAt, excess(c.MaxLoss, limit))
-		}
-	}
-	proved := map[string]*big.Rat{"delta": c.DeltaUpper, "expected_loss": c.ExpectedLoss, "max_loss": c.MaxLoss, "lower_bound": c.LowerBound}
-	claims := k.spec.Claims
-	for _, f := range claims.fields() {
-		if err := checkClaim("certificate."+f.name, *f.text, proved[f.name], f.up); err != nil {
-			return err
-		}
-	}
-	return nil
-}

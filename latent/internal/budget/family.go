@@ -1,4 +1,4 @@
-package latent
+package budget
 
 import (
 	"math"
@@ -8,76 +8,68 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// Family is a way to make additive noise for one coordinate, as far as a split
-// of the privacy budget needs to know it. Implementations are safe for
-// concurrent use.
-type Family interface {
+// Family is a family of mechanisms, additive noise for one number at every (ε, δ), as far
+// as a split of the privacy budget needs to know it.
+type Family struct {
 	// Name is the family as written in files and flags, e.g. "laplace".
-	Name() string
-	// Pure reports that the family makes no use of δ.
-	Pure() bool
+	Name string
+	// Pure says that the family makes no use of δ.
+	Pure bool
 	// Variance returns an upper bound on the variance of the family's (ε, δ)-
 	// private noise for sensitivity 1, in squared query units; ε >= 0 and
-	// 0 <= δ < 1. It increases neither in ε nor in δ. An error says why there
-	// is no such noise.
-	Variance(epsilon, delta float64) (float64, error)
+	// 0 <= δ < 1. It increases neither in ε nor in δ, and may be called
+	// concurrently. An error says why there is no such noise.
+	Variance func(epsilon, delta float64) (float64, error)
 }
 
-// closedForm is a family whose law is known.
-type closedForm struct {
-	name     string
-	pure     bool
-	variance func(p dp.Privacy) (float64, error)
-}
-
-func (f closedForm) Name() string { return f.name }
-func (f closedForm) Pure() bool   { return f.pure }
-
-func (f closedForm) Variance(epsilon, delta float64) (float64, error) {
-	p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
-	if err := p.Validate(); err != nil {
-		return 0, err
-	}
-	return f.variance(p)
+// closedForm returns a family whose law is known.
+func closedForm(name string, pure bool, variance func(p dp.Privacy) (float64, error)) Family {
+	return Family{name, pure, func(epsilon, delta float64) (float64, error) {
+		p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
+		if err := p.Validate(); err != nil {
+			return 0, err
+		}
+		return variance(p)
+	}}
 }
 
 // Laplace returns the family of Laplace noise, of variance 2/ε². Split over
 // coordinates in a box it is the joint ℓ1 Laplace mechanism; see [Split].
 func Laplace() Family {
-	return closedForm{"laplace", true, func(p dp.Privacy) (float64, error) {
+	return closedForm("laplace", true, func(p dp.Privacy) (float64, error) {
 		m, err := noise.NewLaplace(p)
 		if err != nil {
 			return 0, err
 		}
 		return meanSquareUp(m)
-	}}
+	})
 }
 
 // TruncatedLaplace returns the family of truncated Laplace noise
 // ([noise.NewTruncatedLaplace]); it needs δ > 0. For δ > 1/2, where that noise
 // wastes privacy, it is the noise for δ = 1/2.
 func TruncatedLaplace() Family {
-	return closedForm{"truncated-laplace", false, func(p dp.Privacy) (float64, error) {
+	return closedForm("truncated-laplace", false, func(p dp.Privacy) (float64, error) {
 		p.Delta = math.Min(p.Delta, 0.5)
 		m, err := noise.NewTruncatedLaplace(p)
 		if err != nil {
 			return 0, err
 		}
 		return meanSquareUp(m)
-	}}
+	})
 }
 
 // Staircase returns the family of staircase noise, the least variance there is
 // for δ = 0 ([noise.NewStaircase]).
 func Staircase() Family {
-	return closedForm{"staircase", true, func(p dp.Privacy) (float64, error) {
+	return closedForm("staircase", true, func(p dp.Privacy) (float64, error) {
 		p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)
 		m, err := noise.NewStaircase(p, loss.L2{})
 		if err != nil {
 			return 0, err
 		}
 		return meanSquareUp(m)
-	}}
+	})
 }
 
 // meanSquareUp returns E X², which is the variance as all these laws are

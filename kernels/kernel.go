@@ -1,27 +1,28 @@
-package tables
+package kernels
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
+	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
-// MaxKernelCells bounds the cells of a kernel.
-const MaxKernelCells = 1 << 10
+// MaxCells bounds the cells of a kernel.
+const MaxCells = 1 << 10
 
-// KernelSpec is the content of a kernel: noise that depends on the query value.
+// Spec is the content of a kernel: noise that depends on the query value.
 //
 // The range is split into cells, and each cell has a law of answers: a query value
 // is answered by a draw from the law of its cell. Answers are the nodes, as many
 // as there are cells, and usually their centres.
-type KernelSpec struct {
+type Spec struct {
 	// Privacy is the promise: outputs for two values of the query in its
 	// range that differ by at most the sensitivity are (epsilon,
 	// delta)-indistinguishable.
@@ -39,31 +40,34 @@ type KernelSpec struct {
 	// InstanceCap, if not 0, promises that no query value has a larger
 	// expected loss. It also restricts what the lower bound is about.
 	InstanceCap float64
-	Dual        *KernelDual  // proves the lower bound; nil: none claimed beyond 0
-	Claims      KernelClaims // the zero value: filled in from the certificate
+	Dual        *Dual  // proves the lower bound; nil: none claimed beyond 0
+	Claims      Claims // the zero value: filled in from the certificate
 }
 
-// KernelClaims are the numbers a kernel states about itself, as plain decimals
+// Claims are the numbers a kernel states about itself, as plain decimals
 // rounded so that they stay true: the lower bound down, all others up. Losses
 // are in the units of the loss.
-type KernelClaims struct {
-	Delta        string
-	ExpectedLoss string // averaged over the law of Queries
-	MaxLoss      string // the largest expected loss of a query value
-	LowerBound   string
+type Claims struct {
+	Delta        string `json:"delta"`
+	ExpectedLoss string `json:"expected_loss"` // averaged over the law of Queries
+	MaxLoss      string `json:"max_loss"`      // the largest expected loss of a query value
+	LowerBound   string `json:"lower_bound"`
 }
 
-// Kernel is a checked, immutable KernelSpec. It is safe for concurrent use.
+// Kernel is a checked, immutable Spec. It is safe for concurrent use.
 type Kernel struct {
-	spec KernelSpec
+	spec Spec
+	// A kernel does not change, so it is certified once, and judged once.
+	certificate func() Certificate
+	verified    func() (*Verified, error)
 }
 
-// NewKernel checks the structure of a kernel: ranges, order, sums of 2^64. It
+// New checks the structure of a kernel: ranges, order, sums of 2^64. It
 // does not judge its claims; Verify does. Empty Claims are filled in from the
 // exact certificate. The slices are copied.
 //
 // All bad fields are reported together, wrapping ErrInvalid.
-func NewKernel(s KernelSpec) (*Kernel, error) {
+func New(s Spec) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -77,35 +81,36 @@ func NewKernel(s KernelSpec) (*Kernel, error) {
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
 	k := &Kernel{spec: s}
-	if s.Claims == (KernelClaims{}) {
-		k.spec.Claims = k.Certify().Claims()
+	k.certificate, k.verified = sync.OnceValue(k.spec.certify), sync.OnceValues(k.verify)
+	if s.Claims == (Claims{}) {
+		k.spec.Claims = k.certificate().Claims()
 	}
 	return k, nil
 }
 
-func (s *KernelSpec) validate() error {
-	errs := []error{validPrivacy(s.Privacy), s.Queries.Validate()}
-	bad := func(field string, value any, rule string) {
-		errs = append(errs, check.Field("tables", field, value, rule))
-	}
+func (s *Spec) validate() error {
+	errs := check.In("kernels")
+	bad := errs.Bad
+	errs.Add(claims.Privacy("kernels", s.Privacy))
+	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
 	} else if _, ok := loss.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
-		bad("loss", s.Loss.Name(), "one of package noise, or one with a method Increasing that returns true")
+		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Increasing that returns true")
 	}
 	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		bad("instance_cap", c, "0 for none, or a finite number above 0")
 	}
 	n := len(s.Nodes)
-	if n < 1 || n > MaxKernelCells {
-		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", MaxKernelCells))
+	if n < 1 || n > MaxCells {
+		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", MaxCells))
 	}
 	for _, list := range []struct {
 		name string
 		x    []float64
 	}{{"edges", s.Edges}, {"nodes", s.Nodes}} {
 		for i, x := range list.x {
-			if i > 0 && !(x > list.x[i-1]) || math.IsNaN(x) || math.IsInf(x, 0) {
+			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
 				bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
 				break
 			}
@@ -133,33 +138,30 @@ func (s *KernelSpec) validate() error {
 			break
 		}
 	}
-	if s.Claims != (KernelClaims{}) {
-		for _, c := range s.Claims.fields() {
-			if r, err := exact.ParseDecimal(*c.text); err != nil || r.Sign() < 0 {
-				bad("certificate."+c.name, fmt.Sprintf("%.50q", *c.text), "a plain decimal number >= 0")
-			}
-		}
+	if s.Claims != (Claims{}) {
+		claims.Validate(s.Claims.list(), errs)
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errs.Err(); err != nil {
 		return err
 	}
 	return s.Dual.validate(s.Privacy, s.Queries)
 }
 
-// claim is one field of KernelClaims.
-type claim struct {
-	name string
-	text *string
-	up   bool // bounds from above
+func (c *Claims) list() []claims.Claim {
+	return []claims.Claim{
+		{Name: "delta", Text: &c.Delta, Up: true},
+		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
+		{Name: "max_loss", Text: &c.MaxLoss, Up: true},
+		{Name: "lower_bound", Text: &c.LowerBound},
+	}
 }
 
-func (c *KernelClaims) fields() []claim {
-	return []claim{
-		{"delta", &c.Delta, true},
-		{"expected_loss", &c.ExpectedLoss, true},
-		{"max_loss", &c.MaxLoss, true},
-		{"lower_bound", &c.LowerBound, false},
-	}
+// WithDual returns the kernel with other multipliers for its lower bound, and
+// claims that follow from the certificate. The error wraps ErrInvalid.
+func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
+	s := k.spec
+	s.Dual, s.Claims = d, Claims{}
+	return New(s)
 }
 
 // Privacy returns the promise.
@@ -175,10 +177,10 @@ func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }
 
 // Claims returns what the kernel states about itself; see Verify.
-func (k *Kernel) Claims() KernelClaims { return k.spec.Claims }
+func (k *Kernel) Claims() Claims { return k.spec.Claims }
 
 // Dual returns the multipliers behind the lower bound, or nil.
-func (k *Kernel) Dual() *KernelDual { return k.spec.Dual.clone() }
+func (k *Kernel) Dual() *Dual { return k.spec.Dual.clone() }
 
 // Cells returns the number of cells, which is the number of nodes.
 func (k *Kernel) Cells() int { return len(k.spec.Nodes) }

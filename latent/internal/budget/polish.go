@@ -1,4 +1,4 @@
-package latent
+package budget
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package latent
+package budget
 
 import (
 	"math"
@@ -30,7 +30,7 @@ const (
 // and at δ = 0.25 by 9 %. The proof, with the formulas, is in
 // docs/proofs/noise-curve.md. The cost is about 0.4 microseconds.
 func TruncatedStaircase() Family {
-	return closedForm{"truncated-staircase", false, leastVarianceUp}
+	return closedForm("truncated-staircase", false, leastVarianceUp)
 }
 
 // leastVarianceUp returns an upper bound on the variance of the best (ε, δ)-

@@ -1,4 +1,4 @@
-package latent
+package budget
 
 import (
 	"errors"
@@ -26,10 +26,10 @@ func variance(t *testing.T, f Family, epsilon, delta float64) float64 {
 	t.Helper()
 	v, err := f.Variance(epsilon, delta)
 	if err != nil {
-		t.Fatalf("%s at (%g, %g): %v", f.Name(), epsilon, delta, err)
+		t.Fatalf("%s at (%g, %g): %v", f.Name, epsilon, delta, err)
 	}
 	if !(v >= 0) || math.IsInf(v, 1) {
-		t.Fatalf("%s at (%g, %g): variance %g", f.Name(), epsilon, delta, v)
+		t.Fatalf("%s at (%g, %g): variance %g", f.Name, epsilon, delta, v)
 	}
 	return v
 }
@@ -60,7 +60,7 @@ func TestVariancesAreAboveTheLowerBound(t *testing.T) {
 		epsilon, delta := randomPrivacy(r)
 		for _, f := range families() {
 			p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
-			if f.Pure() {
+			if f.Pure {
 				p.Delta = 0
 			}
 			least, err := oracle.LowerBound(p, loss.L2{})
@@ -68,7 +68,7 @@ func TestVariancesAreAboveTheLowerBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			if v := variance(t, f, epsilon, delta); v < least*(1-1e-9) {
-				t.Errorf("%s at (%g, %g): variance %g below the bound %g", f.Name(), epsilon, delta, v, least)
+				t.Errorf("%s at (%g, %g): variance %g below the bound %g", f.Name, epsilon, delta, v, least)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestVariancesFallWithEpsilonAndDelta(t *testing.T) {
 			// The bound changes its law at minStepEpsilon.
 			slack := 1 + 1e-5
 			if v1, v2 := variance(t, f, e1, d1), variance(t, f, e2, d2); v2 > v1*slack {
-				t.Errorf("%s: %g at (%g, %g), but %g at (%g, %g)", f.Name(), v1, e1, d1, v2, e2, d2)
+				t.Errorf("%s: %g at (%g, %g), but %g at (%g, %g)", f.Name, v1, e1, d1, v2, e2, d2)
 			}
 		}
 	}
@@ -92,11 +92,11 @@ func TestVariancesFallWithEpsilonAndDelta(t *testing.T) {
 func TestFamiliesRefuseNoNoise(t *testing.T) {
 	for _, f := range families() {
 		if _, err := f.Variance(0, 0); err == nil {
-			t.Errorf("%s has noise that is (0, 0)-private", f.Name())
+			t.Errorf("%s has noise that is (0, 0)-private", f.Name)
 		}
 		for _, bad := range [][2]float64{{math.NaN(), 0.1}, {-1, 0.1}, {1, 1}, {math.Inf(1), 0}} {
 			if _, err := f.Variance(bad[0], bad[1]); !errors.Is(err, dp.ErrInvalid) {
-				t.Errorf("%s at %v: %v, want ErrInvalid", f.Name(), bad, err)
+				t.Errorf("%s at %v: %v, want ErrInvalid", f.Name, bad, err)
 			}
 		}
 	}

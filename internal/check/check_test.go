@@ -1,0 +1,52 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestErrors: what the library prints, what the program prints, and what errors.Is
+// and errors.As find, through all layers.
+func TestErrors(t *testing.T) {
+	kind := errors.New("kind")
+	field := Field("dp", "epsilon", -1.0, "a number >= 0")
+	wrapped := fmt.Errorf("t.json: %w", Errorf("tables", kind, "problem: %w", field))
+	if got, want := wrapped.Error(), "t.json: tables: problem: dp: epsilon = -1, want a number >= 0"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Sentences(wrapped), []string{"t.json: problem: epsilon = -1, want a number >= 0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var f *FieldError
+	if !errors.Is(wrapped, kind) || !errors.Is(wrapped, ErrInvalid) || !errors.As(wrapped, &f) || f.Field != "epsilon" {
+		t.Error("the kind, ErrInvalid or the field is lost")
+	}
+}
+
+func TestList(t *testing.T) {
+	l := In("lp")
+	l.Add(nil)
+	if !l.None() || l.Err() != nil {
+		t.Errorf("an empty list: %v", l.Err())
+	}
+	l.Bad("gap", 0, "a number above 0")
+	l.Badf("cells", 3, "at most %d", 2)
+	want := []string{"gap = 0, want a number above 0", "cells = 3, want at most 2"}
+	if got := Sentences(l.Err()); l.None() || !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestFinite(t *testing.T) {
+	if !Finite() || !Finite(0, -math.MaxFloat64, 5e-324) {
+		t.Error("finite numbers are not")
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if Finite(v) || Finite(1, v) || Finite(v, 1) {
+			t.Errorf("%v is finite", v)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package kernels
+
+import (
+	"errors"
+
+	"github.com/noisewright/noisewright/internal/claims"
+)
+
+// Sentinel errors, checked with errors.Is.
+var (
+	// ErrFormat marks a file that is not a kernel.
+	ErrFormat = errors.New("malformed kernel file")
+	// ErrNotPrivate marks a kernel that does not keep its privacy promise. It is
+	// also tables.ErrNotPrivate.
+	ErrNotPrivate = claims.ErrNotPrivate
+	// ErrFalseClaim marks a kernel whose stated loss, bound or cap does not hold.
+	// It is also tables.ErrFalseClaim.
+	ErrFalseClaim = claims.ErrFalseClaim
+)

@@ -1,0 +1,97 @@
+package latent
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/taskspace"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Problem asks for a private encoder of n features. It is no dp.Problem, which asks for
+// the noise of one number: here the directions to send are to be found as well, and the
+// loss is that of a task.
+type Problem struct {
+	// Features are the n names.
+	Features []string
+	// Data is N×n, a row per person, for everything that is learned: means,
+	// covariance, clipping radii, decoder. It is taken to be public: the design
+	// depends on it, and only people who are encoded later are protected.
+	Data mat.Matrix
+	// Mean (n) and Covariance (n×n) stand in for Data if it is nil; nothing is
+	// clipped in the predictions then. The covariance may be asymmetric and
+	// indefinite by rounding, 1e-9 in units of correlation.
+	Mean       []float64
+	Covariance mat.Matrix
+	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss
+	// is E‖K(x − x̂)‖². nil is the identity.
+	Task *mat.Dense
+	// Ridge regularizes the covariance Σ, which becomes Σ + Ridge·tr(Σ)/n·I: a small
+	// one (1e-6) for features that are constant or copies of each other, 0 for none.
+	Ridge float64
+	// Promise is for each person; its Epsilon is above 0.
+	bundle.Promise
+	// Domain says what is clipped; there is no default.
+	Domain bundle.Domain
+	// Clip is the share of the rows of Data that clipping to a ball or a box leaves
+	// alone, 0 < Clip <= 1: by their norms for a ball, one coordinate at a time for a
+	// box. See BestClip.
+	Clip float64
+	// Radius, if not 0, is the radius of the ball, or half the side of the box,
+	// in task coordinates, in place of Clip.
+	Radius float64
+	// Low and High are the public bounds of bundle.Bounds, n each.
+	Low, High []float64
+}
+
+// validate reports all bad fields together, but for sizes and numbers of matrices, which
+// whoever reads them checks.
+func (p *Problem) validate() error {
+	bad := check.In("latent")
+	bad.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
+	if p.Epsilon == 0 {
+		bad.Bad("epsilon", p.Epsilon, "a finite number > 0")
+	}
+	n := len(p.Mean)
+	switch {
+	case p.Data != nil && (p.Mean != nil || p.Covariance != nil):
+		bad.Bad("data", "rows and moments", "only one of them")
+	case p.Data != nil:
+		_, n = p.Data.Dims()
+	case n == 0 || p.Covariance == nil:
+		bad.Bad("data", "none", "rows of features, or their mean and covariance")
+	}
+	if len(p.Features) != n {
+		bad.Bad("number of feature names", len(p.Features), fmt.Sprint(n))
+	}
+	switch p.Domain {
+	case bundle.Bounds:
+		if len(p.Low) != n || len(p.High) != n {
+			bad.Badf("number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), "%d, one of each for a feature", n)
+		}
+	case bundle.Ball, bundle.Box:
+		switch {
+		case !(p.Radius >= 0 && p.Radius <= math.MaxFloat64):
+			bad.Bad("radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
+		case p.Radius == 0 && p.Data == nil:
+			bad.Bad("radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
+		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
+			bad.Bad("clip", p.Clip, "a share of the rows, 0 < clip <= 1")
+		}
+	default:
+		bad.Bad("domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")
+	}
+	return bad.Err()
+}
+
+// moments are those of the data, or the given ones.
+func (p *Problem) moments() (taskspace.Moments, error) {
+	if p.Data != nil {
+		return taskspace.NewMoments(p.Data)
+	}
+	return taskspace.GivenMoments(p.Mean, p.Covariance)
+}

@@ -1,0 +1,73 @@
+package shapes
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// symmetric returns the table of the symmetric law whose cells j and -j, 0 <= j <=
+// half, have probabilities proportional to mass(j), rounded to weights; see prove.
+func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(*big.Rat) float64) (*tables.Table, error) {
+	if err := checkHalf(half); err != nil {
+		return nil, err
+	}
+	pmf := make([]float64, 2*half+1)
+	for j := range half + 1 {
+		m := mass(j)
+		pmf[half+j], pmf[half-j] = m, m
+	}
+	sum := 0.0
+	for _, m := range pmf {
+		sum += m
+	}
+	for i := range pmf {
+		pmf[i] /= sum
+	}
+	var err error
+	if s.Weights, s.Atom, err = tables.Quantize(pmf, 0); err != nil {
+		return nil, check.Errorf("shapes", nil, "%w", err)
+	}
+	s.Grid.FirstCell = -half
+	return prove(s, needed)
+}
+
+func checkHalf(half int) error {
+	if n := 2*half + 1; n < 1 || n > tables.MaxCells {
+		return check.Errorf("shapes", dp.ErrInvalid, "cells = %d, want at most %d: longer cells, or less noise", n, tables.MaxCells)
+	}
+	return nil
+}
+
+// mirrored returns the weights of the cells outwards from the middle, and their
+// mirror image before them.
+func mirrored(middle uint64, outwards []uint64) []uint64 {
+	inwards := slices.Clone(outwards)
+	slices.Reverse(inwards)
+	return slices.Concat(inwards, []uint64{middle}, outwards)
+}
+
+// prove returns the table of the spec, verified. If needed is not nil its delta is
+// what the noise needs at its epsilon, as needed rounds it up.
+func prove(s tables.Spec, needed func(*big.Rat) float64) (*tables.Table, error) {
+	if needed != nil {
+		s.Delta = 0.5 // until it is found
+		t, err := tables.New(s)
+		if err != nil {
+			return nil, check.Errorf("shapes", nil, "%w", err)
+		}
+		c := t.Certify()
+		s.Claims, s.Delta = c.Claims(), needed(c.DeltaUpper)
+	}
+	t, err := tables.New(s)
+	if err != nil {
+		return nil, check.Errorf("shapes", nil, "%w", err)
+	}
+	if _, err = t.Verify(); err != nil {
+		return nil, check.Errorf("shapes", nil, "%w", err)
+	}
+	return t, nil
+}
