@@ -34,12 +34,13 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
-	"lp/internal/cuts": {"lp/solver", "internal/check"},
-	"lp/solver":        {},
-	"lp/highs":         {"lp/solver", "internal/check"},
+	"lp/internal/cuts":      {"lp/solver", "internal/check"},
+	"lp/internal/staircase": {"loss"},
+	"lp/solver":             {},
+	"lp/highs":              {"lp/solver", "internal/check"},
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},

@@ -92,7 +92,7 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 		deltas = append(deltas, problems[i].Delta)
 	}
 	p := problems[0]
-	err := lp.DesignRow(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
+	err := lp.Sweep(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
 		if err := ctx.Err(); err != nil && !r.Optimal {
 			return err
 		}
