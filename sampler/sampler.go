@@ -244,14 +244,14 @@ func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
 	var nx int64
 	ok := true
 	switch s.table.Query() {
-	case latticeQuery:
+	case dp.LatticeQuery:
 		var err error
 		nx, ok, err = s.roundAtRandom(x)
 		s.wipe()
 		if err != nil {
 			return 0, err
 		}
-	case integerQuery:
+	case dp.IntegerQuery:
 		if x != math.Trunc(x) {
 			return 0, check.Errorf("sampler", dp.ErrInvalid, "x is not an integer, want one for an integer query")
 		}
@@ -269,7 +269,7 @@ func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
 // The errors are those of AddNoise; it wraps dp.ErrInvalid too if the table is for
 // another kind of query.
 func (s *Sampler) AddNoiseInt(x int64) (int64, error) {
-	if q := s.table.Query(); q != integerQuery {
+	if q := s.table.Query(); q != dp.IntegerQuery {
 		return 0, check.Errorf("sampler", dp.ErrInvalid, "table = one for a query of kind %s, want one for an integer query", q)
 	}
 	if x < -s.limit || x > s.limit {
