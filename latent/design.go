@@ -98,9 +98,9 @@ func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
 	if r.problem.Domain != bundle.Box {
 		return 0, 0, false
 	}
-	inner, outer := taskspace.BoxRadii(r.Radii)
-	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, r.problem.Epsilon)
-	return lower, upper, err == nil
+	inner, innerErr := taskspace.Waterfill(r.Lambda, slices.Min(r.Radii), r.problem.Epsilon)
+	outer, outerErr := taskspace.Waterfill(r.Lambda, mat.Norm(mat.NewVecDense(len(r.Radii), r.Radii), 2), r.problem.Epsilon)
+	return inner.Loss, outer.Loss, innerErr == nil && outerErr == nil
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
