@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
-	"internal/taskspace": {"internal/exact", "internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
+	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
 	// The front door and the program.
 	"": {"lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
