@@ -48,27 +48,26 @@ var arrows = map[string][]string{
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
-	"internal/taskspace": {"internal/exact", "internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
+	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
 	// The front door and the program.
 	"": {"lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
-		"internal/oracle", "github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
 		"internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra",
 	},
 	"internal/cli/reproduce": {
-		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/oracle", "internal/taskspace", "internal/check",
+		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
 		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/csvfile": {"internal/check", "internal/atomicfile"},
 	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
-	"internal/oracle":  {"noise", "dp", "loss", "internal/exact", "internal/check"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

@@ -304,7 +304,7 @@ func (r *FrontResult) OuterBound(x float64) float64 {
 		return math.Inf(1)
 	}
 	for _, b := range r.Bounds {
-		w := [2]*big.Rat{new(big.Rat).SetFloat64(b.Weights[0]), new(big.Rat).SetFloat64(b.Weights[1])}
+		w := [2]*big.Rat{exact.Rational(b.Weights[0]), exact.Rational(b.Weights[1])}
 		rest := w[0].Sub(b.Bound, w[0].Mul(w[0], at))
 		switch {
 		case w[1].Sign() > 0:

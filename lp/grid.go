@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -69,21 +70,16 @@ const minPointsBits = 16
 
 // ceilQuo returns ⌈x/y⌉.
 func ceilQuo(x float64, y *big.Rat) *big.Int {
-	r := new(big.Rat).SetFloat64(x)
-	return floorRat(r.Quo(r, y), true)
+	r := exact.Rational(x)
+	return exact.Ceil(r.Quo(r, y))
 }
 
-// floorRat returns ⌊r⌋, or ⌈r⌉ if up.
-func floorRat(r *big.Rat, up bool) *big.Int {
-	n := new(big.Int).Div(r.Num(), r.Denom())
-	if up && !r.IsInt() {
-		n.Add(n, big.NewInt(1))
-	}
-	return n
-}
-
-// floorFloat is floorRat as a float64.
+// floorFloat returns ⌊r⌋, or ⌈r⌉ if up.
 func floorFloat(r *big.Rat, up bool) float64 {
-	v, _ := new(big.Float).SetInt(floorRat(r, up)).Float64()
+	n := exact.Floor(r)
+	if up {
+		n = exact.Ceil(r)
+	}
+	v, _ := new(big.Float).SetInt(n).Float64()
 	return v
 }

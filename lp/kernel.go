@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -199,7 +200,7 @@ func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]ca
 			a := c.edges[k] + float64(part)*width
 			costs[k][part] = make([]float64, len(c.nodes))
 			for j, y := range c.nodes {
-				most, ok := loss.CeilingUp(p.Loss, new(big.Rat).SetFloat64(y-a-width), new(big.Rat).SetFloat64(y-a))
+				most, ok := loss.CeilingUp(p.Loss, exact.Rational(y-a-width), exact.Rational(y-a))
 				if !ok {
 					most = new(big.Rat) // the certificate refuses such a loss
 				}

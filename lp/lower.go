@@ -7,6 +7,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -70,7 +71,7 @@ func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
 	width := l.nodeStep(g)
 	lo, hi = math.Inf(-1), math.Inf(1)
 	end := func(x float64) *big.Rat {
-		r := new(big.Rat).SetFloat64(x)
+		r := exact.Rational(x)
 		return r.Quo(r, width)
 	}
 	if !math.IsInf(s.Lower, 0) {
@@ -92,7 +93,7 @@ func (l *lower) nodeStep(g *grid) *big.Rat {
 		step := new(big.Rat).SetInt64(g.table.PointsPerCell)
 		return step.Mul(step, l.unit)
 	}
-	step := new(big.Rat).SetFloat64(l.Sensitivity)
+	step := exact.Rational(l.Sensitivity)
 	return step.Quo(step, new(big.Rat).SetInt64(int64(g.k)))
 }
 

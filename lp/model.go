@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -116,7 +117,7 @@ func (m *model) findPeak() float64 {
 	}
 	best, least := 0.0, math.Inf(1)
 	try := func(x float64) {
-		if x = min(max(x, lo), hi); math.IsNaN(x) || math.IsInf(x, 0) {
+		if x = min(max(x, lo), hi); !check.Finite(x) {
 			return
 		}
 		if c := m.shifted(x, reach); c < least {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -57,30 +57,27 @@ func (u upper) held(g *grid, s dp.Interval) (lo, hi float64) {
 	step := g.table.Step()
 	size, half := g.table.PointsPerCell, (g.table.PointsPerCell-1)/2
 	lo, hi = math.Inf(-1), math.Inf(1)
-	div := func(a, b int64) int64 { // floor
-		return (a - ((a%b)+b)%b) / b
-	}
 	point := func(x float64, up bool) int64 {
-		r := new(big.Rat).SetFloat64(x)
+		r := exact.Rational(x)
 		return int64(floorFloat(r.Quo(r, step), up))
 	}
 	switch {
 	case u.folded && !math.IsInf(s.Upper, 0) && g.table.Offset > 0: // edge cells
-		hi = float64(div(point(s.Upper, false), size)) - 1
+		hi = float64(exact.FloorDiv(point(s.Upper, false), size)) - 1
 		return -hi - 1, hi
 	case u.folded && !math.IsInf(s.Upper, 0):
-		hi = float64(div(point(s.Upper, false)-half, size))
+		hi = float64(exact.FloorDiv(point(s.Upper, false)-half, size))
 		return -hi, hi
 	case !math.IsInf(s.Lower, 0):
 		start := point(s.Lower, true) // of cell lo
-		lo = float64(div(start+half, size))
+		lo = float64(exact.FloorDiv(start+half, size))
 		g.table.Offset = start + half - int64(lo)*size
 		if !math.IsInf(s.Upper, 0) {
-			hi = float64(div(point(s.Upper, false)-half-g.table.Offset, size))
+			hi = float64(exact.FloorDiv(point(s.Upper, false)-half-g.table.Offset, size))
 		}
 	case !math.IsInf(s.Upper, 0):
 		end := point(s.Upper, false)
-		hi = float64(div(end-half+size-1, size))
+		hi = float64(exact.FloorDiv(end-half+size-1, size))
 		g.table.Offset = end - half - int64(hi)*size
 	}
 	if u.Constraints.Unbiased && g.table.Offset != 0 {

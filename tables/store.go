@@ -77,7 +77,7 @@ func NewStore(o StoreOptions) (*Store, error) {
 //
 // Guarantee: the table's Problem is p, and it is verified.
 //
-// Errors wrap ErrInvalid for no valid problem, or for one without a table if there is
+// Errors wrap dp.ErrInvalid for no valid problem, or for one without a table if there is
 // no Design; or they are those of Design and of the context.
 func (s *Store) Get(ctx context.Context, p dp.Problem) (*Verified, error) {
 	k, err := key(p)
