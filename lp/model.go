@@ -74,7 +74,7 @@ func newModel(p dp.Problem) (*model, error) {
 	return m, nil
 }
 
-// of returns the model of a bound.
+// of returns the model that a bound is of.
 func (m *model) of() *model { return m }
 
 func (m *model) discrete() bool {
