@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 }
 
 // examples, packages below examples/, are written as a user would write them.
-var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle"}
+var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle", "gonum.org/v1/gonum/mat"}
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}
