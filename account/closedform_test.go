@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"os"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -268,12 +267,7 @@ func TestSingleTable(t *testing.T) {
 
 func readTable(t testing.TB, name string) *tables.Table {
 	t.Helper()
-	f, err := os.Open("testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	table, err := tables.Decode(f)
+	table, err := tables.ReadFile("testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,9 +98,9 @@ func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
 	if r.problem.Domain != bundle.Box {
 		return 0, 0, false
 	}
-	inner, outer := taskspace.BoxRadii(r.Radii)
-	lower, upper, err := taskspace.LossBounds(r.Lambda, inner, outer, r.problem.Epsilon)
-	return lower, upper, err == nil
+	inner, innerErr := taskspace.Waterfill(r.Lambda, slices.Min(r.Radii), r.problem.Epsilon)
+	outer, outerErr := taskspace.Waterfill(r.Lambda, mat.Norm(mat.NewVecDense(len(r.Radii), r.Radii), 2), r.problem.Epsilon)
+	return inner.Loss, outer.Loss, innerErr == nil && outerErr == nil
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
@@ -111,7 +111,8 @@ func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
 // Per coordinate, the shares of the budget add up (basic composition) or, where
 // that leaves more to share, are composed exactly by package account.
 //
-// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and the curve's designer.
+// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and
+// of the curve.
 //
 // Source: Cheng, Tang & Chinchali (2022) for the ball and Laplace noise; the rest
 // is their problem with other noises and domains.
@@ -227,16 +228,7 @@ func (r *Result) prepare() (err error) {
 	}
 	switch {
 	case p.Domain == bundle.Bounds:
-		widths, err := taskspace.FeatureWidths(p.Low, p.High)
-		if err != nil {
-			return err
-		}
-		if r.Radii, err = taskspace.CoordinateRanges(r.coordinates.Analysis(), widths); err != nil {
-			return err
-		}
-		for i, width := range r.Radii {
-			r.Radii[i] = math.Nextafter(width/2, math.Inf(1))
-		}
+		r.Radii = r.boundsRadii()
 	case p.Radius > 0:
 		r.Radii = make([]float64, n)
 		for i := range r.Radii {
@@ -262,6 +254,22 @@ func (r *Result) prepare() (err error) {
 	}
 	r.BaselineLoss = r.objective.Baseline()
 	return nil
+}
+
+// boundsRadii returns half the ranges of the coordinates of features between the bounds,
+// rounded up, so that what is between the bounds is clipped no further.
+func (r *Result) boundsRadii() []float64 {
+	up := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
+	p, n := &r.problem, r.coordinates.Len()
+	analysis := r.coordinates.Analysis()
+	radii := make([]float64, n)
+	for i := range radii {
+		for j, a := range analysis.RawRowView(i) {
+			radii[i] += math.Abs(a) * up(p.High[j]-p.Low[j])
+		}
+		radii[i] = up(up(radii[i]*(1+float64(n+2)*0x1p-52)) / 2)
+	}
+	return radii
 }
 
 // clipped returns the coordinates of the training data as they are clipped to the box, or

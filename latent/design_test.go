@@ -64,11 +64,7 @@ func named(p Problem) Problem {
 
 func testCurve(t testing.TB) *Curve {
 	t.Helper()
-	c, err := NewCurve(CurveOptions{Design: cutLaplace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return curveOf(t, cutLaplace)
 }
 
 func design(t testing.TB, p Problem, o Options) *Result {
@@ -123,11 +119,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			if laplace.Z != want.Z {
 				t.Errorf("ball: %d coordinates, want %d", laplace.Z, want.Z)
 			}
-			agnostic, _, err := r.coordinates.TaskAgnosticLoss(4, 20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantNear(t, "ball: task-agnostic laplace", find(t, r, bundle.Laplace, TaskAgnostic).Loss, agnostic, 1e-9)
+			wantNear(t, "ball: task-agnostic laplace", find(t, r, bundle.Laplace, TaskAgnostic).Loss, featuresLoss(t, m.Covariance, 4, 20), 1e-9)
 			continue
 		}
 		split, err := budget.Split(t.Context(), r.Lambda, r.Radii, 20, 0, budget.Laplace())
@@ -158,6 +150,33 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		least = min(least, s.Loss)
 	}
 	wantNear(t, "clip 1", find(t, r, bundle.Laplace, TaskAware).Loss, least, 1e-9)
+}
+
+// featuresLoss is the loss, over all features alike, of Laplace noise on the features
+// themselves in a ball of the radius r (Cheng, Tang and Chinchali 2022, (54)): with
+// Σ = LLᵀ the sensitivity is 2r·max ‖Lᵀs‖₂ over signs s, the noise has a variance v of
+// twice the square of that over ε, and the loss is v·tr((Σ + vI)⁻¹Σ).
+func featuresLoss(t *testing.T, covariance *mat.SymDense, r, epsilon float64) float64 {
+	t.Helper()
+	n := covariance.SymmetricDim()
+	largest := 0.0 // sᵀΣs
+	for signs := range 1 << n {
+		s := mat.NewVecDense(n, nil)
+		for i := range n {
+			s.SetVec(i, float64(2*(signs>>i&1)-1))
+		}
+		largest = max(largest, mat.Inner(s, covariance, s))
+	}
+	v := 8 * r * r / (epsilon * epsilon) * largest
+	noisy := mat.DenseCopyOf(covariance)
+	for i := range n {
+		noisy.Set(i, i, noisy.At(i, i)+v)
+	}
+	var solved mat.Dense
+	if err := solved.Solve(noisy, covariance); err != nil {
+		t.Fatal(err)
+	}
+	return v * mat.Trace(&solved)
 }
 
 // The loss of every candidate is that of its encoder, row by row, and the best is
@@ -319,12 +338,9 @@ func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
 
 // Noise that is not centred is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
-	curve, err := NewCurve(CurveOptions{Design: func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
+	curve := curveOf(t, func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 32)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	data := randomData(rand.New(rand.NewPCG(9, 0)), 60, 3)
 	res := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 1, Delta: 0.05}, Domain: bundle.Box, Clip: 0.9}),
 		Options{Curve: curve, Kinds: []bundle.Kind{bundle.Designed}})
@@ -406,40 +422,45 @@ func TestDesignExtremes(t *testing.T) {
 				if pure {
 					p.Delta = 0
 				}
-				what := fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta)
-				o := Options{}
-				if !pure {
-					o.Curve = testCurve(t)
-				}
-				res, err := Design(t.Context(), p, o)
-				if err != nil {
-					t.Errorf("%s: %v", what, err)
-					continue
-				}
-				for _, c := range res.Candidates {
-					if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
-						t.Errorf("%s: %s noise, %s: loss %g, %g for nothing", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
-					}
-					loss, err := res.Loss(c, p.Data)
-					if err != nil {
-						t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-						continue
-					}
-					wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
-				}
-				c := res.Best("")
-				if d == bundle.Ball || c == nil {
-					continue
-				}
-				b, err := res.Bundle(c)
-				if err != nil {
-					t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
-					continue
-				}
-				wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
+				checkExtreme(t, fmt.Sprintf("%s, %s, delta %g", name, d, p.Delta), p)
 			}
 		}
 	}
+}
+
+// checkExtreme designs, compares losses with those row by row, and makes a bundle.
+func checkExtreme(t *testing.T, what string, p Problem) {
+	t.Helper()
+	o := Options{}
+	if p.Delta > 0 {
+		o.Curve = testCurve(t)
+	}
+	res, err := Design(t.Context(), p, o)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	for _, c := range res.Candidates {
+		if !(c.Loss > 0 && c.Loss <= res.BaselineLoss*(1+1e-9)) {
+			t.Errorf("%s: %s noise, %s: loss %g, the baseline %g", what, c.Noise, c.Encoder, c.Loss, res.BaselineLoss)
+		}
+		loss, err := res.Loss(c, p.Data)
+		if err != nil {
+			t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+			continue
+		}
+		wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss", what, c.Noise, c.Encoder), c.Loss, loss.Total, 1e-7)
+	}
+	c := res.Best("")
+	if p.Domain == bundle.Ball || c == nil {
+		return
+	}
+	b, err := res.Bundle(c)
+	if err != nil {
+		t.Errorf("%s: %s noise, %s: %v", what, c.Noise, c.Encoder, err)
+		return
+	}
+	wantNear(t, fmt.Sprintf("%s: %s noise, %s: loss of the bundle", what, c.Noise, c.Encoder), b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
 }
 
 // No other share leaves a smaller loss.

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
@@ -21,7 +20,6 @@ type joint struct {
 	kind        bundle.Kind
 	composition bundle.Composition
 	deviation   float64 // standard, at sensitivity 1
-	sensitivity func(w mat.Matrix, widths []float64) (taskspace.Sensitivity, error)
 }
 
 // candidate returns one for bundles, of z coordinates.
@@ -38,7 +36,7 @@ func (j joint) candidate(encoder string, z int) *Candidate {
 
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
-	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon, taskspace.SensitivityL1}
+	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon}
 	switch r.problem.Domain {
 	case bundle.Ball:
 		return r.joint(ctx, j, r.laplaceBall, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
@@ -58,7 +56,7 @@ func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := joint{bundle.Gaussian, bundle.L2, sigma, taskspace.SensitivityL2}
+	j := joint{bundle.Gaussian, bundle.L2, sigma}
 	if p.Domain == bundle.Ball {
 		// Equal scales are optimal, so the privacy-agnostic encoder is too.
 		return r.joint(ctx, j, r.gaussianBall, nil)
@@ -252,7 +250,7 @@ func (r *Result) agnostic(j joint) (*Candidate, error) {
 	n := r.coordinates.Len()
 	c := j.candidate(TaskAgnostic, n)
 	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean()}
-	distance, err := r.featureDistance(j)
+	distance, err := r.featureDistance(j.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -282,44 +280,6 @@ func (r *Result) agnostic(j joint) (*Candidate, error) {
 	}
 	c.Loss, err = r.encoderLoss(m, c.variances)
 	return c, err
-}
-
-// featureDistance bounds the largest distance of the features of two points of the
-// domain, in the norm of the noise. For the ball of radius r it is, for x = μ + A⁻¹y,
-// 2r·max ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂ for ℓ2.
-func (r *Result) featureDistance(j joint) (float64, error) {
-	p, n := &r.problem, r.coordinates.Len()
-	synthesis := r.coordinates.Synthesis()
-	widths := make([]float64, n)
-	switch {
-	case p.Domain == bundle.Bounds:
-		norm := 2.0
-		if j.kind == bundle.Laplace {
-			norm = 1
-		}
-		for i := range widths {
-			widths[i] = p.High[i] - p.Low[i]
-		}
-		return mat.Norm(mat.NewVecDense(n, widths), norm), nil
-	case p.Domain == bundle.Box:
-		for i, c := range r.Radii {
-			widths[i] = 2 * c
-		}
-		s, err := j.sensitivity(synthesis, widths)
-		return s.Value, err
-	case j.kind == bundle.Laplace:
-		for i := range widths {
-			widths[i] = 2 * r.Radii[n-1]
-		}
-		s, err := taskspace.SensitivityL2(synthesis.T(), widths)
-		return s.Value, err
-	default:
-		var svd mat.SVD
-		if !svd.Factorize(synthesis, mat.SVDNone) {
-			return 0, check.Errorf("latent", dp.ErrInvalid, "the singular values of the coordinates did not converge")
-		}
-		return 2 * r.Radii[n-1] * svd.Values(nil)[0], nil
-	}
 }
 
 // denseMatrix returns the matrix as package bundle takes it.

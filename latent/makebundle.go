@@ -114,7 +114,7 @@ func measureAll(distinct []*tables.Table, of []int) ([]*Point, error) {
 // with the decoder that is the best on the training data, and the noise as it was
 // planned. It is exact: no noise is drawn.
 //
-// Errors wrap [ErrInvalid].
+// Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	m, err := r.encoded(c.encoder)
 	if err != nil {

@@ -155,12 +155,7 @@ func designed(t *testing.T, sensitivity float64) (*tables.Table, string) {
 	if stdout, stderr, code := run(t, "", "verify", path); code != 0 || !strings.Contains(stdout, "valid") {
 		t.Fatalf("verify: exit code %d: %s", code, stderr)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	table, err := tables.Decode(f)
+	table, err := tables.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

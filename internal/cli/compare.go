@@ -12,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
-	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -142,7 +141,7 @@ func newContender(b noise.Baseline, p dp.Problem) contender {
 // newDiscreteStaircase evaluates the best pure noise for integer queries.
 func newDiscreteStaircase(p dp.Problem) contender {
 	out := contender{Name: "discrete-staircase"}
-	step, loss, err := oracle.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
+	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
 	if err != nil {
 		out.Note = excuse(err)
 		return out

@@ -30,15 +30,8 @@ type designOptions struct {
 	format  string // of the figure
 }
 
-// The numbers of designs of a trade-off.
-const (
-	minPoints     = 2
-	maxPoints     = 200
-	defaultPoints = 20
-)
-
 func newDesignCommand(s *shell.Streams) *cobra.Command {
-	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: defaultPoints}
+	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
 	cmd := &cobra.Command{
 		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of least expected loss",
@@ -96,7 +89,7 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 		o.trade = pair
 		return nil
 	})
-	points := f.Integer(&o.points, "points", "", minPoints, maxPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", minPoints, maxPoints))
+	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
 	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	f.Check(func() error {
 		if !o.trading && (points.Given || o.plot != "") {

@@ -73,17 +73,3 @@ func ExampleWaterfill() {
 	// Output:
 	// Z' = 4, loss 1.5152, scales squared [0.448 0.184 0.184 0.184]
 }
-
-func ExampleSensitivityL1() {
-	// Two rows over three features in [0, 1]: the ranges of the rows add up to 7,
-	// but no two inputs are that far apart.
-	w := mat.NewDense(2, 3, []float64{1, 2, 1, 1, -1, 1})
-	s, err := taskspace.SensitivityL1(w, []float64{1, 1, 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%.6f, exact: %v\n", s.Value, s.Exact)
-	// Output:
-	// 5.000000, exact: true
-}

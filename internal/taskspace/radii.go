@@ -1,7 +1,6 @@
 package taskspace
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -69,21 +68,4 @@ func quantile(values []float64, share float64) float64 {
 	// Not from ⌈share·N⌉: 0.07·100 is above 7 in float64, 7/100 is 0.07.
 	k := sort.Search(len(values)-1, func(k int) bool { return float64(k+1)/float64(len(values)) >= share })
 	return values[k]
-}
-
-// FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap ErrInvalid: lengths
-// that differ, bounds that are not finite or not lo_j < hi_j.
-func FeatureWidths(low, high []float64) ([]float64, error) {
-	if len(low) != len(high) {
-		return nil, check.Field("latent", "number of upper bounds", len(high), fmt.Sprintf("%d, as of lower ones", len(low)))
-	}
-	widths := make([]float64, len(low))
-	for j := range low {
-		widths[j] = math.Nextafter(high[j]-low[j], math.Inf(1))
-		if !(low[j] < high[j]) || !check.Finite(widths[j]) {
-			return nil, check.Field("latent", fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
-				"finite, the lower one below the upper one")
-		}
-	}
-	return widths, nil
 }

@@ -57,21 +57,3 @@ func TestRadii(t *testing.T) {
 		}
 	}
 }
-
-func TestFeatureWidths(t *testing.T) {
-	widths, err := taskspace.FeatureWidths([]float64{0, -1e-30}, []float64{.1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !(widths[0] >= .1 && widths[1] > 1) {
-		t.Errorf("widths %v are not rounded up", widths)
-	}
-	for _, bad := range [][2]float64{{1, 1}, {2, 1}, {0, math.Inf(1)}, {math.NaN(), 1}, {-math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := taskspace.FeatureWidths(bad[:1], bad[1:]); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("bounds %v: error %v, want ErrInvalid", bad, err)
-		}
-	}
-	if _, err := taskspace.FeatureWidths([]float64{1}, nil); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("lengths that differ: %v", err)
-	}
-}

@@ -20,12 +20,6 @@ func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limi
 		return nil, nil, ctx.Err()
 	case err == nil:
 		return r, nil, nil
-	case errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, &Failure{Code: ExitFailure, Err: highs.ErrUnavailable, Hint: "verify, sample, privatize, compare, plot, account, latent and calibrate --noise gaussian work without it"}
-	case errors.Is(err, dp.ErrInvalid):
-		return nil, nil, BadInput("noisewright design --help", err)
-	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput("looser constraints, or a larger --epsilon or --delta", err)
 	case errors.Is(err, lp.ErrLimit) && r != nil:
 		reached := "a gap of " + Percent(r.Gap)
 		if math.IsInf(r.Gap, 0) {
@@ -40,10 +34,26 @@ func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limi
 			hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
 		}
 		return r, &Failure{Code: ExitLimit, Err: errors.New(text), Hint: hint}, nil
-	case errors.Is(err, lp.ErrLimit):
-		return nil, nil, &Failure{Code: ExitBadInput, Err: err, Hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
 	default:
-		return nil, nil, err
+		return nil, nil, DesignError(ctx, err)
+	}
+}
+
+// DesignError adds what can be done about an error of designs that left no result.
+func DesignError(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, highs.ErrUnavailable):
+		return &Failure{Code: ExitFailure, Err: highs.ErrUnavailable, Hint: "verify, sample, privatize, compare, plot, account, latent and calibrate --noise gaussian work without it"}
+	case errors.Is(err, dp.ErrInvalid):
+		return BadInput("noisewright design --help", err)
+	case errors.Is(err, lp.ErrInfeasible):
+		return BadInput("looser constraints, or a larger --epsilon or --delta", err)
+	case errors.Is(err, lp.ErrLimit):
+		return &Failure{Code: ExitBadInput, Err: err, Hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
+	default:
+		return err
 	}
 }
 

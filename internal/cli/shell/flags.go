@@ -220,7 +220,7 @@ func (f *Flags) number(p *float64, name, text string, r Rule, usage string, requ
 // ParseNumber reads a number that keeps the rule, or returns NaN and a Want.
 func ParseNumber(text string, r Rule) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || !r.OK(v) {
+	if err != nil || !check.Finite(v) || !r.OK(v) {
 		return math.NaN(), Want(r.Want)
 	}
 	return v, nil

@@ -60,7 +60,7 @@ func (a *Allocation) Used() int {
 // 3 coordinates; for δ around 0.1, where very uneven δ_i can be best, up to 0.4 %
 // of the loss was.
 //
-// Errors wrap [ErrInvalid] for inputs outside their range, or are those of the
+// Errors wrap [dp.ErrInvalid] for inputs outside their range, or are those of the
 // family and of the context. The cost is some 40 µs per coordinate, and that
 // times the number used if the order of the coordinates by λ and by c differ
 // much.
