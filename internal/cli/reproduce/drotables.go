@@ -115,7 +115,6 @@ If a limit stops a design, its row of the file has "reached" = no, and the exit
 code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
 		Example: fmt.Sprintf(`  noisewright reproduce %[1]s -o results
   noisewright reproduce %[1]s --epsilon 1,2 --delta 0.1 --gap 1e-5 --json`, t.name),
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	o.grid.flags(f)
