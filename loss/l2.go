@@ -60,14 +60,6 @@ func (L2) Growth(j int64, step *big.Rat) *big.Rat {
 // Symmetric implements Loss.
 func (L2) Symmetric() bool { return true }
 
-var l2Kind = Kind{
-	Name:    "l2",
-	Syntax:  "l2",
-	Meaning: "the squared error x²",
-	Unit:    "mean squared error in query units squared",
-	parse:   func([]string) (Loss, error) { return L2{}, nil },
-}
-
 // Increasing reports that x² does not decrease away from 0.
 func (L2) Increasing() bool { return true }
 

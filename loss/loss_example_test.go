@@ -65,7 +65,7 @@ func ExampleNewPiecewise() {
 }
 
 func ExampleSymmetrized() {
-	l, err := loss.NewPinball(0.75)
+	l, err := loss.New("pinball", 0.75)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -323,7 +323,7 @@ func TestPiecewiseTightNodes(t *testing.T) {
 // TestPiecewiseLongRuns: 2^41 points starting at 2^52, against a run cut into
 // parts, and a mean that must lie between the values at its ends.
 func TestPiecewiseLongRuns(t *testing.T) {
-	l, err := NewHuber(0x1p20)
+	l, err := New("huber", 0x1p20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestPiecewiseCellMean(t *testing.T) {
 			}
 		}
 	}
-	l, err := NewDeadzone(1e9)
+	l, err := New("deadzone", 1e9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +439,7 @@ func TestPiecewiseShape(t *testing.T) {
 // weighted one and for one that is no Piecewise.
 func TestSymmetrized(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	losses := []Loss{&Scaled{must2(NewPinball(0.3)), 0.5, half}, opaque{must2(NewAsymmetric(1, 3))}}
+	losses := []Loss{&Scaled{must2(New("pinball", 0.3)), 0.5, half}, opaque{must2(New("asymmetric", 1, 3))}}
 	for range 100 {
 		l, _ := randomPiecewise(rng)
 		losses = append(losses, l)

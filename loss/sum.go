@@ -20,15 +20,6 @@ type piecewiser interface{ piecewise() *Piecewise }
 
 func (l *Piecewise) piecewise() *Piecewise { return l }
 
-// wrap turns a constructor's result into a Loss, keeping a failed one's nil a
-// nil interface.
-func wrap[L Loss](l L, err error) (Loss, error) {
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
 func checkLoss(l Loss) error {
 	if l == nil {
 		return check.Field("loss", "loss", "<nil>", "a loss such as L1 or L2")
