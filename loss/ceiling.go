@@ -13,21 +13,21 @@ func CeilingUp(l Loss, low, high *big.Rat) (most *big.Rat, ok bool) {
 	switch l := l.(type) {
 	case *Piecewise:
 		return l.ceiling(low, high), true
-	case *Scaled:
-		if most, ok = CeilingUp(l.loss, low, high); ok {
-			most = l.times(most)
-		}
-		return most, ok
-	case *total:
-		most = new(big.Rat)
-		for _, part := range l.parts {
-			c, ok := CeilingUp(part, low, high)
-			if !ok {
-				return nil, false
+	case *combination:
+		known := true
+		most = l.sum(func(p part) *big.Rat {
+			a, b := p.turned(low), p.turned(high)
+			if p.side < 0 {
+				a, b = b, a
 			}
-			most.Add(most, c)
-		}
-		return most, true
+			c, ok := CeilingUp(p.loss, a, b)
+			if !ok {
+				known = false
+				return new(big.Rat)
+			}
+			return c
+		})
+		return most, known
 	default:
 		return nil, false
 	}

@@ -12,10 +12,8 @@ func LimitDown(l Loss, x *big.Rat, side int) *big.Rat {
 			return l.pieces[l.upTo(x)].value(x)
 		}
 		return l.pieces[l.before(x)].value(x)
-	case *Scaled:
-		return l.times(LimitDown(l.loss, x, side))
-	case *total:
-		return l.sum(func(part Loss) *big.Rat { return LimitDown(part, x, side) })
+	case *combination:
+		return l.sum(func(p part) *big.Rat { return LimitDown(p.loss, p.turned(x), int(p.side)*side) })
 	default:
 		return l.AtDown(x)
 	}

@@ -54,3 +54,19 @@ type Kinked interface {
 	// in query units and in any order.
 	Kinks() []float64
 }
+
+// Kinks returns the kinks that a loss declares.
+func Kinks(l Loss) []float64 {
+	if k, ok := l.(Kinked); ok {
+		return k.Kinks()
+	}
+	return nil
+}
+
+// Increasing reports whether the loss is known not to decrease away from 0 on
+// either side. If it is symmetric too, the staircase mechanism is optimal for
+// δ = 0. A loss says so by a method Increasing() bool; without it, it is not known.
+func Increasing(l Loss) bool {
+	i, ok := l.(interface{ Increasing() bool })
+	return ok && i.Increasing()
+}

@@ -439,7 +439,7 @@ func TestPiecewiseShape(t *testing.T) {
 // weighted one and for one that is no Piecewise.
 func TestSymmetrized(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	losses := []Loss{&Scaled{must2(New("pinball", 0.3)), 0.5, half}, opaque{must2(New("asymmetric", 1, 3))}}
+	losses := []Loss{must2(Parse("pinball:0.3:0.5")), must2(Parse("pinball:0.3 + lp:1.5")), opaque{must2(New("asymmetric", 1, 3))}}
 	for range 100 {
 		l, _ := randomPiecewise(rng)
 		losses = append(losses, l)
@@ -470,12 +470,23 @@ func TestSymmetrized(t *testing.T) {
 			if got, want := s.RampMeanUp(x, step), mean(l.RampMeanUp(x, step), l.RampMeanUp(minus, new(big.Rat).Neg(step))); got.Cmp(want) != 0 {
 				t.Fatalf("%s: RampMeanUp(%s, %s) = %s, want %s", s.Name(), x, step, got, want)
 			}
+			for _, side := range []int{1, -1} {
+				if got, want := LimitDown(s, x, side), mean(LimitDown(l, x, side), LimitDown(l, minus, -side)); got.Cmp(want) != 0 {
+					t.Fatalf("%s: limit at %s from side %d = %s, want %s", s.Name(), x, side, got, want)
+				}
+			}
 			// The nodes of the sum are no lower than the sum of the nodes.
 			if s.LowerNode(j, step).Cmp(mean(l.LowerNode(j, step), l.LowerNode(-j, step))) < 0 {
 				t.Fatalf("%s: node %d is lower than the mean of its parts", s.Name(), j)
 			}
 		}
 	}
+}
+
+// mean returns (a+b)/2 in a.
+func mean(a, b *big.Rat) *big.Rat {
+	a.Add(a, b)
+	return a.Mul(a, half)
 }
 
 func must2[T any](v T, err error) T {

@@ -45,14 +45,16 @@ func PowerBound(l Loss) (power float64, ok bool) {
 // or bounded by a power ([Tailed], [Powered]), or nil if none are known. Tables with
 // a tail take no other loss.
 func TailParts(l Loss) []Loss {
-	if t, ok := l.(*total); ok {
+	if c, ok := l.(*combination); ok && len(c.parts) > 1 {
 		var parts []Loss
-		for _, p := range t.parts {
-			known := TailParts(p)
+		for _, p := range c.parts {
+			known := TailParts(p.loss)
 			if known == nil {
 				return nil
 			}
-			parts = append(parts, known...)
+			for _, k := range known {
+				parts = append(parts, part{k, p.factor, p.side}.alone())
+			}
 		}
 		return parts
 	}
@@ -69,7 +71,12 @@ func TailParts(l Loss) []Loss {
 func (l *powerLoss) PowerBound() (power float64, ok bool) { return l.p, true }
 
 // PowerBound implements Powered.
-func (l *Scaled) PowerBound() (power float64, ok bool) { return PowerBound(l.loss) }
+func (l *combination) PowerBound() (power float64, ok bool) {
+	if len(l.parts) > 1 {
+		return 0, false // not known; see TailParts
+	}
+	return PowerBound(l.parts[0].loss)
+}
 
 // PolynomialBeyond implements Tailed.
 func (L1) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 1, true }
@@ -89,6 +96,9 @@ func (l *Piecewise) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
 }
 
 // PolynomialBeyond implements Tailed.
-func (l *Scaled) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
-	return PolynomialBeyond(l.loss)
+func (l *combination) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
+	if len(l.parts) > 1 {
+		return nil, 0, false // not known; see TailParts
+	}
+	return PolynomialBeyond(l.parts[0].loss)
 }
