@@ -105,12 +105,12 @@ var kinds = []Kind{
 }
 
 // twoSlopes is left·|x| for x < 0 and right·x for x > 0.
-func twoSlopes(name string, left, right *big.Rat) *Piecewise {
+func twoSlopes(name string, left, right *big.Rat) *piecewise {
 	return newPiecewise(name, []float64{0}, []Quadratic{{C1: new(big.Rat).Neg(left)}, {C1: right}}, nil)
 }
 
 // around is a symmetric loss: outer(|x|) for |x| > t and inner(x) within.
-func around(name string, t float64, outer, inner Quadratic) *Piecewise {
+func around(name string, t float64, outer, inner Quadratic) *piecewise {
 	outer = outer.filled()
 	return newPiecewise(name, []float64{-t, t}, []Quadratic{outer.mirrored(), inner, outer}, nil)
 }

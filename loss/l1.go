@@ -78,8 +78,11 @@ func triangle(n int64) *big.Int {
 	return t.Rsh(t, 1)
 }
 
-// Increasing reports that |x| does not decrease away from 0.
-func (L1) Increasing() bool { return true }
+// Unimodal reports that |x| does not decrease away from 0.
+func (L1) Unimodal() bool { return true }
 
-// piecewise implements piecewiser.
-func (L1) piecewise() *Piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }
+// PolynomialBeyond says that it is one on either side of 0.
+func (L1) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 1, true }
+
+// asPiecewise implements piecewiser.
+func (L1) asPiecewise() *piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }

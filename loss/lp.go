@@ -14,7 +14,7 @@ import (
 const maxPower = 64
 
 // newPower returns the loss |x|^p, 1 <= p <= 64. For p = 1 and p = 2 it is a
-// [Piecewise] and exact; otherwise all bounds but AtDown of an integer power are
+// piecewise and exact; otherwise all bounds but AtDown of an integer power are
 // rounded outwards.
 func newPower(name string, p float64) Loss {
 	switch p {
@@ -63,8 +63,11 @@ func (l *powerLoss) Name() string { return l.name }
 // Symmetric implements Loss.
 func (l *powerLoss) Symmetric() bool { return true }
 
-// Increasing reports that |x|^p does not decrease away from 0.
-func (l *powerLoss) Increasing() bool { return true }
+// Unimodal reports that |x|^p does not decrease away from 0.
+func (l *powerLoss) Unimodal() bool { return true }
+
+// PowerBound says that |x|^p is its own bound.
+func (l *powerLoss) PowerBound() (power float64, ok bool) { return l.p, true }
 
 // At implements Loss.
 func (l *powerLoss) At(x float64) float64 { return math.Pow(math.Abs(x), l.p) }

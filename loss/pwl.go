@@ -27,7 +27,7 @@ type segment struct {
 // value. Its level is such that its infimum is 0. The first slope must be
 // negative and the last positive, for otherwise the loss does not grow at that
 // end, noise may escape there, and no bound on it converges. There are at most
-// 10,000 segments. Errors wrap [ErrInvalid].
+// 10,000 segments. Errors wrap dp.ErrInvalid.
 func newPWL(segments []segment) (Loss, error) {
 	if len(segments) < 2 || len(segments) > maxKnots {
 		return nil, badField("pwl", "number of segments", fmt.Sprint(len(segments)), fmt.Sprintf("2 to %d", maxKnots))
@@ -53,7 +53,7 @@ func newPWL(segments []segment) (Loss, error) {
 
 // pwl builds the loss from checked segments. Its infimum is at a knot, for it
 // falls at the left end and rises at the right one.
-func pwl(segments []segment) *Piecewise {
+func pwl(segments []segment) *piecewise {
 	n := len(segments) - 1
 	x, pieces := make([]float64, n), make([]Quadratic, n+1)
 	names := make([]string, n+1)
@@ -137,7 +137,7 @@ func parseSegment(where string, values []string) (segment, error) {
 // ReadPWL reads a piecewise linear loss (see [newPWL]) from CSV text: the header
 // "knot,slope" or "knot,slope,jump", then one segment per line, the first with the
 // knot -inf. Nothing is quoted, no spaces, no empty lines but at the end. The
-// errors name the line and wrap [ErrInvalid], unless the reader itself fails.
+// errors name the line and wrap dp.ErrInvalid, unless the reader itself fails.
 func ReadPWL(r io.Reader) (Loss, error) {
 	scanner := bufio.NewScanner(r)
 	var segments []segment

@@ -61,8 +61,8 @@ func TestPWLLarge(t *testing.T) {
 	if back := must2(Parse(l.Name())); back.Name() != l.Name() {
 		t.Error("the name of a large pwl loss does not survive")
 	}
-	if !Increasing(l) || l.Symmetric() {
-		t.Error("a convex loss with its minimum at 0 is not increasing, or is symmetric")
+	if !Unimodal(l) || l.Symmetric() {
+		t.Error("a convex loss with its minimum at 0 is not unimodal, or is symmetric")
 	}
 	sum, err := Sum(Term{l, 1}, Term{l, 2})
 	if sum != nil || !errors.Is(err, check.ErrInvalid) {

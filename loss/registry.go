@@ -49,7 +49,7 @@ func Names() []string {
 
 // New returns the loss of a kind, such as New("l1"), New("pinball", 0.9) or
 // New("asymmetric", 1, 2), whose parameters are those of [Kinds], meant exactly; pwl
-// has none that are numbers, see [ReadPWL]. Errors wrap [check.ErrInvalid].
+// has none that are numbers, see [ReadPWL]. Errors wrap dp.ErrInvalid.
 func New(kind string, parameters ...float64) (Loss, error) {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind && k.build != nil })
 	if i < 0 || len(parameters) != len(kinds[i].fields) {
@@ -114,7 +114,7 @@ const (
 // Parse returns the loss with the given name: a kind with its parameters, as [Kinds]
 // lists them, possibly with a weight, or several joined by " + ". Numbers are plain
 // decimals, an exponent allowed, and stand for the float64 nearest to them.
-// Parse(l.Name()) gives a loss back that equals l. Errors wrap [check.ErrInvalid].
+// Parse(l.Name()) gives a loss back that equals l. Errors wrap dp.ErrInvalid.
 func Parse(name string) (Loss, error) {
 	// A name comes from a file: no part of it is split further than it may go.
 	if n := strings.Count(name, termSeparator) + 1; n > maxTerms {

@@ -21,7 +21,7 @@ type Term struct {
 // quadratic are added to one piecewise quadratic loss, which has tighter lower nodes
 // than the sum of theirs. A term that is itself weighted or a sum must have weight 1,
 // for the product of two weights may not be a float64. Errors wrap
-// [check.ErrInvalid].
+// dp.ErrInvalid.
 func Sum(terms ...Term) (Loss, error) {
 	if len(terms) == 0 || len(terms) > maxTerms {
 		return nil, badField("sum", "number of terms", fmt.Sprint(len(terms)), fmt.Sprintf("1 to %d", maxTerms))
@@ -66,9 +66,9 @@ func Unweighted(l Loss) (plain Loss, weight float64) {
 }
 
 // piecewiser is a loss that is piecewise quadratic.
-type piecewiser interface{ piecewise() *Piecewise }
+type piecewiser interface{ asPiecewise() *piecewise }
 
-func (l *Piecewise) piecewise() *Piecewise { return l }
+func (l *piecewise) asPiecewise() *piecewise { return l }
 
 // add returns the sum of the losses under the given name.
 func add(name string, losses []Loss) (Loss, error) {
@@ -79,7 +79,7 @@ func add(name string, losses []Loss) (Loss, error) {
 	collect = func(p part) {
 		switch l := p.loss.(type) {
 		case piecewiser:
-			q := l.piecewise()
+			q := l.asPiecewise()
 			if p.side < 0 {
 				q = q.mirror("")
 			}
@@ -118,7 +118,7 @@ func Symmetrized(l Loss) Loss {
 		return l
 	}
 	name := "symmetrized " + l.Name()
-	if p, ok := l.(*Piecewise); ok {
+	if p, ok := l.(*piecewise); ok {
 		return sumPiecewise(name, []weighted{{p, half}, {p.mirror(""), half}})
 	}
 	if plain, weight := Unweighted(l); weight != 1 {
@@ -205,10 +205,10 @@ func (l *combination) CellMean(center, width float64) float64 {
 // Symmetric implements Loss.
 func (l *combination) Symmetric() bool { return l.symmetric }
 
-// Increasing reports whether every part is known not to decrease away from 0.
-func (l *combination) Increasing() bool { return l.all(Increasing) }
+// Unimodal reports whether every part is known not to decrease away from 0.
+func (l *combination) Unimodal() bool { return l.all(Unimodal) }
 
-// Kinks implements Kinked.
+// Kinks are those of the parts.
 func (l *combination) Kinks() []float64 {
 	var all []float64
 	for _, p := range l.parts {
@@ -248,4 +248,20 @@ func (l *combination) LowerNode(j int64, step *big.Rat) *big.Rat {
 // Growth implements Loss: the increments of a sum are the sums of increments.
 func (l *combination) Growth(j int64, step *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat { return p.loss.Growth(p.side*j, step) })
+}
+
+// PolynomialBeyond is known of a weighted loss; see TailParts for others.
+func (l *combination) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
+	if len(l.parts) > 1 {
+		return nil, 0, false
+	}
+	return PolynomialBeyond(l.parts[0].loss)
+}
+
+// PowerBound is known of a weighted loss; see TailParts for others.
+func (l *combination) PowerBound() (power float64, ok bool) {
+	if len(l.parts) > 1 {
+		return 0, false
+	}
+	return PowerBound(l.parts[0].loss)
 }

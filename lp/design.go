@@ -458,7 +458,7 @@ func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss f
 // around the nodes and between them; the first grid tells which is better.
 func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
 	if !d.jumping || d.Query == dp.IntegerQuery || d.Query == dp.LatticeQuery ||
-		!loss.Increasing(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
+		!loss.Unimodal(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
 		return d.prove(ctx, g)
 	}
 	if d.cells != aroundNodes {

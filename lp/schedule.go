@@ -84,12 +84,8 @@ func (f *frame) jumps() bool {
 	if len(f.Constraints.Quantiles) > 0 {
 		return true
 	}
-	kinked, ok := f.Loss.(loss.Kinked)
-	if !ok {
-		return false
-	}
 	const near = 1e-9
-	for _, x := range kinked.Kinks() {
+	for _, x := range loss.Kinks(f.Loss) {
 		below, above := f.Loss.At(x-near*math.Abs(x)), f.Loss.At(x+near*math.Abs(x))
 		if math.Abs(above-below) > 1e-6*max(above, below) {
 			return true
@@ -123,10 +119,8 @@ func (f *frame) marks() []float64 {
 	if gamma, ok := stairStep(f.Problem); ok && len(marks) == 0 {
 		marks = append(marks, gamma)
 	}
-	if kinked, ok := f.Loss.(loss.Kinked); ok {
-		for _, x := range kinked.Kinks() {
-			add(x)
-		}
+	for _, x := range loss.Kinks(f.Loss) {
+		add(x)
 	}
 	for _, m := range f.Constraints.Quantiles {
 		add(m.Magnitude)

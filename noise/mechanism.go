@@ -50,7 +50,7 @@ func (m Mechanism) Mass(x float64) float64 {
 //
 // The bound of a closed form or a sum is a rounding bound. The bound of an integral
 // is an estimate in the usual sense (two quadrature rules compared on every piece),
-// reliable if a loss with kinks or jumps is a [loss.Kinked]. Both assume that the
+// reliable if a loss with kinks or jumps declares them ([loss.Kinks]). Both assume that the
 // loss grows no faster than |x|^64, for then what is cut off the tails is below
 // 1e-60 of the value.
 //
