@@ -56,11 +56,7 @@ type Quantile struct{ Probability, Magnitude float64 }
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
 func (q Quantile) Loss() (loss.Loss, error) {
-	l, err := loss.NewExceed(q.Magnitude)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return loss.New("exceed", q.Magnitude)
 }
 
 // MaxQuantiles bounds the number of quantiles of a Constraints.
