@@ -99,7 +99,7 @@ func Decode(r io.Reader) (*Table, error) {
 	}
 	if t := f.TailRatio; t != nil {
 		if s.TailRatio = *t; *t == 0 {
-			return nil, check.Errorf("tables", ErrFormat, "tail_ratio = 0, want a number above 0, or no such field")
+			return nil, check.Errorf("tables", ErrFormat, `tail_ratio = "0", want a number above 0, or no such field`)
 		}
 	}
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {
