@@ -92,7 +92,8 @@ func New(s Spec) (*Kernel, error) {
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad
-	errs.Add(claims.Privacy("kernels", s.Privacy))
+	claims.Epsilon(s.Privacy.Epsilon, errs)
+	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
