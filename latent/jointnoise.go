@@ -186,29 +186,26 @@ func (r *Result) laplaceBall(_ context.Context, j joint) ([]*Candidate, error) {
 		if radius == 0 {
 			continue
 		}
-		s, err := taskspace.WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+		s, err := taskspace.Waterfill(r.Lambda[:z], radius, r.problem.Epsilon)
 		if err != nil {
 			return nil, err
 		}
 		if s.Z < z {
 			break
 		}
-		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes()[:z], r.radiiOf(z)))
+		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes(), r.radiiOf(z)))
 	}
 	return cs, nil
 }
 
+// gaussianBall releases the first z coordinates alike, for all z: the body of semi-axes s
+// has an ℓ2 diameter of 2·max s_i, so no axis gains by being shorter than the longest.
 func (r *Result) gaussianBall(_ context.Context, j joint) ([]*Candidate, error) {
 	var cs []*Candidate
 	for _, z := range counts(len(r.Lambda)) {
-		if r.Radii[z-1] == 0 {
-			continue
+		if r.Radii[z-1] > 0 {
+			cs = append(cs, r.axesCandidate(j, TaskAware, slices.Repeat([]float64{0.5}, z), r.radiiOf(z)))
 		}
-		s, err := taskspace.GaussianBall(r.Lambda, r.Radii[z-1], j.deviation, z)
-		if err != nil {
-			return nil, err
-		}
-		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes()[:z], r.radiiOf(z)))
 	}
 	return cs, nil
 }
@@ -247,9 +244,9 @@ func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
 // device can clip to axis by axis, so its losses are those of features that all lie in
 // the domain.
 func (r *Result) agnostic(j joint) (*Candidate, error) {
-	n := r.coordinates.Len()
+	n := len(r.Lambda)
 	c := j.candidate(TaskAgnostic, n)
-	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean()}
+	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean}
 	distance, err := r.featureDistance(j.kind)
 	if err != nil {
 		return nil, err
@@ -260,25 +257,18 @@ func (r *Result) agnostic(j joint) (*Candidate, error) {
 		for i := range n {
 			c.encoder.Axes = append(c.encoder.Axes, (p.High[i]-p.Low[i])*scale/2)
 		}
-		r.bounded(c.encoder)
+		r.bound(c.encoder)
 	} else {
 		c.Bundled = false
 		for i := range c.variances {
 			c.variances[i] *= distance * distance
 		}
 	}
-	m, err := c.encoder.UnclippedMoments(r.moments)
-	if err != nil {
-		return nil, err
-	}
-	if c.UnclippedLoss, err = r.encoderLoss(m, c.variances); err != nil || !c.Bundled {
+	if c.UnclippedLoss, err = r.encoderLoss(c.encoder.UnclippedMoments(r.moments), c.variances); err != nil || !c.Bundled {
 		c.Loss = c.UnclippedLoss // nothing is clipped
 		return c, err
 	}
-	if m, err = r.encoded(c.encoder); err != nil {
-		return nil, err
-	}
-	c.Loss, err = r.encoderLoss(m, c.variances)
+	c.Loss, err = r.encoderLoss(r.encoded(c.encoder), c.variances)
 	return c, err
 }
 
@@ -332,7 +322,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		// The ball for which the noise is that of the last scales.
 		radius := math.Sqrt(float64(z))
 		for range 2 {
-			s, err := taskspace.WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+			s, err := taskspace.Waterfill(r.Lambda[:z], radius, r.problem.Epsilon)
 			if err != nil {
 				return nil, err
 			}
@@ -361,17 +351,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 // features between the bounds, times the number for which the encoder's ℓ1 range is a
 // little below 1, for a bundle's proof rounds outwards.
 func (r *Result) scaled(axes []float64) []float64 {
-	analysis := r.coordinates.Analysis()
-	var entries []float64
-	for i, s := range axes {
-		if s > 0 {
-			for _, a := range analysis.RawRowView(i) {
-				entries = append(entries, s/r.Radii[i]*a)
-			}
-		}
-	}
-	n := len(r.Lambda)
-	w := bundle.Matrix{Rows: len(entries) / n, Cols: n, Data: entries}
+	w := denseMatrix(r.coordinates.Encoder(bundle.Bounds, axes, r.Radii).Rows)
 	scale := (1 - 0x1p-30) / bundle.RangeL1(w, r.problem.Low, r.problem.High)
 	scaled := make([]float64, len(axes))
 	for i, s := range axes {

@@ -28,7 +28,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: slices.Clone(c.encoder.Axes),
 		Domain: p.Domain, ClipOrigin: p.clipOrigin(),
 		Noise: c.Noise, Composition: c.Composition,
-		Task:    denseMatrix(r.coordinates.Task()),
+		Task:    denseMatrix(r.coordinates.Task),
 		Promise: p.Promise,
 	}
 	if s.Offset == nil {
@@ -53,10 +53,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.encoded(&device)
-	if err != nil {
-		return nil, err
-	}
+	m := r.encoded(&device)
 	variances := make([]float64, c.Z)
 	for i, point := range noise {
 		variances[i] = point.Variance
@@ -71,10 +68,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 			s.DecoderOffset[j] -= d.Matrix.At(j, i) * point.Mean
 		}
 	}
-	if s.Predicted.TrainingLoss, err = r.encoderLoss(m, variances); err != nil {
-		return nil, err
-	}
-	s.Predicted.UnclippedLoss = c.UnclippedLoss
+	s.Predicted = bundle.Predicted{TrainingLoss: r.BaselineLoss - m.Gain(r.coordinates.Task, d), UnclippedLoss: c.UnclippedLoss}
 	b, err := bundle.New(s)
 	if err != nil {
 		return nil, err
@@ -116,15 +110,11 @@ func measureAll(distinct []*tables.Table, of []int) ([]*Point, error) {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
-	m, err := r.encoded(c.encoder)
+	d, err := taskspace.NewDecoder(r.encoded(c.encoder), c.variances)
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	d, err := taskspace.NewDecoder(m, c.variances)
-	if err != nil {
-		return TaskLoss{}, err
-	}
-	loss, err := taskspace.ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	loss, err := taskspace.ExpectedLoss(r.coordinates.Task, c.encoder, d, data, c.variances)
 	return TaskLoss(loss), err
 }
 
