@@ -132,34 +132,20 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
-	wanted := func(k bundle.Kind) bool { return o.Kinds == nil || slices.Contains(o.Kinds, k) }
 	var all []*Candidate
-	for _, j := range []struct {
-		kind bundle.Kind
-		find func(context.Context) ([]*Candidate, error)
-	}{
-		{bundle.Laplace, r.laplace},
-		{bundle.Gaussian, r.gaussian},
-		{bundle.TruncatedLaplace, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.TruncatedLaplace, budget.TruncatedLaplace(), nil)
-		}},
-		{bundle.Staircase, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Staircase, budget.Staircase(), nil)
-		}},
-		{bundle.Designed, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Designed, o.Curve.family(), o.Curve)
-		}},
-	} {
-		needsDelta := j.kind == bundle.Gaussian || j.kind == bundle.TruncatedLaplace
-		if !wanted(j.kind) || needsDelta && p.Delta == 0 || j.kind == bundle.Designed && o.Curve == nil {
+	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed} {
+		switch {
+		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
+			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
+			kind == bundle.Designed && o.Curve == nil:
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := j.find(ctx)
+		found, err := r.find(ctx, kind, o.Curve)
 		if err != nil {
-			return nil, check.Errorf("latent", nil, "%s noise: %w", j.kind, err)
+			return nil, check.Errorf("latent", nil, "%s noise: %w", kind, err)
 		}
 		all = append(all, found...)
 	}
@@ -171,6 +157,22 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		c.Bundled = c.Bundled && r.drawable(c)
 	}
 	return r, nil
+}
+
+// find returns the candidates with noise of a kind.
+func (r *Result) find(ctx context.Context, kind bundle.Kind, curve *Curve) ([]*Candidate, error) {
+	switch kind {
+	case bundle.Laplace:
+		return r.laplace(ctx)
+	case bundle.Gaussian:
+		return r.gaussian(ctx)
+	case bundle.TruncatedLaplace:
+		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
+	case bundle.Staircase:
+		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
+	default:
+		return r.perCoordinate(ctx, kind, curve.family(), curve)
+	}
 }
 
 // drawable reports whether Gaussian noise has a table: where e^ε/δ is large, weights of
