@@ -196,6 +196,24 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
+// Source adds --table, a table or a kernel file to draw from, which --kernel names too.
+func (f *Flags) Source(table *string) {
+	kernel := ""
+	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.File(&kernel, "kernel", "", "json")
+	_ = f.cmd.Flags().MarkHidden("kernel")
+	f.Check(func() error {
+		switch {
+		case *table != "" && kernel != "":
+			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
+		case *table+kernel == "":
+			return About("table", "", Want("a table file"))
+		}
+		*table += kernel
+		return nil
+	})
+}
+
 // Rule says which numbers a flag takes.
 type Rule struct {
 	Want string
