@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -294,8 +293,8 @@ func drawProfile(ctx context.Context, out io.Writer, format string, releases []a
 	p.Y.Label.Text = "total delta"
 	p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks)
 	curves := []figure.Curve{
-		{Name: "lower bound", Points: lower, Style: draw.LineStyle{Color: figure.Green, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(2)}},
+		{Name: "lower bound", Points: lower, Style: figure.Dashed(figure.Green, 1.2)},
+		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: figure.Solid(figure.Blue, 2)},
 	}
 	if err := figure.Add(p, curves); err != nil {
 		return err
