@@ -143,14 +143,11 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 
 // readRange reads A,B.
 func readRange(q *kernels.Queries, text string) error {
-	a, b, ok := strings.Cut(text, ",")
-	lower, errLower := strconv.ParseFloat(strings.TrimSpace(a), 64)
-	upper, errUpper := strconv.ParseFloat(strings.TrimSpace(b), 64)
-	if !ok || errLower != nil || errUpper != nil || (kernels.Queries{Lower: lower, Upper: upper}).Validate() != nil {
+	var err error
+	if q.Lower, q.Upper, err = shell.ParsePair(text); err != nil || (kernels.Queries{Lower: q.Lower, Upper: q.Upper}).Validate() != nil {
 		q.Lower, q.Upper = math.NaN(), math.NaN()
 		return shell.Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
 	}
-	q.Lower, q.Upper = lower, upper
 	return nil
 }
 
@@ -178,9 +175,8 @@ func readWeight(q *kernels.Queries, text string) error {
 	}
 	q.Weight = nil
 	for i, r := range records[1:] {
-		from, errFrom := strconv.ParseFloat(strings.TrimSpace(r[0]), 64)
-		w, errWeight := strconv.ParseFloat(strings.TrimSpace(r[1]), 64)
-		if errFrom != nil || errWeight != nil {
+		from, w, err := shell.ParsePair(strings.Join(r, ","))
+		if err != nil {
 			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 		}
 		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})

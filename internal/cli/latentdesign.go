@@ -169,15 +169,15 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	}
 	best := r.Best(o.kind())
 	if best == nil {
-		return shell.BadInput("noisewright latent design --help", fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
+		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
 	rows := latentRows(&p, r, best)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
-		if err != nil {
-			return shell.LatentFailure(err)
+		if err == nil {
+			err = b.Write(o.Output, o.overwrite)
 		}
-		if err := b.Write(o.Output, o.overwrite); err != nil {
+		if err != nil {
 			return shell.LatentFailure(err)
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
@@ -212,23 +212,20 @@ func checkBundleOutput(out string, overwrite bool) error {
 }
 
 // result chooses the clip, if it is to, and designs.
-func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (*latent.Result, error) {
+func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
 	var curve *latent.Curve
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
+	o.design.Progress = line.Design(o.design.TimeLimit)
 	switch {
 	case highs.Version() == "" && o.noise == noiseDesigned:
 		return nil, &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
 	case highs.Version() == "":
 		o.Warn("%s; designed noise is left out", highs.ErrUnavailable.Error())
 	case o.noise == noiseAuto || o.noise == noiseDesigned:
-		var err error
-		if curve, err = shell.NewCurve(o.Streams, o.cache, options); err != nil {
+		if curve, err = shell.NewCurve(o.Streams, o.cache, o.design); err != nil {
 			return nil, err
 		}
 	}
 	if o.autoClip && p.Domain != bundle.Bounds {
-		var err error
 		if p.Clip, err = latent.BestClip(ctx, *p, o.kind()); err != nil {
 			return nil, err
 		}
@@ -287,17 +284,10 @@ func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate
 	for _, c := range r.Candidates {
 		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
 	}
-	out.Bounds = newLatentBounds(r)
-	return out
-}
-
-// newLatentBounds bounds the least loss with Laplace noise in a box.
-func newLatentBounds(r *latent.Result) *latentBounds {
-	lower, upper, ok := r.LaplaceBounds()
-	if !ok {
-		return nil
+	if lower, upper, ok := r.LaplaceBounds(); ok {
+		out.Bounds = &latentBounds{lower, upper}
 	}
-	return &latentBounds{lower, upper}
+	return out
 }
 
 func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []shell.Row {
@@ -336,8 +326,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []s
 		}
 		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
-	if l := newLatentBounds(r); l != nil {
-		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})
+	if lower, upper, ok := r.LaplaceBounds(); ok {
+		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)})
 	}
 	return rows
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 type latentEvaluateOptions struct {
@@ -91,11 +90,7 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	v, err := latent.Verify(b)
-	if err != nil {
-		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
-	}
-	p, err := bundle.NewPrivatizer(v, sampler.Options{})
+	p, err := openPrivatizer(o.bundle, b)
 	if err != nil {
 		return err
 	}

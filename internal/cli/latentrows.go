@@ -15,9 +15,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
-	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 // rowsOptions are those of latent privatize and latent decode, which put other numbers
@@ -66,11 +64,7 @@ func (o *rowsOptions) privatize(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	v, err := latent.Verify(b)
-	if err != nil {
-		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
-	}
-	p, err := bundle.NewPrivatizer(v, sampler.Options{})
+	p, err := openPrivatizer(o.bundle, b)
 	if err != nil {
 		return err
 	}

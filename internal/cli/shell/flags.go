@@ -256,6 +256,14 @@ func ParseNumber(text string, r Rule) (float64, error) {
 	return v, nil
 }
 
+// ParsePair reads two numbers A,B, perhaps infinite or NaN.
+func ParsePair(text string) (a, b float64, err error) {
+	first, second, _ := strings.Cut(text, ",")
+	a, errA := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	b, errB := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	return a, b, errors.Join(errA, errB)
+}
+
 // Numbers adds a list of numbers, separated by commas, which are sorted, each once.
 func (f *Flags) Numbers(p *[]float64, name, value string, r Rule, usage string) {
 	f.Func(name, "numbers", value, usage, func(text string) error {
