@@ -33,7 +33,7 @@ type designKernelOptions struct {
 func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
 	o := &designKernelOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "design-kernel --range A,B --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
 		Short: "Design noise that depends on the query value",
 		Long: `Where the values of a query lie in a known range, noise may depend on the value:
@@ -52,8 +52,7 @@ auto stands for the least expected loss of noise that does not depend on the
 value. The bound is then about the mechanisms that keep the cap.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	p := &o.problem
 	f.Privacy(&p.Privacy, shell.PositiveDelta)
 	f.Loss(&p.Loss)
@@ -76,8 +75,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	})
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // kernelReport is what design-kernel --json prints.

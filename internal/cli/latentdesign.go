@@ -39,7 +39,7 @@ func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --data FILE --epsilon E [--delta D] [-o BUNDLE]",
 		Short: "Design a private encoder for a task",
 		Long: `Find the encoder, the noise and the decoder with the smallest loss of a task, the
@@ -66,8 +66,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
   noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Effort(&o.design, " of one table")
 	o.promiseFlags(f)
 	o.domainFlags(f)
@@ -81,8 +80,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	f.Output(&o.Common, "directory to write the bundle to (default none)")
 	f.Bool(&o.overwrite, "overwrite", "replace a bundle that is there")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // promiseFlags adds the promise to each person.

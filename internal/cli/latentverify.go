@@ -20,7 +20,7 @@ type latentVerifyOptions struct {
 
 func newLatentVerifyCommand(s *shell.Streams) *cobra.Command {
 	o := &latentVerifyOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "verify BUNDLE",
 		Short: "Prove the promise of a bundle",
 		Long: `Prove, in exact or outward-rounded arithmetic and from nothing but the encoder, the
@@ -28,12 +28,10 @@ clipping and the tables of a bundle, that a release keeps its (epsilon, delta) f
 every input. The exit code is 0 if it does, 3 if that is not proved and 2 if the
 bundle is malformed.`,
 		Example: "  noisewright latent verify bundle",
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.bundle, "BUNDLE")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // bundleVerdict is what latent verify --json prints.

@@ -33,7 +33,7 @@ type privatizeOptions struct {
 
 func newPrivatizeCommand(s *shell.Streams) *cobra.Command {
 	o := &privatizeOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "privatize --table TABLE --column NAME IN.csv",
 		Short: "Add noise to a column of a CSV file",
 		Long: `Verify a table, and replace every number of one column of a CSV file by that
@@ -65,8 +65,7 @@ empty or non-numeric cell is an error, and nothing is written then. Output to
 standard output waits in a temporary file for the end of the input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
   noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.in, "IN.csv", "csv")
 	f.Source(&o.table)
 	f.String(&o.column, "column", "name of the column, as in the header")
@@ -82,8 +81,7 @@ standard output waits in a temporary file for the end of the input.`,
 	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "csv")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // clipFlags adds the two ends of the clip, both or none of which are given.

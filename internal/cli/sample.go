@@ -35,7 +35,7 @@ const (
 
 func newSampleCommand(s *shell.Streams) *cobra.Command {
 	o := &sampleOptions{Common: shell.Common{Streams: s}, format: formatText}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "sample --table TABLE -n N",
 		Short: "Draw noise from a table",
 		Long: `Verify a table and print independent draws of its noise, in query units. The
@@ -49,8 +49,7 @@ To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample --table table.json -n 1000
   noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Source(&o.table)
 	f.String(&o.value, "value", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
@@ -59,8 +58,7 @@ is not private if the number was not rounded to the grid first.`,
 	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "*")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *sampleOptions) run(ctx context.Context) error {

@@ -33,8 +33,9 @@ func NewFlags(cmd *cobra.Command) *Flags {
 	return &Flags{cmd: cmd}
 }
 
-// Run gives the command its work, which is done once all flags are read and good.
-func (f *Flags) Run(run func(context.Context) error) {
+// Run gives the command its work, which is done once all flags are read and good, and
+// returns it.
+func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.arguments = args
 		var errs []error
@@ -49,6 +50,7 @@ func (f *Flags) Run(run func(context.Context) error) {
 		}
 		return run(cmd.Context())
 	}
+	return f.cmd
 }
 
 // Flag is a flag kept as written.
