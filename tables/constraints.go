@@ -7,7 +7,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -106,19 +105,30 @@ func (s *Spec) isSymmetric(first, last int) bool {
 }
 
 // rises returns the index of a weight that is less than its neighbour further
-// from 0, or -1. All cells have as many points, and one of them holds 0.
+// from 0, or -1. All cells have as many points, and one of them holds 0. Where there
+// is a tail, the last cell of a block also has the first of its next period beyond it.
 func (s *Spec) rises(first, last int) int {
+	less := func(i, j int) bool { return s.Weights[i] < s.Weights[j] }
+	var p *periodic
 	if s.hasTail() {
-		return s.unroll().rises(s.Grid)
+		p = s.unroll()
+		less = func(i, j int) bool { return p.cells[i].Less(p.cells[j]) }
 	}
 	for i := first; i < last; i++ {
 		inner, outer := i, i+1
 		if s.Grid.FirstPoint(i+1) <= 0 {
 			inner, outer = outer, inner
 		}
-		if s.Weights[inner] < s.Weights[outer] {
+		if less(inner, outer) {
 			return inner
 		}
+	}
+	switch {
+	case p == nil:
+	case p.left[p.k].Less(p.left[p.k-1]):
+		return first
+	case p.right[p.k-1].Less(p.right[p.k]):
+		return last
 	}
 	return -1
 }
@@ -138,7 +148,7 @@ func (s *Spec) twiceMean() *big.Rat {
 	mean := new(big.Rat).SetInt(twice)
 	if outwards.Sign() != 0 {
 		r := s.ratio()
-		r.Quo(r, new(big.Rat).Sub(new(big.Rat).SetInt64(1), r))
+		r.Quo(r, rest(r))
 		r.Mul(r, new(big.Rat).SetInt64(2*s.Grid.period()))
 		mean.Add(mean, r.Mul(r, new(big.Rat).SetInt(outwards)))
 	}
@@ -150,33 +160,6 @@ func (s *Spec) twiceMean() *big.Rat {
 // hockey-stick divergence with e^ε replaced by infinity, linear between whole
 // cells like the others, and the atom in full.
 func (s *Spec) distinguishing() *big.Rat {
-	worst := new(big.Int)
-	n := len(s.Weights)
-	if s.hasTail() {
-		deltas, _ := s.tailDeltas(s.Grid.CellsPerSensitivity, exact.RatioInfinity())
-		for _, d := range deltas {
-			if d.Cmp(worst) > 0 {
-				worst = d
-			}
-		}
-		return claims.Probability(worst)
-	}
-	for k := 1; k <= s.Grid.CellsPerSensitivity; k++ {
-		for _, shift := range []int{k, -k} {
-			var sum exact.Uint128
-			sum.Add64(s.Atom)
-			for j, w := range s.Weights {
-				if i := j - shift; i < 0 || i >= n || s.Weights[i] == 0 {
-					sum.Add64(w)
-				}
-			}
-			if b := sum.Big(); b.Cmp(worst) > 0 {
-				worst = b
-			}
-		}
-		if k > n {
-			break // disjoint: every longer shift is the same
-		}
-	}
-	return new(big.Rat).SetFrac(worst, new(big.Int).Lsh(big.NewInt(1), 64))
+	most, _ := s.worstShift(exact.RatioInfinity())
+	return most
 }
