@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -60,7 +61,7 @@ func (s *Spec) keeps() error {
 	}
 	if v := c.MaxVariance; v != 0 {
 		if found, bound := s.expected(loss.L2{}), exact.Rational(v); found.Cmp(bound) > 0 {
-			return broken("max_variance = %g is stated, but it is %s", v, DecimalUp(found))
+			return broken("max_variance = %g is stated, but it is %s", v, claims.Up(found))
 		}
 	}
 	for _, q := range c.Quantiles {
@@ -71,12 +72,12 @@ func (s *Spec) keeps() error {
 		rest := new(big.Rat).SetInt64(1)
 		rest.Sub(rest, exact.Rational(q.Probability))
 		if found := s.expected(loss); found.Cmp(rest) > 0 {
-			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, DecimalUp(found))
+			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, claims.Up(found))
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 {
 		if found := s.distinguishing(); found.Cmp(exact.Rational(p)) > 0 {
-			return broken("max_distinguishing = %g is stated, but it is %s", p, DecimalUp(found))
+			return broken("max_distinguishing = %g is stated, but it is %s", p, claims.Up(found))
 		}
 	}
 	return nil
