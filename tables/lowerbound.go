@@ -64,18 +64,16 @@ func newNodes(d *Dual, p *dp.Problem) (*nodes, error) {
 		n.step = new(big.Rat).SetInt(stride)
 		n.step.Mul(n.step, step)
 	}
-	if err := n.limit(); err != nil {
-		return nil, err
-	}
+	n.limit()
 	return n, n.lagrangian(d)
 }
 
 // limit finds the nodes that noise on the support reaches: those within less
 // than a step of it, or in it if noise takes values at nodes only.
-func (n *nodes) limit() error {
+func (n *nodes) limit() {
 	s := n.problem.Constraints.Support
 	if s == nil {
-		return nil
+		return
 	}
 	at := func(end float64) *big.Rat {
 		r := exact.Rational(end)
@@ -97,7 +95,6 @@ func (n *nodes) limit() error {
 			n.last.Sub(n.last, big.NewInt(1))
 		}
 	}
-	return nil
 }
 
 // lagrangian adds the moment constraints of the problem with the multipliers of
@@ -138,20 +135,19 @@ func (n *nodes) lagrangian(d *Dual) error {
 
 // one returns l_j of a loss.
 func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
+	if !n.edges && !n.points {
+		return l.LowerNode(j, n.step)
+	}
+	side := 1
+	if n.edges && j < 0 { // the end nearer to 0, seen from inside the cell
+		j, side = j+1, -1
+	}
+	x := new(big.Rat).SetInt64(j)
+	x.Mul(x, n.step)
 	if n.edges {
-		// The end nearer to 0, seen from inside the cell.
-		side := 1
-		if j < 0 {
-			j, side = j+1, -1
-		}
-		x := new(big.Rat).SetInt64(j)
-		return loss.LimitDown(l, x.Mul(x, n.step), side)
+		return loss.LimitDown(l, x, side)
 	}
-	if n.points {
-		x := new(big.Rat).SetInt64(j)
-		return l.AtDown(x.Mul(x, n.step))
-	}
-	return l.LowerNode(j, n.step)
+	return l.AtDown(x)
 }
 
 // sum combines what f says of the loss and of the moments, and the slope of the
