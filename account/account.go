@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
@@ -217,7 +216,7 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		}
 		return upper, lower, nil
 	}
-	return nil, nil, check.Errorf("account", dp.ErrInvalid, "releases = %d, want fewer: their losses do not fit %d points", c.count, maxLength)
+	return nil, nil, check.Field("account", "releases", c.count, fmt.Sprintf("fewer: their losses do not fit %d points", maxLength))
 }
 
 const (

@@ -213,7 +213,7 @@ func Approximate(epsilon, delta float64) (*PrivacyLossDistribution, error) {
 		return nil, check.Field("account", "delta", delta, "0 <= delta < 1")
 	}
 	if !(epsilon >= 0 && epsilon <= maxEpsilon) || epsilon == 0 && delta == 0 {
-		return nil, check.Errorf("account", dp.ErrInvalid, "epsilon = %g, want 0 <= epsilon <= %d, and > 0 if delta = 0", epsilon, maxEpsilon)
+		return nil, check.Field("account", "epsilon", epsilon, fmt.Sprintf("0 <= epsilon <= %d, and > 0 if delta = 0", maxEpsilon))
 	}
 	name := fmt.Sprintf("dp:epsilon=%g,delta=%g", epsilon, delta)
 	if epsilon == 0 {
@@ -257,7 +257,7 @@ func checkSteps(sensitivity int) error {
 	if sensitivity >= 1 && sensitivity <= maxSteps {
 		return nil
 	}
-	return check.Errorf("account", dp.ErrInvalid, "sensitivity = %d, want an integer from 1 to %d", sensitivity, maxSteps)
+	return check.Field("account", "sensitivity", sensitivity, fmt.Sprintf("an integer from 1 to %d", maxSteps))
 }
 
 // Staircase is the staircase mechanism tuned to the loss (Geng & Viswanath
@@ -298,7 +298,7 @@ func DiscreteGaussian(sigma float64, sensitivity int) (*PrivacyLossDistribution,
 		return nil, err
 	}
 	if !(sigma > 0 && sigma <= maxGaussianSteps) {
-		return nil, check.Errorf("account", dp.ErrInvalid, "sigma = %g, want 0 < sigma <= %g steps; beyond, discrete and continuous noise agree", sigma, maxGaussianSteps)
+		return nil, check.Field("account", "sigma", sigma, fmt.Sprintf("0 < sigma <= %g steps; beyond, discrete and continuous noise agree", maxGaussianSteps))
 	}
 	if err := checkMultiplier(sigma / float64(sensitivity)); err != nil {
 		return nil, err

@@ -195,29 +195,10 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	for _, p := range ps {
 		logM, _ := p.measure.logMoment(theta)
 		c.logScale += float64(p.times) * logM
-		clear(sequence)
-		extreme := 0.0
-		for i, m := range p.measure.mass {
-			if m == 0 {
-				continue
-			}
-			x := theta * step * float64(p.measure.first+i)
-			extreme = math.Max(extreme, math.Abs(x)+math.Abs(logM))
-			at := (p.measure.first + i) % n
-			if at < 0 {
-				at += n
-			}
-			// In two factors: the exponential alone may overflow.
-			half := math.Exp((x - logM) / 2)
-			sequence[at] += complex(m*half*half, 0)
-		}
+		extreme, norm := p.measure.wrap(sequence, theta, logM)
 		folds := float64(len(p.measure.mass)/n + 1) // terms of one entry
 		c.slack += float64(p.times) * (16 + 4*extreme + folds) * roundoff
 		c.exponents += float64(p.times) * math.Abs(logM)
-		norm := 0.0
-		for _, a := range sequence {
-			norm += real(a) * real(a)
-		}
 		// The norm of the error of the whole spectrum bounds that of each value.
 		e := rho * math.Sqrt(norm*float64(n)) * (1 + 0x1p-20)
 		fft.Coefficients(spectrum, sequence)
@@ -247,6 +228,32 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 		c.mass[i] = real(sequence[at]) / float64(n)
 	}
 	return c, nil
+}
+
+// wrap fills a sequence, a period of the transform, with the masses tilted by theta and
+// divided by e^logM. It returns a bound on the exponents that it took, and the sum of
+// the squares.
+func (d *pmf) wrap(sequence []complex128, theta, logM float64) (extreme, norm float64) {
+	clear(sequence)
+	n := len(sequence)
+	for i, m := range d.mass {
+		if m == 0 {
+			continue
+		}
+		x := theta * d.step * float64(d.first+i)
+		extreme = math.Max(extreme, math.Abs(x)+math.Abs(logM))
+		at := (d.first + i) % n
+		if at < 0 {
+			at += n
+		}
+		// In two factors: the exponential alone may overflow.
+		half := math.Exp((x - logM) / 2)
+		sequence[at] += complex(m*half*half, 0)
+	}
+	for _, a := range sequence {
+		norm += real(a) * real(a)
+	}
+	return extreme, norm
 }
 
 // transformError bounds the relative error, in the Euclidean norm, of a Fourier

@@ -121,7 +121,7 @@ func checkMultiplier(m float64) error {
 	if m >= minMultiplier && m <= maxMultiplier {
 		return nil
 	}
-	return check.Errorf("account", dp.ErrInvalid, "sigma/sensitivity = %g, want from %g to %g", m, minMultiplier, maxMultiplier)
+	return check.Field("account", "sigma/sensitivity", m, fmt.Sprintf("from %g to %g", minMultiplier, maxMultiplier))
 }
 
 // Gaussian is normal noise; multiplier is its standard deviation divided by the

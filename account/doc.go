@@ -1,5 +1,7 @@
 // Package account computes what several releases together cost: the total
-// (epsilon, delta) of tables and classical mechanisms under composition.
+// (epsilon, delta) of tables and classical mechanisms under composition. The other
+// way round, [Calibrate] finds the noise of a single release for so many releases and
+// a total.
 //
 // Every [PrivacyLossDistribution] is known by its privacy profile
 //

@@ -1,10 +1,15 @@
 package account_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // A thousand releases of Gaussian noise, and ten of Laplace noise.
@@ -49,4 +54,31 @@ func ExampleComposition_Delta() {
 	fmt.Printf("delta at epsilon 5 is %.3g\n", delta.Upper)
 	// Output:
 	// delta at epsilon 5 is 0.0544
+}
+
+// The noise of 30 counts with a total budget. Truncated Laplace noise stands for the
+// best noise there is, which lp.Design finds.
+func ExampleCalibrate() {
+	target := account.Target{
+		Problem: dp.Problem{
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1},
+			Query:   dp.IntegerQuery,
+			Loss:    loss.L1{},
+		},
+		Releases: 30,
+	}
+	design := func(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+		if p.Delta == 0 {
+			return shapes.Laplace(p, tables.Grid{})
+		}
+		return shapes.TruncatedLaplace(p, tables.Grid{})
+	}
+	c, err := account.Calibrate(context.Background(), target, design, account.CalibrateOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p := c.Table.Table().Privacy()
+	fmt.Printf("each (%.3f, %.2g)-private, together (%.3f, 1e-6); exponent %g\n", p.Epsilon, p.Delta, c.Composed.Upper, c.Exponent)
+	// Output:
+	// each (0.120, 1.7e-08)-private, together (1.000, 1e-6); exponent 1.5
 }

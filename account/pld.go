@@ -1,7 +1,8 @@
 package account
 
 import (
-	"github.com/noisewright/noisewright/dp"
+	"fmt"
+
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -60,5 +61,5 @@ func checkEpsilon(epsilon float64) error {
 	if epsilon > 0 && epsilon <= maxEpsilon {
 		return nil
 	}
-	return check.Errorf("account", dp.ErrInvalid, "epsilon = %g, want 0 < epsilon <= %d", epsilon, maxEpsilon)
+	return check.Field("account", "epsilon", epsilon, fmt.Sprintf("0 < epsilon <= %d", maxEpsilon))
 }

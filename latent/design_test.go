@@ -64,11 +64,7 @@ func named(p Problem) Problem {
 
 func testCurve(t testing.TB) *Curve {
 	t.Helper()
-	c, err := NewCurve(CurveOptions{Design: cutLaplace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return curveOf(t, cutLaplace)
 }
 
 func design(t testing.TB, p Problem, o Options) *Result {
@@ -342,12 +338,9 @@ func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
 
 // Noise that is not centred is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
-	curve, err := NewCurve(CurveOptions{Design: func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
+	curve := curveOf(t, func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 32)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	data := randomData(rand.New(rand.NewPCG(9, 0)), 60, 3)
 	res := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 1, Delta: 0.05}, Domain: bundle.Box, Clip: 0.9}),
 		Options{Curve: curve, Kinds: []bundle.Kind{bundle.Designed}})

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -44,6 +43,20 @@ func enclose(t *testing.T, name string, r *lp.Result, want, above float64) {
 	}
 }
 
+// staircaseLoss returns the least loss for delta = 0.
+func staircaseLoss(t *testing.T, p dp.Privacy, l loss.Loss) float64 {
+	t.Helper()
+	m, err := noise.NewStaircase(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := m.ExpectedLoss(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func TestPureReal(t *testing.T) {
 	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
 		for _, epsilon := range []float64{0.01, 0.1, 0.3, 1, 2, 3, 5, 7, 10, 12} {
@@ -52,7 +65,7 @@ func TestPureReal(t *testing.T) {
 					continue
 				}
 				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, Loss: loss})
-				want, _ := oracle.StaircaseLoss(dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
+				want := staircaseLoss(t, dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, loss)
 				enclose(t, fmt.Sprintf("%s, epsilon = %g", loss.Name(), epsilon), r, want, 5e-4)
 				if !r.Optimal || r.Gap > 1e-3 {
 					t.Errorf("%s, epsilon = %g: gap = %g, want at most 0.001", loss.Name(), epsilon, r.Gap)
@@ -75,7 +88,7 @@ func TestPureInteger(t *testing.T) {
 			for _, epsilon := range []float64{0.1, 1, 3, 15} {
 				name := fmt.Sprintf("%s, K = %d, epsilon = %g", loss.Name(), k, epsilon)
 				r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: float64(k)}, Loss: loss, Query: dp.IntegerQuery})
-				_, want, err := oracle.DiscreteStaircase(epsilon, k, loss)
+				_, want, err := noise.DiscreteStaircase(epsilon, k, loss)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,7 +113,7 @@ func TestPureInteger(t *testing.T) {
 // lie some points apart, and cover the sensitivity even if it is prime.
 func TestPureStrides(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.005, Sensitivity: 1009}, Loss: loss.L1{}, Query: dp.IntegerQuery})
-	_, want, err := oracle.DiscreteStaircase(0.005, 1009, loss.L1{})
+	_, want, err := noise.DiscreteStaircase(0.005, 1009, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +123,7 @@ func TestPureStrides(t *testing.T) {
 // TestPureLattice: noise on a lattice is integer noise times its step.
 func TestPureLattice(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.7, Sensitivity: 1}, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1{}})
-	_, want, err := oracle.DiscreteStaircase(0.7, 4, loss.L1{})
+	_, want, err := noise.DiscreteStaircase(0.7, 4, loss.L1{})
 	if err != nil {
 		t.Fatal(err)
 	}

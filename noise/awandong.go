@@ -20,6 +20,14 @@ import (
 // T_k <= e^ε T_{k+1} + δ. So no private noise has smaller tails, at any k, and
 // E c(X) = c(0) + 2 Σ_k (c(k)-c(k-1)) T_k increases with each of them.
 //
+// They bound the noise on real queries too. Cut the line into cells of width Δ
+// centred on jΔ+u, u uniform. The masses of the cells, averaged over u, are private
+// integer noise of sensitivity 1, and x falls into cell j with the weight of linear
+// interpolation at node jΔ. So E c(X) is at least the integer optimum for node values
+// whose interpolant is below c, |j|Δ for l1 and (j²-1/4)Δ² for l2:
+//
+//	E|X| >= 2Δ ΣT_k,  E X² >= Δ²(2Σ(2k-1)T_k - 1/4).
+//
 // Sources: it is the Tulap law of Awan & Slavković 2018, rounded; Awan & Vadhan
 // 2023 call its kind canonical noise, Awan & Dong 2022 treat log-concave
 // canonical noise, and Awan & Ramasethu 2024 prove that the integer one is

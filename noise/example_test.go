@@ -159,6 +159,12 @@ func ExampleStaircaseStep() {
 	// 0.416737 true
 }
 
+func ExampleDiscreteStaircase() {
+	step, value, err := noise.DiscreteStaircase(1, 3, loss.L1{})
+	fmt.Printf("step %d of 3, E|X| = %.6f, %v\n", step, value, err)
+	// Output: step 2 of 3, E|X| = 2.860832, <nil>
+}
+
 func ExampleAwanDongTails() {
 	tails, err := noise.AwanDongTails(1, 0.1)
 	if err != nil {

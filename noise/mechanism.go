@@ -106,7 +106,7 @@ func evaluate(name string, l loss.Loss, first, second float64, numeric func(loss
 // happens when a parameter is within a few orders of magnitude of its ends.
 func finiteScale(name, what string, scale float64) error {
 	if !(scale > 0) || math.IsInf(scale, 1) {
-		return check.Errorf("noise", dp.ErrInvalid, "%s: %s = %g, want a finite number > 0 (query units)", name, what, scale)
+		return check.Field("noise", name+": "+what, scale, "a finite number > 0 (query units)")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type Golden struct {
 const goldenWords = 8
 
 // NewGolden makes n draws from the table with the seed. The error wraps
-// ErrInvalid if there is no table or n is negative.
+// dp.ErrInvalid if there is no table or n is negative.
 func NewGolden(v *tables.Verified, seed [32]byte, n int) (*Golden, error) {
 	t, err := tableOf(v)
 	if err != nil {
@@ -69,7 +69,7 @@ func newGolden(t *tables.Table, seed [32]byte, n int) (*Golden, error) {
 	return g, nil
 }
 
-// Check draws from the table again and compares. The error wraps ErrInvalid and
+// Check draws from the table again and compares. The error wraps dp.ErrInvalid and
 // names the first difference.
 func (g *Golden) Check(v *tables.Verified) error {
 	t, err := tableOf(v)

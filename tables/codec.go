@@ -117,7 +117,7 @@ func (t *Table) Encode(w io.Writer) error {
 // missing fields, numbers that are not written plainly or do not fit, and
 // anything after the table. It allocates at most a small multiple of the file.
 //
-// Errors wrap ErrFormat, or ErrInvalid for values outside their range, or are
+// Errors wrap ErrFormat, or dp.ErrInvalid for values outside their range, or are
 // those of r.
 func Decode(r io.Reader) (*Table, error) {
 	var s Spec

@@ -127,7 +127,8 @@ type Table struct {
 // not judge the privacy claim; Verify does. Empty Claims are filled in from
 // the exact certificate. The slices are copied.
 //
-// All bad fields are reported together, wrapping ErrInvalid.
+// All bad fields are reported together, but of the dual only the first, wrapping
+// dp.ErrInvalid.
 func New(s Spec) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -260,7 +261,7 @@ func (t *Table) Problem() dp.Problem {
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps ErrInvalid.
+// claims that follow from the certificate. The error wraps dp.ErrInvalid.
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}

@@ -42,7 +42,7 @@ func (e *FieldError) sentence() string {
 type failure struct {
 	pkg  string // may be "", for a cause of another error of the package
 	kind error  // not printed; may be nil
-	err  error // the sentence, with its causes
+	err  error  // the sentence, with its causes
 }
 
 // Errorf returns an error of the package that is of the given kind for errors.Is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -38,11 +39,18 @@ releases of one table need a small delta each, and they compose worse than
 Gaussian noise: calibrate designs for a number of releases and says from how many
 on Gaussian noise is the better choice.`
 
-func newAccountCommand(a *shell.Streams) *cobra.Command {
-	var (
-		figure string
-		asJSON bool
-	)
+type accountOptions struct {
+	shell.Common
+	releases []string // tables and mechanisms
+	times    []int    // how often each
+	delta    float64  // find epsilon, or
+	epsilon  float64  // find delta; the other is NaN
+	plot     string
+	format   string // of the figure
+}
+
+func newAccountCommand(s *shell.Streams) *cobra.Command {
+	o := &accountOptions{Common: shell.Common{Streams: s}}
 	var forms []string
 	for _, k := range mechanismKinds() {
 		forms = append(forms, fmt.Sprintf("  %s\n      %s", k.form, k.note))
@@ -71,97 +79,80 @@ of the releases' epsilons, each at its share of delta, or null.`,
 		Example: `  noisewright account table.json --times 100 --delta 1e-5
   noisewright account ages.json incomes.json --times 12,4 --epsilon 3
   noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-6 --plot profile.svg`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1")
-			}
-			return nil
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
-		},
 	}
-	times := shell.NewText(cmd, "times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas")
-	delta := shell.NewText(cmd, "delta", "number", "", "total delta, a probability: find epsilon")
-	epsilon := shell.NewText(cmd, "epsilon", "number", "", "total epsilon, without unit: find delta")
-	cmd.Flags().StringVar(&figure, "plot", "", "figure to write, of delta against epsilon, its name ending in .svg or .png")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	_ = cmd.MarkFlagFilename("plot", "svg", "png")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f shell.Fields
-		counts := readCounts(&f, "times", times, len(args))
-		d, e := math.NaN(), math.NaN()
-		switch {
-		case delta.Given && epsilon.Given:
-			f.Add("delta = %s and epsilon = %s, want one of them: the other is the result", check.Quoted(delta.Value), check.Quoted(epsilon.Value))
-		case epsilon.Given:
-			e = f.Number("epsilon", epsilon, "a number from 0 to 10000", func(v float64) bool { return v >= 0 && v <= 1e4 })
-		default:
-			d = f.Number("delta", delta, "a probability, at least 0 and below 1 (or --epsilon)", func(v float64) bool { return v >= 0 && v < 1 })
-		}
-		format := ""
-		if figure != "" {
-			format = f.FigureFormat("plot", figure)
-		}
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		releases := make([]account.Release, len(args))
-		for i, arg := range args {
-			m, err := readMechanism(a, arg)
-			if err != nil {
-				return err
-			}
-			releases[i] = account.Release{PLD: m, Times: counts[i]}
-		}
-		c, err := account.Compose(releases, account.Options{})
-		if err != nil {
-			return shell.BadInput(cmd.CommandPath()+" --help", err)
-		}
-		var out *shell.Output
-		if figure != "" {
-			if out, err = a.Create(figure, args...); err != nil {
-				return err
-			}
-			defer out.Discard()
-		}
-		r, err := newAccountReport(c, releases, d, e)
-		if err != nil {
-			return accountFailure(err)
-		}
-		if out != nil {
-			if err := drawProfile(cmd.Context(), out, format, releases, r); err != nil {
-				return err
-			}
-			if err := out.Commit(); err != nil {
-				return err
-			}
-		}
-		if asJSON {
-			return shell.PrintJSON(a.Out, r)
-		}
-		return shell.PrintRows(a.Out, accountRows(args, counts, r))
-	}
+	f := shell.NewFlags(cmd)
+	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
+	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
+	o.targetFlags(f)
+	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
 }
 
-// readCounts reads one count for all of n releases, or one for each.
-func readCounts(f *shell.Fields, name string, t *shell.Text, n int) []int {
-	parts := strings.Split(t.Value, ",")
-	out := make([]int, n)
+// readTimes reads one count for all releases, or one for each.
+func (o *accountOptions) readTimes(text string) error {
+	parts, n := strings.Split(text, ","), len(o.releases)
 	if len(parts) != 1 && len(parts) != n {
-		f.Bad(name, t, fmt.Sprintf("one integer, or %d separated by commas", n))
-		return out
+		return shell.Want(fmt.Sprintf("one integer, or %d separated by commas", n))
 	}
-	for i := range out {
+	o.times = make([]int, n)
+	for i := range o.times {
 		v, err := strconv.Atoi(strings.TrimSpace(parts[min(i, len(parts)-1)]))
 		if err != nil || v < 1 || v > account.MaxReleases {
-			f.Bad(name, t, fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
-			return out
+			return shell.Want(fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
 		}
-		out[i] = v
+		o.times[i] = v
 	}
-	return out
+	return nil
+}
+
+// targetFlags adds delta and epsilon, of which one is given.
+func (o *accountOptions) targetFlags(f *shell.Flags) {
+	deltaRule := shell.Rule{Want: "a probability, at least 0 and below 1 (or --epsilon)", OK: func(v float64) bool { return v >= 0 && v < 1 }}
+	o.delta, o.epsilon = math.NaN(), math.NaN()
+	delta := f.OptionalNumber(&o.delta, "delta", deltaRule, "total delta, a probability: find epsilon")
+	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", shell.Rule{Want: "a number from 0 to 10000", OK: func(v float64) bool { return v >= 0 && v <= 1e4 }}, "total epsilon, without unit: find delta")
+	f.Check(func() error {
+		switch {
+		case delta.Given && epsilon.Given:
+			return fmt.Errorf("delta = %s and epsilon = %s, want one of them: the other is the result", check.Quoted(delta.Text), check.Quoted(epsilon.Text))
+		case !delta.Given && !epsilon.Given:
+			return shell.About("delta", "", shell.Want(deltaRule.Want))
+		}
+		return nil
+	})
+}
+
+func (o *accountOptions) run(ctx context.Context) error {
+	releases := make([]account.Release, len(o.releases))
+	var errs []error
+	for i, arg := range o.releases {
+		m, err := readMechanism(o.Streams, arg)
+		errs = append(errs, err)
+		releases[i] = account.Release{PLD: m, Times: o.times[i]}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	o.Progress().Watch("composing")
+	c, err := account.Compose(releases, account.Options{})
+	if err != nil {
+		return shell.BadInput("noisewright account --help", err)
+	}
+	drawing, err := o.Reserve(o.plot, o.releases...)
+	if err != nil {
+		return err
+	}
+	defer drawing.Discard()
+	r, err := newAccountReport(c, releases, o.delta, o.epsilon)
+	if err != nil {
+		return accountFailure(err)
+	}
+	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
+		return err
+	}
+	return o.Print(r, accountRows(o.releases, o.times, r))
 }
 
 // readMechanism reads a release of the command line: a table, verified, or the
@@ -273,7 +264,7 @@ func accountRows(args []string, counts []int, r accountReport) []shell.Row {
 }
 
 // drawProfile draws delta against epsilon for the composition.
-func drawProfile(ctx context.Context, out *shell.Output, format string, releases []account.Release, r accountReport) error {
+func drawProfile(ctx context.Context, out io.Writer, format string, releases []account.Release, r accountReport) error {
 	const points = 25
 	// Wide bounds are fine for a figure, and faster.
 	c, err := account.Compose(releases, account.Options{Width: 0.05})

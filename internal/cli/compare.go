@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
-	"github.com/noisewright/noisewright/internal/oracle"
+	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -32,16 +32,22 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
-func newCompareCommand(a *shell.Streams) *cobra.Command {
-	var asJSON bool
+type compareOptions struct {
+	shell.Common
+	problem dp.Problem
+	design  lp.Options
+}
+
+func newCompareCommand(s *shell.Streams) *cobra.Command {
+	o := &compareOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	cmd := &cobra.Command{
 		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
 each with its suboptimality: how far it is above the certified lower bound on
 every additive noise, loss/bound - 1. The bound is about noise for a real-valued
-query unless --support integer or --output-step say otherwise, and about noise
-that keeps the constraints given.
+query unless --query integer or --step say otherwise, and about noise that keeps
+the constraints given.
 
 The designed loss is exact, rounded up, and the bound is rounded down. Losses of
 the others are floating-point values of closed forms or quadratures; with --json
@@ -56,60 +62,50 @@ If a limit stops the design, the exit code is 4.
 
 ` + shell.LossHelp(),
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
-  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --support integer
+  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json`,
-		Args: shell.NoArguments,
 	}
-	problemFlags := shell.NewProblemFlags(cmd, true)
-	effort := shell.NewEffortFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the table")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		p := problemFlags.Read(&f, false)
-		o := effort.Read(&f)
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		line := a.NewProgress()
-		defer line.Clear()
-		o.Progress = line.Show
-
-		c := comparison{Schema: shell.Schema}
-		designed := contender{Name: "designed"}
-		r, limit, err := shell.Design(cmd.Context(), p, o)
-		switch {
-		case errors.Is(err, highs.ErrUnavailable):
-			designed.Note = shell.Sentence(err)
-		case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
-			designed.Note = shell.Sentence(err)
-		case err != nil:
-			return err
-		default:
-			c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
-			designed.Loss = shell.FloatUp(r.Table.Certificate().ExpectedLoss)
-			designed.ErrorBound = new(float64)
-			designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Table().Cells())
-		}
-		c.Mechanisms = append(c.Mechanisms, designed)
-		for _, b := range noise.Baselines() {
-			c.Mechanisms = append(c.Mechanisms, newContender(b, p))
-			if b.Name == "discrete-laplace" && p.Query == dp.IntegerQuery {
-				c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
-			}
-		}
-		c.judge()
-		line.Clear()
-		if asJSON {
-			err = shell.PrintJSON(a.Out, c)
-		} else {
-			err = c.print(a.Out, p)
-		}
-		if err != nil {
-			return err
-		}
-		return limit
-	}
+	f := shell.NewFlags(cmd)
+	f.Privacy(&o.problem.Privacy, shell.Delta)
+	f.Loss(&o.problem.Loss)
+	f.Query(&o.problem)
+	f.Effort(&o.design, "")
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *compareOptions) run(ctx context.Context) error {
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	p := o.problem
+	c := comparison{Schema: shell.Schema}
+	designed := contender{Name: "designed"}
+	r, limit, err := shell.Design(ctx, p, o.design)
+	switch {
+	case errors.Is(err, highs.ErrUnavailable):
+		designed.Note = shell.Sentence(err)
+	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
+		designed.Note = shell.Sentence(err)
+	case err != nil:
+		return err
+	default:
+		c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
+		designed.Loss = shell.FloatUp(r.Table.Certificate().ExpectedLoss)
+		designed.ErrorBound = new(float64)
+		designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Table().Cells())
+	}
+	c.Mechanisms = append(c.Mechanisms, designed)
+	for _, b := range noise.Baselines() {
+		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
+		if b.Name == "discrete-laplace" && p.Query == dp.IntegerQuery {
+			c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
+		}
+	}
+	c.judge()
+	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
+		return err
+	}
+	return limit
 }
 
 // newContender evaluates a baseline.
@@ -131,7 +127,7 @@ func newContender(b noise.Baseline, p dp.Problem) contender {
 // newDiscreteStaircase evaluates the best pure noise for integer queries.
 func newDiscreteStaircase(p dp.Problem) contender {
 	out := contender{Name: "discrete-staircase"}
-	step, loss, err := oracle.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
+	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
 	if err != nil {
 		out.Note = excuse(err)
 		return out
@@ -202,45 +198,30 @@ func kindOfNoise(p dp.Problem) string {
 	return kind
 }
 
-// print prints the comparison as a table.
-func (c *comparison) print(w io.Writer, p dp.Problem) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
+// write writes the comparison as a table.
+func (c *comparison) write(b *strings.Builder, p dp.Problem) {
+	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
 	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
-		fmt.Fprintf(&b, "%s: %s\n", r[0], r[1])
+		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
 	bound := "none"
 	if c.LowerBound != nil {
 		bound = fmt.Sprintf("%.7g", *c.LowerBound)
 	}
-	fmt.Fprintf(&b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
-	cells := [][3]string{{"mechanism", "loss", "above bound"}}
+	fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
+	lines := [][]string{{"mechanism", "loss", "above bound", "note"}}
 	for _, m := range c.Mechanisms {
-		line := [3]string{m.Name, "-", "-"}
+		line := []string{m.Name, "-", "-", m.Note}
 		if m.Loss != nil {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
 		}
 		if m.Suboptimality != nil {
 			line[2] = shell.Percent(*m.Suboptimality)
 		}
-		cells = append(cells, line)
-	}
-	var width [3]int
-	for _, line := range cells {
-		for i, s := range line {
-			width[i] = max(width[i], len(s))
-		}
+		lines = append(lines, line)
 	}
 	b.WriteByte('\n')
-	for i, line := range cells {
-		note := "note"
-		if i > 0 {
-			note = c.Mechanisms[i-1].Note
-		}
-		fmt.Fprintf(&b, "%-*s  %*s  %*s  %s\n", width[0], line[0], width[1], line[1], width[2], line[2], note)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	shell.WriteColumns(b, lines, "<>><")
 }
 
 // classical reports whether noise that is symmetric and falls away from 0, as

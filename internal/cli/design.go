@@ -1,46 +1,36 @@
 package cli
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 )
 
-// designReport is what design --json prints.
-type designReport struct {
-	Schema              int            `json:"schema"`
-	Epsilon             float64        `json:"epsilon"`
-	Delta               float64        `json:"delta"`
-	Sensitivity         float64        `json:"sensitivity"`
-	Loss                string         `json:"loss"`
-	Query               dp.Query       `json:"query"`
-	Step                *float64       `json:"step"`
-	Constraints         dp.Constraints `json:"constraints"`
-	ExpectedLoss        json.Number    `json:"expected_loss"`
-	LowerBound          json.Number    `json:"lower_bound"`
-	Gap                 *float64       `json:"gap"`
-	DeltaCertified      string         `json:"delta_certified"`
-	Cells               int            `json:"cells"`
-	CellsPerSensitivity int            `json:"cells_per_sensitivity"`
-	Rounds              int            `json:"rounds"`
-	Seconds             float64        `json:"seconds"`
-	Status              string         `json:"status"`
+type designOptions struct {
+	shell.Common
+	problem dp.Problem
+	design  lp.Options
+	// To trade off two losses.
+	trading bool
+	trade   [2]loss.Loss
+	points  int
+	plot    string // figure of the front
+	format  string // of the figure
 }
 
-func newDesignCommand(a *shell.Streams) *cobra.Command {
-	var (
-		out           string
-		asJSON, quiet bool
-	)
+func newDesignCommand(s *shell.Streams) *cobra.Command {
+	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
 	cmd := &cobra.Command{
 		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of least expected loss",
@@ -54,16 +44,16 @@ arithmetic: the expected loss and delta are rounded up, the lower bound down.
 
 The noise may be restricted further (--symmetric, --monotone, --unbiased,
 --support, --max-variance, --quantile, --max-distinguishing); the lower bound is
-then about noise that keeps the same restrictions. --support integer is for
-queries with integer values: the noise is the best on the integers. --output-step
-publishes multiples of a number, and the noise is the best on these multiples.
+then about noise that keeps the same restrictions. --query integer is for queries
+with integer values: the noise is the best on the integers. --step publishes
+multiples of a number, and the noise is the best on these multiples.
 
-With --trade A,B --points N it designs for weighted sums of two losses, and prints
-the front between them: each design's weights, its exact expectation of either
-loss, rounded up, and the lower bound on its weighted sum. Designs that another
-one beats in both losses are left out. -o then writes the front as CSV and --plot
-draws it, with the bound; --loss with the weights printed,
-as in --loss l1:0.7 --loss exceed:3:0.3, designs the table of one of its points.
+--trade A,B --points N trades off two losses: it designs for weighted sums of them,
+and prints each design's weights, its exact expectation of either loss, rounded up,
+and the lower bound on its weighted sum. Designs that another one beats in both
+losses are left out. -o then writes the front of the others as CSV and --plot draws
+it, with the bound; --loss with the weights printed, as in --loss l1:0.7
+--loss exceed:3:0.3, designs the table of one of its points.
 
 Without -o no table is written. With --json, "gap" is null if there is no lower
 bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
@@ -71,111 +61,90 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 ` + shell.LossHelp(),
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
-  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --support integer --unbiased -o count.json
+  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --query integer --unbiased -o count.json
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
-		Args: shell.NoArguments,
 	}
-	problemFlags := shell.NewProblemFlags(cmd, true)
-	effort := shell.NewEffortFlags(cmd)
-	tradeFlags := newTradeFlags(cmd)
-	cmd.Flags().StringVarP(&out, "output", "o", "", "table file to write, CSV file with --trade, - for standard output (default none)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
-	_ = cmd.MarkFlagFilename("output", "json", "csv")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		t, trading := tradeFlags.read(&f)
-		p := problemFlags.Read(&f, trading)
-		o := effort.Read(&f)
-		if asJSON && out == "-" {
-			f.Add("output = - and --json, want only one of them on standard output")
-		}
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		if trading {
-			return tradeOff(a, cmd, p, t, o, out, tradeFlags.plot, asJSON, quiet)
-		}
-		var w *shell.Output
-		if out != "" { // before the work, which would be lost
-			var err error
-			if w, err = a.Create(out); err != nil {
-				return err
-			}
-			defer w.Discard()
-		}
-		if !quiet {
-			line := a.NewProgress()
-			defer line.Clear()
-			o.Progress = line.Show
-		}
-		r, limit, err := shell.Design(cmd.Context(), p, o)
-		if err != nil {
-			return err
-		}
-		if w != nil {
-			if err := r.Table.Table().Encode(w); err != nil {
-				return err
-			}
-			if err := w.Commit(); err != nil {
-				return err
-			}
-		}
-		switch {
-		case asJSON:
-			err = shell.PrintJSON(a.Out, newDesignReport(r))
-		case !quiet && out != "-":
-			err = shell.PrintRows(a.Out, designRows(r, p, out))
-		}
-		if err != nil {
-			return err
-		}
-		return limit
-	}
+	f := shell.NewFlags(cmd)
+	o.tradeFlags(f)
+	f.Privacy(&o.problem.Privacy, shell.Delta)
+	f.Losses(o.readLosses)
+	f.Query(&o.problem)
+	f.Effort(&o.design, "")
+	f.Output(&o.Common, "table file to write, CSV file with --trade, - for standard output (default none)", "json", "csv")
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
 }
 
-func newDesignReport(r *lp.Result) designReport {
-	t, c := r.Table.Table(), r.Table.Certificate()
-	privacy := t.Privacy()
-	return designReport{
-		Schema:              shell.Schema,
-		Epsilon:             privacy.Epsilon,
-		Delta:               privacy.Delta,
-		Sensitivity:         privacy.Sensitivity,
-		Loss:                t.Loss().Name(),
-		Query:               t.Query(),
-		Step:                latticeStep(t),
-		Constraints:         t.Problem().Constraints,
-		ExpectedLoss:        json.Number(c.Claims().ExpectedLoss),
-		LowerBound:          json.Number(c.Claims().LowerBound),
-		Gap:                 shell.Finite(r.Gap),
-		DeltaCertified:      c.Claims().Delta,
-		Cells:               t.Cells(),
-		CellsPerSensitivity: t.Grid().CellsPerSensitivity,
-		Rounds:              r.Rounds,
-		Seconds:             math.Round(r.Elapsed.Seconds()*1000) / 1000,
-		Status:              status(r.Optimal),
+// tradeFlags adds the flags that ask for a front of designs between two losses.
+func (o *designOptions) tradeFlags(f *shell.Flags) {
+	f.Func("trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss", func(text string) error {
+		o.trading = true
+		pair, ok := readPair(text)
+		if !ok {
+			return shell.Want("two losses A,B without weights of their own, such as l1,exceed:3; each is " + shell.WantLoss())
+		}
+		o.trade = pair
+		return nil
+	})
+	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
+	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
+	f.Check(func() error {
+		if !o.trading && (points.Given || o.plot != "") {
+			return errors.New("points and plot describe a front, want trade with them")
+		}
+		return nil
+	})
+}
+
+// readLosses reads the loss, which a trade-off takes the place of.
+func (o *designOptions) readLosses(texts []string) (err error) {
+	switch {
+	case !o.trading:
+		o.problem.Loss, err = shell.ParseLosses("loss", texts)
+	case len(texts) > 0:
+		err = fmt.Errorf("loss = %s and trade, want only one of them", check.Quoted(texts[0]))
 	}
+	return err
+}
+
+func (o *designOptions) run(ctx context.Context) error {
+	if o.trading {
+		return o.runTrade(ctx)
+	}
+	w, err := o.Reserve(o.Output)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	r, limit, err := shell.Design(ctx, o.problem, o.design)
+	if err != nil {
+		return err
+	}
+	t := r.Table.Table()
+	report := designReport{
+		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
+		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
+	}
+	return o.Finish(w, t.Encode, report, designRows(r, o.problem, o.Output), limit)
+}
+
+// designReport is what design --json prints.
+type designReport struct {
+	Schema int `json:"schema"`
+	statement
+	certified
+	Cells               int `json:"cells"`
+	CellsPerSensitivity int `json:"cells_per_sensitivity"`
+	effort
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	t, c := r.Table.Table(), r.Table.Certificate()
-	rows := []shell.Row{
-		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v (certified: %s)", p.Delta, c.Claims().Delta)},
-		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"loss", shell.LossUnit(p.Loss)},
-	}
-	rows = append(rows, shell.QueryRows(p.Query, p.Step, p.Constraints)...)
-	rows = append(rows, []shell.Row{
-		{"expected loss", c.Claims().ExpectedLoss},
-		{"lower bound", c.Claims().LowerBound},
-		{"gap", shell.Percent(r.Gap)},
-		{"cells", fmt.Sprintf("%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)},
-		{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))},
-	}...)
-	designed, _ := c.ExpectedLoss.Float64()
+	rows := certifiedRows(r.Table.Table(), r.Table.Certificate())
+	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
+	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {
 		if m.Loss == nil {
 			continue
@@ -204,12 +173,4 @@ func references(p dp.Problem) []contender {
 		out = append(out, newDiscreteStaircase(p))
 	}
 	return out
-}
-
-// status is the word for a design that reached its gap or did not.
-func status(optimal bool) string {
-	if optimal {
-		return "optimal"
-	}
-	return "limit"
 }

@@ -2,15 +2,16 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,36 +20,19 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 )
 
-// kernelReport is what design-kernel --json prints: the keys of design, and what
-// a kernel has beside.
-type kernelReport struct {
-	Schema          int         `json:"schema"`
-	Epsilon         float64     `json:"epsilon"`
-	Delta           float64     `json:"delta"`
-	Sensitivity     float64     `json:"sensitivity"`
-	Loss            string      `json:"loss"`
-	Range           [2]float64  `json:"range"`
-	InstanceCap     *float64    `json:"instance_cap"`
-	DataIndependent json.Number `json:"data_independent,omitempty"`
-	ExpectedLoss    json.Number `json:"expected_loss"`
-	MaxLoss         json.Number `json:"max_loss"`
-	LowerBound      json.Number `json:"lower_bound"`
-	Gap             *float64    `json:"gap"`
-	DeltaCertified  string      `json:"delta_certified"`
-	Nodes           int         `json:"nodes"`
-	Rounds          int         `json:"rounds"`
-	Seconds         float64     `json:"seconds"`
-	Status          string      `json:"status"`
+// designKernelOptions are those of design-kernel.
+type designKernelOptions struct {
+	shell.Common
+	problem lp.KernelProblem
+	autoCap bool // the instance cap is the loss of data independent noise
+	design  lp.Options
 }
 
-func newDesignKernelCommand(a *shell.Streams) *cobra.Command {
-	var (
-		out           string
-		asJSON, quiet bool
-	)
+func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
+	o := &designKernelOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
+	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
 	cmd := &cobra.Command{
 		Use:   "design-kernel --range A,B --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
 		Short: "Design noise that depends on the query value",
@@ -68,254 +52,186 @@ auto stands for the least expected loss of noise that does not depend on the
 value. The bound is then about the mechanisms that keep the cap.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
-		Args: shell.NoArguments,
 	}
-	ends := shell.NewText(cmd, "range", "A,B", "", "least and largest value of the query, in its units, separated by a comma")
-	problemFlags := shell.NewKernelProblemFlags(cmd, shell.WantDelta)
-	weight := shell.NewText(cmd, "weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight")
-	nodes := shell.NewText(cmd, "nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)")
-	gap := shell.NewText(cmd, "gap", "number", "0.01", "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
-	limit := shell.NewText(cmd, "time-limit", "duration", "60s", "wall time after which the best proven kernel is taken, with its unit: 500ms, 60s, 5m")
-	instanceCap := shell.NewText(cmd, "instance-cap", "O|auto", "", "largest expected loss of any query value, in units of the loss (default none)")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "kernel file to write, - for standard output (default none)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "no progress and no summary")
-	_ = cmd.MarkFlagFilename("output", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		p := problemFlags.Read(&f, false)
-		k := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}, Loss: p.Loss}
-		k.Queries.Lower, k.Queries.Upper = readRange(&f, ends)
-		k.Queries.Weight = readWeight(&f, weight, k.Queries)
-		k.Nodes, k.Cells = readNodes(&f, nodes, k.Queries)
-		automatic := instanceCap.Value == "auto"
-		if instanceCap.Given && !automatic {
-			k.InstanceCap = f.Number("instance-cap", instanceCap, "auto, or a number above 0 in units of the loss", func(v float64) bool { return v > 0 })
+	f := shell.NewFlags(cmd)
+	p := &o.problem
+	f.Privacy(&p.Privacy, shell.PositiveDelta)
+	f.Loss(&p.Loss)
+	f.RequiredFunc("range", "A,B", "least and largest value of the query, in its units, separated by a comma", func(text string) error {
+		return readRange(&p.Queries, text)
+	})
+	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
+		return readWeight(&p.Queries, text)
+	})
+	f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
+		return readNodes(p, text)
+	})
+	f.Gap(&o.design)
+	f.TimeLimit(&o.design, "")
+	f.Func("instance-cap", "O|auto", "", "largest expected loss of any query value, in units of the loss (default none)", func(text string) (err error) {
+		if o.autoCap = text == "auto"; !o.autoCap {
+			p.InstanceCap, err = shell.ParseNumber(text, shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive})
 		}
-		o := lp.Options{NewSolver: highs.New}
-		o.Gap = f.Number("gap", gap, fmt.Sprintf("a number from %g to %d, without unit", lp.MinGap, lp.MaxGap), func(v float64) bool {
-			return v >= lp.MinGap && v <= lp.MaxGap
-		})
-		o.TimeLimit = f.Duration("time-limit", limit)
-		if asJSON && out == "-" {
-			f.Add("output = - and --json, want only one of them on standard output")
-		}
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		var w *shell.Output
-		if out != "" { // before the work, which would be lost
-			var err error
-			if w, err = a.Create(out); err != nil {
-				return err
-			}
-			defer w.Discard()
-		}
-		var independent *lp.Result
-		if automatic {
-			var err error
-			if independent, _, err = shell.Design(cmd.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: o.TimeLimit}); err != nil {
-				return err
-			}
-			o := shell.FloatUp(independent.Table.Certificate().ExpectedLoss)
-			if o == nil {
-				return shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
-			}
-			k.InstanceCap = *o
-		}
-		if !quiet {
-			line := a.NewProgress()
-			defer line.Clear()
-			o.Progress = line.ShowKernel
-		}
-		r, short, err := shell.DesignKernel(cmd.Context(), k, o)
-		if err != nil {
-			return err
-		}
-		if w != nil {
-			if err := r.Kernel.Kernel().Encode(w); err != nil {
-				return err
-			}
-			if err := w.Commit(); err != nil {
-				return err
-			}
-		}
-		switch {
-		case asJSON:
-			err = shell.PrintJSON(a.Out, newKernelReport(r, independent))
-		case !quiet && out != "-":
-			err = shell.PrintRows(a.Out, designKernelRows(r, independent, out))
-		}
-		if err != nil {
-			return err
-		}
-		return short
-	}
+		return err
+	})
+	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
 }
 
+// kernelReport is what design-kernel --json prints.
+type kernelReport struct {
+	Schema int `json:"schema"`
+	kernelStatement
+	DataIndependent json.Number `json:"data_independent,omitempty"`
+	certified
+	Nodes int `json:"nodes"`
+	effort
+}
+
+func (o *designKernelOptions) run(ctx context.Context) error {
+	w, err := o.Reserve(o.Output)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	line := o.Progress()
+	var independent json.Number // least loss of such noise
+	if o.autoCap {
+		if o.problem.InstanceCap, independent, err = o.independent(ctx, line); err != nil {
+			return err
+		}
+	}
+	o.design.Progress = line.Kernel(o.design.TimeLimit)
+	r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
+	if err != nil {
+		return err
+	}
+	k, c := r.Kernel.Kernel(), r.Kernel.Certificate()
+	report := kernelReport{
+		Schema: shell.Schema, kernelStatement: newKernelStatement(k), DataIndependent: independent,
+		certified: newCertifiedKernel(c), Nodes: k.Cells(),
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
+	}
+	rows := append(certifiedKernelRows(k, c), effortRow(r.Rounds, r.Elapsed))
+	if independent != "" {
+		rows = append(rows, shell.Row{"data independent", independent.String()})
+	}
+	if o.Output != "" {
+		rows = append(rows, shell.Row{"kernel", o.Output})
+	}
+	return o.Finish(w, k.Encode, report, rows, limit)
+}
+
+// independent designs noise that does not depend on the query value and returns its
+// expected loss, rounded up.
+func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (float64, json.Number, error) {
+	options := shell.DesignOptions()
+	options.TimeLimit, options.Progress = o.design.TimeLimit, line.Design(o.design.TimeLimit)
+	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: o.problem.Loss, Query: dp.RealQuery}, options)
+	if err != nil {
+		return 0, "", err
+	}
+	c := r.Table.Certificate()
+	loss := shell.FloatUp(c.ExpectedLoss)
+	if loss == nil {
+		return 0, "", shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
+	}
+	return *loss, json.Number(c.Claims().ExpectedLoss), nil
+}
+
 // readRange reads A,B.
-func readRange(f *shell.Fields, t *shell.Text) (lower, upper float64) {
-	const want = "two finite numbers, the lower one first, separated by a comma, such as 0,100"
-	a, b, ok := strings.Cut(t.Value, ",")
+func readRange(q *kernels.Queries, text string) error {
+	a, b, ok := strings.Cut(text, ",")
 	lower, errLower := strconv.ParseFloat(strings.TrimSpace(a), 64)
 	upper, errUpper := strconv.ParseFloat(strings.TrimSpace(b), 64)
 	if !ok || errLower != nil || errUpper != nil || (kernels.Queries{Lower: lower, Upper: upper}).Validate() != nil {
-		f.Bad("range", t, want)
-		return math.NaN(), math.NaN()
+		q.Lower, q.Upper = math.NaN(), math.NaN()
+		return shell.Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
 	}
-	return lower, upper
+	q.Lower, q.Upper = lower, upper
+	return nil
 }
 
-// readWeight reads "uniform" or a CSV file with the columns from and weight.
-func readWeight(f *shell.Fields, t *shell.Text, q kernels.Queries) []kernels.WeightPiece {
-	if t.Value == "uniform" {
+// readWeight reads "uniform" or a CSV file with the columns from and weight. The range
+// has been read.
+func readWeight(q *kernels.Queries, text string) error {
+	const want = shell.Want("uniform, or a CSV file with the header from,weight")
+	switch text {
+	case "uniform":
 		return nil
+	case "":
+		return want
 	}
-	const want = "uniform, or a CSV file with the header from,weight"
-	if t.Value == "" {
-		f.Bad("weight", t, want)
-		return nil
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("weight = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
 	}
-	file, err := os.Open(t.Value)
+	file, err := os.Open(text)
 	if err != nil {
-		f.Add("weight = %s: %w, want %s", check.Quoted(t.Value), shell.FileCause(err), want)
-		return nil
+		return bad("%v, %v", shell.FileCause(err), want)
 	}
 	defer file.Close()
 	records, err := csv.NewReader(file).ReadAll()
-	if err != nil || len(records) < 2 || len(records[0]) != 2 || records[0][0] != "from" || records[0][1] != "weight" {
-		f.Add("weight = %s: not such a file, want the header from,weight and a row per piece", check.Quoted(t.Value))
-		return nil
+	if err != nil || len(records) < 2 || !slices.Equal(records[0], []string{"from", "weight"}) {
+		return bad("not such a file, want the header from,weight and a row per piece")
 	}
+	q.Weight = nil
 	for i, r := range records[1:] {
 		from, errFrom := strconv.ParseFloat(strings.TrimSpace(r[0]), 64)
 		w, errWeight := strconv.ParseFloat(strings.TrimSpace(r[1]), 64)
 		if errFrom != nil || errWeight != nil {
-			f.Add("weight = %s: row %d = %s,%s, want two numbers", check.Quoted(t.Value), i+1, check.Quoted(r[0]), check.Quoted(r[1]))
-			return nil
+			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 		}
 		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
 	}
 	if !math.IsNaN(q.Lower) { // else the range is to blame
 		if err := q.Validate(); err != nil {
-			f.Add("weight = %s: %s", check.Quoted(t.Value), shell.Sentence(err))
+			return bad("%s", shell.Sentence(err))
 		}
 	}
-	return q.Weight
+	return nil
 }
 
-// readNodes reads a number of nodes or a file with one node per line.
-func readNodes(f *shell.Fields, t *shell.Text, q kernels.Queries) (nodes []float64, cells int) {
-	if !t.Given {
-		return nil, 0
-	}
-	want := fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells)
-	if n, err := strconv.Atoi(t.Value); err == nil || t.Value == "" {
+// readNodes reads a number of nodes, or a file with one node per line. The range has
+// been read.
+func readNodes(p *lp.KernelProblem, text string) error {
+	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
+	if n, err := strconv.Atoi(text); err == nil || text == "" {
 		if n < 1 || n > kernels.MaxCells {
-			f.Bad("nodes", t, want)
+			return want
 		}
-		return nil, n
+		p.Cells = n
+		return nil
 	}
-	file, err := os.Open(t.Value)
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("nodes = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
+	}
+	file, err := os.Open(text)
 	if err != nil {
-		f.Add("nodes = %s: %w, want %s", check.Quoted(t.Value), shell.FileCause(err), want)
-		return nil, 0
+		return bad("%v, %v", shell.FileCause(err), want)
 	}
 	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	var nodes []float64
+	for lines := bufio.NewScanner(file); lines.Scan() && len(nodes) <= kernels.MaxCells; {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" {
 			continue
 		}
 		x, err := strconv.ParseFloat(line, 64)
 		if err != nil {
-			f.Add("nodes = %s: node %d = %s, want a number", check.Quoted(t.Value), len(nodes)+1, check.Quoted(line))
-			return nil, 0
+			return bad("node %d = %s, want a number", len(nodes)+1, check.Quoted(line))
 		}
-		if nodes = append(nodes, x); len(nodes) > kernels.MaxCells {
-			break
-		}
+		nodes = append(nodes, x)
 	}
+	q, n := p.Queries, len(nodes)
 	ascending := true
-	for i := 1; i < len(nodes); i++ {
+	for i := 1; i < n; i++ {
 		ascending = ascending && nodes[i] > nodes[i-1]
 	}
-	if n := len(nodes); n < 1 || n > kernels.MaxCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
-		f.Add("nodes = %s: not such nodes, want 1 to %d ascending numbers in the range", check.Quoted(t.Value), kernels.MaxCells)
+	if n < 1 || n > kernels.MaxCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
+		return bad("not such nodes, want 1 to %d ascending numbers in the range", kernels.MaxCells)
 	}
-	return nodes, 0
-}
-
-func newKernelReport(r *lp.KernelResult, independent *lp.Result) kernelReport {
-	k := r.Kernel.Kernel()
-	privacy, q, claims := k.Privacy(), k.Queries(), r.Kernel.Certificate().Claims()
-	status := "optimal"
-	if !r.Optimal {
-		status = "limit"
-	}
-	report := kernelReport{
-		Schema:  shell.Schema,
-		Epsilon: privacy.Epsilon, Delta: privacy.Delta, Sensitivity: privacy.Sensitivity,
-		Loss:           k.Loss().Name(),
-		Range:          [2]float64{q.Lower, q.Upper},
-		ExpectedLoss:   json.Number(claims.ExpectedLoss),
-		MaxLoss:        json.Number(claims.MaxLoss),
-		LowerBound:     json.Number(claims.LowerBound),
-		Gap:            shell.Finite(r.Gap),
-		DeltaCertified: claims.Delta,
-		Nodes:          k.Cells(),
-		Rounds:         r.Rounds,
-		Seconds:        math.Round(r.Elapsed.Seconds()*1000) / 1000,
-		Status:         status,
-	}
-	if c := k.InstanceCap(); c > 0 {
-		report.InstanceCap = &c
-	}
-	if independent != nil {
-		report.DataIndependent = json.Number(independent.Table.Certificate().Claims().ExpectedLoss)
-	}
-	return report
-}
-
-func designKernelRows(r *lp.KernelResult, independent *lp.Result, out string) []shell.Row {
-	rows := kernelRows(r.Kernel.Kernel(), r.Kernel.Certificate())
-	rows = append(rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", r.Rounds, r.Elapsed.Round(time.Millisecond))})
-	if independent != nil {
-		rows = append(rows, shell.Row{"data independent", independent.Table.Certificate().Claims().ExpectedLoss})
-	}
-	if out != "" {
-		rows = append(rows, shell.Row{"kernel", out})
-	}
-	return rows
-}
-
-// kernelRows summarises a kernel and what is proved about it.
-func kernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
-	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
-	weight := "uniform weight"
-	if len(q.Weight) > 0 {
-		weight = fmt.Sprintf("weight in %d pieces", len(q.Weight))
-	}
-	rows := []shell.Row{
-		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the query values %.6g and %.6g)", p.Delta, claims.Delta, k.Node(c.Worst[0]), k.Node(c.Worst[1]))},
-		{"sensitivity", fmt.Sprint(p.Sensitivity)},
-		{"range", fmt.Sprintf("%v to %v, %s", q.Lower, q.Upper, weight)},
-		{"loss", shell.LossUnit(k.Loss())},
-		{"expected loss", claims.ExpectedLoss},
-		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", claims.MaxLoss, c.MaxLossAt)},
-	}
-	if o := k.InstanceCap(); o > 0 {
-		rows = append(rows, shell.Row{"instance cap", fmt.Sprint(o)})
-	}
-	gap := math.Inf(1)
-	if g, ok := c.Gap(); ok {
-		gap = g
-	}
-	return append(rows,
-		shell.Row{"lower bound", claims.LowerBound},
-		shell.Row{"gap", shell.Percent(gap)},
-		shell.Row{"nodes", fmt.Sprint(k.Cells())},
-	)
+	p.Nodes = nodes
+	return nil
 }

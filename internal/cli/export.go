@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"encoding/hex"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +16,15 @@ const maxGolden = 1 << 22
 // defaultSeed is the seed of exported draws: 00 01 02 … 1f.
 const defaultSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-func newExportCommand(a *shell.Streams) *cobra.Command {
-	var out string
+type exportOptions struct {
+	shell.Common
+	table string
+	draws int
+	seed  [32]byte
+}
+
+func newExportCommand(s *shell.Streams) *cobra.Command {
+	o := &exportOptions{Common: shell.Common{Streams: s}, draws: sampler.GoldenDraws}
 	cmd := &cobra.Command{
 		Use:   "export TABLE [-o FILE]",
 		Short: "Write a table's probabilities and test draws for other implementations",
@@ -29,40 +36,37 @@ stream of random words leads to.
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
   noisewright export table.json --draws 10`,
-		Args:              shell.OneArgument("TABLE"),
-		ValidArgsFunction: completeFiles("json"),
 	}
-	draws := shell.NewText(cmd, "draws", "count", fmt.Sprint(sampler.GoldenDraws), "number of draws")
-	seedText := shell.NewText(cmd, "seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
-	_ = cmd.MarkFlagFilename("output", "json")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f shell.Fields
-		n := f.Integer("draws", draws, fmt.Sprintf("an integer from 0 to %d", maxGolden), 0, maxGolden)
-		seed, err := hex.DecodeString(seedText.Value)
-		if err != nil || len(seed) != 32 {
-			f.Bad("seed", seedText, "64 hexadecimal digits")
+	f := shell.NewFlags(cmd)
+	f.Argument(&o.table, "TABLE", "json")
+	f.Integer(&o.draws, "draws", "", 0, maxGolden, "number of draws")
+	f.Func("seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal", func(text string) error {
+		seed, err := hex.DecodeString(text)
+		if err != nil || copy(o.seed[:], seed) != len(o.seed) || len(seed) != len(o.seed) {
+			return shell.Want("64 hexadecimal digits")
 		}
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		v, err := a.ReadSound(args[0])
-		if err != nil {
-			return err
-		}
-		e, err := sampler.NewExport(v, [32]byte(seed), int(n))
-		if err != nil {
-			return err
-		}
-		w, err := a.Create(out, args[0])
-		if err != nil {
-			return err
-		}
-		defer w.Discard()
-		if err := e.Encode(w); err != nil {
-			return err
-		}
-		return w.Commit()
-	}
+		return nil
+	})
+	f.Output(&o.Common, "file to write, - for standard output (default -)", "json")
+	f.Quiet(&o.Common, "no progress")
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *exportOptions) run(context.Context) error {
+	o.Progress().Watch("exporting")
+	v, err := o.ReadSound(o.table)
+	if err != nil {
+		return err
+	}
+	e, err := sampler.NewExport(v, o.seed, o.draws)
+	if err != nil {
+		return err
+	}
+	w, err := o.Create(o.Output, o.table)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	return w.Put(e.Encode)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -9,11 +10,10 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 )
 
-// intervalOptions is what interval is asked.
 type intervalOptions struct {
-	Table        string // path
-	Value, Level float64
-	JSON         bool
+	shell.Common
+	table        string
+	value, level float64
 }
 
 // intervalReport is what interval --json prints.
@@ -25,8 +25,8 @@ type intervalReport struct {
 	Upper  float64 `json:"upper"`
 }
 
-func newIntervalCommand(a *shell.Streams) *cobra.Command {
-	var o intervalOptions
+func newIntervalCommand(s *shell.Streams) *cobra.Command {
+	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
 	cmd := &cobra.Command{
 		Use:   "interval --table TABLE VALUE",
 		Short: "Say where the true value behind a noisy one may be",
@@ -42,50 +42,36 @@ privatize --lower and --upper, the clipped one.
 VALUE is a released value with all its digits. Put -- before a negative one.`,
 		Example: `  noisewright interval --table table.json 1234
   noisewright interval --table table.json --level 0.99 --json -- -3`,
-		Args: shell.OneArgument("VALUE"),
 	}
-	cmd.Flags().StringVar(&o.Table, "table", "", "table file that the noise was drawn from")
-	level := shell.NewText(cmd, "level", "number", "0.95", "probability with which the interval contains the true value, at least")
-	cmd.Flags().BoolVar(&o.JSON, "json", false, "print one JSON object")
-	completeTable(cmd)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+	f := shell.NewFlags(cmd)
+	f.File(&o.table, "table", "table file that the noise was drawn from", "json")
+	f.Require(&o.table, "table", "a table file")
+	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
+	f.ArgumentFunc("VALUE", func(text string) (err error) {
+		o.value, err = shell.ParseNumber(text, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
+		return shell.About("value", text, err)
+	})
+	f.Summary(&o.Common)
+	f.Run(o.run)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit
 			err = shell.BadInput("put -- before a negative VALUE: noisewright interval --table TABLE -- -3", err)
 		}
 		return err
 	})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f shell.Fields
-		f.Required("table", o.Table, "a table file")
-		o.Level = f.Number("level", level, "a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 })
-		o.Value = f.Number("value", &shell.Text{Value: args[0]}, "a finite number", func(float64) bool { return true })
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		return runInterval(a, o)
-	}
 	return cmd
 }
 
-func runInterval(a *shell.Streams, o intervalOptions) error {
-	t, k, err := a.ReadEither(o.Table)
+func (o *intervalOptions) run(context.Context) error {
+	v, err := o.ReadSound(o.table)
 	if err != nil {
 		return err
 	}
-	if k != nil {
-		return shell.BadInput("", fmt.Errorf("%s is a kernel, whose noise depends on the true value, want a table", shell.InputName(o.Table)))
-	}
-	if _, err := shell.SoundTable(o.Table, t); err != nil {
-		return err
-	}
-	r := intervalReport{Schema: shell.Schema, Value: o.Value, Level: o.Level}
-	if r.Lower, r.Upper, err = t.Interval(o.Value, o.Level); err != nil {
+	r := intervalReport{Schema: shell.Schema, Value: o.value, Level: o.level}
+	if r.Lower, r.Upper, err = v.Table().Interval(o.value, o.level); err != nil {
 		return shell.BadInput("", err)
 	}
-	if o.JSON {
-		return shell.PrintJSON(a.Out, r)
-	}
-	return shell.PrintRows(a.Out, []shell.Row{
+	return o.Print(r, []shell.Row{
 		{"released value", fmt.Sprint(r.Value)},
 		{"true value", fmt.Sprintf("%v to %v, with a probability of at least %v", r.Lower, r.Upper, r.Level)},
 	})

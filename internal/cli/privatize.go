@@ -20,11 +20,18 @@ import (
 	"github.com/noisewright/noisewright/sampler"
 )
 
-func newPrivatizeCommand(a *shell.Streams) *cobra.Command {
-	var (
-		table, kernel, column, out string
-		report, constant           bool
-	)
+type privatizeOptions struct {
+	shell.Common
+	in            string // the CSV file
+	table, kernel string // one of them
+	column        string
+	clip          *clip // nil: none
+	report        bool
+	constantTime  bool
+}
+
+func newPrivatizeCommand(s *shell.Streams) *cobra.Command {
+	o := &privatizeOptions{Common: shell.Common{Streams: s}}
 	cmd := &cobra.Command{
 		Use:   "privatize --table TABLE --column NAME IN.csv",
 		Short: "Add noise to a column of a CSV file",
@@ -45,8 +52,8 @@ columns are not protected, and every further run on the same data spends epsilon
 and delta again.
 
 With a table for integer queries the column has integers, of at most 2^53, and
-gets integers. With one for a lattice (design --output-step) values are rounded
-to a multiple of its step at random, without bias, before the noise, and results
+gets integers. With one that publishes in steps (design --step) values are rounded
+to a multiple of the step at random, without bias, before the noise, and results
 are multiples of the step.
 
 With --kernel in place of --table each value is clipped to the kernel's range and
@@ -57,118 +64,141 @@ empty or non-numeric cell is an error, and nothing is written then. Output to
 standard output waits in a temporary file for the end of the input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
   noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv`,
-		Args:              shell.OneArgument("IN.csv"),
-		ValidArgsFunction: completeFiles("csv"),
 	}
-	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
-	cmd.Flags().StringVar(&kernel, "kernel", "", "kernel file to answer with, in place of a table; values are clipped to its range")
-	cmd.Flags().StringVar(&column, "column", "", "name of the column, as in the header")
-	lower := shell.NewText(cmd, "lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it")
-	upper := shell.NewText(cmd, "upper", "number", "", "largest value, in the column's units; larger ones are lowered to it")
-	cmd.Flags().BoolVar(&report, "report", false, "print to standard error how many values were clipped; that number is not private")
-	cmd.Flags().BoolVar(&constant, "constant-time", false, "draw in a time that does not depend on the values drawn, many times slower")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
-	completeTable(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var f shell.Fields
-		source := table
-		switch {
-		case table != "" && kernel != "":
-			f.Add("table = %s and kernel = %s, want only one of them", check.Quoted(table), check.Quoted(kernel))
-		case kernel != "":
-			source = kernel
-			if lower.Given || upper.Given || constant {
-				f.Add("lower, upper and constant-time are for tables, want none of them with kernel")
-			}
-		default:
-			f.Required("table", table, "a table file")
-		}
-		f.Required("column", column, "a name from the header")
-		bounds := readClip(&f, lower, upper)
-		if source == "-" && args[0] == "-" {
-			f.Add("table = - and IN.csv = -, want only one of them from standard input")
-		}
-		if report && bounds == nil && kernel == "" {
-			f.Add("report counts clipped values, want lower and upper with it")
-		}
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		p := privatizer{column: column, clip: bounds}
-		if kernel != "" {
-			s, err := newKernelSampler(a, kernel)
-			if err != nil {
-				return err
-			}
-			p.answerer, p.clip = kernelAnswerer{s}, kernelClip(s)
-		} else {
-			s, err := newSampler(a, table, sampler.Options{ConstantTime: constant})
-			if err != nil {
-				return err
-			}
-			if err := bounds.check(s); err != nil {
-				return err
-			}
-			if bounds == nil {
-				a.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", s.Table().Privacy().Sensitivity)
-			}
-			p.answerer = tableAnswerer{s, newPrinter(s.Table())}
-		}
-		if err := privatize(a, cmd.Context(), &p, args[0], out, source); err != nil {
-			return err
-		}
-		if report {
-			a.Warn("the next line tells something about the data and is not private")
-			fmt.Fprintf(a.Err, "clipped: %d of %d values\n", p.clipped, p.rows)
-		}
-		return nil
-	}
+	f := shell.NewFlags(cmd)
+	f.Argument(&o.in, "IN.csv", "csv")
+	f.File(&o.table, "table", "table file to draw from", "json")
+	f.File(&o.kernel, "kernel", "kernel file to answer with, in place of a table; values are clipped to its range", "json")
+	f.String(&o.column, "column", "name of the column, as in the header")
+	o.clipFlags(f)
+	f.Bool(&o.report, "report", "print to standard error how many values were clipped; that number is not private")
+	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
+	f.Output(&o.Common, "file to write, - for standard output (default -)", "csv")
+	f.Quiet(&o.Common, "no progress")
+	f.Check(o.check)
+	f.Run(o.run)
 	return cmd
 }
 
-// privatize runs p from the input file to the output file.
-func privatize(a *shell.Streams, ctx context.Context, p *privatizer, in, out, table string) error {
-	r := a.In
-	if in != "-" {
-		f, err := shell.OpenInput(in)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		r = f
+// clipFlags adds the two ends of the clip, both or none of which are given.
+func (o *privatizeOptions) clipFlags(f *shell.Flags) {
+	var c clip
+	finite := func(with string) shell.Rule {
+		return shell.Rule{Want: "a finite number, together with " + with, OK: func(float64) bool { return true }}
 	}
-	w, err := a.Create(out, in, table)
+	lower := f.OptionalNumber(&c.lower, "lower", finite("upper"), "smallest value, in the column's units; smaller ones are raised to it")
+	upper := f.OptionalNumber(&c.upper, "upper", finite("lower"), "largest value, in the column's units; larger ones are lowered to it")
+	f.Check(func() error {
+		switch {
+		case !lower.Given && !upper.Given:
+			return nil
+		case !lower.Given:
+			return shell.About("lower", "", shell.Want(finite("upper").Want))
+		case !upper.Given:
+			return shell.About("upper", "", shell.Want(finite("lower").Want))
+		case c.lower >= c.upper:
+			return fmt.Errorf("lower = %v and upper = %v, want lower below upper", c.lower, c.upper)
+		}
+		o.clip = &c
+		return nil
+	})
+}
+
+// check tests what the options demand of each other.
+func (o *privatizeOptions) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	source := o.table + o.kernel
+	switch {
+	case o.table != "" && o.kernel != "":
+		bad("table = %s and kernel = %s, want only one of them", check.Quoted(o.table), check.Quoted(o.kernel))
+	case source == "":
+		bad("table is missing, want a table file")
+	case o.kernel != "" && (o.clip != nil || o.constantTime):
+		bad("lower, upper and constant-time are for tables, want none of them with kernel")
+	}
+	if o.column == "" {
+		bad("column is missing, want a name from the header")
+	}
+	if source == "-" && o.in == "-" {
+		bad("table = - and IN.csv = -, want only one of them from standard input")
+	}
+	if o.report && o.clip == nil && o.kernel == "" {
+		bad("report counts clipped values, want lower and upper with it")
+	}
+	return errors.Join(errs...)
+}
+
+func (o *privatizeOptions) run(ctx context.Context) error {
+	p := privatizer{column: o.column, clip: o.clip}
+	var err error
+	if p.answerer, err = o.answerer(&p); err != nil {
+		return err
+	}
+	in, err := o.Open(o.in)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	w, err := o.Create(o.Output, o.in, o.table+o.kernel)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	if err := p.run(ctx, w, r); err != nil {
+	line := o.Progress()
+	p.progress = func(rows int) { line.Rows("adding noise", rows, in) }
+	if err := p.run(ctx, w, in); err != nil {
 		var data *dataError
 		if errors.As(err, &data) {
-			return shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(in), data.err))
+			return shell.BadFile(o.in, data.err)
 		}
 		return err
 	}
-	return w.Commit()
+	if err := w.Commit(); err != nil {
+		return err
+	}
+	if o.report {
+		o.Warn("the next line tells something about the data and is not private")
+		fmt.Fprintf(o.Err, "clipped: %d of %d values\n", p.clipped, p.rows)
+	}
+	return nil
+}
+
+// answerer verifies what p draws from, and sets the clip of p to what a kernel answers
+// or to what a table allows.
+func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
+	if o.kernel == "" {
+		v, err := o.ReadSound(o.table)
+		if err != nil {
+			return nil, err
+		}
+		s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
+		if err != nil {
+			return nil, err
+		}
+		if p.clip == nil {
+			o.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", v.Table().Privacy().Sensitivity)
+		}
+		return tableAnswerer{s, newPrinter(v.Table())}, p.clip.check(s)
+	}
+	_, k, err := o.ReadEither(o.kernel)
+	if err != nil {
+		return nil, err
+	}
+	if k == nil {
+		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(o.kernel)))
+	}
+	v, err := shell.Sound(o.kernel, k.Verify)
+	if err != nil {
+		return nil, err
+	}
+	p.clip = &clip{lower: k.Queries().Lower, upper: k.Queries().Upper}
+	s, err := sampler.NewKernel(v, sampler.Options{})
+	return kernelAnswerer{s}, err
 }
 
 // clip is a range of values; nil does not clip.
 type clip struct{ lower, upper float64 }
-
-func readClip(f *shell.Fields, lower, upper *shell.Text) *clip {
-	if !lower.Given && !upper.Given {
-		return nil
-	}
-	number := func(float64) bool { return true }
-	c := &clip{
-		lower: f.Number("lower", lower, "a finite number, together with upper", number),
-		upper: f.Number("upper", upper, "a finite number, together with lower", number),
-	}
-	if c.lower >= c.upper {
-		f.Add("lower = %v and upper = %v, want lower below upper", c.lower, c.upper)
-	}
-	return c
-}
 
 // check refuses a range wider than the sensitivity, and one whose ends the
 // table's grid cannot reach. It lowers upper if the range is wider only by the
@@ -245,8 +275,10 @@ type privatizer struct {
 	answerer
 	column string
 	clip   *clip
+	// progress is called with the number of rows read, now and then.
+	progress func(rows int)
 	// Found by run.
-	rows, clipped int64
+	rows, clipped int
 }
 
 // answerer makes private numbers of numbers.
@@ -344,8 +376,14 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader) error {
 		if _, err := w.Write(line); err != nil {
 			return err
 		}
+		if p.rows%progressRows == 0 {
+			p.progress(p.rows)
+		}
 	}
 }
+
+// progressRows is how many rows are done between two looks at the clock.
+const progressRows = 1 << 10
 
 // wrong says which row the error is about.
 func (p *privatizer) wrong(in *csvfile.Reader, err error) error {
@@ -460,9 +498,3 @@ func parseInteger(s string) (float64, error) {
 }
 
 var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
-
-// kernelClip is the range of a kernel as a clip.
-func kernelClip(s *sampler.KernelSampler) *clip {
-	q := s.Kernel().Queries()
-	return &clip{lower: q.Lower, upper: q.Upper}
-}

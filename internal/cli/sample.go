@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 
@@ -18,21 +17,31 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// sampleBlock is the number of draws made at a time.
-const sampleBlock = 4096
+type sampleOptions struct {
+	shell.Common
+	table        string // or a kernel
+	value        string // of the query, for a kernel
+	count        int
+	format       string
+	integer      bool
+	constantTime bool
+}
 
-func newSampleCommand(a *shell.Streams) *cobra.Command {
-	var (
-		table, out, value string
-		integer, constant bool
-	)
+// The words of --format.
+const (
+	formatText   = "text"
+	formatBinary = "f64le"
+)
+
+func newSampleCommand(s *shell.Streams) *cobra.Command {
+	o := &sampleOptions{Common: shell.Common{Streams: s}, format: formatText}
 	cmd := &cobra.Command{
 		Use:   "sample --table TABLE -n N",
 		Short: "Draw noise from a table",
 		Long: `Verify a table and print independent draws of its noise, in query units. The
 generator is cryptographic and seeded by the operating system; there is no seed
 to give. Decimals are the shortest that read back as the same float64; those of
-noise on a lattice are exact multiples of the decimal of its step.
+noise in steps are exact multiples of the decimal of the step.
 
 For a kernel file, print independent answers to the query value given by --value.
 
@@ -40,175 +49,158 @@ To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample --table table.json -n 1000
   noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
-		Args: shell.NoArguments,
 	}
-	cmd.Flags().StringVar(&table, "table", "", "table file to draw from")
-	cmd.Flags().StringVar(&value, "value", "", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
-	count := shell.NewTextP(cmd, "count", "n", "count", "", "number of draws")
-	format := shell.NewText(cmd, "format", "name", "text", "text (one decimal per line) or f64le (8 bytes each, little endian)")
-	cmd.Flags().BoolVar(&integer, "integer", false, "print grid points n instead; the noise is n steps of the table's granularity")
-	cmd.Flags().BoolVar(&constant, "constant-time", false, "draw in a time that does not depend on the values drawn, many times slower")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output (default -)")
-	completeTable(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "f64le"}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		f.Required("table", table, "a table file")
-		n := f.Integer("count", count, "an integer of at least 1", 1, math.MaxInt64)
-		form := f.Choice("format", format, "text", "f64le")
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		t, k, err := a.ReadEither(table)
-		if err != nil {
-			return err
-		}
-		var x float64
-		var sound *tables.Verified
-		var soundKernel *kernels.Verified
-		switch {
-		case k != nil && (integer || constant || form != "text"):
-			return shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
-		case k != nil:
-			if x, err = readQuery(k, "value", value); err != nil {
-				return err
-			}
-			soundKernel, err = shell.SoundKernel(table, k)
-		case value != "":
-			return shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(value)))
-		default:
-			sound, err = shell.SoundTable(table, t)
-		}
-		if err != nil {
-			return err
-		}
-		w := a.Direct()
-		if !shell.IsStandard(out) {
-			if w, err = a.Create(out, table); err != nil {
-				return err
-			}
-		}
-		defer w.Discard()
-		if k != nil {
-			return sampleKernel(a, cmd.Context(), w, soundKernel, x, n)
-		}
-		s, err := sampler.New(sound, sampler.Options{ConstantTime: constant})
-		if err != nil {
-			return err
-		}
-		d := drawer{sampler: s, printer: newPrinter(s.Table()), integer: integer, binary: form == "f64le"}
-		if err := d.write(cmd.Context(), w, n); err != nil {
-			return err
-		}
-		return w.Commit()
-	}
+	f := shell.NewFlags(cmd)
+	f.File(&o.table, "table", "table file to draw from", "json")
+	f.Require(&o.table, "table", "a table file")
+	f.String(&o.value, "value", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
+	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
+	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)
+	f.Bool(&o.integer, "integer", "print the number of steps, the distance of grid points, in the place of the noise")
+	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
+	f.Output(&o.Common, "file to write, - for standard output (default -)", "*")
+	f.Quiet(&o.Common, "no progress")
+	f.Run(o.run)
 	return cmd
 }
 
-// completeTable completes --table by JSON files.
-func completeTable(cmd *cobra.Command) {
-	_ = cmd.MarkFlagFilename("table", "json")
+func (o *sampleOptions) run(ctx context.Context) error {
+	t, k, err := o.ReadEither(o.table)
+	if err != nil {
+		return err
+	}
+	var d draws
+	if k != nil {
+		d, err = o.answers(k)
+	} else {
+		d, err = o.noise(t)
+	}
+	if err != nil {
+		return err
+	}
+	w, line := o.Direct(), &shell.Progress{}
+	if !shell.IsStandard(o.Output) {
+		if w, err = o.Create(o.Output, o.table); err != nil {
+			return err
+		}
+		line = o.Progress()
+	}
+	defer w.Discard()
+	var text []byte
+	for done := 0; done < o.count; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m := min(o.count-done, sampleBlock)
+		if text, err = d.appendDraws(text[:0], m); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		done += m
+		line.Count("drawing", done, o.count)
+	}
+	return w.Commit()
 }
 
-// drawer prints draws.
-type drawer struct {
+// sampleBlock is the number of draws made at a time.
+const sampleBlock = 4096
+
+// draws prints draws.
+type draws interface {
+	// appendDraws appends n draws to dst.
+	appendDraws(dst []byte, n int) ([]byte, error)
+}
+
+// noise verifies a table to draw from.
+func (o *sampleOptions) noise(t *tables.Table) (draws, error) {
+	if o.value != "" {
+		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
+	}
+	v, err := shell.Sound(o.table, t.Verify)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
+	if err != nil {
+		return nil, err
+	}
+	return &noiseDraws{sampler: s, printer: newPrinter(t), integer: o.integer, binary: o.format == formatBinary}, nil
+}
+
+// noiseDraws prints a table's noise.
+type noiseDraws struct {
 	sampler         *sampler.Sampler
 	printer         *printer
 	integer, binary bool
+	points          [sampleBlock]int64
 }
 
-// write prints n draws.
-func (d drawer) write(ctx context.Context, w io.Writer, n int64) error {
-	points := make([]int64, sampleBlock)
+func (d *noiseDraws) appendDraws(dst []byte, n int) ([]byte, error) {
 	scale := d.sampler.Step()
 	if d.integer {
 		scale = 1 // exact: a table's points stay below 2^53
 	}
-	var line []byte
-	for n > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		m := int(min(n, sampleBlock))
-		n -= int64(m)
-		if err := d.sampler.FillInt(points[:m]); err != nil {
-			return err
-		}
-		line = line[:0]
-		for _, point := range points[:m] {
-			switch {
-			case d.binary:
-				line = binary.LittleEndian.AppendUint64(line, math.Float64bits(float64(point)*scale))
-			case d.integer:
-				line = append(strconv.AppendInt(line, point, 10), '\n')
-			default:
-				line = append(d.printer.append(line, point), '\n')
-			}
-		}
-		if _, err := w.Write(line); err != nil {
-			return err
+	if err := d.sampler.FillInt(d.points[:n]); err != nil {
+		return nil, err
+	}
+	for _, point := range d.points[:n] {
+		switch {
+		case d.binary:
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(point)*scale))
+		case d.integer:
+			dst = append(strconv.AppendInt(dst, point, 10), '\n')
+		default:
+			dst = append(d.printer.append(dst, point), '\n')
 		}
 	}
-	return nil
+	return dst, nil
 }
 
-// newSampler returns a sampler of the table file, verified.
-func newSampler(a *shell.Streams, path string, o sampler.Options) (*sampler.Sampler, error) {
-	v, err := a.ReadSound(path)
+// answers verifies a kernel to answer through.
+func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
+	if o.integer || o.constantTime || o.format != formatText {
+		return nil, shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
+	}
+	x, err := readQuery(k, "value", o.value)
 	if err != nil {
 		return nil, err
 	}
-	return sampler.New(v, o)
-}
-
-// newKernelSampler returns a sampler of the kernel file, verified.
-func newKernelSampler(a *shell.Streams, path string) (*sampler.KernelSampler, error) {
-	_, k, err := a.ReadEither(path)
+	v, err := shell.Sound(o.table, k.Verify)
 	if err != nil {
 		return nil, err
 	}
-	if k == nil {
-		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(path)))
-	}
-	v, err := shell.SoundKernel(path, k)
-	if err != nil {
-		return nil, err
-	}
-	return sampler.NewKernel(v, sampler.Options{})
+	s, err := sampler.NewKernel(v, sampler.Options{})
+	return answerDraws{s, x}, err
 }
 
-// sampleKernel prints n answers of a kernel to the query value x.
-func sampleKernel(a *shell.Streams, ctx context.Context, w *shell.Output, k *kernels.Verified, x float64, n int64) error {
-	s, err := sampler.NewKernel(k, sampler.Options{})
-	if err != nil {
-		return err
-	}
-	var line []byte
-	for ; n > 0; n-- {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		y, err := s.Release(x)
+// answerDraws prints a kernel's answers to a query value.
+type answerDraws struct {
+	sampler *sampler.KernelSampler
+	value   float64
+}
+
+func (d answerDraws) appendDraws(dst []byte, n int) ([]byte, error) {
+	for range n {
+		y, err := d.sampler.Release(d.value)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		line = append(strconv.AppendFloat(line[:0], y, 'g', -1, 64), '\n')
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
+		dst = append(strconv.AppendFloat(dst, y, 'g', -1, 64), '\n')
 	}
-	return w.Commit()
+	return dst, nil
 }
 
 // readQuery reads a query value of a kernel's range.
 func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
 	q := k.Queries()
-	if value == "" {
-		return 0, shell.BadInput("", fmt.Errorf("%s is missing, want a number from %v to %v, the kernel's range", name, q.Lower, q.Upper))
-	}
-	x, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(x >= q.Lower && x <= q.Upper) || math.IsNaN(x) {
-		return 0, shell.BadInput("", fmt.Errorf("%s = %s, want a number from %v to %v, the kernel's range", name, check.Quoted(value), q.Lower, q.Upper))
+	x, err := shell.ParseNumber(value, shell.Rule{
+		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", q.Lower, q.Upper),
+		OK:   func(v float64) bool { return v >= q.Lower && v <= q.Upper },
+	})
+	if err != nil {
+		return 0, shell.BadInput("", shell.About(name, value, err))
 	}
 	return x, nil
 }

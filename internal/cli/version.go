@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,22 +45,22 @@ func (v version) String() string {
 	return fmt.Sprintf("noisewright %s (%s, %s)", v.Module, v.Go, solver)
 }
 
-func newVersionCommand(a *shell.Streams) *cobra.Command {
-	var asJSON bool
+type versionOptions struct{ shell.Common }
+
+func newVersionCommand(s *shell.Streams) *cobra.Command {
+	o := &versionOptions{shell.Common{Streams: s}}
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of the program, of Go and of the solver",
 		Example: "  noisewright version --json",
-		Args:    shell.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
-			if asJSON {
-				return shell.PrintJSON(a.Out, v)
-			}
-			_, err := fmt.Fprintln(a.Out, v)
-			return err
-		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	f := shell.NewFlags(cmd)
+	f.Bool(&o.JSON, "json", "print one JSON object")
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *versionOptions) run(context.Context) error {
+	v := readVersion()
+	return o.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
 }

@@ -196,5 +196,5 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t, nil
+	return t.Table(), nil
 }

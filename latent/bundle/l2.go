@@ -175,5 +175,5 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t, nil
+	return t.Table(), nil
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/noisewright/noisewright/tables/shapes"
 )
 
-func show(t *tables.Table, err error) {
+func show(v *tables.Verified, err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p := t.Privacy()
-	l, _ := t.Certify().ExpectedLoss.Float64()
-	fmt.Printf("(%g, %.6g)-private, %d cells, expected loss %.4f\n", p.Epsilon, p.Delta, t.Cells(), l)
+	p := v.Table().Privacy()
+	l, _ := v.Certificate().ExpectedLoss.Float64()
+	fmt.Printf("(%g, %.6g)-private, %d cells, expected loss %.4f\n", p.Epsilon, p.Delta, v.Table().Cells(), l)
 }
 
 var query = dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1{}}

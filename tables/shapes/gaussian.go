@@ -1,6 +1,7 @@
 package shapes
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 
@@ -18,7 +19,7 @@ import (
 //
 // Guarantee: the promise is p.Epsilon and the least delta that the noise keeps there;
 // p.Delta is not used.
-func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Table, error) {
+func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Verified, error) {
 	if !(sigma > 0) || math.IsInf(sigma, 1) {
 		return nil, check.Field("shapes", "sigma", sigma, "a finite number > 0 (query units)")
 	}
@@ -33,7 +34,7 @@ func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Table, error)
 	cell := cellOf(g)
 	length := exact.FloatUp(cell)
 	if !(sigma >= leastCells*length) {
-		return nil, check.Errorf("shapes", dp.ErrInvalid, "sigma = %g, want at least %d cells of %g", sigma, leastCells, length)
+		return nil, check.Field("shapes", "sigma", sigma, fmt.Sprintf("at least %d cells of %g", leastCells, length))
 	}
 	half := cellsTo(9*sigma, length)
 	if err := checkHalf(half); err != nil {

@@ -20,7 +20,7 @@ import (
 //
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used. epsilon/K is to be
 // from 2^-20 to 40.
-func Laplace(p dp.Problem, g tables.Grid) (*tables.Table, error) {
+func Laplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
 	if !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
 		return nil, check.Field("shapes", "epsilon", p.Epsilon, fmt.Sprintf("a number above 0 and at most %d", tables.MaxEpsilon))
 	}
@@ -28,11 +28,8 @@ func Laplace(p dp.Problem, g tables.Grid) (*tables.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := int64(g.CellsPerSensitivity)
-	perCell := p.Epsilon / float64(k)
-	for new(big.Rat).Mul(exact.Rational(perCell), big.NewRat(k, 1)).Cmp(exact.Rational(p.Epsilon)) > 0 {
-		perCell = math.Nextafter(perCell, 0)
-	}
+	whole := exact.Rational(p.Epsilon)
+	perCell := exact.FloatDown(whole.Quo(whole, new(big.Rat).SetInt64(int64(g.CellsPerSensitivity))))
 	if !(perCell >= 0x1p-20 && perCell <= 40) {
 		return nil, check.Field("shapes", "epsilon per cell", perCell, "a number from 2^-20 to 40")
 	}
@@ -116,7 +113,7 @@ func laplaceWeights(epsilon float64, core, k int, ratio uint64) (middle uint64, 
 //
 // Guarantee: the promise is that of p, whose delta is to be above 0; the least that
 // integer weights allow is about 1e-13.
-func TruncatedLaplace(p dp.Problem, g tables.Grid) (*tables.Table, error) {
+func TruncatedLaplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
 	if p.Delta == 0 {
 		return nil, check.Field("shapes", "delta", p.Delta, "a number above 0 for noise with bounded support")
 	}

@@ -34,7 +34,7 @@ func (s span) plus(o span) span {
 func spanOf(low, high *big.Rat) span {
 	scale := new(big.Rat).SetInt(new(big.Int).Lsh(one, massBits))
 	l, h := new(big.Rat).Mul(low, scale), new(big.Rat).Mul(high, scale)
-	return span{new(big.Int).Div(l.Num(), l.Denom()), exact.DivUp(new(big.Int), h.Num(), h.Denom())}
+	return span{exact.Floor(l), exact.Ceil(h)}
 }
 
 // alternating bounds Σ_k (-x)^k/k!·weight(k) for 0 <= x <= 1/2 and weights in [0, 1]

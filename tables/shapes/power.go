@@ -25,7 +25,7 @@ const powerDepth = 45
 // Guarantee: the promise is p.Epsilon and the least delta that the noise keeps there;
 // p.Delta is not used. It is one point of a privacy profile, of which package account
 // composes all.
-func ExponentialPower(p dp.Problem, exponent, scale float64, g tables.Grid) (*tables.Table, error) {
+func ExponentialPower(p dp.Problem, exponent, scale float64, g tables.Grid) (*tables.Verified, error) {
 	bad := check.In("shapes")
 	if !(exponent >= 1 && exponent <= 2) {
 		bad.Bad("exponent", exponent, "a number from 1 to 2")

@@ -18,18 +18,17 @@ func problem(epsilon, delta, sensitivity float64, l loss.Loss) dp.Problem {
 	return dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}, Loss: l}
 }
 
-// expected returns the table's expected loss, and fails unless the table is verified
-// and promises the epsilon, and the delta if it is not negative.
-func expected(t *testing.T, what string, table *tables.Table, err error, epsilon, delta float64) float64 {
+// expected returns the table's expected loss, and fails unless the table promises the
+// epsilon, and the delta if it is not negative.
+func expected(t *testing.T, what string, table *tables.Verified, err error, epsilon, delta float64) float64 {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	_, err = table.Verify()
-	if p := table.Privacy(); err != nil || p.Epsilon != epsilon || delta >= 0 && p.Delta != delta {
-		t.Errorf("%s: promise %+v, %v, want (%g, %g)", what, p, err, epsilon, delta)
+	if p := table.Table().Privacy(); p.Epsilon != epsilon || delta >= 0 && p.Delta != delta {
+		t.Errorf("%s: promise %+v, want (%g, %g)", what, p, epsilon, delta)
 	}
-	l, _ := table.Certify().ExpectedLoss.Float64()
+	l, _ := table.Certificate().ExpectedLoss.Float64()
 	return l
 }
 
@@ -74,7 +73,7 @@ func TestAgainstClosedForms(t *testing.T) {
 				}
 				table, err = Gaussian(p, sigma, tables.Grid{})
 				near(t, "Gaussian, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.NewAnalyticGaussian, p), 2e-3)
-				if d := table.Privacy().Delta; !(d > 0.99e-5 && d < 1.01e-5) {
+				if d := table.Table().Privacy().Delta; !(d > 0.99e-5 && d < 1.01e-5) {
 					t.Errorf("Gaussian, %s: delta = %g, want about 1e-5", what, d)
 				}
 				table, err = ExponentialPower(p, 2, sigma*math.Sqrt2, tables.Grid{})
@@ -93,17 +92,17 @@ func TestQueries(t *testing.T) {
 	lattice := problem(0.7, 1e-4, 0.7, loss.L1{})
 	lattice.Query, lattice.Step = dp.LatticeQuery, 0.7/3 // 3 of which are less than 0.7
 	for _, p := range []dp.Problem{integer, lattice} {
-		for name, make := range map[string]func() (*tables.Table, error){
-			"Laplace":           func() (*tables.Table, error) { return Laplace(p, tables.Grid{}) },
-			"truncated Laplace": func() (*tables.Table, error) { return TruncatedLaplace(p, tables.Grid{}) },
-			"staircase":         func() (*tables.Table, error) { return Staircase(p, 0, tables.Grid{}) },
-			"Gaussian":          func() (*tables.Table, error) { return Gaussian(p, 10*p.Sensitivity, tables.Grid{}) },
-			"exponent 1.5":      func() (*tables.Table, error) { return ExponentialPower(p, 1.5, 5*p.Sensitivity, tables.Grid{}) },
+		for name, make := range map[string]func() (*tables.Verified, error){
+			"Laplace":           func() (*tables.Verified, error) { return Laplace(p, tables.Grid{}) },
+			"truncated Laplace": func() (*tables.Verified, error) { return TruncatedLaplace(p, tables.Grid{}) },
+			"staircase":         func() (*tables.Verified, error) { return Staircase(p, 0, tables.Grid{}) },
+			"Gaussian":          func() (*tables.Verified, error) { return Gaussian(p, 10*p.Sensitivity, tables.Grid{}) },
+			"exponent 1.5":      func() (*tables.Verified, error) { return ExponentialPower(p, 1.5, 5*p.Sensitivity, tables.Grid{}) },
 		} {
 			table, err := make()
 			expected(t, name, table, err, 0.7, -1)
-			if err == nil && (table.Query() != p.Query || table.Grid().PointsPerCell != 1) {
-				t.Errorf("%s: query %s, %d points per cell", name, table.Query(), table.Grid().PointsPerCell)
+			if g := table.Table().Grid(); table.Table().Query() != p.Query || g.PointsPerCell != 1 {
+				t.Errorf("%s: query %s, %d points per cell", name, table.Table().Query(), g.PointsPerCell)
 			}
 		}
 	}
@@ -119,6 +118,22 @@ func problemOfIntegers(epsilon float64) dp.Problem {
 	p := problem(epsilon, 0, 1, loss.L1{})
 	p.Query = dp.IntegerQuery
 	return p
+}
+
+// TestStaircaseAnywhere: the core may lie beside 0, and the tails begin beyond it.
+func TestStaircaseAnywhere(t *testing.T) {
+	p := problemOfIntegers(0.5)
+	p.Sensitivity = 3
+	for _, first := range []int{-40, -5, -4, -1, 0, 2, 30} {
+		for _, core := range []int{1, 2, 5} {
+			g := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 3, FirstCell: first}
+			table, err := Staircase(p, core, g)
+			expected(t, fmt.Sprintf("core of %d from %d on", core, first), table, err, 0.5, 0)
+			if n := StaircaseCells(g, core); n != table.Table().Cells() {
+				t.Errorf("core of %d from %d on: %d cells, StaircaseCells says %d", core, first, table.Table().Cells(), n)
+			}
+		}
+	}
 }
 
 // TestUniform is truncated Laplace noise of no slope.
@@ -166,7 +181,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func second(_ *tables.Table, err error) error { return err }
+func second(_ *tables.Verified, err error) error { return err }
 
 func law(t *tables.Table) (masses []float64, lowest int) {
 	for i := range t.Cells() {
@@ -213,7 +228,7 @@ func TestGaussianWeights(t *testing.T) {
 		cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 		const other = 5.2
 		tv := 0.0
-		masses, lowest := law(table)
+		masses, lowest := law(table.Table())
 		for i, p := range masses {
 			n := math.Abs(float64(lowest + i))
 			want := cdf((-n+0.5)*cell/sigma) - cdf((-n-0.5)*cell/sigma)
@@ -222,10 +237,10 @@ func TestGaussianWeights(t *testing.T) {
 			}
 			tv += math.Abs(p-cdf((-n+0.5)*cell/other)+cdf((-n-0.5)*cell/other)) / 2
 		}
-		if got, _ := GaussianDistance(table, sigma).Float64(); got > 1e-16 || got <= 0 {
+		if got, _ := GaussianDistance(table.Table(), sigma).Float64(); got > 1e-16 || got <= 0 {
 			t.Errorf("total variation = %g, want about 1e-17", got)
 		}
-		if got, _ := GaussianDistance(table, other).Float64(); math.Abs(got/tv-1) > 1e-9 {
+		if got, _ := GaussianDistance(table.Table(), other).Float64(); math.Abs(got/tv-1) > 1e-9 {
 			t.Errorf("total variation = %g, want %g", got, tv)
 		}
 	}

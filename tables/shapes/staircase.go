@@ -25,7 +25,7 @@ const mostStairs = 1 << 12
 // asks for the best core about 0, noise.TunedStaircaseStep.
 //
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used.
-func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Table, error) {
+func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) {
 	p.Delta = 0
 	if core == 0 {
 		gamma, err := noise.TunedStaircaseStep(p.Privacy, p.Loss)
@@ -41,8 +41,18 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Table, error) {
 		core, g.FirstCell = 2*max(0, half)+1, -max(0, half)
 	}
 	k := g.CellsPerSensitivity
-	if core < 1 || k < 1 || !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
-		return nil, check.Errorf("shapes", dp.ErrInvalid, "core = %d, cells per sensitivity = %d and epsilon = %g, want them above 0 and epsilon at most %d", core, k, p.Epsilon, tables.MaxEpsilon)
+	bad := check.In("shapes")
+	if core < 1 {
+		bad.Bad("core", core, "a number of cells")
+	}
+	if k < 1 {
+		bad.Bad("cells per sensitivity", k, "at least 1 where a core is given")
+	}
+	if !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
+		bad.Badf("epsilon", p.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
 	}
 	left, right := periodsToZero(g, core)
 	w := stairLevels(p.Epsilon, k, core, max(left, right))
@@ -64,6 +74,13 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Table, error) {
 	slices.Reverse(outwards[0])
 	g.FirstCell -= len(outwards[0])
 	return prove(tables.Spec{Problem: p, Grid: g, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio}, nil)
+}
+
+// StaircaseCells returns the number of cells of a table of Staircase with a core of so
+// many cells, at least 1, from g.FirstCell on.
+func StaircaseCells(g tables.Grid, core int) int {
+	left, right := periodsToZero(g, core)
+	return core + g.CellsPerSensitivity*(2+left+right)
 }
 
 // periodsToZero returns how many periods the table has on either side between the core

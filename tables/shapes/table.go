@@ -1,17 +1,17 @@
 package shapes
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // symmetric returns the table of the symmetric law whose cells j and -j, 0 <= j <=
 // half, have probabilities proportional to mass(j), rounded to weights; see prove.
-func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(*big.Rat) float64) (*tables.Table, error) {
+func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(*big.Rat) float64) (*tables.Verified, error) {
 	if err := checkHalf(half); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(*b
 
 func checkHalf(half int) error {
 	if n := 2*half + 1; n < 1 || n > tables.MaxCells {
-		return check.Errorf("shapes", dp.ErrInvalid, "cells = %d, want at most %d: longer cells, or less noise", n, tables.MaxCells)
+		return check.Field("shapes", "cells", n, fmt.Sprintf("at most %d: longer cells, or less noise", tables.MaxCells))
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func mirrored(middle uint64, outwards []uint64) []uint64 {
 
 // prove returns the table of the spec, verified. If needed is not nil its delta is
 // what the noise needs at its epsilon, as needed rounds it up.
-func prove(s tables.Spec, needed func(*big.Rat) float64) (*tables.Table, error) {
+func prove(s tables.Spec, needed func(*big.Rat) float64) (*tables.Verified, error) {
 	if needed != nil {
 		s.Delta = 0.5 // until it is found
 		t, err := tables.New(s)
@@ -66,8 +66,9 @@ func prove(s tables.Spec, needed func(*big.Rat) float64) (*tables.Table, error) 
 	if err != nil {
 		return nil, check.Errorf("shapes", nil, "%w", err)
 	}
-	if _, err = t.Verify(); err != nil {
+	v, err := t.Verify()
+	if err != nil {
 		return nil, check.Errorf("shapes", nil, "%w", err)
 	}
-	return t, nil
+	return v, nil
 }

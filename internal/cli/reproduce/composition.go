@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -37,77 +36,129 @@ type compositionCurve struct {
 	bounds    []account.Bounds // upper is +Inf where delta is not reached
 }
 
-func newCompositionCommand(a *shell.Streams) *cobra.Command {
-	var out string
+// compositionOptions are those of reproduce composition.
+type compositionOptions struct {
+	shell.Common
+	problem dp.Problem // of a single release
+	total   float64    // delta of all releases
+	design  lp.Options
+}
+
+func newCompositionCommand(s *shell.Streams) *cobra.Command {
+	o := &compositionOptions{
+		Common: shell.Common{Streams: s},
+		problem: dp.Problem{
+			Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}, Query: dp.RealQuery,
+		},
+		total:  1e-5,
+		design: shell.DesignOptions(),
+	}
 	cmd := &cobra.Command{
 		Use:   "composition",
 		Short: "The figure on composition: a designed table, Laplace and Gaussian noise over many releases",
 		Long: `Compute the total epsilon of 1 to 1000 releases of a designed table (loss l1), of
 Laplace noise of the same epsilon and of the analytic Gaussian of the same epsilon
 and delta, at a total delta: by exact composition, with a lower bound, and by
-adding up. Written are composition.csv and composition.svg; the releases have
+basic composition. Written are composition.csv and composition.svg; the releases have
 different losses, which are in the file too.`,
 		Example: "  noisewright reproduce composition -o results",
-		Args:    shell.NoArguments,
 	}
-	epsilon := shell.NewText(cmd, "epsilon", "number", "0.1", "epsilon of a single release, without unit: from 0.001 to 20")
-	delta := shell.NewText(cmd, "delta", "number", "1e-9", "delta of a single release, a probability: "+shell.WantDelta)
-	total := shell.NewText(cmd, "total-delta", "number", "1e-5", "delta of all releases, a probability above 0 and below 1")
-	effort := shell.NewEffortFlags(cmd)
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "folder to write to, made if it is missing")
-	_ = cmd.MarkFlagDirname("output")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		p := dp.Problem{Loss: loss.L1{}, Query: dp.RealQuery}
-		p.Sensitivity = 1
-		p.Epsilon = f.Number("epsilon", epsilon, "a number from 0.001 to 20", func(v float64) bool { return v >= lp.MinEpsilon && v <= lp.MaxEpsilon })
-		p.Delta = f.Number("delta", delta, shell.WantDelta, func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta })
-		all := f.Number("total-delta", total, "a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 })
-		o := effort.Read(&f)
-		f.Required("output", out, "a folder")
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		files, err := createPair(a, out, "composition")
-		if err != nil {
-			return err
-		}
-		defer files.discard()
-		line := a.NewProgress()
-		defer line.Clear()
-		o.Progress = line.Show
-		curves, limit, err := compositionCurves(cmd.Context(), p, o)
-		if err != nil {
-			return err
-		}
-		line.Clear()
-		start := time.Now()
-		for i := range curves {
-			line.Count(i, len(curves), time.Since(start))
-			if err := curves[i].compose(cmd.Context(), all); err != nil {
-				return err
-			}
-		}
-		line.Clear()
-		if err := csv.NewWriter(files.csv).WriteAll(compositionRecords(curves)); err != nil {
-			return err
-		}
-		if err := drawComposition(files.svg, curves, p.Epsilon); err != nil {
-			return err
-		}
-		if err := files.commit(); err != nil {
-			return err
-		}
-		rows := []shell.Row{{"each", fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)}, {"total delta", fmt.Sprint(all)}}
-		for _, c := range curves {
-			rows = append(rows, shell.Row{c.name, c.summary()})
-		}
-		if err := shell.PrintRows(a.Out, append(rows, shell.Row{"files", files.names})); err != nil {
-			return err
-		}
-		return limit
-	}
+	f := shell.NewFlags(cmd)
+	f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&o.problem.Delta, "delta", shell.PositiveDelta, "delta of a single release, a probability: "+shell.PositiveDelta.Want)
+	f.Number(&o.total, "total-delta", shell.Share, "delta of all releases, a probability: "+shell.Share.Want)
+	f.Effort(&o.design, "")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *compositionOptions) run(ctx context.Context) error {
+	files, err := createPair(o.Streams, o.Output, "composition")
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	line := o.Progress()
+	defer line.Clear()
+	options := o.design
+	options.Progress = line.Design(options.TimeLimit)
+	curves, limit, err := compositionCurves(ctx, o.problem, options)
+	if err != nil {
+		return err
+	}
+	line.Clear()
+	line = o.Progress()
+	defer line.Clear()
+	for i := range curves {
+		line.Count("composing", i, len(curves))
+		if err := curves[i].compose(ctx, o.total); err != nil {
+			return err
+		}
+	}
+	line.Clear()
+	if err := csv.NewWriter(files.csv).WriteAll(compositionRecords(curves)); err != nil {
+		return err
+	}
+	if err := drawComposition(files.svg, curves, o.problem.Epsilon); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	if err := o.Print(o.report(curves, files), o.rows(curves, files)); err != nil {
+		return err
+	}
+	return limit
+}
+
+// compositionReport is what is printed as JSON.
+type compositionReport struct {
+	Schema     int                 `json:"schema"`
+	Name       string              `json:"name"`
+	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
+	Delta      float64             `json:"delta"`
+	TotalDelta float64             `json:"total_delta"`
+	Releases   []int               `json:"releases"`
+	Mechanisms []compositionTotals `json:"mechanisms"`
+	Files      [2]string           `json:"files"`
+}
+
+// compositionTotals are the total epsilons of a mechanism, null where delta is not
+// reached.
+type compositionTotals struct {
+	Name         string     `json:"name"`
+	ExpectedLoss float64    `json:"expected_loss"`
+	EpsilonUpper []*float64 `json:"epsilon_upper"`
+	EpsilonLower []*float64 `json:"epsilon_lower"`
+}
+
+func (o *compositionOptions) report(curves []compositionCurve, files *pair) compositionReport {
+	r := compositionReport{
+		Schema: shell.Schema, Name: "composition", Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total,
+		Releases: compositionCounts, Files: files.names,
+	}
+	for _, c := range curves {
+		t := compositionTotals{Name: c.name, ExpectedLoss: c.loss}
+		for _, b := range c.bounds {
+			t.EpsilonUpper = append(t.EpsilonUpper, shell.Finite(b.Upper))
+			t.EpsilonLower = append(t.EpsilonLower, shell.Finite(b.Lower))
+		}
+		r.Mechanisms = append(r.Mechanisms, t)
+	}
+	return r
+}
+
+func (o *compositionOptions) rows(curves []compositionCurve, files *pair) []shell.Row {
+	rows := []shell.Row{
+		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
+		{"total delta", fmt.Sprint(o.total)},
+	}
+	for _, c := range curves {
+		rows = append(rows, shell.Row{c.name, c.summary()})
+	}
+	return append(rows, filesRow(files))
 }
 
 // compositionCurves makes the mechanisms of a single release.
@@ -198,7 +249,7 @@ func drawComposition(out *shell.Output, curves []compositionCurve, epsilon float
 	for _, k := range compositionCounts {
 		basic = append(basic, plotter.XY{X: math.Log10(float64(k)), Y: math.Log10(float64(k) * epsilon)})
 	}
-	lines := []figure.Curve{{Name: "adding up", Points: basic, Style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
+	lines := []figure.Curve{{Name: "basic composition", Points: basic, Style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
 	styles := map[string]draw.LineStyle{
 		"designed": {Color: figure.Blue, Width: vg.Points(2)},
 		"laplace":  {Color: figure.Vermilion, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}},

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,63 +16,35 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// designStore keeps finished designs as table files in a folder. Nothing in a
-// file is believed: it is verified when it is read.
+// designStore keeps finished designs as table files in a folder.
 type designStore struct {
-	app *shell.Streams
-	dir string
+	*tables.Store
+	streams *shell.Streams
+	dir     string
 }
 
-// storedDesign is a design with its certificate, recomputed from its table.
+// storedDesign is a design with its certificate.
 type storedDesign struct {
 	dp.Problem
 	certificate tables.Certificate
 }
 
+func newStoredDesign(v *tables.Verified) *storedDesign {
+	return &storedDesign{v.Table().Problem(), v.Certificate()}
+}
+
 func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }
 
 // newDesignStore opens a folder, which is made if it is missing.
-func newDesignStore(a *shell.Streams, dir string) (*designStore, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // less the umask, as for any file the user asked for
+func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
+	store, err := tables.NewStore(tables.StoreOptions{
+		Directory: dir,
+		Rejected:  func(err error) { s.Warn("%s; it is designed again", shell.Sentence(err)) },
+	})
+	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("output %s: %w", dir, shell.FileCause(err)))
 	}
-	return &designStore{a, dir}, nil
-}
-
-func (s *designStore) path(p dp.Problem) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%s-epsilon-%v-delta-%v-sensitivity-%v.json", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity))
-}
-
-// load returns the stored design of a problem, nil if there is none.
-func (s *designStore) load(p dp.Problem) *storedDesign {
-	path := s.path(p)
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	v, err := s.app.ReadSound(path)
-	if err != nil {
-		s.app.Warn("%s; it is designed again", shell.Sentence(err))
-		return nil
-	}
-	t := v.Table()
-	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.Loss.Name() {
-		s.app.Warn("%s is about another problem than its name says; it is designed again", path)
-		return nil
-	}
-	return &storedDesign{p, v.Certificate()}
-}
-
-// save writes a table.
-func (s *designStore) save(p dp.Problem, t *tables.Table) error {
-	w, err := s.app.Create(s.path(p))
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	if err := t.Encode(w); err != nil {
-		return err
-	}
-	return w.Commit()
+	return &designStore{store, s, dir}, nil
 }
 
 // obtain gets the designs of problems that differ in delta only: the stored ones
@@ -84,7 +54,10 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 	var missing []int
 	old := make([]*storedDesign, len(problems))
 	for i, p := range problems {
-		if old[i] = s.load(p); old[i] != nil && old[i].gap() <= o.Gap {
+		if v := s.Load(p); v != nil {
+			old[i] = newStoredDesign(v)
+		}
+		if old[i] != nil && old[i].gap() <= o.Gap {
 			done(i, old[i])
 		} else {
 			missing = append(missing, i)
@@ -93,10 +66,10 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 	handed := 0
 	keep := func(i int, r *lp.Result) error {
 		handed++
-		d := &storedDesign{problems[i], r.Table.Certificate()}
+		d := newStoredDesign(r.Table)
 		if old[i] != nil && old[i].gap() <= r.Gap {
 			d = old[i]
-		} else if err := s.save(problems[i], r.Table.Table()); err != nil {
+		} else if err := s.Keep(r.Table); err != nil {
 			return err
 		}
 		done(i, d)
@@ -119,7 +92,7 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 		deltas = append(deltas, problems[i].Delta)
 	}
 	p := problems[0]
-	err := lp.DesignRow(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
+	err := lp.Sweep(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
 		if err := ctx.Err(); err != nil && !r.Optimal {
 			return err
 		}
@@ -136,56 +109,17 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 
 // designAll obtains the designs of all problems, in their order, on all cores.
 // Cancelled, it keeps what is finished in the store.
-func designAll(a *shell.Streams, ctx context.Context, problems []dp.Problem, o lp.Options, store *designStore) ([]*storedDesign, error) {
-	line := a.NewProgress()
-	defer line.Clear()
-	begin := time.Now()
-
-	type finished struct {
-		index  int
-		design *storedDesign
-		err    error
-	}
+func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, line *shell.Progress) ([]*storedDesign, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	todo := make(chan []int)
-	done := make(chan finished)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(problems)) {
-		workers.Go(func() {
-			for group := range todo {
-				var list []dp.Problem
-				for _, i := range group {
-					list = append(list, problems[i])
-				}
-				err := store.obtain(inner, list, o, func(i int, d *storedDesign) {
-					done <- finished{index: group[i], design: d}
-				})
-				if err != nil {
-					done <- finished{err: err}
-				}
-			}
-		})
-	}
-	go func() {
-		for _, group := range together(problems) {
-			if inner.Err() != nil {
-				break
-			}
-			todo <- group
-		}
-		close(todo)
-		workers.Wait()
-		close(done)
-	}()
-
 	designs := make([]*storedDesign, len(problems))
 	var first error
 	count := 0
+	done := s.start(inner, problems, o)
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for open := true; open; {
-		line.Count(count, len(problems), time.Since(begin))
+		line.Count("designing", count, len(problems))
 		select {
 		case <-tick.C:
 		case f, ok := <-done:
@@ -203,10 +137,52 @@ func designAll(a *shell.Streams, ctx context.Context, problems []dp.Problem, o l
 	}
 	line.Clear()
 	if err := ctx.Err(); err != nil {
-		a.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), store.dir)
+		s.streams.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), s.dir)
 		return nil, err
 	}
 	return designs, first
+}
+
+// finished is a design of one of several problems, or why one failed.
+type finished struct {
+	index  int
+	design *storedDesign
+	err    error
+}
+
+// start obtains designs on all cores. It closes the channel after the last one.
+func (s *designStore) start(ctx context.Context, problems []dp.Problem, o lp.Options) <-chan finished {
+	todo := make(chan []int)
+	done := make(chan finished)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(problems)) {
+		workers.Go(func() {
+			for group := range todo {
+				var list []dp.Problem
+				for _, i := range group {
+					list = append(list, problems[i])
+				}
+				err := s.obtain(ctx, list, o, func(i int, d *storedDesign) {
+					done <- finished{index: group[i], design: d}
+				})
+				if err != nil {
+					done <- finished{err: err}
+				}
+			}
+		})
+	}
+	go func() {
+		for _, group := range together(problems) {
+			if ctx.Err() != nil {
+				break
+			}
+			todo <- group
+		}
+		close(todo)
+		workers.Wait()
+		close(done)
+	}()
+	return done
 }
 
 // rowFrom is the epsilon from which designs for several deltas are made

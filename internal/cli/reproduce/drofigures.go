@@ -3,9 +3,11 @@ package reproduce
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
@@ -29,7 +31,7 @@ type droFigure struct {
 	name  string // of the command and of the files
 	short string
 	long  string
-	gap   string // asked for by default
+	gap   float64 // asked for by default
 	make  func(ctx context.Context, d *droDrawing) error
 }
 
@@ -38,33 +40,56 @@ var droFigures = []droFigure{
 		"dro-figure3", "the loss of each query value, data dependent and data independent", `the expected loss of every query value in a range of
 length 4 under the best data dependent noise, for a sensitivity of 2, l1, and
 (epsilon, delta) = (0.2, 0.05), (1, 0.2) and (5, 0.25), relative to that of the
-best data independent noise`, "0.01", drawKernelLosses,
+best data independent noise`, 0.01, drawKernelLosses,
 	},
 	{
 		"dro-figure4", "densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 10, l1, and
-(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, "0.001", drawMonotone,
+(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, drawMonotone,
 	},
 	{
 		"dro-figure5", "laws of the answers to chosen query values", `the laws of the answers to the query values 0, 1 and 2 in
 a range of 0 to 4 under the best data dependent noise for a sensitivity of 2,
-l1, epsilon 1 and delta 0.2`, "0.01", drawAnswers,
+l1, epsilon 1 and delta 0.2`, 0.01, drawAnswers,
 	},
 }
 
 // droDrawing collects what a figure shows.
 type droDrawing struct {
-	app     *shell.Streams
-	options lp.Options
+	design  lp.Options
 	line    *shell.Progress
 	plot    *plot.Plot
-	records [][]string  // of the CSV file; the first is the header
+	records [][]string // of the CSV file; the first is the header
+	report  droFigureReport
 	rows    []shell.Row // of the summary
-	limits  []string    // designs that stopped short
 }
 
-func newDROFigureCommand(a *shell.Streams, t droFigure) *cobra.Command {
-	var out string
+// droFigureReport is what is printed as JSON.
+type droFigureReport struct {
+	Schema  int          `json:"schema"`
+	Name    string       `json:"name"`
+	Designs []noteReport `json:"designs"`
+	Files   [2]string    `json:"files"`
+}
+
+// noteReport is what is proved about one of the designs.
+type noteReport struct {
+	Name         string      `json:"name"`
+	ExpectedLoss json.Number `json:"expected_loss"`
+	LowerBound   json.Number `json:"lower_bound"`
+	Gap          *float64    `json:"gap"`
+	Status       string      `json:"status"`
+}
+
+// droFigureOptions are those of reproduce NAME for a figure.
+type droFigureOptions struct {
+	shell.Common
+	figure droFigure
+	design lp.Options
+}
+
+func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
+	o := &droFigureOptions{Common: shell.Common{Streams: s}, figure: t, design: designOptions(t.gap)}
 	cmd := &cobra.Command{
 		Use:   t.name,
 		Short: "After a figure of Selvi, Liu & Wiesemann (2025): " + t.short,
@@ -72,52 +97,57 @@ func newDROFigureCommand(a *shell.Streams, t droFigure) *cobra.Command {
 %[2]s.csv and %[2]s.svg. Every design is certified; one that a limit stops
 is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.name),
 		Example: fmt.Sprintf("  noisewright reproduce %s -o results", t.name),
-		Args:    shell.NoArguments,
 	}
-	effort := shell.NewEffortFlags(cmd)
-	effort.Gap.Value, cmd.Flags().Lookup("gap").DefValue = t.gap, t.gap
-	cmd.Flags().Lookup("time-limit").Usage = "wall time of one design after which its best proven result is taken, with its unit: 500ms, 60s, 5m"
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "folder to write to, made if it is missing")
-	_ = cmd.MarkFlagDirname("output")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		o := effort.Read(&f)
-		f.Required("output", out, "a folder")
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		if highs.Version() == "" {
-			return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
-		}
-		files, err := createPair(a, out, t.name) // before the work, which would be lost
-		if err != nil {
-			return err
-		}
-		defer files.discard()
-		d := &droDrawing{app: a, options: o, line: a.NewProgress(), plot: figure.New()}
-		defer d.line.Clear()
-		d.options.Progress = d.line.Show
-		if err := t.make(cmd.Context(), d); err != nil {
-			return err
-		}
-		d.line.Clear()
-		if err := d.write(files.csv, files.svg); err != nil {
-			return err
-		}
-		if err := files.commit(); err != nil {
-			return err
-		}
-		d.rows = append(d.rows, shell.Row{"files", files.names})
-		if err := shell.PrintRows(a.Out, d.rows); err != nil || len(d.limits) == 0 {
-			return err
-		}
-		return &shell.Failure{
-			Code: shell.ExitLimit,
-			Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(d.limits, "; "), shell.Percent(o.Gap)),
-			Hint: "more time (--time-limit) or a larger gap (--gap)",
-		}
-	}
+	f := shell.NewFlags(cmd)
+	f.Effort(&o.design, " of one design")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *droFigureOptions) run(ctx context.Context) error {
+	if err := needSolver(); err != nil {
+		return err
+	}
+	files, err := createPair(o.Streams, o.Output, o.figure.name) // before the work, which would be lost
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	d := &droDrawing{
+		design: o.design, line: o.Progress(), plot: figure.New(),
+		report: droFigureReport{Schema: shell.Schema, Name: o.figure.name, Files: files.names},
+	}
+	defer d.line.Clear()
+	d.design.Progress = d.line.Design(o.design.TimeLimit)
+	if err := o.figure.make(ctx, d); err != nil {
+		return err
+	}
+	d.line.Clear()
+	if err := d.write(files.csv, files.svg); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	if err := o.Print(d.report, append(d.rows, filesRow(files))); err != nil {
+		return err
+	}
+	var limits []string
+	for _, n := range d.report.Designs {
+		if n.Status != optimal {
+			limits = append(limits, n.Name)
+		}
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(limits, "; "), shell.Percent(o.design.Gap)),
+		Hint: "more time (--time-limit) or a larger gap (--gap)",
+	}
 }
 
 func (d *droDrawing) write(table, plotFile io.Writer) error {
@@ -128,39 +158,52 @@ func (d *droDrawing) write(table, plotFile io.Writer) error {
 	return figure.Write(d.plot, plotFile, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
 }
 
-// note adds a line to the summary.
-func (d *droDrawing) note(name string, loss, bound string, gap float64, limit error) {
-	text := fmt.Sprintf("expected loss %s, lower bound %s, gap %s", loss, bound, shell.Percent(gap))
+// How a design ended.
+const (
+	optimal = "optimal"
+	limited = "limit"
+)
+
+// note adds a design to the summary: what is certified of its loss, as decimals that
+// are rounded outwards, and as an interval.
+func (d *droDrawing) note(name, loss, bound, interval string, gap float64, limit error) {
+	n := noteReport{Name: name, ExpectedLoss: json.Number(loss), LowerBound: json.Number(bound), Gap: shell.Finite(gap), Status: optimal}
+	text := fmt.Sprintf("expected loss in %s, gap %s", interval, shell.Percent(gap))
 	if limit != nil {
 		text += ", stopped at a limit"
-		d.limits = append(d.limits, name)
+		n.Status = limited
 	}
+	d.report.Designs = append(d.report.Designs, n)
 	d.rows = append(d.rows, shell.Row{name, text})
 }
 
 // table designs additive noise and notes it.
-func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*lp.Result, error) {
+func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*tables.Verified, error) {
 	r, limit, err := shell.Design(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}
-	claims := r.Table.Certificate().Claims()
-	d.note(name, claims.ExpectedLoss, claims.LowerBound, r.Gap, limit)
-	return r, nil
+	c := r.Table.Certificate()
+	claims := c.Claims()
+	d.note(name, claims.ExpectedLoss, claims.LowerBound, shell.Interval(c.LowerBound, c.ExpectedLoss), r.Gap, limit)
+	return r.Table, nil
 }
 
 // kernel designs data dependent noise for values from 0 to 4 and notes it.
-func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*lp.KernelResult, error) {
+func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
+	options := d.design
+	options.Progress = d.line.Kernel(options.TimeLimit)
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
 		Queries: kernels.Queries{Lower: 0, Upper: 4},
-	}, d.options)
+	}, options)
 	if err != nil {
 		return nil, err
 	}
-	claims := r.Kernel.Kernel().Claims()
-	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), claims.ExpectedLoss, claims.LowerBound, r.Gap, limit)
-	return r, nil
+	c := r.Kernel.Certificate()
+	claims := c.Claims()
+	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), claims.ExpectedLoss, claims.LowerBound, shell.Interval(c.LowerBound, c.ExpectedLoss), r.Gap, limit)
+	return r.Kernel, nil
 }
 
 func drawKernelLosses(ctx context.Context, d *droDrawing) error {
@@ -169,7 +212,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 	d.plot.Y.Label.Text = "expected loss, relative to data independent noise"
 	var curves []figure.Curve
 	for i, c := range []struct{ epsilon, delta float64 }{{0.2, 0.05}, {1, 0.2}, {5, 0.25}} {
-		additive := d.options
+		additive := d.design
 		additive.Gap = min(additive.Gap, lp.DefaultGap)
 		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), dp.Problem{
 			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1{},
@@ -177,16 +220,18 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		if err != nil {
 			return err
 		}
-		independent, _ := r.Table.Certificate().ExpectedLoss.Float64()
+		independent, _ := r.Certificate().ExpectedLoss.Float64()
 		k, err := d.kernel(ctx, c.epsilon, c.delta)
 		if err != nil {
 			return err
 		}
+		share := func(loss *big.Rat) *big.Rat { return new(big.Rat).Quo(loss, r.Certificate().ExpectedLoss) }
+		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("relative to data independent noise %s", shell.Interval(share(k.Certificate().LowerBound), share(k.Certificate().ExpectedLoss)))})
 		var points plotter.XYs
 		const steps = 400
 		for n := range steps + 1 {
 			x := 4 * float64(n) / steps
-			loss := k.Kernel.Kernel().LossAt(x)
+			loss := k.Kernel().LossAt(x)
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
 			d.records = append(d.records, []string{
 				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
@@ -212,13 +257,13 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 			r, err := d.table(ctx, name, dp.Problem{
 				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1{},
 				Constraints: dp.Constraints{Monotone: monotone},
-			}, d.options)
+			}, d.design)
 			if err != nil {
 				return err
 			}
-			g := r.Table.Table().Grid()
+			g := r.Table().Grid()
 			step, _ := g.Step().Float64()
-			pmf, _ := r.Table.Table().PMF()
+			pmf, _ := r.Table().PMF()
 			var points plotter.XYs
 			for j, m := range pmf {
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
@@ -241,11 +286,11 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Kernel.Kernel(), Values: []float64{0, 1, 2}}
+	f := &figure.Kernel{Kernel: k.Kernel(), Values: []float64{0, 1, 2}}
 	for _, x := range f.Values {
-		i, _ := k.Kernel.Kernel().CellOf(x)
-		for j, m := range k.Kernel.Kernel().PMF(i) {
-			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel.Kernel().Node(j)), fmt.Sprintf("%.8g", m)})
+		i, _ := k.Kernel().CellOf(x)
+		for j, m := range k.Kernel().PMF(i) {
+			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel().Node(j)), fmt.Sprintf("%.8g", m)})
 		}
 	}
 	if err := f.AddLaws(d.plot); err != nil {

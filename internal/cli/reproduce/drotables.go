@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"context"
 	_ "embed" // the published numbers
 	"encoding/csv"
 	"errors"
@@ -19,10 +20,8 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
-	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -81,11 +80,16 @@ const (
 // counts a number as reproduced.
 const closeTo = 0.5
 
-func newDROTableCommand(a *shell.Streams, t droTable) *cobra.Command {
-	var (
-		out    string
-		asJSON bool
-	)
+// droTableOptions are those of reproduce NAME for a table.
+type droTableOptions struct {
+	shell.Common
+	table  droTable
+	grid   droGrid
+	design lp.Options
+}
+
+func newDROTableCommand(s *shell.Streams, t droTable) *cobra.Command {
+	o := &droTableOptions{Common: shell.Common{Streams: s}, table: t, design: shell.DesignOptions()}
 	loss := "E|x|"
 	if t.loss.Name() == "l2" {
 		loss = "E x²"
@@ -111,82 +115,68 @@ If a limit stops a design, its row of the file has "reached" = no, and the exit
 code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
 		Example: fmt.Sprintf(`  noisewright reproduce %[1]s -o results
   noisewright reproduce %[1]s --epsilon 1,2 --delta 0.1 --gap 1e-5 --json`, t.name),
-		Args: shell.NoArguments,
 	}
-	epsilon := shell.NewText(cmd, "epsilon", "numbers", droEpsilon, "values of epsilon, separated by commas")
-	delta := shell.NewText(cmd, "delta", "numbers", droDelta, "values of delta, separated by commas")
-	effort := shell.NewEffortFlags(cmd)
-	cmd.Flags().Lookup("time-limit").Usage = "wall time of one design after which its best proven table is taken, with its unit: 500ms, 60s, 5m"
-	cmd.Flags().StringVarP(&out, "output", "o", ".", "folder to write to, made if it is missing")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of the summary")
-	_ = cmd.MarkFlagDirname("output")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var f shell.Fields
-		g := droGrid{
-			epsilon: f.Numbers("epsilon", epsilon, shell.WantEpsilon, func(v float64) bool {
-				return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
-			}),
-			delta: f.Numbers("delta", delta, shell.WantDelta, func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta }),
-		}
-		o := effort.Read(&f)
-		f.Required("output", out, "a folder")
-		if err := f.Err(cmd); err != nil {
-			return err
-		}
-		if highs.Version() == "" {
-			return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
-		}
-		store, err := newDesignStore(a, filepath.Join(out, "tables"))
-		if err != nil {
-			return err
-		}
-		var files [2]*shell.Output // before the work, which would be lost
-		for i, suffix := range []string{".csv", ".svg"} {
-			if files[i], err = a.Create(filepath.Join(out, t.name+suffix)); err != nil {
-				return err
-			}
-			defer files[i].Discard()
-		}
-		designs, err := designAll(a, cmd.Context(), g.problems(t.loss), o, store)
-		if err != nil {
-			return err
-		}
-		cells, err := t.cells(designs, o.Gap)
-		if err != nil {
-			return err
-		}
-		if err := writeDROCells(files[0], cells); err != nil {
-			return err
-		}
-		if err := t.heatMap(g, cells).Draw(files[1]); err != nil {
-			return err
-		}
-		for _, w := range files {
-			if err := w.Commit(); err != nil {
-				return err
-			}
-		}
-		s := t.summary(cells, o.Gap, out)
-		if asJSON {
-			err = shell.PrintJSON(a.Out, s)
-		} else {
-			err = shell.PrintRows(a.Out, s.rows(t))
-		}
-		if err != nil || s.Missed == 0 {
-			return err
-		}
-		return &shell.Failure{
-			Code: shell.ExitLimit,
-			Err: fmt.Errorf("%d of %d designs stopped short of the gap of %s, the worst at %s; their numbers are proven all the same",
-				s.Missed, s.Cells, shell.Percent(o.Gap), shell.Percent(s.worst)),
-			Hint: "more time (--time-limit) or a larger gap (--gap); finished designs are not made again",
-		}
-	}
+	f := shell.NewFlags(cmd)
+	o.grid.flags(f)
+	f.Effort(&o.design, " of one design")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common)
+	f.Run(o.run)
 	return cmd
+}
+
+func (o *droTableOptions) run(ctx context.Context) error {
+	if err := needSolver(); err != nil {
+		return err
+	}
+	store, err := newDesignStore(o.Streams, filepath.Join(o.Output, "tables"))
+	if err != nil {
+		return err
+	}
+	files, err := createPair(o.Streams, o.Output, o.table.name) // before the work, which would be lost
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	line := o.Progress()
+	defer line.Clear()
+	designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
+	if err != nil {
+		return err
+	}
+	cells, err := o.table.cells(designs, o.design.Gap)
+	if err != nil {
+		return err
+	}
+	if err := writeDROCells(files.csv, cells); err != nil {
+		return err
+	}
+	if err := o.table.heatMap(o.grid, cells).Draw(files.svg); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	summary := o.table.summary(cells, o.design.Gap, files, store.dir)
+	if err := o.Print(summary, summary.rows(o.table)); err != nil || summary.Missed == 0 {
+		return err
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err: fmt.Errorf("%d of %d designs stopped short of the gap of %s, the worst at %s; their numbers are proven all the same",
+			summary.Missed, summary.Cells, shell.Percent(o.design.Gap), shell.Percent(summary.worst)),
+		Hint: "more time (--time-limit) or a larger gap (--gap); finished designs are not made again",
+	}
 }
 
 // droGrid is the grid of a run.
 type droGrid struct{ epsilon, delta []float64 }
+
+// flags adds the flags of the grid.
+func (g *droGrid) flags(f *shell.Flags) {
+	f.Numbers(&g.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
+	f.Numbers(&g.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
+}
 
 // problems returns the problems of the grid, row by row.
 func (g droGrid) problems(loss loss.Loss) []dp.Problem {
@@ -225,26 +215,25 @@ func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error)
 		}
 		loss, _ := d.certificate.ExpectedLoss.Float64()
 		bound, _ := d.certificate.LowerBound.Float64()
-		c.optimum = (loss + bound) / 2
 		c.truncated = baselineLoss("truncated-laplace", d.Problem)
 		c.gaussian = baselineLoss("analytic-gaussian", d.Problem)
-		if c.known, err = knownBound(d.Problem, loss); err != nil {
-			return nil, err
-		}
-		var distance float64
-		switch t.part {
-		case fromKnownToKnown:
-			distance = c.truncated - c.known
-		case fromKnownToOptimum:
-			distance = c.truncated - c.optimum
-		case fromOptimumToKnown:
-			distance = c.optimum - c.known
-		}
-		c.value = 100 * distance / max(c.optimum, 1)
-		c.relative = 100 * distance / c.optimum
+		c.known = knownBound(d.Problem, loss)
+		c.measure(t.part, (loss+bound)/2)
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// measure computes the number with this optimum.
+func (c *droCell) measure(p part, optimum float64) {
+	distance := map[part]float64{
+		fromKnownToKnown:   c.truncated - c.known,
+		fromKnownToOptimum: c.truncated - optimum,
+		fromOptimumToKnown: optimum - c.known,
+	}[p]
+	c.optimum = optimum
+	c.value = 100 * distance / max(optimum, 1)
+	c.relative = 100 * distance / optimum
 }
 
 // difference returns how far the number is from the published one, in
@@ -274,35 +263,26 @@ func baselineLoss(name string, p dp.Problem) float64 {
 //
 //	2aΔ^m Σ_{k<n} k^m b^k,   a = (δ+(e^ε-1)/2)/e^ε,   b = e^-ε,
 //
-// with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2. Where
-// there is no equality that is no bound, see oracle.NearOptimalRoundedUp, and
-// where it is above the loss of a designed noise, which refutes it, the tables
-// have n one less.
-func knownBound(p dp.Problem, loss float64) (float64, error) {
-	evaluate := map[string][2]func(dp.Privacy) (float64, error){
-		"l1": {oracle.NearOptimalRoundedUp, oracle.NearOptimalLowerBound},
-		"l2": {secondMoment(math.Ceil), secondMoment(math.Floor)},
-	}[p.Loss.Name()]
-	v, err := evaluate[0](p.Privacy)
-	if err == nil && v > loss {
-		v, err = evaluate[1](p.Privacy)
-	}
-	return v, err
-}
-
-// secondMoment is the expression of knownBound for l2, n rounded as told.
-func secondMoment(round func(float64) float64) func(dp.Privacy) (float64, error) {
-	return func(p dp.Privacy) (float64, error) {
-		unit := p
-		unit.Sensitivity = 1
-		n := round(noise.TruncatedLaplaceBound(unit))
-		a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
+// with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2, which
+// is ⌈A/Δ⌉ with A of [noise.TruncatedLaplaceBound]. The paper proves it for a sum
+// of exactly 1/2. Elsewhere it is no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1,
+// and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it is one. Where it is above the loss
+// of a designed noise, which refutes it, the tables have that n.
+func knownBound(p dp.Problem, loss float64) float64 {
+	power := map[string]float64{"l1": 1, "l2": 2}[p.Loss.Name()]
+	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
+	at := func(n float64) float64 {
 		var sum float64
 		for k := 1.0; k < n; k++ {
-			sum += k * k * math.Exp(-p.Epsilon*k)
+			sum += math.Pow(k, power) * math.Exp(-p.Epsilon*k)
 		}
-		return 2 * a * p.Sensitivity * p.Sensitivity * sum, nil
+		return 2 * a * math.Pow(p.Sensitivity, power) * sum
 	}
+	n := noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
+	if v := at(math.Ceil(n)); v <= loss {
+		return v
+	}
+	return at(math.Floor(n))
 }
 
 // readDROPublished returns one column of the published numbers by epsilon and
@@ -400,10 +380,10 @@ type droSummary struct {
 	gap, worst        float64
 }
 
-func (t droTable) summary(cells []droCell, gap float64, dir string) droSummary {
+func (t droTable) summary(cells []droCell, gap float64, files *pair, dir string) droSummary {
 	s := droSummary{
 		Schema: shell.Schema, Name: t.name, Cells: len(cells), gap: gap,
-		CSV: filepath.Join(dir, t.name+".csv"), SVG: filepath.Join(dir, t.name+".svg"), Tables: filepath.Join(dir, "tables"),
+		CSV: files.names[0], SVG: files.names[1], Tables: dir,
 	}
 	var sum float64
 	for _, c := range cells {

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,17 +10,18 @@ import (
 )
 
 // OpenColumns opens a CSV file, "-" for standard input, perhaps compressed with gzip,
-// and reads its header, see csvfile.NewColumns. The caller calls done.
-func (a *Streams) OpenColumns(file string, choose, keep func(column string) bool) (c *csvfile.Columns, done func(), err error) {
-	r, done, err := a.Open(file)
+// and reads its header, see csvfile.NewColumns. The caller closes the input.
+func (a *Streams) OpenColumns(file string, choose, keep func(column string) bool) (*csvfile.Columns, *Input, error) {
+	in, err := a.Open(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, err = csvfile.NewColumns(r, choose, keep); err != nil {
-		done()
+	c, err := csvfile.NewColumns(in, choose, keep)
+	if err != nil {
+		in.Close()
 		return nil, nil, BadFile(file, err)
 	}
-	return c, done, nil
+	return c, in, nil
 }
 
 // ReadFrame reads columns of a CSV file, see csvfile.ReadFrame, and warns of those
@@ -46,19 +46,14 @@ func (a *Streams) ReadNamed(file string, features []string) (*csvfile.Frame, err
 }
 
 func readFile(a *Streams, file string, read func(io.Reader) (*csvfile.Frame, error)) (*csvfile.Frame, error) {
-	r, done, err := a.Open(file)
+	in, err := a.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	f, err := read(r)
+	defer in.Close()
+	f, err := read(in)
 	if err != nil {
 		return nil, BadFile(file, err)
 	}
 	return f, nil
-}
-
-// BadFile is about the content of an input file.
-func BadFile(file string, err error) error {
-	return BadInput("", fmt.Errorf("%s: %w", InputName(file), err))
 }

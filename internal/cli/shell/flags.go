@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,227 +13,362 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/tables"
 )
 
-// Text is a flag kept as written, so that all bad flags of a command can be
-// reported together. pflag stops at the first one it cannot parse.
-type Text struct {
-	Value string
+// Flags binds the flags and the argument of a command to the values they stand for.
+// They are read when the command runs, so that all that is wrong with them is reported
+// together: pflag stops at the first. What a value is before it is bound is the
+// default.
+type Flags struct {
+	cmd       *cobra.Command
+	steps     []func() error // read a flag, or check several
+	arguments []string       // not read yet
+}
+
+// NewFlags returns no flags yet. The command takes no arguments, until there are some
+// to read.
+func NewFlags(cmd *cobra.Command) *Flags {
+	cmd.Args = cobra.ArbitraryArgs // checked by Run, with the flags
+	return &Flags{cmd: cmd}
+}
+
+// Run gives the command its work, which is done once all flags are read and good.
+func (f *Flags) Run(run func(context.Context) error) {
+	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		f.arguments = args
+		var errs []error
+		for _, step := range f.steps {
+			errs = append(errs, step())
+		}
+		if len(f.arguments) > 0 {
+			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return BadInput(cmd.CommandPath()+" --help", err)
+		}
+		return run(cmd.Context())
+	}
+}
+
+// Flag is a flag kept as written.
+type Flag struct {
+	Text  string
 	Given bool
 	kind  string // as shown in the help
 }
 
 // Set implements pflag.Value.
-func (t *Text) Set(s string) error {
-	t.Value, t.Given = s, true
+func (f *Flag) Set(s string) error {
+	f.Text, f.Given = s, true
 	return nil
 }
 
-func (t *Text) String() string { return t.Value }
+// String implements pflag.Value.
+func (f *Flag) String() string { return f.Text }
 
 // Type implements pflag.Value.
-func (t *Text) Type() string { return t.kind }
+func (f *Flag) Type() string { return f.kind }
 
-// NewText adds a flag to a command. An empty default means none.
-func NewText(cmd *cobra.Command, name, kind, value, usage string) *Text {
-	return NewTextP(cmd, name, "", kind, value, usage)
+// Want is the error of a flag that breaks the rule it states: "a number above 0".
+type Want string
+
+func (w Want) Error() string { return "want " + string(w) }
+
+// Func adds a flag that read reads, if it is given or has a default. Where that
+// returns a Want the message is about the flag and its text; other errors say
+// themselves what they are about.
+func (f *Flags) Func(name, kind, value, usage string, read func(text string) error) *Flag {
+	return f.add(name, "", &Flag{Text: value, kind: kind}, usage, func(t *Flag) error {
+		if !t.Given && t.Text == "" {
+			return nil
+		}
+		return read(t.Text)
+	})
 }
 
-// NewTextP is NewText with a letter for the flag.
-func NewTextP(cmd *cobra.Command, name, letter, kind, value, usage string) *Text {
-	t := &Text{Value: value, kind: kind}
-	cmd.Flags().VarP(t, name, letter, usage)
+// RequiredFunc is Func for a flag that has to be given.
+func (f *Flags) RequiredFunc(name, kind, usage string, read func(text string) error) *Flag {
+	return f.add(name, "", &Flag{kind: kind}, usage, func(t *Flag) error { return read(t.Text) })
+}
+
+// add adds a flag with its letter, "" for none.
+func (f *Flags) add(name, letter string, t *Flag, usage string, read func(t *Flag) error) *Flag {
+	f.cmd.Flags().VarP(t, name, letter, usage)
+	f.Check(func() error { return About(name, t.Text, read(t)) })
 	return t
 }
 
-// Fields reads flags and collects what is wrong with them.
-type Fields struct{ errs []error }
+// About completes a Want of the named flag; other errors are complete.
+func About(name, text string, err error) error {
+	w, ok := err.(Want) //nolint:errorlint // one that is wrapped is complete
+	switch {
+	case !ok:
+		return err
+	case text == "":
+		return fmt.Errorf("%s is missing, %w", name, w)
+	}
+	return fmt.Errorf("%s = %s, %w", name, check.Quoted(text), w)
+}
 
-// Err returns everything wrong so far as one error of bad usage.
-func (f *Fields) Err(cmd *cobra.Command) error {
-	if len(f.errs) == 0 {
+// Check adds a test of several flags. It is made after those added before it are read.
+func (f *Flags) Check(test func() error) { f.steps = append(f.steps, test) }
+
+// Argument makes the command take one argument, a file with one of the extensions.
+func (f *Flags) Argument(p *string, what string, extensions ...string) {
+	f.ArgumentFunc(what, func(text string) error {
+		*p = text
 		return nil
-	}
-	return BadInput(cmd.CommandPath()+" --help", errors.Join(f.errs...))
-}
-
-func (f *Fields) Add(format string, args ...any) {
-	f.errs = append(f.errs, fmt.Errorf(format, args...))
-}
-
-// Bad reports a flag that breaks its rule.
-func (f *Fields) Bad(name string, t *Text, want string) {
-	if t.Value == "" {
-		f.Add("%s is missing, want %s", name, want)
-	} else {
-		f.Add("%s = %s, want %s", name, check.Quoted(t.Value), want)
+	})
+	if len(extensions) > 0 {
+		f.completeFiles(1, extensions)
 	}
 }
 
-// Number reads a finite number.
-func (f *Fields) Number(name string, t *Text, want string, ok func(float64) bool) float64 {
-	v, err := strconv.ParseFloat(t.Value, 64)
-	if err != nil || !check.Finite(v) || !ok(v) {
-		f.Bad(name, t, want)
-		return math.NaN()
-	}
-	return v
-}
-
-// Integer reads an integer from lo to hi.
-func (f *Fields) Integer(name string, t *Text, want string, lo, hi int64) int64 {
-	v, err := strconv.ParseInt(t.Value, 10, 64)
-	if err != nil || v < lo || v > hi {
-		f.Bad(name, t, want)
-	}
-	return v
-}
-
-// Duration reads a positive time such as 60s or 1m30s.
-func (f *Fields) Duration(name string, t *Text) time.Duration {
-	v, err := time.ParseDuration(t.Value)
-	if err != nil || v <= 0 {
-		f.Bad(name, t, "a time above 0 with its unit, such as 60s or 5m")
-	}
-	return v
-}
-
-// Choice reads one of a few words.
-func (f *Fields) Choice(name string, t *Text, words ...string) string {
-	for _, w := range words {
-		if t.Value == w {
-			return w
+// Arguments makes the command take one file or more; missing is the error of none.
+func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
+	f.Check(func() error {
+		*p, f.arguments = f.arguments, nil
+		if len(*p) == 0 {
+			return errors.New(missing)
 		}
-	}
-	f.Bad(name, t, strings.Join(words, " or "))
-	return ""
-}
-
-// Required reports a missing text.
-func (f *Fields) Required(name, value, want string) {
-	if value == "" {
-		f.Add("%s is missing, want %s", name, want)
-	}
-}
-
-// ProblemFlags state a design problem.
-type ProblemFlags struct {
-	Epsilon, delta, sensitivity *Text
-	loss                        *texts
-	constraints                 *constraintFlags
-	pure                        bool // delta may be 0
-}
-
-func NewProblemFlags(cmd *cobra.Command, pure bool) *ProblemFlags {
-	wantDelta := WantDelta
-	if pure {
-		wantDelta = "0, or " + wantDelta
-	}
-	p := NewKernelProblemFlags(cmd, wantDelta)
-	p.pure, p.constraints = pure, newConstraintFlags(cmd)
-	return p
-}
-
-// NewKernelProblemFlags are those of a problem without constraints.
-func NewKernelProblemFlags(cmd *cobra.Command, wantDelta string) *ProblemFlags {
-	return &ProblemFlags{
-		Epsilon:     NewText(cmd, "epsilon", "number", "", "privacy parameter epsilon, without unit: "+WantEpsilon),
-		delta:       NewText(cmd, "delta", "number", "", "privacy parameter delta, a probability: "+wantDelta),
-		sensitivity: NewText(cmd, "sensitivity", "number", "", "how far neighbouring values of the query may differ, in its units: "+wantSensitivity),
-		loss:        newLossFlag(cmd),
-	}
-}
-
-// The problems `design` takes.
-var (
-	WantEpsilon     = fmt.Sprintf("0, or a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon))
-	WantDelta       = fmt.Sprintf("a number from %g to %g", lp.MinDelta, lp.MaxDelta)
-	wantSensitivity = fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity)
-)
-
-// Read reads the flags. With a trade-off, which names losses itself, there is no
-// loss.
-func (p *ProblemFlags) Read(f *Fields, trading bool) dp.Problem {
-	out := dp.Problem{Query: dp.RealQuery}
-	out.Epsilon = f.Number("epsilon", p.Epsilon, WantEpsilon, func(v float64) bool {
-		return v == 0 || v >= lp.MinEpsilon && v <= lp.MaxEpsilon
+		return nil
 	})
-	delta := func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta }
-	switch v, err := strconv.ParseFloat(p.delta.Value, 64); {
-	case err == nil && v == 0 && p.pure:
-		out.Delta = 0
-	case p.pure:
-		out.Delta = f.Number("delta", p.delta, "0, or "+WantDelta, delta)
-	default:
-		out.Delta = f.Number("delta", p.delta, WantDelta, delta)
-	}
-	out.Sensitivity = f.Number("sensitivity", p.sensitivity, wantSensitivity+", in the query's units", func(v float64) bool {
-		return v >= lp.MinSensitivity && v <= lp.MaxSensitivity
-	})
-	switch {
-	case !trading:
-		out.Loss = f.losses("loss", p.loss.values)
-	case len(p.loss.values) > 0:
-		f.Add("loss = %s and trade, want only one of them", check.Quoted(p.loss.values[0]))
-	}
-	if p.constraints != nil {
-		p.constraints.read(f, &out)
-	}
-	return out
+	f.completeFiles(math.MaxInt, extensions)
 }
 
-// EffortFlags bound a design.
-type EffortFlags struct {
-	Gap, TimeLimit, maxCells *Text
-}
-
-func NewEffortFlags(cmd *cobra.Command) *EffortFlags {
-	return &EffortFlags{
-		Gap:       NewText(cmd, "gap", "number", "0.001", "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit"),
-		TimeLimit: NewText(cmd, "time-limit", "duration", "60s", "wall time after which the best proven table is taken, with its unit: 500ms, 60s, 5m"),
-		maxCells:  NewText(cmd, "max-cells", "count", strconv.Itoa(lp.DefaultMaxCells), "largest number of cells of the table"),
-	}
-}
-
-// Read reads the flags.
-func (e *EffortFlags) Read(f *Fields) (o lp.Options) {
-	o.Gap = f.Number("gap", e.Gap, fmt.Sprintf("a number from %g to %d, without unit", lp.MinGap, lp.MaxGap), func(v float64) bool {
-		return v >= lp.MinGap && v <= lp.MaxGap
-	})
-	o.TimeLimit = f.Duration("time-limit", e.TimeLimit)
-	o.MaxCells = int(f.Integer("max-cells", e.maxCells, fmt.Sprintf("an integer from %d to %d", lp.MinMaxCells, tables.MaxCells), lp.MinMaxCells, tables.MaxCells))
-	o.NewSolver = highs.New
-	return o
-}
-
-// FigureFormat reads the format of a figure off its file name.
-func (f *Fields) FigureFormat(flag, path string) string {
-	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
-	switch {
-	case path == "":
-		f.Add("%s is missing, want a file name ending in .svg or .png", flag)
-	case format != "svg" && format != "png":
-		f.Add("%s = %s, want a file name ending in .svg or .png", flag, check.Quoted(path))
-	}
-	return format
-}
-
-// Numbers reads a list of numbers, separated by commas; it returns them in
-// order, each once.
-func (f *Fields) Numbers(name string, t *Text, want string, ok func(float64) bool) []float64 {
-	var list []float64
-	for _, s := range strings.Split(t.Value, ",") {
-		before := len(f.errs)
-		v := f.Number(name, &Text{Value: strings.TrimSpace(s)}, want, ok)
-		if len(f.errs) == before {
-			list = append(list, v)
+// completeFiles completes up to n arguments by files with the extensions.
+func (f *Flags) completeFiles(n int, extensions []string) {
+	f.cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) >= n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
+
+// ArgumentFunc makes the command take one argument that read reads.
+func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
+	f.Check(func() error {
+		args := f.arguments
+		f.arguments = nil
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%s is missing", what)
+		case 1:
+			return read(args[0])
+		}
+		return fmt.Errorf("%d arguments, want only %s: %q is one too many", len(args), what, args[1])
+	})
+}
+
+// Alias gives a flag another, older name that the help does not show.
+func (f *Flags) Alias(t *Flag, name string) {
+	f.cmd.Flags().Var(t, name, "")
+	_ = f.cmd.Flags().MarkHidden(name)
+}
+
+// Bool adds a switch.
+func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
+
+// String adds a text that is taken as it is.
+func (f *Flags) String(p *string, name, usage string) { f.cmd.Flags().StringVar(p, name, *p, usage) }
+
+// File adds the name of a file with one of the extensions.
+func (f *Flags) File(p *string, name, usage string, extensions ...string) {
+	f.String(p, name, usage)
+	_ = f.cmd.MarkFlagFilename(name, extensions...)
+}
+
+// Directory adds the name of a directory.
+func (f *Flags) Directory(p *string, name, usage string) {
+	f.String(p, name, usage)
+	_ = f.cmd.MarkFlagDirname(name)
+}
+
+// Require wants a text to be given; want says what it is.
+func (f *Flags) Require(p *string, name, want string) {
+	f.Check(func() error {
+		if *p == "" {
+			return About(name, "", Want(want))
+		}
+		return nil
+	})
+}
+
+// Rule says which numbers a flag takes.
+type Rule struct {
+	Want string
+	OK   func(float64) bool // for finite numbers
+}
+
+// Number adds a finite number that has to be given, unless the default is not 0. A bad
+// one becomes NaN.
+func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
+	text := ""
+	if *p != 0 {
+		text = fmt.Sprint(*p)
+	}
+	return f.number(p, name, text, r, usage, true)
+}
+
+// OptionalNumber adds a finite number that keeps its value, the default, if it is not
+// given.
+func (f *Flags) OptionalNumber(p *float64, name string, r Rule, usage string) *Flag {
+	return f.number(p, name, "", r, usage, false)
+}
+
+func (f *Flags) number(p *float64, name, text string, r Rule, usage string, required bool) *Flag {
+	return f.add(name, "", &Flag{Text: text, kind: "number"}, usage, func(t *Flag) error {
+		if !t.Given && !required {
+			return nil
+		}
+		v, err := ParseNumber(t.Text, r)
+		*p = v
+		return err
+	})
+}
+
+// ParseNumber reads a number that keeps the rule, or returns NaN and a Want.
+func ParseNumber(text string, r Rule) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !check.Finite(v) || !r.OK(v) {
+		return math.NaN(), Want(r.Want)
+	}
+	return v, nil
+}
+
+// Numbers adds a list of numbers, separated by commas, which are sorted, each once.
+func (f *Flags) Numbers(p *[]float64, name, value string, r Rule, usage string) {
+	f.Func(name, "numbers", value, usage, func(text string) error {
+		*p = nil
+		var errs []error
+		for s := range strings.SplitSeq(text, ",") {
+			s = strings.TrimSpace(s)
+			v, err := ParseNumber(s, r)
+			if err != nil {
+				errs = append(errs, About(name, s, err))
+				continue
+			}
+			*p = append(*p, v)
+		}
+		slices.Sort(*p)
+		*p = slices.Compact(*p)
+		return errors.Join(errs...)
+	})
+}
+
+// Integer adds an integer from lo to hi that has to be given, unless the default is
+// not 0. The letter may be "".
+func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *Flag {
+	want := fmt.Sprintf("an integer from %d to %d", lo, hi)
+	if hi == math.MaxInt {
+		want = fmt.Sprintf("an integer of at least %d", lo)
+	}
+	t := &Flag{kind: "count"}
+	if *p != 0 {
+		t.Text = strconv.Itoa(*p)
+	}
+	return f.add(name, letter, t, usage, func(t *Flag) error {
+		v, err := strconv.Atoi(t.Text)
+		if err != nil || v < lo || v > hi {
+			return Want(want)
+		}
+		*p = v
+		return nil
+	})
+}
+
+// Duration adds a time above 0.
+func (f *Flags) Duration(p *time.Duration, name, usage string) {
+	f.Func(name, "duration", shortTime(*p), usage, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v <= 0 {
+			return Want("a time above 0 with its unit, such as 60s or 5m")
+		}
+		*p = v
+		return nil
+	})
+}
+
+// shortTime writes a default in seconds: 60s, where a Duration writes 1m0s.
+func shortTime(d time.Duration) string { return fmt.Sprintf("%gs", d.Seconds()) }
+
+// Word adds one of a few words; the value is the default.
+func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag {
+	t := f.Func(name, kind, *p, usage, func(text string) error {
+		if !slices.Contains(words, text) {
+			return Want(strings.Join(words, " or "))
+		}
+		*p = text
+		return nil
+	})
+	f.Complete(name, words...)
+	return t
+}
+
+// Complete completes a flag by words.
+func (f *Flags) Complete(name string, words ...string) {
+	_ = f.cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Figure adds the name of a figure, whose ending says its format: "svg" or "png".
+func (f *Flags) Figure(path, format *string, name, usage string) {
+	f.File(path, name, usage, "svg", "png")
+	f.FigureFormat(path, format, name)
+}
+
+// FigureFormat reads the format of a figure off the name that the flag gives it.
+func (f *Flags) FigureFormat(path, format *string, name string) {
+	f.Check(func() error {
+		if *path == "" {
+			return nil
+		}
+		*format = strings.ToLower(strings.TrimPrefix(filepath.Ext(*path), "."))
+		if *format != "svg" && *format != "png" {
+			return About(name, *path, Want(WantFigure))
+		}
+		return nil
+	})
+}
+
+// WantFigure is what the name of a figure is.
+const WantFigure = "a file name ending in .svg or .png"
+
+// Texts adds a flag that may be repeated; read has all of its texts.
+func (f *Flags) Texts(name, kind, usage string, read func(texts []string) error) {
+	t := &Texts{kind: kind}
+	f.cmd.Flags().Var(t, name, usage)
+	f.Check(func() error { return read(t.values) })
+}
+
+// Texts is a repeatable text.
+type Texts struct {
+	values []string
+	kind   string
+}
+
+// Set implements pflag.Value.
+func (t *Texts) Set(s string) error {
+	t.values = append(t.values, s)
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *Texts) String() string { return strings.Join(t.values, " ") }
+
+// Type implements pflag.Value.
+func (t *Texts) Type() string { return t.kind }
+
+// Append implements pflag.SliceValue, by which completion knows that the flag may be
+// repeated.
+func (t *Texts) Append(s string) error { return t.Set(s) }
+
+// Replace implements pflag.SliceValue.
+func (t *Texts) Replace(s []string) error {
+	t.values = slices.Clone(s)
+	return nil
+}
+
+// GetSlice implements pflag.SliceValue.
+func (t *Texts) GetSlice() []string { return slices.Clone(t.values) }

@@ -29,11 +29,49 @@ knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
 	return b.String()
 }
 
-// newLossFlag adds --loss to a command.
-func newLossFlag(cmd *cobra.Command) *texts {
-	t := newTexts(cmd, "loss", "LOSS", "what to minimise in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum")
-	_ = cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(loss.Names(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	return t
+// Losses adds --loss; read has all that were given.
+func (f *Flags) Losses(read func(texts []string) error) {
+	f.Texts("loss", "LOSS", "what to minimize in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum", read)
+	_ = f.cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(loss.Names(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}
+
+// ParseLosses reads the sum of some losses, the values of the named flag.
+func ParseLosses(name string, values []string) (loss.Loss, error) {
+	if len(values) == 0 {
+		return nil, About(name, "", Want(WantLoss()))
+	}
+	terms := make([]string, len(values))
+	var errs []error
+	for i, v := range values {
+		l, err := ReadLoss(v)
+		if err != nil {
+			errs = append(errs, aboutLoss(name, v, err))
+			continue
+		}
+		terms[i] = l.Name()
+	}
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	l, err := loss.ParseAll(terms)
+	if err != nil {
+		return nil, aboutLoss(name, strings.Join(values, " + "), err)
+	}
+	return l, nil
+}
+
+// aboutLoss is the error of a bad loss, in the words of the errors that name it and
+// behind its name otherwise.
+func aboutLoss(name, value string, err error) error {
+	var errs []error
+	for _, s := range check.Sentences(err) {
+		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
+			errs = append(errs, fmt.Errorf("%s = %s", name, rest))
+		} else {
+			errs = append(errs, fmt.Errorf("%s = %s: %s", name, check.Quoted(value), s))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // WantLoss is the rule of a loss.
@@ -44,46 +82,6 @@ func WantLoss() string {
 	}
 	last := len(syntax) - 1
 	return strings.Join(syntax[:last], ", ") + " or " + syntax[last]
-}
-
-// losses reads the sum of some losses, nil if one is wrong.
-func (f *Fields) losses(name string, values []string) loss.Loss {
-	if len(values) == 0 {
-		f.Add("%s is missing, want %s", name, WantLoss())
-		return nil
-	}
-	terms := make([]string, len(values))
-	sound := true
-	for i, v := range values {
-		l, err := ReadLoss(v)
-		if err != nil {
-			f.lossError(name, v, err)
-			sound = false
-			continue
-		}
-		terms[i] = l.Name()
-	}
-	if !sound {
-		return nil
-	}
-	l, err := loss.ParseAll(terms)
-	if err != nil {
-		f.lossError(name, strings.Join(values, " + "), err)
-		return nil
-	}
-	return l
-}
-
-// lossError reports a bad loss, in the words of the errors that name it and
-// behind its name otherwise.
-func (f *Fields) lossError(name, value string, err error) {
-	for _, s := range check.Sentences(err) {
-		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
-			f.Add("%s = %s", name, rest)
-		} else {
-			f.Add("%s = %s: %s", name, check.Quoted(value), s)
-		}
-	}
 }
 
 // ReadLoss reads a loss as written in a flag: as loss.Parse does, and with
@@ -117,9 +115,9 @@ func exists(path string) bool {
 
 // readPWL reads a piecewise linear loss from a file.
 func readPWL(path string) (loss.Loss, error) {
-	file, err := OpenInput(path)
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, FileCause(err))
 	}
 	defer file.Close()
 	l, err := loss.ReadPWL(file)

@@ -3,60 +3,153 @@ package shell
 import (
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/noisewright/noisewright/lp"
 )
 
-// Progress is a line on a terminal that is written over and over; elsewhere it
-// is silent.
+// Progress is a line on a terminal that is written over and over; elsewhere it is
+// silent. It is safe for concurrent use.
 type Progress struct {
 	w     io.Writer // nil: silent
+	begin time.Time
+	mu    sync.Mutex
+	last  time.Time // it was written
 	shown bool
+	stop  chan struct{} // ends Watch
 }
 
-func (a *Streams) NewProgress() *Progress {
-	if !a.terminal() {
-		return &Progress{}
+const (
+	patience = time.Second            // what takes less has no line
+	pace     = 100 * time.Millisecond // between two versions of the line
+)
+
+// newProgress returns a line for the work that begins now. All that is printed
+// clears it.
+func (a *Streams) newProgress(quiet bool) *Progress {
+	a.line.Clear()
+	a.line = &Progress{begin: time.Now()}
+	if a.Terminal && !quiet {
+		a.line.w = a.Err
 	}
-	return &Progress{w: a.Err}
+	return a.line
 }
 
-// Show prints how far a design has come.
-func (p *Progress) Show(now lp.Progress) {
+// isTerminal reports whether f is a terminal that understands more than plain text,
+// and is to get it: see no-color.org.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// say writes the line, if it is time for it.
+func (p *Progress) say(format string, args ...any) {
 	if p.w == nil {
 		return
 	}
-	p.shown = true
-	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: %s, %d cells per sensitivity, expected loss %.6g, gap %s",
-		now.Elapsed.Round(100*time.Millisecond), now.CellsPerSensitivity, now.ExpectedLoss, Percent(now.Gap))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(format, args...)
 }
 
-// ShowKernel prints how far the design of a kernel has come.
-func (p *Progress) ShowKernel(now lp.Progress) {
-	if p.w == nil {
+// write is say, for who holds the lock.
+func (p *Progress) write(format string, args ...any) {
+	now := time.Now()
+	if now.Sub(p.begin) < patience || now.Sub(p.last) < pace {
 		return
 	}
-	p.shown = true
-	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: %s, %d cells, expected loss %.6g, gap %s",
-		now.Elapsed.Round(100*time.Millisecond), now.CellsPerSensitivity, now.ExpectedLoss, Percent(now.Gap))
+	p.last, p.shown = now, true
+	fmt.Fprint(p.w, "\r\x1b[K"+fmt.Sprintf(format, args...))
 }
 
-// Count shows how many of total pieces of work are done.
-func (p *Progress) Count(done, total int, elapsed time.Duration) {
-	if p.w == nil {
-		return
+// Design shows how far a design with a time limit has come.
+func (p *Progress) Design(limit time.Duration) func(lp.Progress) {
+	return p.design(limit, "cells per sensitivity")
+}
+
+// Kernel is Design for a kernel.
+func (p *Progress) Kernel(limit time.Duration) func(lp.Progress) { return p.design(limit, "cells") }
+
+func (p *Progress) design(limit time.Duration, cells string) func(lp.Progress) {
+	return func(now lp.Progress) {
+		p.say("designing: %s of at most %s, %d %s, expected loss %.6g, gap %s",
+			now.Elapsed.Round(time.Second), limit, now.CellsPerSensitivity, cells, now.ExpectedLoss, Percent(now.Gap))
 	}
-	p.shown = true
+}
+
+// Count shows how many of total pieces of work are done, and when the others will be.
+func (p *Progress) Count(doing string, done, total int) {
+	p.Share(doing, float64(done)/float64(total), fmt.Sprintf("%d of %d", done, total))
+}
+
+// Share shows the share of the work that is done, which what says in other words, and
+// when the rest will be.
+func (p *Progress) Share(doing string, share float64, what string) {
 	const width = 30
-	full := width * done / total
-	fmt.Fprintf(p.w, "\r\x1b[Kdesigning: [%s%s] %d of %d, %s",
-		strings.Repeat("#", full), strings.Repeat(".", width-full), done, total, elapsed.Round(time.Second))
+	full := min(max(int(width*share), 0), width)
+	elapsed := time.Since(p.begin)
+	left := ""
+	if share > 0 {
+		left = fmt.Sprintf(", about %s left", time.Duration(float64(elapsed)*(1/share-1)).Round(time.Second))
+	}
+	p.say("%s: [%s%s] %s, %s%s", doing, strings.Repeat("#", full), strings.Repeat(".", width-full), what, elapsed.Round(time.Second), left)
 }
 
-// Clear removes the line.
+// Rows shows how many rows of a file are done.
+func (p *Progress) Rows(doing string, rows int, in *Input) {
+	if share := in.Share(); !math.IsNaN(share) {
+		p.Share(doing, share, fmt.Sprintf("%d rows", rows))
+		return
+	}
+	p.say("%s: %d rows, %s", doing, rows, time.Since(p.begin).Round(time.Second))
+}
+
+// Watch shows how long work takes that does not say how far it has come.
+func (p *Progress) Watch(doing string) {
+	if p.w == nil {
+		return
+	}
+	stop := make(chan struct{})
+	p.mu.Lock()
+	p.stop = stop
+	p.mu.Unlock()
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				p.mu.Lock()
+				if p.stop == stop { // else the line was cleared just now
+					p.write("%s: %s", doing, time.Since(p.begin).Round(time.Second))
+				}
+				p.mu.Unlock()
+			}
+		}
+	}()
+}
+
+// Clear removes the line, if there is one.
 func (p *Progress) Clear() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop != nil {
+		close(p.stop)
+		p.stop = nil
+	}
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.shown = false

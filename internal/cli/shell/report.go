@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,15 +8,15 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // Schema is the version of the JSON objects printed.
-const Schema = 1
+const Schema = 2
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func Finite(v float64) *float64 {
@@ -32,16 +31,11 @@ func Finite(v float64) *float64 {
 func FloatUp(r *big.Rat) *float64   { return Finite(exact.FloatUp(r)) }
 func FloatDown(r *big.Rat) *float64 { return Finite(exact.FloatDown(r)) }
 
-// PrintJSON prints v on one line.
-func PrintJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// printJSON prints v on one line, or nothing: an encoder writes at the end.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // notes compare with < and >
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return e.Encode(v)
 }
 
 // Percent prints a ratio to about three significant digits.
@@ -64,7 +58,7 @@ func Percent(ratio float64) string {
 }
 
 // GapOf returns the relative certified gap, +Inf if there is no lower bound.
-func GapOf(c tables.Certificate) float64 {
+func GapOf(c interface{ Gap() (float64, bool) }) float64 {
 	if g, ok := c.Gap(); ok {
 		return g
 	}
@@ -77,35 +71,65 @@ func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + lo
 // Row is one line of a summary, a name and its value.
 type Row [2]string
 
-// PrintRows prints a summary with its values aligned.
-func PrintRows(w io.Writer, rows []Row) error {
-	width := 0
-	for _, r := range rows {
-		width = max(width, len(r[0]))
+// writeRows writes a summary with its values aligned.
+func writeRows(b *strings.Builder, rows []Row) {
+	lines := make([][]string, len(rows))
+	for i := range rows {
+		lines[i] = rows[i][:]
 	}
-	var b strings.Builder
-	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s  %s\n", width, r[0], r[1])
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	WriteColumns(b, lines, "<<")
 }
 
 // DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
-// below it, digitsDown to digits that are not above.
-func DigitsUp(x float64) string { return digits(x, +1) }
+// below it, DigitsDown to digits that are not above.
+func DigitsUp(x float64) string   { return digits(x, +1, 7) }
+func DigitsDown(x float64) string { return digits(x, -1, 7) }
 
-func DigitsDown(x float64) string { return digits(x, -1) }
+// Interval prints an interval with ends >= 0, rounded outwards to 5 significant digits.
+func Interval(lower, upper *big.Rat) string {
+	low, high := FloatDown(lower), FloatUp(upper)
+	if low == nil || high == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("[%s, %s]", digits(*low, -1, 5), digits(*high, +1, 5))
+}
 
-func digits(x, sign float64) string {
-	const form = "%.6e"
-	text := fmt.Sprintf(form, x)
+// digits prints x to n significant digits, in the direction of sign.
+func digits(x, sign float64, n int) string {
+	text := fmt.Sprintf("%.*e", n-1, x)
 	f, err := strconv.ParseFloat(text, 64)
 	if err == nil && sign*f < sign*x {
 		// One more in the last digit; the exponent of the text is that of x.
 		_, exponent, _ := strings.Cut(text, "e")
 		e, _ := strconv.Atoi(exponent)
-		f += sign * math.Pow10(e-6)
+		f += sign * math.Pow10(e-n+1)
 	}
-	return fmt.Sprintf("%.7g", f)
+	return fmt.Sprintf("%.*g", n, f)
+}
+
+// WriteColumns prints lines of cells in columns, each aligned as the letter of align
+// says: < to the left, > to the right.
+func WriteColumns(b *strings.Builder, lines [][]string, align string) {
+	width := make([]int, len(align))
+	for _, line := range lines {
+		for i, cell := range line {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, line := range lines {
+		for i, cell := range line {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			switch last := i == len(line)-1; {
+			case align[i] == '>':
+				fmt.Fprintf(b, "%*s", width[i], cell)
+			case last: // no blanks at the end
+				b.WriteString(cell)
+			default:
+				fmt.Fprintf(b, "%-*s", width[i], cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
 }

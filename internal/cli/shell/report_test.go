@@ -7,12 +7,9 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -50,23 +47,5 @@ func TestSentences(t *testing.T) {
 	want := []string{"t.json: table refused: delta = 1 is promised", "gap = 3, want a number from 1e-06 to 1"}
 	if got := check.Sentences(err); !slices.Equal(got, want) {
 		t.Errorf("sentences = %q, want %q", got, want)
-	}
-}
-
-func TestProgressIsSilentOffATerminal(t *testing.T) {
-	var out strings.Builder
-	now := lp.Progress{CellsPerSensitivity: 20, ExpectedLoss: 0.7, LowerBound: 0.6, Gap: math.Inf(1), Elapsed: time.Second}
-	a := &Streams{Err: &out}
-	line := a.NewProgress()
-	line.Show(now)
-	line.Clear()
-	if out.Len() > 0 {
-		t.Errorf("wrote %q", out.String())
-	}
-	line = &Progress{w: &out}
-	line.Show(now)
-	line.Clear()
-	if want := "\r\x1b[Kdesigning: 1s, 20 cells per sensitivity, expected loss 0.7, gap unknown\r\x1b[K"; out.String() != want {
-		t.Errorf("wrote %q, want %q", out.String(), want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 )
 
 // Streams are the standard streams of one run of the program.
@@ -12,27 +11,22 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer // for results
 	Err io.Writer // for all else
+	// Terminal says that Err is a terminal that shows a line of progress.
+	Terminal bool
+
+	line *Progress // nil: none so far
+	read bool      // In is a file that a command reads
 }
 
 // NewStreams returns streams over the given ones. A read ends with ctx, and errors
 // of the standard output are known as such.
 func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
-	return &Streams{In: cancellable(ctx, stdin), Out: standardOutput{stdout}, Err: stderr}
+	return &Streams{In: cancellable(ctx, stdin), Out: &standardOutput{Writer: stdout}, Err: stderr, Terminal: isTerminal(stderr)}
 }
 
 // Warn prints a warning to standard error.
 func (a *Streams) Warn(format string, args ...any) {
 	a.Say("warning", fmt.Sprintf(format, args...))
-}
-
-// terminal reports whether standard error is a terminal.
-func (a *Streams) terminal() bool {
-	f, ok := a.Err.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // cancellable returns a reader whose Read returns once ctx ends, even while the

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/oracle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -42,8 +41,9 @@ func TestFamiliesHaveKnownVariances(t *testing.T) {
 	if v := variance(t, Laplace(), 0.5, 0.1); !near(v, 8, 1e-13) || v < 8 {
 		t.Errorf("laplace at 0.5: %g, want 8 or just above", v)
 	}
-	p := dp.Privacy{Epsilon: 3, Sensitivity: 1}
-	want, _ := oracle.StaircaseLoss(p, loss.L2{})
+	// Geng & Viswanath (2016): (2^(-2/3) b^(2/3) (1+b)^(2/3) + b)/(1-b)², b = e^-ε.
+	b := math.Exp(-3)
+	want := (math.Cbrt(b*b*(1+b)*(1+b)/4) + b) / ((1 - b) * (1 - b))
 	if v := variance(t, Staircase(), 3, 0.1); !near(v, want, 1e-13) {
 		t.Errorf("staircase at 3: %g, want %g", v, want)
 	}
@@ -63,9 +63,13 @@ func TestVariancesAreAboveTheLowerBound(t *testing.T) {
 			if f.Pure {
 				p.Delta = 0
 			}
-			least, err := oracle.LowerBound(p, loss.L2{})
+			tails, err := noise.AwanDongTails(p.Epsilon, p.Delta)
 			if err != nil {
 				t.Fatal(err)
+			}
+			least := -0.25
+			for k, tail := range tails {
+				least += 2 * float64(2*k+1) * tail
 			}
 			if v := variance(t, f, epsilon, delta); v < least*(1-1e-9) {
 				t.Errorf("%s at (%g, %g): variance %g below the bound %g", f.Name, epsilon, delta, v, least)

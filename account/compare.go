@@ -1,0 +1,135 @@
+package account
+
+import (
+	"context"
+	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// Alternatives are expected losses of a single release of other noise than a
+// Calibration has, in the units of the loss; NaN where there is none.
+type Alternatives struct {
+	// Basic is that of noise designed for basic composition: an equal part of
+	// epsilon and of delta.
+	Basic float64
+	// Laplace and Gaussian are those of continuous noise that keeps the target,
+	// but not its constraints.
+	Laplace, Gaussian float64
+}
+
+// Compare computes the alternatives to [Calibrate], with coarse designs.
+func Compare(ctx context.Context, target Target, design Designer, o CalibrateOptions) Alternatives {
+	a := Alternatives{Basic: math.NaN(), Laplace: math.NaN(), Gaussian: math.NaN()}
+	if target.validate() != nil {
+		return a
+	}
+	if design != nil {
+		k := float64(target.Releases)
+		if r, err := target.designs(design, max(coarseGap, o.Gap))(ctx, target.Epsilon/k, target.Delta/k); err == nil {
+			a.Basic = r.loss
+		}
+	}
+	a.Laplace, a.Gaussian = target.laplaceLoss(ctx), target.gaussianLoss()
+	return a
+}
+
+// laplaceLoss is that of Laplace noise calibrated to the target.
+func (t Target) laplaceLoss(ctx context.Context) float64 {
+	s := &search{target: t, width: coarseWidth, make: func(_ context.Context, epsilon, _ float64) (*release, error) {
+		pld, err := Laplace(epsilon)
+		if err != nil {
+			return nil, err
+		}
+		law, err := noise.NewLaplace(dp.Privacy{Epsilon: epsilon, Sensitivity: t.Sensitivity})
+		if err != nil {
+			return nil, err
+		}
+		loss, _, err := law.ExpectedLoss(t.Loss)
+		return &release{pld: pld, loss: loss}, err
+	}}
+	var r *release
+	var err error
+	if t.settled() {
+		r, err = s.basic(ctx)
+	} else {
+		r, err = s.findAt(ctx, 0, portion(t.Epsilon, t.Releases))
+	}
+	if err != nil {
+		return math.NaN()
+	}
+	return r.loss
+}
+
+// gaussianLoss is that of Gaussian noise: so many releases are one with a
+// sensitivity larger by the root of their number.
+func (t Target) gaussianLoss() float64 {
+	p := t.Privacy
+	p.Sensitivity *= math.Sqrt(float64(t.Releases))
+	law, err := noise.NewAnalyticGaussian(p)
+	if err != nil {
+		return math.NaN()
+	}
+	loss, _, err := law.ExpectedLoss(t.Loss)
+	if err != nil {
+		return math.NaN()
+	}
+	return loss
+}
+
+// maxCrossover bounds the search for the crossover.
+const maxCrossover = 1 << 12
+
+// Crossover returns about the least number of releases, with the same total epsilon
+// and delta, for which Gaussian noise has a smaller expected loss than designed noise,
+// by doubling and bisection with coarse designs; target.Releases is not used. It is 0
+// if there is none up to 4096, if Gaussian noise does not apply, or if a design fails
+// or the context ends.
+func Crossover(ctx context.Context, target Target, design Designer, o CalibrateOptions) int {
+	if target.Releases = 1; design == nil || target.validate() != nil || !target.shapes() || math.IsNaN(target.gaussianLoss()) {
+		return 0
+	}
+	wins := func(k int) (gaussian, ok bool) {
+		t := target
+		t.Releases = k
+		s := &search{target: t, make: t.designs(design, max(coarseGap, o.Gap)), width: coarseWidth}
+		var r *release
+		var err error
+		if t.settled() {
+			r, err = s.basic(ctx)
+		} else {
+			r, err = s.findAt(ctx, s.part(0.5), portion(t.Epsilon, k))
+		}
+		if err != nil || ctx.Err() != nil {
+			return false, false
+		}
+		return t.gaussianLoss() < r.loss, true
+	}
+	lo, hi := 0, 1
+	for {
+		better, ok := wins(hi)
+		if !ok {
+			return 0
+		}
+		if better {
+			break
+		}
+		if lo, hi = hi, 2*hi; hi > maxCrossover {
+			return 0
+		}
+	}
+	for hi-lo > 1 {
+		middle := (lo + hi) / 2
+		better, ok := wins(middle)
+		if !ok {
+			return 0
+		}
+		if better {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	return hi
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// certified is what is proved about a table or a kernel, in the JSON of all commands:
+// delta and losses are rounded up, the bound down.
+type certified struct {
+	DeltaUpper   string      `json:"delta_upper"`
+	ExpectedLoss json.Number `json:"expected_loss"`
+	MaxLoss      json.Number `json:"max_loss,omitempty"` // of a kernel's query value
+	LowerBound   json.Number `json:"lower_bound"`
+	Gap          *float64    `json:"gap"`
+}
+
+func newCertified(c tables.Certificate) certified {
+	claims := c.Claims()
+	return certified{
+		DeltaUpper: claims.Delta, ExpectedLoss: json.Number(claims.ExpectedLoss),
+		LowerBound: json.Number(claims.LowerBound), Gap: shell.Finite(shell.GapOf(c)),
+	}
+}
+
+func newCertifiedKernel(c kernels.Certificate) certified {
+	claims := c.Claims()
+	return certified{
+		DeltaUpper: claims.Delta, ExpectedLoss: json.Number(claims.ExpectedLoss), MaxLoss: json.Number(claims.MaxLoss),
+		LowerBound: json.Number(claims.LowerBound), Gap: shell.Finite(shell.GapOf(c)),
+	}
+}
+
+// promise is the privacy that a table or a kernel promises.
+type promise struct {
+	Epsilon     float64 `json:"epsilon"`
+	Delta       float64 `json:"delta"`
+	Sensitivity float64 `json:"sensitivity"`
+}
+
+func newPromise(p dp.Privacy) promise { return promise{p.Epsilon, p.Delta, p.Sensitivity} }
+
+// published says what the query's values are, what is published and what the noise is
+// held to.
+type published struct {
+	Query       dp.Query       `json:"query"`
+	Step        *float64       `json:"step"` // of the values published; null: as fine as needed
+	Constraints dp.Constraints `json:"constraints"`
+}
+
+func newPublished(p dp.Problem) published {
+	out := published{Query: p.Query, Constraints: p.Constraints}
+	switch p.Query {
+	case dp.IntegerQuery:
+		out.Step = shell.Finite(1)
+	case dp.LatticeQuery:
+		out.Step = shell.Finite(p.Step)
+	case dp.RealQuery:
+	}
+	return out
+}
+
+// effort is what a design took.
+type effort struct {
+	Rounds int `json:"rounds"`
+	outcome
+}
+
+func effortRow(rounds int, elapsed time.Duration) shell.Row {
+	return shell.Row{"effort", fmt.Sprintf("%d rounds, %s", rounds, elapsed.Round(time.Millisecond))}
+}
+
+// outcome is how the design of a table, or of several, ended.
+type outcome struct {
+	Seconds float64 `json:"seconds"`
+	Status  string  `json:"status"`
+}
+
+func newOutcome(optimal bool, elapsed time.Duration) outcome {
+	return outcome{Seconds: math.Round(elapsed.Seconds()*1000) / 1000, Status: status(optimal)}
+}
+
+// status is the word for a design that reached its gap or did not.
+func status(optimal bool) string {
+	if optimal {
+		return "optimal"
+	}
+	return "limit"
+}
+
+// statement is the problem that a table is made for.
+type statement struct {
+	promise
+	Loss string `json:"loss"`
+	published
+}
+
+func newStatement(t *tables.Table) statement {
+	p := t.Problem()
+	return statement{newPromise(p.Privacy), p.Loss.Name(), newPublished(p)}
+}
+
+// kernelStatement is the problem that a kernel is made for.
+type kernelStatement struct {
+	promise
+	Loss        string     `json:"loss"`
+	Range       [2]float64 `json:"range"`
+	InstanceCap *float64   `json:"instance_cap"`
+}
+
+func newKernelStatement(k *kernels.Kernel) kernelStatement {
+	q := k.Queries()
+	s := kernelStatement{promise: newPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]float64{q.Lower, q.Upper}}
+	if c := k.InstanceCap(); c > 0 {
+		s.InstanceCap = &c
+	}
+	return s
+}
+
+// judgement is a verdict in words.
+func judgement(falsehood error) string {
+	switch {
+	case errors.Is(falsehood, tables.ErrNotPrivate):
+		return "INVALID: not private as claimed"
+	case falsehood != nil:
+		return "INVALID: a claim is false"
+	default:
+		return "valid: every claim holds"
+	}
+}
+
+// certifiedRows summarizes a table and what is proved about it.
+func certifiedRows(t *tables.Table, c tables.Certificate) []shell.Row {
+	p, claims := t.Privacy(), c.Claims()
+	rows := []shell.Row{
+		{"epsilon", fmt.Sprint(p.Epsilon)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, claims.Delta, c.WorstShift)},
+		{"sensitivity", fmt.Sprint(p.Sensitivity)},
+		{"loss", shell.LossUnit(t.Loss())},
+	}
+	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Problem().Constraints)...)
+	return append(rows, []shell.Row{
+		{"expected loss", claims.ExpectedLoss},
+		{"lower bound", claims.LowerBound},
+		{"gap", shell.Percent(shell.GapOf(c))},
+		{"cells", cellCount(t)},
+	}...)
+}
+
+// cellCount says how many cells a table has, and whether they have a tail.
+func cellCount(t *tables.Table) string {
+	if t.TailRatio() == 0 {
+		return fmt.Sprintf("%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
+	}
+	return fmt.Sprintf("%d, the first and last %d of which repeat for ever, %.6g times as likely in each period",
+		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
+}
+
+// certifiedKernelRows summarizes a kernel and what is proved about it.
+func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
+	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
+	weight := "uniform weight"
+	if len(q.Weight) > 0 {
+		weight = fmt.Sprintf("weight in %d pieces", len(q.Weight))
+	}
+	rows := []shell.Row{
+		{"epsilon", fmt.Sprint(p.Epsilon)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the query values %.6g and %.6g)", p.Delta, claims.Delta, k.Node(c.Worst[0]), k.Node(c.Worst[1]))},
+		{"sensitivity", fmt.Sprint(p.Sensitivity)},
+		{"range", fmt.Sprintf("%v to %v, %s", q.Lower, q.Upper, weight)},
+		{"loss", shell.LossUnit(k.Loss())},
+		{"expected loss", claims.ExpectedLoss},
+		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", claims.MaxLoss, c.MaxLossAt)},
+	}
+	if o := k.InstanceCap(); o > 0 {
+		rows = append(rows, shell.Row{"instance cap", fmt.Sprint(o)})
+	}
+	return append(rows,
+		shell.Row{"lower bound", claims.LowerBound},
+		shell.Row{"gap", shell.Percent(shell.GapOf(c))},
+		shell.Row{"nodes", fmt.Sprint(k.Cells())},
+	)
+}

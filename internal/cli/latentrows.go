@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
+)
+
+// rowsOptions are those of latent privatize and latent decode, which put other numbers
+// in the place of each row's.
+type rowsOptions struct {
+	shell.Common
+	in     string // CSV file
+	bundle string
+	keep   string // columns to copy
+}
+
+// rowsFlags adds their flags.
+func rowsFlags(cmd *cobra.Command, o *rowsOptions, run func(context.Context) error) {
+	f := shell.NewFlags(cmd)
+	f.Argument(&o.in, "FILE")
+	f.Directory(&o.bundle, "bundle", "directory of the bundle")
+	f.Require(&o.bundle, "bundle", wantBundle)
+	f.Output(&o.Common, "CSV file to write, - for standard output (default standard output)", "csv")
+	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
+	f.Quiet(&o.Common, "no progress")
+	f.Run(run)
+}
+
+const wantBundle = "a directory made by latent design"
+
+func newLatentPrivatizeCommand(s *shell.Streams) *cobra.Command {
+	o := &rowsOptions{Common: shell.Common{Streams: s}}
+	cmd := &cobra.Command{
+		Use:   "privatize --bundle BUNDLE FILE [-o FILE]",
+		Short: "Encode feature vectors and add noise",
+		Long: `Verify a bundle, encode the features of every row of a CSV file, clip, add noise,
+and write the private numbers u1, u2, …: what leaves a device. Each run spends the
+whole promise of the bundle on every person again.
+
+Other columns are left out, except those of --keep, which are copied without
+protection. The file is read with a header, perhaps compressed with gzip.`,
+		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
+	}
+	rowsFlags(cmd, o, o.privatize)
+	return cmd
+}
+
+func (o *rowsOptions) privatize(ctx context.Context) error {
+	b, in, err := o.open(featureNames)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	v, err := latent.Verify(b)
+	if err != nil {
+		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
+	}
+	p, err := bundle.NewPrivatizer(v, sampler.Options{})
+	if err != nil {
+		return err
+	}
+	return o.replace(ctx, "privatizing", in, featureNames(b), unitNames(b), p.Privatize)
+}
+
+func newLatentDecodeCommand(s *shell.Streams) *cobra.Command {
+	o := &rowsOptions{Common: shell.Common{Streams: s}}
+	cmd := &cobra.Command{
+		Use:   "decode --bundle BUNDLE FILE [-o FILE]",
+		Short: "Reconstruct features from private numbers",
+		Long: `Reconstruct the features of every row from the private numbers that latent
+privatize wrote. Decoding costs no privacy.`,
+		Example: "  noisewright latent decode --bundle bundle private.csv -o decoded.csv",
+	}
+	rowsFlags(cmd, o, o.decode)
+	return cmd
+}
+
+func (o *rowsOptions) decode(ctx context.Context) error {
+	b, in, err := o.open(unitNames)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return o.replace(ctx, "decoding", in, unitNames(b), featureNames(b), b.Decode)
+}
+
+// unitNames are the columns of the private numbers.
+func unitNames(b *bundle.Bundle) []string {
+	names := make([]string, b.Coordinates())
+	for i := range names {
+		names[i] = fmt.Sprintf("u%d", i+1)
+	}
+	return names
+}
+
+// featureNames are the columns of the features.
+func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
+
+// bundleRows is a CSV file read for a bundle.
+type bundleRows struct {
+	*csvfile.Columns
+	*shell.Input
+	file string
+}
+
+// open reads the bundle and opens the CSV file. The caller closes it.
+func (o *rowsOptions) open(want func(*bundle.Bundle) []string) (*bundle.Bundle, *bundleRows, error) {
+	b, err := readBundle(o.bundle)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := openRows(o.Streams, o.in, want(b), o.keep)
+	return b, in, err
+}
+
+// openRows opens a CSV file with all of the columns of a bundle and those to keep.
+func openRows(s *shell.Streams, file string, columns []string, keep string) (*bundleRows, error) {
+	var patterns []string
+	if keep != "" {
+		patterns = strings.Split(keep, ",")
+	}
+	c, input, err := s.OpenColumns(file,
+		func(name string) bool { return slices.Contains(columns, name) },
+		func(name string) bool { return csvfile.Matches(patterns, name) })
+	if err != nil {
+		return nil, err
+	}
+	for _, column := range columns {
+		if !slices.Contains(c.Names, column) {
+			input.Close()
+			return nil, shell.BadFile(file, fmt.Errorf("column %s of the bundle is missing", check.Quoted(column)))
+		}
+	}
+	for _, k := range patterns {
+		if !slices.ContainsFunc(c.Kept, func(name string) bool { return csvfile.Matches([]string{k}, name) }) {
+			input.Close()
+			return nil, shell.BadInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", check.Quoted(k), shell.InputName(file)))
+		}
+	}
+	return &bundleRows{c, input, file}, nil
+}
+
+// replace writes a CSV file with a row for each of the input's, row by row; it appears
+// whole or not at all.
+func (o *rowsOptions) replace(ctx context.Context, doing string, in *bundleRows, from, to []string, value func(dst, x []float64) ([]float64, error)) error {
+	file, err := o.Create(o.Output, in.file)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	line := o.Progress()
+	out := csv.NewWriter(file)
+	record := append(slices.Clone(in.Kept), to...)
+	if err := out.Write(record); err != nil {
+		return err
+	}
+	row := in.Ordered(from)
+	var values []float64
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := in.Next(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return shell.BadFile(in.file, err)
+		}
+		if values, err = value(values[:0], row()); err != nil {
+			return fmt.Errorf("%s: row %d: %w", shell.InputName(in.file), in.Rows, err)
+		}
+		record = append(record[:0], in.Texts...)
+		for _, v := range values {
+			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		if err := out.Write(record); err != nil {
+			return err
+		}
+		if in.Rows%progressRows == 0 {
+			line.Rows(doing, in.Rows, in.Input)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return err
+	}
+	return file.Commit()
+}

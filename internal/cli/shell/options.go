@@ -1,0 +1,93 @@
+package shell
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+)
+
+// Common are the streams and the options that commands have in common.
+type Common struct {
+	*Streams
+	JSON   bool   // one object in the place of the summary
+	Quiet  bool   // no progress and no summary
+	Output string // of -o
+}
+
+// Summary adds the flags --json and --quiet of a command that ends with a summary.
+func (f *Flags) Summary(c *Common) {
+	f.Bool(&c.JSON, "json", "print one JSON object instead of the summary")
+	f.Quiet(c, "no progress and no summary")
+}
+
+// Quiet adds the flag --quiet.
+func (f *Flags) Quiet(c *Common, usage string) { f.Bool(&c.Quiet, "quiet", usage) }
+
+// Output adds the flag -o for a file with one of the extensions, or a folder if there
+// is none.
+func (f *Flags) Output(c *Common, usage string, extensions ...string) {
+	f.cmd.Flags().StringVarP(&c.Output, "output", "o", c.Output, usage)
+	if len(extensions) == 0 {
+		_ = f.cmd.MarkFlagDirname("output")
+		return
+	}
+	_ = f.cmd.MarkFlagFilename("output", extensions...)
+	f.Check(func() error {
+		if c.JSON && c.Output == "-" {
+			return errors.New("output = - and --json, want only one of them on standard output")
+		}
+		return nil
+	})
+}
+
+// Folder adds the flag -o of a command that writes several files.
+func (f *Flags) Folder(c *Common) {
+	c.Output = "."
+	f.Output(c, "folder to write to, made if it is missing")
+	f.Require(&c.Output, "output", "a folder")
+}
+
+// Finish puts a design into the output reserved for it and prints it; limit is nil, or
+// says that the design was stopped.
+func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []Row, limit error) error {
+	if err := w.Put(encode); err != nil {
+		return err
+	}
+	if err := c.Print(v, rows); err != nil {
+		return err
+	}
+	return limit
+}
+
+// Print prints the result of a command: v as JSON if that was asked for, the rows
+// otherwise, unless it is to be quiet or standard output has the result itself.
+func (c *Common) Print(v any, rows []Row) error {
+	return c.PrintText(v, func(b *strings.Builder) { writeRows(b, rows) })
+}
+
+// PrintText is Print for a summary that is more than rows.
+func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
+	c.line.Clear()
+	switch {
+	case c.JSON:
+		return printJSON(c.Out, v)
+	case c.Quiet || c.Output == "-":
+		return nil
+	}
+	var b strings.Builder
+	write(&b)
+	_, err := io.WriteString(c.Out, b.String())
+	return err
+}
+
+// Progress returns the progress line, a silent one if the command is to be quiet.
+func (c *Common) Progress() *Progress { return c.newProgress(c.Quiet) }
+
+// DesignOptions are the defaults of designs.
+func DesignOptions() lp.Options {
+	return lp.Options{Gap: lp.DefaultGap, TimeLimit: time.Minute, MaxCells: lp.DefaultMaxCells, NewSolver: highs.New}
+}

@@ -1,0 +1,261 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// The rules of a design problem's numbers.
+var (
+	PositiveEpsilon = Rule{
+		fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)),
+		func(v float64) bool { return v >= lp.MinEpsilon && v <= lp.MaxEpsilon },
+	}
+	Epsilon = orZero(PositiveEpsilon)
+
+	PositiveDelta = Rule{
+		fmt.Sprintf("a number from %g to %g", lp.MinDelta, lp.MaxDelta),
+		func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta },
+	}
+	Delta = orZero(PositiveDelta)
+
+	// Share is a number above 0 and below 1.
+	Share = Rule{"a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
+
+	sensitivityRule = Rule{
+		fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity),
+		func(v float64) bool { return v >= lp.MinSensitivity && v <= lp.MaxSensitivity },
+	}
+
+	stepRule    = Rule{"a number above 0, in query units", Positive}
+	probability = Rule{"a probability above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
+)
+
+// Positive reports whether v is above 0.
+func Positive(v float64) bool { return v > 0 }
+
+func orZero(r Rule) Rule {
+	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
+}
+
+// Privacy adds epsilon, delta, by its rule, and the sensitivity.
+func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
+	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
+	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
+	f.Sensitivity(&p.Sensitivity)
+}
+
+// Sensitivity adds the sensitivity alone.
+func (f *Flags) Sensitivity(p *float64) {
+	r := sensitivityRule
+	usage := "how far neighbouring values of the query may differ, in its units: " + r.Want
+	r.Want += ", in the query's units"
+	f.Number(p, "sensitivity", r, usage)
+}
+
+// Loss adds the loss.
+func (f *Flags) Loss(p *loss.Loss) {
+	f.Losses(func(texts []string) (err error) {
+		*p, err = ParseLosses("loss", texts)
+		return err
+	})
+}
+
+// The rules of the constraints.
+const (
+	wantSupport  = "two numbers A,B with A at most 0, B at least 0 and A below B, one of them perhaps infinite or empty"
+	wantQuantile = "a probability above 0 and below 1 and a magnitude above 0 in query units, such as 0.95,10"
+)
+
+// Query adds the flags that say what values the query takes and what is published, and
+// those that restrict the noise. The sensitivity has been added before them.
+func (f *Flags) Query(p *dp.Problem) {
+	p.Query = dp.RealQuery
+	var step float64
+	c := &p.Constraints
+	values := string(dp.RealQuery)
+	query := f.Word(&values, "query", "integer|real", "values of the query; those of an integer one get integer noise", "integer", "real")
+	f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
+		return readSupport(c, query, texts)
+	})
+	f.Alias(f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias"), "output-step")
+	f.Check(func() error {
+		switch {
+		case query.Text == "integer" && step != 0:
+			return fmt.Errorf("step = %v and query = integer, want only one of them: integers are published in steps of 1", step)
+		case query.Text == "integer":
+			p.Query = dp.IntegerQuery
+			return checkInteger(p.Sensitivity)
+		case step != 0:
+			p.Query, p.Step = dp.LatticeQuery, step
+			return checkStep(p)
+		}
+		return nil
+	})
+	f.OptionalNumber(&c.MaxVariance, "max-variance", Rule{"a number above 0, in query units squared", Positive}, "largest mean square of the noise about 0, in query units squared, which is the variance of unbiased noise")
+	f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", probability, "largest probability of outputs that are impossible under a neighbouring value, an exact 0 included")
+	f.Texts("quantile", "P,T", "keep the noise within T query units of 0 with probability P at least: 0.95,10; may be repeated", func(texts []string) error {
+		return readQuantiles(c, texts)
+	})
+	f.Bool(&c.Symmetric, "symmetric", "noise that is as likely to be x as -x")
+	f.Bool(&c.Monotone, "monotone", "noise whose density does not increase away from 0")
+	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0")
+}
+
+func checkInteger(sensitivity float64) error {
+	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
+		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %d with --query integer", d, lp.MaxIntegerSensitivity)
+	}
+	return nil
+}
+
+func checkStep(p *dp.Problem) error {
+	const largest = 1e6 // steps of this many sensitivities
+	if d := p.Sensitivity; d/p.Step > lp.MaxIntegerSensitivity || p.Step/d > largest {
+		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %d make the sensitivity of %v",
+			p.Step, d/lp.MaxIntegerSensitivity, d*largest, lp.MaxIntegerSensitivity, d)
+	}
+	return nil
+}
+
+// readSupport reads A,B. The word integer is an older spelling of --query integer.
+func readSupport(c *dp.Constraints, query *Flag, texts []string) error {
+	var errs []error
+	for _, s := range texts {
+		switch support := parseSupport(s); {
+		case s == "integer" && query.Given && query.Text == "real":
+			errs = append(errs, errors.New("support = integer and query = real, want only one of them"))
+		case s == "integer":
+			query.Text = "integer"
+		case support == nil:
+			errs = append(errs, About("support", s, Want(wantSupport)))
+		case c.Support != nil:
+			errs = append(errs, fmt.Errorf("support = %s is given twice, want at most one interval", check.Quoted(s)))
+		default:
+			c.Support = support
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// parseSupport reads A,B; nil if it is none.
+func parseSupport(s string) *dp.Interval {
+	a, b, ok := strings.Cut(s, ",")
+	lower, okLower := parseEnd(a, math.Inf(-1))
+	upper, okUpper := parseEnd(b, math.Inf(1))
+	i := &dp.Interval{Lower: lower, Upper: upper}
+	if !ok || !okLower || !okUpper || (math.IsInf(lower, 0) && math.IsInf(upper, 0)) || (dp.Constraints{Support: i}).Validate() != nil {
+		return nil
+	}
+	return i
+}
+
+// parseEnd reads an end of a support; missing stands for an empty one.
+func parseEnd(s string, missing float64) (float64, bool) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return missing, true
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && !math.IsNaN(v)
+}
+
+// readQuantiles reads P,T each.
+func readQuantiles(c *dp.Constraints, texts []string) error {
+	var errs []error
+	for _, s := range texts {
+		a, b, _ := strings.Cut(s, ",")
+		var q dp.Quantile
+		var errA, errB error
+		q.Probability, errA = strconv.ParseFloat(strings.TrimSpace(a), 64)
+		q.Magnitude, errB = strconv.ParseFloat(strings.TrimSpace(b), 64)
+		switch {
+		case errors.Join(errA, errB, dp.Constraints{Quantiles: []dp.Quantile{q}}.Validate()) != nil:
+			errs = append(errs, About("quantile", s, Want(wantQuantile)))
+		case len(c.Quantiles) == dp.MaxQuantiles:
+			return errors.Join(append(errs, fmt.Errorf("quantile = %s is one too many, want at most %d", check.Quoted(s), dp.MaxQuantiles))...)
+		default:
+			c.Quantiles = append(c.Quantiles, q)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// describe says in words what the constraints demand; "" is nothing.
+func describe(c dp.Constraints) string {
+	var parts []string
+	for _, p := range []struct {
+		set  bool
+		name string
+	}{{c.Symmetric, "symmetric"}, {c.Monotone, "monotone"}, {c.Unbiased, "unbiased"}} {
+		if p.set {
+			parts = append(parts, p.name)
+		}
+	}
+	if s := c.Support; s != nil {
+		switch {
+		case math.IsInf(s.Lower, -1):
+			parts = append(parts, fmt.Sprintf("at most %v", s.Upper))
+		case math.IsInf(s.Upper, 1):
+			parts = append(parts, fmt.Sprintf("at least %v", s.Lower))
+		default:
+			parts = append(parts, fmt.Sprintf("from %v to %v", s.Lower, s.Upper))
+		}
+	}
+	if c.MaxVariance != 0 {
+		parts = append(parts, fmt.Sprintf("mean square at most %v", c.MaxVariance))
+	}
+	for _, q := range c.Quantiles {
+		parts = append(parts, fmt.Sprintf("within %v of 0 with probability %v", q.Magnitude, q.Probability))
+	}
+	if c.MaxDistinguishing != 0 {
+		parts = append(parts, fmt.Sprintf("distinguishing outputs with probability %v at most", c.MaxDistinguishing))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// QueryRows are the lines of a summary about the query and the constraints, none
+// for the ordinary case.
+func QueryRows(q dp.Query, step float64, c dp.Constraints) []Row {
+	var rows []Row
+	switch q {
+	case dp.IntegerQuery:
+		rows = append(rows, Row{"query", "integer, with integer noise"})
+	case dp.LatticeQuery:
+		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", step)})
+	case dp.RealQuery:
+	}
+	if !c.None() {
+		rows = append(rows, Row{"constraints", describe(c)})
+	}
+	return rows
+}
+
+// Gap adds the gap to reach.
+func (f *Flags) Gap(o *lp.Options) {
+	f.Number(&o.Gap, "gap", Rule{
+		fmt.Sprintf("a number from %g to %d, without unit", lp.MinGap, lp.MaxGap),
+		func(v float64) bool { return v >= lp.MinGap && v <= lp.MaxGap },
+	}, "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
+}
+
+// TimeLimit adds the time limit; of is "" or " of one design".
+func (f *Flags) TimeLimit(o *lp.Options, of string) {
+	f.Duration(&o.TimeLimit, "time-limit", "wall time"+of+" after which the best proven result is taken, with its unit: 500ms, 60s, 5m")
+}
+
+// Effort adds all that bounds a design of a table.
+func (f *Flags) Effort(o *lp.Options, of string) {
+	f.Gap(o)
+	f.TimeLimit(o, of)
+	f.Integer(&o.MaxCells, "max-cells", "", lp.MinMaxCells, tables.MaxCells, "largest number of cells of the table")
+}

@@ -1,0 +1,106 @@
+// Package noisewright designs noise for differential privacy, proves it and draws
+// from it. Most users need this package alone: [Design] noise for one release of a
+// query, or [Calibrate] it for several, or [Load] a table designed before, and draw
+// from it with [NewSampler].
+//
+// A problem is stated once, answered once and proved once, and only what was proved
+// can be drawn from. Beyond the front door:
+//
+//   - dp and loss state problems: privacy, queries and constraints, and what an
+//     error costs. Parse of loss reads losses as the program writes them.
+//   - lp designs with options (the gap, limits, another solver), sweeps over deltas,
+//     trade-offs between two losses, and kernels: noise that depends on the value.
+//   - tables and kernels hold what was designed with its proof, as values and files.
+//     Table.Interval says where the true value behind a released one may be.
+//   - sampler draws: AddNoise, exact, with cryptographic randomness.
+//   - account bounds the privacy loss of several releases.
+//   - latent designs private encoders of feature vectors; latent/bundle is what a
+//     device needs of one.
+//   - noise and tables/shapes hold classical mechanisms, to compare with and as
+//     proved tables.
+//
+// This package and lp/highs need cgo to design. Programs that only draw can import
+// tables and sampler, which are pure Go.
+package noisewright
+
+import (
+	"context"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// What a program of this package names, in one import.
+type (
+	// Problem says which noise is wanted.
+	Problem = dp.Problem
+	// Privacy is epsilon, delta and the sensitivity of the query, in its units.
+	Privacy = dp.Privacy
+	// Verified is a table of noise that was proved to keep its promise.
+	Verified = tables.Verified
+	// Sampler adds noise to values.
+	Sampler = sampler.Sampler
+)
+
+// The usual losses; package loss has others.
+var (
+	L1 loss.Loss = loss.L1{} // |x|, the absolute error
+	L2 loss.Loss = loss.L2{} // x², the squared error
+)
+
+// Design returns the additive noise with the smallest expected loss for one release:
+// at most 0.1 % above that of any noise that keeps the problem's promise and
+// constraints, as its certificate proves.
+//
+// A context that ends stops the design. The best noise found so far is then returned
+// beside an error that wraps lp.ErrLimit: proved, and usable, but its
+// Certificate().Gap() is larger. Other errors come without a table and wrap
+// dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints that cannot be
+// kept together and highs.ErrUnavailable in a build without cgo. It takes between
+// milliseconds and, for epsilon above 5 or so, minutes.
+func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }
+
+func design(ctx context.Context, p Problem, gap float64) (*Verified, error) {
+	r, err := lp.Design(ctx, p, lp.Options{Gap: gap, NewSolver: highs.New})
+	if r == nil {
+		return nil, err
+	}
+	return r.Table, err
+}
+
+// Calibrate returns the noise of a single release such that so many releases about
+// the same people, each with fresh noise, keep the privacy of the problem together.
+// For few releases that is designed noise; for many it has a shape between Laplace
+// and Gaussian noise. See account.Calibrate, which also tells what it costs. Errors
+// are those of Design.
+func Calibrate(ctx context.Context, p Problem, releases int) (*Verified, error) {
+	c, err := account.Calibrate(ctx, account.Target{Problem: p, Releases: releases}, design, account.CalibrateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return c.Table, c.Limit
+}
+
+// Load reads a table from a file and proves it again. The error wraps
+// tables.ErrNotPrivate or tables.ErrFalseClaim if the proof fails, tables.ErrFormat
+// or dp.ErrInvalid if the file is no table, or is that of the file system.
+// tables.WriteFile writes such files.
+func Load(path string) (*Verified, error) {
+	t, err := tables.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return t.Verify()
+}
+
+// NewSampler returns a sampler of the noise, seeded by the system. It is for one
+// goroutine; Fork makes more. sampler.New has options.
+//
+// Guarantee (docs/proofs/sampling.md, rounding.md): Sampler.AddNoise is as private
+// as the table promises.
+func NewSampler(v *Verified) (*Sampler, error) { return sampler.New(v, sampler.Options{}) }

@@ -1,0 +1,119 @@
+package noisewright_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/noisewright/noisewright"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// problem is a small problem: half a second at most.
+var problem = noisewright.Problem{Privacy: noisewright.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: noisewright.L1}
+
+func Example() {
+	noise, err := noisewright.Design(context.Background(), noisewright.Problem{
+		Privacy: noisewright.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 8}, // the query lies in [-4, 4]
+		Loss:    noisewright.L2,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := noisewright.NewSampler(noise)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := 3.25
+	private, err := s.AddNoise(max(-4, min(x, 4)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	low, high, err := noise.Table().Interval(private, 0.95) // holds x with probability 0.95
+	fmt.Println(low < private, private < high, err)
+	// Output: true true <nil>
+}
+
+// TestDesignLoadSample takes a table to a file and back.
+func TestDesignLoadSample(t *testing.T) {
+	v, err := noisewright.Design(t.Context(), problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gap, ok := v.Certificate().Gap(); !ok || gap > lp.DefaultGap {
+		t.Errorf("gap %g, %t, want at most %g", gap, ok, lp.DefaultGap)
+	}
+	path := filepath.Join(t.TempDir(), "table.json")
+	if err := tables.WriteFile(path, v.Table()); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := noisewright.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded.Certificate().ExpectedLoss.Cmp(v.Certificate().ExpectedLoss) != 0 {
+		t.Error("the table read is not the one written")
+	}
+	s, err := noisewright.NewSampler(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reach := float64(loaded.Table().Reach()+1) * s.Step()
+	if y, err := s.AddNoise(10); err != nil || math.Abs(y-10) > reach {
+		t.Errorf("AddNoise(10) = %g, %v, want within %g", y, err, reach)
+	}
+}
+
+// TestCalibrate: two releases of the noise keep the promise, by basic composition at
+// the latest, so one keeps less.
+func TestCalibrate(t *testing.T) {
+	p := problem
+	one, err := noisewright.Design(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := noisewright.Calibrate(t.Context(), p, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two.Certificate().ExpectedLoss.Cmp(one.Certificate().ExpectedLoss) <= 0 {
+		t.Error("noise for two releases costs no more than noise for one")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	p := problem
+	p.Epsilon = -1
+	if v, err := noisewright.Design(t.Context(), p); v != nil || !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("epsilon = -1: %v, %v, want dp.ErrInvalid", v, err)
+	}
+	if v, err := noisewright.Calibrate(t.Context(), problem, 0); v != nil || !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("no releases: %v, %v, want dp.ErrInvalid", v, err)
+	}
+	if v, err := noisewright.Load(filepath.Join(t.TempDir(), "none.json")); v != nil || err == nil {
+		t.Errorf("no file: %v, %v, want an error", v, err)
+	}
+	for _, v := range []*noisewright.Verified{nil, new(noisewright.Verified)} {
+		if s, err := noisewright.NewSampler(v); s != nil || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("a sampler of nothing proved: %v, %v, want dp.ErrInvalid", s, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v, err := noisewright.Design(ctx, problem)
+	if v == nil || !errors.Is(err, lp.ErrLimit) {
+		t.Fatalf("cancelled: %v, %v, want a table and lp.ErrLimit", v, err)
+	}
+	if _, err := sampler.New(v, sampler.Options{}); err != nil {
+		t.Error(err)
+	}
+}
