@@ -40,7 +40,7 @@ type moment struct {
 // query a shift by K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *dp.Problem) (*nodes, error) {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Increasing(p.Loss) || p.Constraints.Unbiased) {
+	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Unimodal(p.Loss) || p.Constraints.Unbiased) {
 		return nil, check.Field("tables", "dual.edges", "true", "false unless the query is real and the loss does not decrease away from 0")
 	}
 	sensitivity := exact.Rational(p.Privacy.Sensitivity)
