@@ -25,7 +25,7 @@ type exportOptions struct {
 }
 
 func newExportCommand(s *shell.Streams) *cobra.Command {
-	o := &exportOptions{Common: shell.Common{Streams: s}, draws: sampler.GoldenDraws}
+	o := &exportOptions{Common: shell.Common{Streams: s}, draws: 1000}
 	cmd := &cobra.Command{
 		Use:   "export TABLE [-o FILE]",
 		Short: "Write a table's probabilities and test draws for other implementations",
@@ -62,16 +62,12 @@ func (o *exportOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := sampler.NewExport(v, o.seed, o.draws)
-	if err != nil {
-		return err
-	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	if err := e.Encode(w); err != nil {
+	if err := sampler.WriteExport(w, v, o.seed, o.draws); err != nil {
 		return err
 	}
 	line.Clear()
