@@ -82,12 +82,8 @@ func (l *powerLoss) CellMean(center, width float64) float64 {
 		return (anti(c+h) - anti(c-h)) / ((l.p + 1) * width)
 	}
 	// Far from 0 the 15-point rule is exact to the last digits.
-	sum := quadrature.Weights[7] * l.At(c)
-	for i := range 7 {
-		d := h * quadrature.Nodes[i]
-		sum += quadrature.Weights[i] * (l.At(c-d) + l.At(c+d))
-	}
-	return sum / 2
+	twice, _ := quadrature.Means(l.At, c, h)
+	return twice / 2
 }
 
 // AtDown implements Loss.
