@@ -52,7 +52,10 @@ type Constraints struct {
 type Interval struct{ Lower, Upper float64 }
 
 // Quantile demands P(|X| <= Magnitude) >= Probability.
-type Quantile struct{ Probability, Magnitude float64 }
+type Quantile struct {
+	Probability float64 `json:"probability"`
+	Magnitude   float64 `json:"magnitude"`
+}
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
 func (q Quantile) Loss() (loss.Loss, error) {
@@ -94,10 +97,6 @@ func (c Constraints) Validate() error {
 // MarshalJSON writes the constraints there are, and no others, as in table files
 // (docs/table-format.md).
 func (c Constraints) MarshalJSON() ([]byte, error) {
-	type quantile struct {
-		Probability float64 `json:"probability"`
-		Magnitude   float64 `json:"magnitude"`
-	}
 	out := struct {
 		Symmetric         bool       `json:"symmetric,omitempty"`
 		Monotone          bool       `json:"monotone,omitempty"`
@@ -105,11 +104,11 @@ func (c Constraints) MarshalJSON() ([]byte, error) {
 		Lower             *float64   `json:"lower,omitempty"` // of the support
 		Upper             *float64   `json:"upper,omitempty"`
 		MaxVariance       float64    `json:"max_variance,omitempty"`
-		Quantiles         []quantile `json:"quantiles,omitempty"`
+		Quantiles         []Quantile `json:"quantiles,omitempty"`
 		MaxDistinguishing float64    `json:"max_distinguishing,omitempty"`
 	}{
 		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
-		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
+		MaxVariance: c.MaxVariance, Quantiles: c.Quantiles, MaxDistinguishing: c.MaxDistinguishing,
 	}
 	if s := c.Support; s != nil {
 		if !math.IsInf(s.Lower, 0) {
@@ -118,9 +117,6 @@ func (c Constraints) MarshalJSON() ([]byte, error) {
 		if !math.IsInf(s.Upper, 0) {
 			out.Upper = &s.Upper
 		}
-	}
-	for _, q := range c.Quantiles {
-		out.Quantiles = append(out.Quantiles, quantile(q))
 	}
 	return json.Marshal(out)
 }
