@@ -49,7 +49,7 @@ const (
 // promises. It trusts the weights and nothing the table claims: a table whose
 // claims do not verify is accounted for as what it is.
 //
-// The error wraps ErrInvalid if the table's cells do not cover its sensitivity, or
+// The error wraps [dp.ErrInvalid] if the table's cells do not cover its sensitivity, or
 // if it has a tail that is not purely private.
 func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	certificate := t.Certify()
@@ -103,17 +103,7 @@ func (l *table) furthest() int64 {
 
 // cell returns the index of the cell with the point n, which may be out of range.
 func (l *table) cell(n int64) int {
-	cell, _ := floorDiv(l.zero+n, l.points)
-	return int(cell)
-}
-
-// floorDiv returns the quotient rounded down, and the rest.
-func floorDiv(a, b int64) (quotient, rest int64) {
-	quotient, rest = a/b, a%b
-	if rest < 0 {
-		quotient, rest = quotient-1, rest+b
-	}
-	return quotient, rest
+	return int(exact.FloorDiv(l.zero+n, l.points))
 }
 
 // at returns w[i], or 0 out of range.
@@ -246,7 +236,8 @@ func (l *table) deltaLower(epsilon float64) float64 {
 	high.Add(high, big.NewInt(2))
 	best := 0.0
 	for _, m := range l.attained {
-		k, r := floorDiv(m, l.points)
+		k := exact.FloorDiv(m, l.points)
+		r := m - k*l.points
 		share := float64(r) / float64(l.points)
 		d := (1-share)*l.excess(int(k), e, high) + share*l.excess(int(k)+1, e, high)
 		if l.atom > 0 {
@@ -414,7 +405,8 @@ func (l *table) lower(g grid, theta float64) []*pmf {
 func (l *table) apart(b *losses, g grid, m int64) *pmf {
 	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 	slack := g.slack()
-	whole, r := floorDiv(m, l.points)
+	whole := exact.FloorDiv(m, l.points)
+	r := m - whole*l.points
 	for i, points := range []int64{l.points - r, r} {
 		if points == 0 {
 			continue

@@ -30,22 +30,22 @@ const (
 // restricts nothing. Magnitudes are in query units.
 type Constraints struct {
 	// Symmetric: X and -X have the same law.
-	Symmetric bool
+	Symmetric bool `json:"symmetric,omitempty"`
 	// Monotone: the density does not increase away from 0.
-	Monotone bool
+	Monotone bool `json:"monotone,omitempty"`
 	// Unbiased: E X = 0.
-	Unbiased bool
+	Unbiased bool `json:"unbiased,omitempty"`
 	// Support, if not nil, holds the noise.
-	Support *Interval
+	Support *Interval `json:"-"`
 	// MaxVariance, if not 0, bounds E X², the mean square about 0, which is
 	// the variance of unbiased noise and never below the variance.
-	MaxVariance float64
+	MaxVariance float64 `json:"max_variance,omitempty"`
 	// Quantiles bound the probabilities of large noise.
-	Quantiles []Quantile
+	Quantiles []Quantile `json:"quantiles,omitempty"`
 	// MaxDistinguishing, if not 0, bounds the probability of outputs that are
 	// impossible under some neighbour (and so give it away with certainty),
 	// the exact value at 0 (the atom) included.
-	MaxDistinguishing float64
+	MaxDistinguishing float64 `json:"max_distinguishing,omitempty"`
 }
 
 // Interval is a closed interval; its ends may be infinite.

@@ -66,7 +66,8 @@ type Kernel struct {
 // does not judge its claims; Verify does. Empty Claims are filled in from the
 // exact certificate. The slices are copied.
 //
-// All bad fields are reported together, wrapping ErrInvalid.
+// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
+// first, and only if the rest is well.
 func New(s Spec) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -91,7 +92,8 @@ func New(s Spec) (*Kernel, error) {
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad
-	errs.Add(claims.Privacy("kernels", s.Privacy))
+	claims.Epsilon(s.Privacy.Epsilon, errs)
+	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
@@ -157,7 +159,7 @@ func (c *Claims) list() []claims.Claim {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps ErrInvalid.
+// claims that follow from the certificate. The error wraps dp.ErrInvalid.
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}

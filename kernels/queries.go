@@ -36,7 +36,7 @@ func (q Queries) clone() Queries {
 	return q
 }
 
-// Validate reports all bad fields together, wrapping ErrInvalid.
+// Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (q Queries) Validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad

@@ -29,7 +29,7 @@ func (v *Verified) Certificate() Certificate {
 // Verify certifies the kernel and checks every claim it makes against the
 // result. The error wraps ErrNotPrivate if the privacy promise is not kept,
 // ErrFalseClaim if a stated number, or the instance cap, does not hold, and
-// ErrInvalid for a kernel that is not from New or Decode; there is no Verified
+// dp.ErrInvalid for a kernel that is not from New or Decode; there is no Verified
 // beside it. It takes the time of Certify, once.
 func (k *Kernel) Verify() (*Verified, error) {
 	if k == nil || k.spec.Loss == nil {

@@ -72,6 +72,13 @@ func (p *Problem) validate() error {
 	case bundle.Bounds:
 		if len(p.Low) != n || len(p.High) != n {
 			bad.Badf("number of bounds", fmt.Sprintf("%d and %d", len(p.Low), len(p.High)), "%d, one of each for a feature", n)
+			break
+		}
+		for j, low := range p.Low {
+			if high := p.High[j]; !(-bundle.MaxMagnitude <= low && low < high && high <= bundle.MaxMagnitude) {
+				bad.Badf(fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low, high),
+					"the lower one below the upper one, both at most %g in magnitude", bundle.MaxMagnitude)
+			}
 		}
 	case bundle.Ball, bundle.Box:
 		switch {

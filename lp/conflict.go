@@ -22,15 +22,18 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 	left := d.Constraints
 	for _, c := range listed(d.Constraints) {
 		without := c.drop(left)
-		f, err := newFrame(d.withConstraints(without))
+		p := d.Problem
+		p.Constraints = without
+		m, err := newModel(p)
 		if err != nil {
 			return err
 		}
-		g := f.extent(lower, k, d.lower.reach)
+		program := &lower{model: m}
+		g := program.extent(k, d.lower.reach)
 		if g.n > d.options.MaxCells {
 			continue
 		}
-		prog, err := newProgram(f.layout(lower, g, f.Epsilon, f.Delta, f.typicalLoss(), 0), d.options.NewSolver, 0)
+		prog, err := newProgram(program.layout(g, m.typicalLoss(), 0), d.options.NewSolver, 0)
 		if err != nil {
 			return err
 		}
@@ -52,14 +55,8 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 	return check.Errorf("lp", ErrInfeasible, "%s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones", strings.Join(names, " and "), d.Epsilon, d.Delta, d.Sensitivity)
 }
 
-func (f *frame) withConstraints(c dp.Constraints) dp.Problem {
-	p := f.Problem
-	p.Constraints = c
-	return p
-}
-
-// nothing says why there is no table.
-func (d *designer) nothing(stopped error) error {
+// noTable says why there is no table.
+func (d *designer) noTable(stopped error) error {
 	var names []string
 	for _, c := range listed(d.Constraints) {
 		names = append(names, c.name)

@@ -8,8 +8,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -62,7 +60,10 @@ type Result struct {
 	// Gap is the relative certified gap reached; +Inf if the lower bound
 	// is 0.
 	Gap float64
-	// Rounds counts the linear programs solved.
+	// Rounds counts the relaxations solved: each program of a bound is solved
+	// again whenever constraints were added, and all but those of a search for
+	// conflicting constraints count. With delta = 0, where there are no linear
+	// programs, it counts the tables and the proofs that were tried.
 	Rounds int
 	// Elapsed is the wall time taken.
 	Elapsed time.Duration
@@ -71,20 +72,20 @@ type Result struct {
 }
 
 func (o Options) validate() error {
-	var errs []error
+	errs := check.In("lp")
 	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
-		errs = append(errs, check.Errorf("lp", dp.ErrInvalid, "gap = %g, want a number from %g to %d", o.Gap, MinGap, MaxGap))
+		errs.Badf("gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
 	}
 	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
-		errs = append(errs, check.Errorf("lp", dp.ErrInvalid, "max-cells = %d, want an integer from %d to %d", o.MaxCells, MinMaxCells, tables.MaxCells))
+		errs.Badf("max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
 	}
 	if o.TimeLimit < 0 {
-		errs = append(errs, check.Field("lp", "time-limit", o.TimeLimit, "a duration of at least 0"))
+		errs.Bad("time-limit", o.TimeLimit, "a duration of at least 0")
 	}
 	if o.NewSolver == nil {
-		errs = append(errs, check.Field("lp", "solver", "none", "one"))
+		errs.Bad("solver", "none", "one")
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // filled returns the options with defaults in place of zeros.
@@ -119,11 +120,10 @@ func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
 	if p.Delta == 0 {
 		return designPure(ctx, p, o, start)
 	}
-	f, err := newFrame(p)
+	d, err := newDesigner(p, o, start)
 	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
+		return nil, err
 	}
-	d := &designer{frame: f, options: o, start: start}
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
 
 // designer is the state of one Design.
 type designer struct {
-	*frame
+	*model
 	options Options
 	start   time.Time
 
@@ -145,11 +145,13 @@ type designer struct {
 	dual         *tables.Dual
 	bound        float64 // proved by dual
 	rounds       int
-	cells        cellKind
+	// offer, if not nil, shows multipliers to other designs that may use them.
+	offer func(*designer, *tables.Dual)
 }
 
 // side is the progress of one of the two bounds.
 type side struct {
+	bound  bound
 	grid   grid
 	reach  float64 // half-width in sensitivities
 	hint   *hint
@@ -157,6 +159,16 @@ type side struct {
 	missed float64 // estimate of what finer grids can still gain
 	rounds int     // programs of this side
 	took   time.Duration
+}
+
+func newDesigner(p dp.Problem, o Options, start time.Time) (*designer, error) {
+	m, err := newModel(p)
+	if err != nil {
+		return nil, check.Errorf("lp", nil, "%w", err)
+	}
+	d := &designer{model: m, options: o, start: start, loss: math.Inf(1)}
+	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
+	return d, nil
 }
 
 // maxSame bounds how often a side of a problem on points widens the support of
@@ -172,24 +184,23 @@ func (d *designer) stuck(s *side) bool {
 // begin finds the table to start from: one that needs no solver, unless the
 // constraints exclude it.
 func (d *designer) begin() error {
-	d.loss = math.Inf(1)
 	t, err := d.simpleTable(d.options.MaxCells)
 	switch {
 	case err == nil:
-		d.table, d.loss = t, expectedLoss(t)
-	case d.Constraints.None() || !(errors.Is(err, tables.ErrFalseClaim) || errors.Is(err, ErrLimit) || errors.Is(err, tables.ErrNotPrivate)):
+		d.keepTable(t)
+	case d.Constraints.None() || !(notKept(err) || errors.Is(err, ErrLimit)):
 		return err
 	}
-	d.upper.reach = upperReach(d.Problem)
-	d.lower.reach = d.lowerReach(d.options.Gap)
-	d.upper.grid.k = d.startCells(upper, d.options.Gap)
-	d.lower.grid.k = d.startCells(lower, d.options.Gap)
+	for _, s := range []*side{&d.upper, &d.lower} {
+		s.reach = s.bound.reach(d.options.Gap)
+		s.grid.k = startCells(s.bound, d.options.Gap)
+		s.missed = math.Inf(1)
+	}
 	if d.Loss.Symmetric() {
 		if dual := d.chainDual(d.scale(), d.options.MaxCells); dual != nil {
 			d.keepDual(dual)
 		}
 	}
-	d.upper.missed, d.lower.missed = math.Inf(1), math.Inf(1)
 	return nil
 }
 
@@ -199,12 +210,6 @@ func (d *designer) scale() float64 {
 		return d.typicalLoss()
 	}
 	return d.loss
-}
-
-// expectedLoss returns that of a table to the nearest float64.
-func expectedLoss(t *tables.Verified) float64 {
-	loss, _ := t.Certificate().ExpectedLoss.Float64()
-	return loss
 }
 
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
@@ -223,9 +228,7 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
-	upperGoal  = 0.25 // the shares of the gap the two sides aim at: the upper
-	lowerGoal  = 0.65 // program is the cheaper one
-	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
+	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
 )
 
 func (d *designer) gap() float64 {
@@ -246,22 +249,17 @@ func (d *designer) refine(ctx context.Context) error {
 	doLower := d.lower.grid.k > 1 || d.bound == 0 || !d.simpleSolves()
 	for {
 		if doUpper {
-			if err := d.advance(ctx, upper, &d.upper); err != nil {
+			if err := d.advance(ctx, &d.upper); err != nil {
 				return err
 			}
 		}
 		if doLower && d.gap() > d.options.Gap {
-			if err := d.advance(ctx, lower, &d.lower); err != nil {
+			if err := d.advance(ctx, &d.lower); err != nil {
 				return err
 			}
 		}
 		gap := d.gap()
-		if d.options.Progress != nil {
-			d.options.Progress(Progress{
-				CellsPerSensitivity: max(d.upper.grid.k, d.lower.grid.k),
-				ExpectedLoss:        d.loss, LowerBound: d.bound, Gap: gap, Elapsed: time.Since(d.start),
-			})
-		}
+		d.report(max(d.upper.grid.k, d.lower.grid.k))
 		if gap <= d.options.Gap {
 			return nil
 		}
@@ -269,6 +267,15 @@ func (d *designer) refine(ctx context.Context) error {
 			return ErrLimit
 		}
 		doUpper, doLower = d.plan()
+	}
+}
+
+// report tells how far the design has come.
+func (d *designer) report(cells int) {
+	if d.options.Progress != nil {
+		d.options.Progress(Progress{
+			CellsPerSensitivity: cells, ExpectedLoss: d.loss, LowerBound: d.bound, Gap: d.gap(), Elapsed: time.Since(d.start),
+		})
 	}
 }
 
@@ -300,31 +307,16 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		missedUpper, d.lower.missed = left/2, left/2
 	}
 	finest := true
-	grow := func(b bound, s *side, missed float64) {
-		goal := upperGoal * d.options.Gap * d.bound
-		if b == lower {
-			goal = lowerGoal * d.options.Gap * d.bound
-		}
-		growth := maxGrowth
-		if s.grid.k >= largeStart {
-			growth = slowGrowth
-		}
-		if math.IsInf(s.missed, 1) && d.Epsilon >= alignFrom {
-			growth = min(growth, 2) // alignment decides; do not skip the next grid
-		}
-		if goal > 0 {
-			growth = min(max(math.Pow(missed/goal, 1/d.order(b)), minGrowth), growth)
-		}
-		growth = min(growth, d.affordable(s))
+	grow := func(s *side, missed float64) {
 		before := s.grid.k
-		s.grid.k = d.aligned(b, int(math.Ceil(float64(s.grid.k)*growth)))
+		s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*d.growth(s, missed))))
 		finest = finest && s.grid.k == before
 	}
 	if doUpper {
-		grow(upper, &d.upper, missedUpper)
+		grow(&d.upper, missedUpper)
 	}
 	if doLower {
-		grow(lower, &d.lower, d.lower.missed)
+		grow(&d.lower, d.lower.missed)
 	}
 	if finest && widened == 0 {
 		// Cells are points already: only the support is left.
@@ -332,6 +324,22 @@ func (d *designer) plan() (doUpper, doLower bool) {
 		d.upper.reach *= 1.2
 	}
 	return doUpper, doLower
+}
+
+// growth returns how much finer the next program of a side should be, which is
+// estimated to miss so much.
+func (d *designer) growth(s *side, missed float64) float64 {
+	growth := maxGrowth
+	if s.grid.k >= largeStart {
+		growth = slowGrowth
+	}
+	if math.IsInf(s.missed, 1) && d.Epsilon >= alignFrom {
+		growth = min(growth, 2) // alignment decides; do not skip the next grid
+	}
+	if goal := s.bound.goal() * d.options.Gap * d.bound; goal > 0 {
+		growth = min(max(math.Pow(missed/goal, 1/s.bound.order()), minGrowth), growth)
+	}
+	return min(growth, d.affordable(s))
 }
 
 // affordable returns how much finer the next program of a side may be so that it
@@ -345,48 +353,52 @@ func (d *designer) affordable(s *side) float64 {
 }
 
 // advance solves one program of a side and keeps its result if it is better.
-func (d *designer) advance(ctx context.Context, b bound, s *side) error {
+func (d *designer) advance(ctx context.Context, s *side) error {
 	if d.stuck(s) {
 		return check.Errorf("lp", ErrLimit, "cells of single points on all of the support do not reach the gap")
 	}
-	g := d.extent(b, s.grid.k, s.reach)
+	g := s.bound.extent(s.grid.k, s.reach)
 	s.grid = g
-	if g.n > d.options.MaxCells {
-		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, d.options.MaxCells)
+	if err := d.options.allow(g); err != nil {
+		return err
 	}
-	if int64(g.n)*int64(g.k) > maxProgramWork {
-		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
-	}
-	previous := g
+	previous := g.k
 	if s.hint != nil {
-		previous = s.hint.grid
+		previous = s.hint.grid.k
 	}
 	s.rounds++
 	start := time.Now()
 	before := s.value
 	var err error
-	if b == upper {
-		s.value, err = d.solveUpper(ctx, g)
-	} else {
-		s.value, err = d.solveLower(ctx, g)
-	}
+	s.value, err = s.bound.solve(ctx, d, g)
 	s.took = time.Since(start)
 	if err != nil {
 		return err
 	}
-	d.learn(b, s, before, previous.k)
+	s.learn(before, previous)
+	return nil
+}
+
+// allow refuses grids with too many cells.
+func (o Options) allow(g grid) error {
+	if g.n > o.MaxCells {
+		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, o.MaxCells)
+	}
+	if int64(g.n)*int64(g.k) > maxProgramWork {
+		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
+	}
 	return nil
 }
 
 // learn estimates what a side still misses from what its last two programs
 // achieved; s.grid is the last one's grid, k the cells per sensitivity of the
 // one before.
-func (d *designer) learn(b bound, s *side, before float64, k int) {
+func (s *side) learn(before float64, k int) {
 	s.missed = math.Inf(1)
 	if before > 0 && s.value > 0 && s.grid.k > k {
 		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
 		ratio := float64(s.grid.k) / float64(k)
-		s.missed = math.Abs(s.value-before) / (math.Pow(ratio, d.order(b)) - 1)
+		s.missed = math.Abs(s.value-before) / (math.Pow(ratio, s.bound.order()) - 1)
 	}
 }
 
@@ -394,150 +406,20 @@ func (d *designer) learn(b bound, s *side, before float64, k int) {
 // number of its possible terms.
 const maxProgramWork = 1 << 25
 
-// order is the assumed order r of convergence of a bound, an error of e/K^r.
-// Both are of second order where the optimal density is smooth or its steps
-// lie on the grid; for large epsilon some of the upper program's do not.
-func (d *designer) order(b bound) float64 {
-	if b == upper && d.Epsilon >= alignFrom {
-		return 1.5
+// keepTable keeps a table if it is the best, and returns its loss.
+func (d *designer) keepTable(t *tables.Verified) float64 {
+	loss := expectedLoss(t)
+	if loss < d.loss {
+		d.table, d.loss = t, loss
 	}
-	if b == lower && (d.Constraints.Support != nil || d.jumping) {
-		return 1 // noise may keep to a support, or inside a jump, as if it were a cell wider
-	}
-	return 2
+	return loss
 }
 
-// solveUpper designs a table on the grid and keeps it if it is the best. It
-// returns the table's loss, or 0 if this grid gave none; the next may.
-func (d *designer) solveUpper(ctx context.Context, g grid) (float64, error) {
-	for _, share := range marginShares {
-		loss, err := d.tryUpper(ctx, g, share*d.options.Gap)
-		switch {
-		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
-			continue // the margin was too small
-		case errors.Is(err, cuts.ErrFailed):
-			return 0, nil
-		default:
-			return loss, err
-		}
-	}
-	return 0, nil
+// expectedLoss returns that of a table to the nearest float64.
+func expectedLoss(t *tables.Verified) float64 {
+	loss, _ := t.Certificate().ExpectedLoss.Float64()
+	return loss
 }
-
-func (d *designer) tryUpper(ctx context.Context, g grid, margin float64) (loss float64, err error) {
-	epsilon, delta := tightened(d.Problem, g, margin)
-	prog, err := newProgram(d.layout(upper, g, epsilon, delta, d.scale(), margin), d.options.NewSolver, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, prog.close()) }()
-	status, err := prog.run(ctx, g, d.upper.hint, residualShare*margin, 0)
-	d.rounds += prog.relaxation.Rounds()
-	switch {
-	case err != nil:
-		return 0, err
-	case status == solver.StatusLimit:
-		return 0, ErrLimit
-	case status != solver.StatusOptimal:
-		return 0, nil // no noise on this support; the next is wider
-	}
-	d.upper.hint = prog.hint(g)
-	t, err := d.makeTable(g, prog.masses(), prog.atomMass())
-	if err != nil {
-		return 0, err
-	}
-	loss = expectedLoss(t)
-	d.keepTable(t, loss)
-	return loss, nil
-}
-
-// solveLower proves a bound on the grid, keeps it if it is the best, and
-// returns it.
-//
-// Where the loss or a quantile jumps there are two kinds of cells to choose from,
-// around the nodes and between them; the first grid tells which is better.
-func (d *designer) solveLower(ctx context.Context, g grid) (bound float64, err error) {
-	if !d.jumping || d.Query == dp.IntegerQuery || d.Query == dp.LatticeQuery ||
-		!loss.Unimodal(d.Loss) || d.Constraints.Monotone || d.Constraints.Unbiased {
-		return d.prove(ctx, g)
-	}
-	if d.cells != aroundNodes {
-		if bound, err = d.prove(ctx, g.betweenNodes()); err != nil {
-			return bound, err
-		}
-	}
-	if d.cells != betweenNodes {
-		other, err := d.prove(ctx, g)
-		if err != nil {
-			return max(bound, other), err
-		}
-		if d.cells == undecided {
-			if d.cells = betweenNodes; other > bound {
-				d.cells = aroundNodes
-			}
-		}
-		bound = max(bound, other)
-	}
-	return bound, nil
-}
-
-// cellKind says where the cells of the lower programs of a loss that jumps are.
-type cellKind int
-
-const (
-	undecided cellKind = iota
-	aroundNodes
-	betweenNodes
-)
-
-// prove solves one lower program.
-func (d *designer) prove(ctx context.Context, g grid) (bound float64, err error) {
-	unit, interior := d.scale(), 0
-	if d.Epsilon >= interiorEpsilon && d.Delta <= interiorDelta {
-		interior = interiorRows
-	}
-	prog, err := newProgram(d.layout(lower, g, d.Epsilon, d.Delta, unit, 0), d.options.NewSolver, interior)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, prog.close()) }()
-	status, err := prog.run(ctx, g, d.lower.hint, lowerTolerance, stallShare*d.options.Gap)
-	d.rounds += prog.relaxation.Rounds()
-	if prog.relaxation.Rounds() > 0 {
-		// The duals of the last relaxation prove a bound even if a limit
-		// or a failure stopped the generation.
-		bound = d.keepDual(prog.dual(g, unit))
-		d.lower.hint = prog.hint(g)
-	}
-	switch {
-	case errors.Is(err, cuts.ErrFailed):
-		return bound, nil
-	case err == nil && status == solver.StatusLimit:
-		return bound, ErrLimit
-	case err == nil && status == solver.StatusInfeasible && !d.Constraints.None():
-		return 0, d.conflict(ctx, g.k)
-	default:
-		return bound, err
-	}
-}
-
-// The constraint generation of the lower program ends early, since every
-// relaxation proves a bound: at a small relative violation, or when a round
-// raised the bound by less than this share of the requested gap.
-const (
-	lowerTolerance = 1e-5
-	stallShare     = 0.01
-)
-
-// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
-// steps in a large relaxation, and interior point without crossover a few dozen. It
-// ends off the corners, which is enough for the lower program, whose duals are
-// repaired.
-const (
-	interiorEpsilon = 4    // from here on
-	interiorDelta   = 1e-5 // up to here
-	interiorRows    = 4001
-)
 
 // result puts the best table and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*Result, error) {
@@ -545,7 +427,7 @@ func (d *designer) result(stopped error) (*Result, error) {
 		return nil, stopped
 	}
 	if d.table == nil {
-		return nil, d.nothing(stopped)
+		return nil, d.noTable(stopped)
 	}
 	t, err := d.table.Table().WithDual(d.dual)
 	if err != nil {

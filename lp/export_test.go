@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -84,7 +85,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	if err != nil {
 		return 0, err
 	}
-	status, err := p.run(ctx, grid{k: sensitivity}.centred(half), nil, 1e-11, 0)
+	status, err := p.run(ctx, grid{k: sensitivity}.centered(half), nil, 1e-11, 0)
 	if err == nil && status != solver.StatusOptimal {
 		err = fmt.Errorf("status %d", status)
 	}
@@ -96,33 +97,34 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 
 // Aligned exposes the choice of grids.
 func Aligned(upperBound bool, p dp.Problem, want int) int {
-	f, err := newFrame(p)
+	m, err := newModel(p)
 	if err != nil {
 		panic(err)
 	}
 	if upperBound {
-		return f.aligned(upper, want)
+		return aligned(upper{m}, want)
 	}
-	return f.aligned(lower, want)
+	return aligned(&lower{model: m}, want)
 }
 
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
 // linear programs.
 func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLoss, chainBound, loss, bound float64, err error) {
-	f, err := newFrame(p)
+	d, err := newDesigner(p, Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, time.Now())
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	t, err := f.chainTable(DefaultMaxCells)
+	t, err := d.chainTable(DefaultMaxCells)
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
 	chainLoss = expectedLoss(t)
-	d := &designer{frame: f, options: Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, loss: chainLoss}
-	chainBound = d.keepDual(f.chainDual(chainLoss, DefaultMaxCells))
+	d.loss = chainLoss
+	chainBound = d.keepDual(d.chainDual(chainLoss, DefaultMaxCells))
 	reach := math.Ceil(3*supportBound(p)) + 2
-	if loss, err = d.solveUpper(ctx, f.extent(upper, 1, reach)); err == nil {
-		bound, err = d.solveLower(ctx, f.extent(lower, 1, reach))
+	u, l := d.upper.bound, d.lower.bound
+	if loss, err = u.solve(ctx, d, u.extent(1, reach)); err == nil {
+		bound, err = l.solve(ctx, d, l.extent(1, reach))
 	}
 	return chainLoss, chainBound, loss, bound, err
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
-// discretised is one small problem with a known optimum: edge cells
+// discretized is one small problem with a known optimum: edge cells
 // [i/K, (i+1)/K) for i = −cells/2 … cells/2−1, no atom, all shifts.
-type discretised struct {
+type discretized struct {
 	Epsilon, Delta float64
 	K, Cells       int
 	Loss           string
@@ -27,7 +27,7 @@ type discretised struct {
 
 // committed are some of the reference problems, so that the formulation is
 // tested wherever the reference file is not.
-var committed = []discretised{
+var committed = []discretized{
 	{1, 0.2, 10, 40, "l1", false, 0.5597958889},
 	{5, 0.25, 10, 40, "l1", false, 0.0756851526},
 	{0.2, 0.05, 10, 120, "l2", false, 8.2016297443},
@@ -43,7 +43,7 @@ var committed = []discretised{
 // without the monotone constraint and symmetry, through the same program.
 func TestDiscretisedOptima(t *testing.T) {
 	problems := committed
-	var file struct{ Problems []discretised }
+	var file struct{ Problems []discretized }
 	if readReference(t, "discretised.json", &file) {
 		problems = file.Problems
 	}

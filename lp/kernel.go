@@ -1,13 +1,13 @@
 package lp
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -23,7 +23,7 @@ type KernelProblem struct {
 	// Queries is the range of the query's values, and their weight.
 	Queries kernels.Queries
 	// Nodes fixes the answers of the kernel, ascending inside the range. Each
-	// has a cell of the query values nearest to it. nil: the centres of cells
+	// has a cell of the query values nearest to it. nil: the centers of cells
 	// that are equal but for the two at the ends, as many as the gap needs.
 	Nodes []float64
 	// Cells, if Nodes is nil and it is not 0, fixes the number of cells, of the
@@ -38,32 +38,30 @@ func (p KernelProblem) additive() dp.Problem {
 }
 
 func (p KernelProblem) validate() error {
-	errs := []error{validate(p.additive())}
+	errs := check.In("lp")
+	errs.Add(validate(p.additive()))
 	if err := p.Queries.Validate(); err != nil {
-		errs = append(errs, check.Errorf("lp", nil, "%w", err))
-	}
-	bad := func(field string, value any, rule string) {
-		errs = append(errs, check.Field("lp", field, value, rule))
+		errs.Add(check.Errorf("lp", nil, "%w", err))
 	}
 	if p.Delta == 0 {
-		bad("delta", "0 (pure differential privacy)", fmt.Sprintf("a number from %g to %g for a kernel", MinDelta, MaxDelta))
+		errs.Badf("delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
 	}
 	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		bad("instance-cap", c, "0 for none, or a finite number above 0")
+		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
 	}
 	if p.Cells != 0 && (p.Cells < 1 || p.Cells > kernels.MaxCells) {
-		bad("cells", p.Cells, fmt.Sprintf("1 to %d", kernels.MaxCells))
+		errs.Badf("cells", p.Cells, "1 to %d", kernels.MaxCells)
 	}
 	if n := len(p.Nodes); n > kernels.MaxCells {
-		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", kernels.MaxCells))
+		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "1 to %d", kernels.MaxCells)
 	}
 	for i, x := range p.Nodes {
 		if !(x >= p.Queries.Lower && x <= p.Queries.Upper) || i > 0 && !(x > p.Nodes[i-1]) {
-			bad(fmt.Sprintf("nodes[%d]", i), x, "numbers of the range in ascending order")
+			errs.Bad(fmt.Sprintf("nodes[%d]", i), x, "numbers of the range in ascending order")
 			break
 		}
 	}
-	return errors.Join(errs...)
+	return errs.Err()
 }
 
 // partition is a split of the range into cells, each with an answer.
@@ -104,7 +102,7 @@ func evenly(p KernelProblem, cells int) partition {
 			edges = append(edges, middle+float64(2*i-cells)*(step/2))
 		}
 		if edges[1] > q.Lower && edges[cells-1] < q.Upper {
-			return centres(append(edges, q.Upper))
+			return centers(append(edges, q.Upper))
 		}
 		step = width / float64(cells)
 	}
@@ -112,11 +110,11 @@ func evenly(p KernelProblem, cells int) partition {
 	for i := 1; i < cells; i++ {
 		edges = append(edges, q.Lower+float64(i)*step)
 	}
-	return centres(append(edges, q.Upper))
+	return centers(append(edges, q.Upper))
 }
 
-// centres answers each cell by its centre.
-func centres(edges []float64) partition {
+// centers answers each cell by its center.
+func centers(edges []float64) partition {
 	c := partition{edges: edges}
 	for i := 1; i < len(edges); i++ {
 		c.nodes = append(c.nodes, edges[i-1]+(edges[i]-edges[i-1])/2)
@@ -202,7 +200,7 @@ func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]ca
 			a := c.edges[k] + float64(part)*width
 			costs[k][part] = make([]float64, len(c.nodes))
 			for j, y := range c.nodes {
-				most, ok := loss.CeilingUp(p.Loss, new(big.Rat).SetFloat64(y-a-width), new(big.Rat).SetFloat64(y-a))
+				most, ok := loss.CeilingUp(p.Loss, exact.Rational(y-a-width), exact.Rational(y-a))
 				if !ok {
 					most = new(big.Rat) // the certificate refuses such a loss
 				}

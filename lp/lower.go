@@ -1,224 +1,272 @@
 package lp
 
 import (
+	"context"
+	"errors"
 	"math"
+	"math/big"
 
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// dualBits is the precision of the multipliers of a certificate: the prices of
-// all shifts sum to less than 2^dualBits units.
-const dualBits = 60
-
-// dual reads the multipliers of the lower program, in units of the loss (unit
-// is what the costs were divided by), rounded to a common exponent. Whatever
-// the solver's errors, the result proves a true bound.
-func (p *program) dual(g grid, unit float64) *tables.Dual {
-	mirrored := p.isMirrored()
-	if mirrored {
-		unit /= 2 // each multiplier will stand twice
-	}
-	var total float64
-	for i := range p.shifts {
-		total += p.relaxation.Price(i) * unit
-	}
-	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored, Edges: g.edges}
-	descents := p.descents()
-	for _, run := range descents {
-		for _, y := range run {
-			total = max(total, y*unit)
-		}
-	}
-	if total <= 0 {
-		p.momentDuals(d, unit, mirrored)
-		return d
-	}
-	_, exp := math.Frexp(total)
-	d.Exponent = exp - dualBits
-	if mirrored {
-		d.Exponent++
-	}
-	scale := math.Ldexp(unit, -d.Exponent)
-	p.momentDuals(d, unit, mirrored)
-	multipliers := p.repaired()
-	for i, k := range p.shifts {
-		if multipliers[i] == nil {
-			continue
-		}
-		s := tables.DualShift{Shift: k}
-		for j := p.eventLo; j < p.eventHi; j++ {
-			y := int64(multipliers[i][j] * scale)
-			if y == 0 && len(s.Multipliers) == 0 {
-				continue
-			}
-			if len(s.Multipliers) == 0 {
-				s.FirstCell = p.first + j
-			}
-			s.Multipliers = append(s.Multipliers, y)
-		}
-		for n := len(s.Multipliers); n > 0 && s.Multipliers[n-1] == 0; n-- {
-			s.Multipliers = s.Multipliers[:n-1]
-		}
-		if len(s.Multipliers) > 0 {
-			d.Shifts = append(d.Shifts, s)
-		}
-	}
-	d.MonotoneRight, d.MonotoneLeft = dualRun(descents[0], scale), dualRun(descents[1], scale)
-	return d
-}
-
-// dualRun rounds multipliers by |j| to integers.
-func dualRun(run []float64, scale float64) *tables.DualRun {
-	r := &tables.DualRun{}
-	for j, y := range run {
-		m := int64(y * scale)
-		if m == 0 && len(r.Multipliers) == 0 {
-			continue
-		}
-		if len(r.Multipliers) == 0 {
-			r.FirstCell = j
-		}
-		r.Multipliers = append(r.Multipliers, m)
-	}
-	if len(r.Multipliers) == 0 {
-		return nil
-	}
-	return r
-}
-
-// momentDuals reads the multipliers of the moment rows: that of the mean, if
-// there is one, comes first.
-func (p *program) momentDuals(d *tables.Dual, unit float64, mirrored bool) {
-	if mirrored {
-		unit *= 2 // these stand once
-	}
-	for i, m := range p.moments {
-		price := -p.momentPrice(i) * unit
-		switch m.kind {
-		case meanMoment:
-			d.Mean = price
-		case varianceMoment:
-			d.Variance = price
-		default:
-			d.Quantiles = append(d.Quantiles, price)
-		}
-	}
-}
-
-// descents returns the multipliers of the demand that cell j weighs at least as
-// much as the next one outwards, by |j|: to the right of 0 and to the left.
-func (p *program) descents() (runs [2][]float64) {
-	if len(p.decreasing) == 0 {
-		return runs
-	}
-	cell := make([]int, len(p.cost)) // of each variable: its last
-	for i, v := range p.variable {
-		cell[v] = p.first + i
-	}
-	for i, pair := range p.decreasing {
-		inner, outer := cell[pair[0]], cell[pair[1]]
-		side, at := 0, inner
-		if outer < inner {
-			side, at = 1, -inner
-		}
-		for len(runs[side]) <= at {
-			runs[side] = append(runs[side], 0)
-		}
-		runs[side][at] = p.descent(i)
-	}
-	return runs
-}
-
-// isMirrored reports whether opposite cells share a variable; the program then
-// has the positive shifts only, and each stands for its opposite too.
-func (p *program) isMirrored() bool {
-	n := len(p.variable)
-	return n > 1 && p.variable[0] == p.variable[n-1]
-}
-
-// repaired returns the multipliers by shift index and cell, nil for shifts
-// without a price, adjusted so that rounding errors of the solver cost little.
+// lower is the program that every noise solves: the masses are the averages of cell
+// probabilities over random translations of the grid, costs are the nodes of a
+// piecewise linear function below the loss, and events are restricted to cells K away
+// from an open end. For an integer or lattice query it is about noise on its points,
+// and the same as upper where cells are single points.
 //
-// The bound is the least coefficient c_i = l_i + Σ_k (y_{k,i} − e^ε y_{k,i+k}).
-// The solver keeps the scaled coefficient above its tolerance, so where masses
-// are tiny an unscaled one can fall far short of the others. Lowering y_{k,i+k}
-// by d/e^ε mends a shortage of d at cell i and makes one of d/e^ε at cell i+k,
-// which lies further in. Going from the outside inwards, shortages shrink by
-// e^ε per sensitivity, as the masses grow.
-func (p *program) repaired() [][]float64 {
-	n := len(p.variable)
-	y := make([][]float64, len(p.shifts))
-	own, from := make([]float64, n), make([]float64, n)
-	for i, k := range p.shifts {
-		if p.relaxation.Price(i) == 0 {
-			continue
-		}
-		y[i] = make([]float64, n)
-		for j := p.eventLo; j < p.eventHi; j++ {
-			y[i][j] = p.relaxation.Multiplier(i, j-p.eventLo)
-			own[j] += y[i][j]
-			if j-k >= 0 && j-k < n {
-				from[j-k] += y[i][j]
-			}
-		}
-	}
-	mirrored := p.isMirrored()
-	base := p.lagrangian()
-	// In a mirrored program the two halves of a cell's coefficient come from
-	// the cell and its mirror image.
-	coefficient := func(j int) float64 {
-		c := base[p.variable[j]]
-		if mirrored {
-			return c + (own[j]+own[n-1-j]-p.ratio*(from[j]+from[n-1-j]))/2
-		}
-		return c + own[j] - p.ratio*from[j]
-	}
-	lower := func(i, j int, by float64) float64 {
-		if y[i] == nil || j < 0 || j >= n {
-			return 0
-		}
-		by = min(by, y[i][j])
-		y[i][j] -= by
-		own[j] -= by
-		if at := j - p.shifts[i]; at >= 0 && at < n {
-			from[at] -= by
-		}
-		return by
-	}
-	level := p.level()
-	for _, i := range p.fromOutside() {
-		short := level - coefficient(i)
-		if mirrored {
-			short *= 2
-		}
-		for s, k := range p.shifts {
-			if short <= 0 {
-				break
-			}
-			short -= p.ratio * lower(s, i+k, short/p.ratio)
-			if mirrored && short > 0 {
-				short -= p.ratio * lower(s, n-1-i+k, short/p.ratio)
-			}
-		}
-	}
-	return y
+// Where the loss or a quantile jumps, and only there, the program has a second form,
+// whose cells lie between the nodes and do not move.
+type lower struct {
+	*model
+	kind cellKind
 }
 
-// lagrangian returns the cost of one cell's mass of each variable with what the
-// monotone and the moment rows add.
-func (p *program) lagrangian() []float64 {
-	base := append([]float64(nil), p.cost...)
-	for i := range p.moments {
-		price := p.momentPrice(i)
-		for v, c := range p.moments[i].coefficient {
-			base[v] -= price * p.moments[i].scale * c
+// cellKind says where the cells are if the loss jumps: the first grid tells which is
+// better.
+type cellKind int
+
+const (
+	undecided cellKind = iota
+	aroundNodes
+	betweenNodes
+)
+
+func (l *lower) cells(k int) grid {
+	g := grid{k: k}
+	if l.points > 0 {
+		g.table = l.pointCells(l.points / int64(k))
+	}
+	return g
+}
+
+func (l *lower) coarse(points int64) (k int64, ok bool) { return l.points / points, true }
+
+// extent takes a sensitivity more on either side, beyond the events that are
+// constrained.
+func (l *lower) extent(k int, reach float64) grid {
+	g := l.cells(k)
+	from, to := l.around(k, reach)
+	first, last := math.Floor(from-float64(k)), math.Ceil(to+float64(k))
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if s := l.Constraints.Support; s != nil {
+		lo, hi = l.reached(&g, *s)
+		if l.peak > 0 && !math.IsInf(lo, 0) {
+			first = min(first, lo) // it is the end that keeps noise from 0
+		}
+		if l.peak < 0 && !math.IsInf(hi, 0) {
+			last = max(last, hi)
 		}
 	}
-	cells := p.cells()
-	for i, pair := range p.decreasing {
-		y := p.descent(i)
-		base[pair[0]] -= y / float64(cells[pair[0]])
-		base[pair[1]] += y / float64(cells[pair[1]])
+	return g.between(first, last, lo, hi)
+}
+
+// reached returns the first and the last node that noise on the support reaches:
+// within less than a cell of it, or in it if the nodes are all points there are.
+func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
+	width := l.nodeStep(g)
+	lo, hi = math.Inf(-1), math.Inf(1)
+	end := func(x float64) *big.Rat {
+		r := exact.Rational(x)
+		return r.Quo(r, width)
 	}
-	return base
+	if !math.IsInf(s.Lower, 0) {
+		lo = floorFloat(end(s.Lower), l.exactNodes(g))
+	}
+	if !math.IsInf(s.Upper, 0) {
+		r := end(s.Upper)
+		hi = -floorFloat(r.Neg(r), l.exactNodes(g))
+	}
+	return lo, hi
+}
+
+// exactNodes reports whether the nodes are all points there are.
+func (l *lower) exactNodes(g *grid) bool { return l.points > 0 && g.table.PointsPerCell == 1 }
+
+// nodeStep returns the distance of the nodes.
+func (l *lower) nodeStep(g *grid) *big.Rat {
+	if l.points > 0 {
+		step := new(big.Rat).SetInt64(g.table.PointsPerCell)
+		return step.Mul(step, l.unit)
+	}
+	step := exact.Rational(l.Sensitivity)
+	return step.Quo(step, new(big.Rat).SetInt64(int64(g.k)))
+}
+
+// betweenNodes turns a grid into one whose cells lie between the nodes.
+func (g grid) betweenNodes() grid {
+	g.edges = true
+	g.n--
+	return g
+}
+
+// align: marks are best at a node other than 0.
+func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
+
+// reach is that of the events. Constraints further out hardly move the bound: the loss
+// there is a small part of the gap if the density falls like e^(−ε|x|). Too small a
+// reach weakens the bound, which stays true.
+func (l *lower) reach(gap float64) float64 {
+	p := l.Problem
+	if fromZero(p) {
+		return 1/p.Delta + 2
+	}
+	a := supportBound(p)
+	if p.Epsilon == 0 {
+		return 2.5*a + 1
+	}
+	if l.jumping {
+		// Far out a loss that jumps may not grow, and all mass there is as
+		// good as on cells without constraints.
+		return tailReach(p, gap/4) + 1
+	}
+	r := min(2.5*a, a+3/p.Epsilon) + 1
+	return min(r, tailReach(p, gap/2)+1)
+}
+
+// order: noise may keep to a support, or inside a jump, as if it were a cell wider.
+func (l *lower) order() float64 {
+	if l.Constraints.Support != nil || l.jumping {
+		return 1
+	}
+	return 2
+}
+
+func (l *lower) goal() float64 { return 0.65 }
+
+// cost is the value of the node, or the least loss inside a cell between two.
+func (l *lower) cost(g *grid, loss loss.Loss, i int) float64 {
+	v, _ := l.node(g, loss, g.first+i).Float64()
+	return v
+}
+
+func (l *lower) node(g *grid, of loss.Loss, j int) *big.Rat {
+	step := l.nodeStep(g)
+	x := new(big.Rat).SetInt64(int64(j))
+	x.Mul(x, step)
+	switch {
+	case g.edges:
+		side := 1
+		if j < 0 {
+			x, side = x.Add(x, step), -1
+		}
+		return loss.LimitDown(of, x, side)
+	case of == nil:
+		return x
+	case l.exactNodes(g):
+		return of.AtDown(x)
+	default:
+		return of.LowerNode(int64(j), step)
+	}
+}
+
+func (l *lower) privacy(grid, float64) (epsilon, delta float64) { return l.Epsilon, l.Delta }
+
+// The constraint generation ends early, since every relaxation proves a bound: at a
+// small relative violation, or when a round raised the bound by less than this share
+// of the requested gap.
+const (
+	lowerTolerance = 1e-5
+	stallShare     = 0.01
+)
+
+func (l *lower) effort(gap, _ float64) (tolerance, stall float64) {
+	return lowerTolerance, stallShare * gap
+}
+
+func (l *lower) layout(g grid, unit, _ float64) layout {
+	out := baseLayout(l, g, unit, 0)
+	if g.openBelow {
+		out.eventLo = min(g.k, g.n)
+	}
+	if g.openAbove {
+		out.eventHi = max(g.n-g.k, out.eventLo)
+	}
+	out.atom = g.edges
+	// See tables.Dual for the nodes at which the order is known.
+	from := 1
+	if l.folded || l.exactNodes(&g) {
+		from = 0
+	}
+	out.decreasing = l.monotonePairs(&g, out.variable, from)
+	return out
+}
+
+// solve proves a bound on the grid, keeps it if it is the best, and returns it.
+func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
+	if !l.jumping || l.discrete() || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+		return l.prove(ctx, d, g)
+	}
+	if l.kind != aroundNodes {
+		if bound, err = l.prove(ctx, d, g.betweenNodes()); err != nil {
+			return bound, err
+		}
+	}
+	if l.kind != betweenNodes {
+		other, err := l.prove(ctx, d, g)
+		if err != nil {
+			return max(bound, other), err
+		}
+		if l.kind == undecided {
+			if l.kind = betweenNodes; other > bound {
+				l.kind = aroundNodes
+			}
+		}
+		bound = max(bound, other)
+	}
+	return bound, nil
+}
+
+// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
+// steps in a large relaxation, and interior point without crossover a few dozen. It
+// ends off the corners, which is enough here, where the duals are repaired.
+const (
+	interiorEpsilon = 4    // from here on
+	interiorDelta   = 1e-5 // up to here
+	interiorRows    = 4001
+)
+
+// prove solves one program.
+func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
+	unit, interior := d.scale(), 0
+	if l.Epsilon >= interiorEpsilon && l.Delta <= interiorDelta {
+		interior = interiorRows
+	}
+	prog, err := newProgram(l.layout(g, unit, 0), d.options.NewSolver, interior)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, prog.close()) }()
+	tolerance, stall := l.effort(d.options.Gap, 0)
+	status, err := prog.run(ctx, g, d.lower.hint, tolerance, stall)
+	d.rounds += prog.relaxation.Rounds()
+	if prog.relaxation.Rounds() > 0 {
+		// The duals of the last relaxation prove a bound even if a limit
+		// or a failure stopped the generation.
+		bound, _ = l.take(d, prog, g, unit, false)
+		d.lower.hint = prog.hint(g)
+	}
+	switch {
+	case errors.Is(err, cuts.ErrFailed):
+		return bound, nil
+	case err == nil && status == solver.StatusLimit:
+		return bound, ErrLimit
+	case err == nil && status == solver.StatusInfeasible && !l.Constraints.None():
+		return 0, d.conflict(ctx, g.k)
+	default:
+		return bound, err
+	}
+}
+
+// take certifies the bound that the multipliers prove, complete or not.
+func (l *lower) take(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
+	dual := p.dual(g, unit)
+	if d.offer != nil {
+		d.offer(d, dual)
+	}
+	return d.keepDual(dual), nil
 }

@@ -2,7 +2,6 @@ package lp
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
@@ -36,53 +35,32 @@ const (
 // validate checks the ranges that a design can take, which are narrower than those
 // of a dp.Problem. It reports all bad fields together.
 func validate(p dp.Problem) error {
-	var errs []error
-	bad := func(field string, value float64, rule string) {
-		errs = append(errs, check.Field("lp", field, value, rule))
-	}
+	errs := check.In("lp")
 	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
-		bad("epsilon", p.Epsilon, fmt.Sprintf("0, or a number from %g to %d", MinEpsilon, MaxEpsilon))
+		errs.Badf("epsilon", p.Epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
 	}
 	if p.Delta == 0 {
 		if p.Epsilon == 0 {
-			errs = append(errs, check.Field("lp", "epsilon", "0 and delta = 0", "one of them above 0, since no noise hides everything"))
+			errs.Bad("epsilon", "0 and delta = 0", "one of them above 0, since no noise hides everything")
 		}
 	} else if !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
-		bad("delta", p.Delta, fmt.Sprintf("0, or a number from %g to %g", MinDelta, MaxDelta))
+		errs.Badf("delta", p.Delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
 	}
 	if !(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity) {
-		bad("sensitivity", p.Sensitivity, fmt.Sprintf("a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity))
+		errs.Badf("sensitivity", p.Sensitivity, "a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity)
 	}
 	switch p.Query {
-	case "", dp.RealQuery:
+	case dp.RealQuery:
 	case dp.IntegerQuery:
 		if p.Sensitivity != math.Trunc(p.Sensitivity) || p.Sensitivity < 1 || p.Sensitivity > MaxIntegerSensitivity {
-			bad("sensitivity", p.Sensitivity, fmt.Sprintf("an integer from 1 to %d for an integer query", MaxIntegerSensitivity))
+			errs.Badf("sensitivity", p.Sensitivity, "an integer from 1 to %d for an integer query", MaxIntegerSensitivity)
 		}
 	case dp.LatticeQuery:
-		if !(p.Step > 0) || !(p.Sensitivity/p.Step <= MaxIntegerSensitivity) || !(p.Sensitivity/p.Step >= 1e-6) {
-			bad("output-step", p.Step, fmt.Sprintf("a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity))
+		if r := p.Sensitivity / p.Step; p.Step > 0 && !(r >= 1e-6 && r <= MaxIntegerSensitivity) {
+			errs.Badf("output-step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
 		}
-	default:
-		errs = append(errs, check.Field("lp", "query", fmt.Sprintf("%q", p.Query), "real, integer or lattice"))
 	}
-	if err := p.Constraints.Validate(); err != nil {
-		errs = append(errs, check.Errorf("lp", dp.ErrInvalid, "%w", err))
-	}
-	if p.Loss == nil {
-		errs = append(errs, check.Field("lp", "loss", "none", "a loss"))
-	}
-	return errors.Join(errs...)
-}
-
-// supportBound returns the half-width, in sensitivities, of truncated Laplace
-// noise: noise with this support exists.
-func supportBound(p dp.Problem) float64 { return supportFor(p, p.Delta) }
-
-// supportFor is supportBound for another delta.
-func supportFor(p dp.Problem, delta float64) float64 {
-	if p.Epsilon == 0 {
-		return 1 / (2 * delta)
-	}
-	return math.Log1p(math.Expm1(p.Epsilon)/(2*delta)) / p.Epsilon
+	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above
+	errs.Add(p.Validate())
+	return errs.Err()
 }

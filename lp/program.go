@@ -9,7 +9,7 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// layout describes a discretised design problem: cells in a row, the linear
+// layout describes a discretized design problem: cells in a row, the linear
 // program's variables they share, and the shifts that are constrained.
 //
 // With masses p over the cells it stands for
@@ -128,7 +128,7 @@ type program struct {
 }
 
 // Tuning of the constraint generation; any values give correct results: at most 1/8
-// of the shifts a round, and at least 2, that are not close neighbours of one another.
+// of the shifts a round, and at least 2, that are not close neighbors of one another.
 var shiftBatch = cuts.Batch{Least: 2, Share: 8, Worst: 0.2, Spread: true}
 
 // newProgram takes the number of rows from which the interior point method is tried
@@ -261,4 +261,45 @@ func (p *program) momentPrice(i int) float64 {
 		price = min(price, 0)
 	}
 	return price
+}
+
+// hint is what a solved program teaches the next, finer one: which shifts
+// mattered, and the shape of the optimal density, which tells the terms that
+// will be positive.
+type hint struct {
+	grid    grid
+	active  map[int]bool // shifts with a price
+	density []float64    // mass per sensitivity, by cell
+}
+
+func (p *program) hint(g grid) *hint {
+	h := &hint{grid: g, active: make(map[int]bool)}
+	var top float64
+	for i := range p.shifts {
+		top = max(top, p.relaxation.Price(i))
+	}
+	for i, k := range p.shifts {
+		h.active[k] = p.relaxation.Price(i) > 1e-9*top
+	}
+	for _, m := range p.masses() {
+		h.density = append(h.density, m*float64(g.k))
+	}
+	return h
+}
+
+// at interpolates the density at x sensitivities.
+func (h *hint) at(x float64) float64 {
+	pos := x*float64(h.grid.k) - h.grid.center(0)
+	i := int(math.Floor(pos))
+	if i < 0 || i+1 >= len(h.density) {
+		return 0
+	}
+	t := pos - float64(i)
+	return (1-t)*h.density[i] + t*h.density[i+1]
+}
+
+// expects reports whether the hint suggests that shift k of a grid matters:
+// whether the nearest shift of its own grid did.
+func (h *hint) expects(k int, g grid) bool {
+	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
 }

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/big"
-	"slices"
-	"sort"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/staircase"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // With delta = 0 noise has no bounded support, and for a loss that has one valley, so
@@ -36,95 +34,74 @@ func designPure(ctx context.Context, p dp.Problem, o Options, start time.Time) (
 		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one whose growth far from 0 is known", p.Loss.Name())
 	}
 	p.Constraints.Support = nil
-	f, err := newFrame(p)
+	d, err := newDesigner(p, o, start)
 	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
+		return nil, err
 	}
-	d := &designer{frame: f, options: o, start: start}
-	loss, s, e, ok := f.searchStairs()
-	if !ok && f.folded && !p.Constraints.Symmetric {
+	loss, c, ok := d.searchStairs()
+	if !ok && d.folded && !p.Constraints.Symmetric {
 		// The valleys of the loss lie off 0: the best noise, too, may be as good
 		// as its mirror image and not symmetric.
-		f.folded = false
-		loss, s, e, ok = f.searchStairs()
+		d.folded = false
+		loss, c, ok = d.searchStairs()
 	}
 	if !ok {
 		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9", p.Loss.Name())
 	}
-	c := newCore(s, e)
-	f.steps = []float64{math.Abs(c.from), math.Abs(c.from + c.width)}
+	d.steps = []float64{math.Abs(c.From), math.Abs(c.From + c.Width)}
 	if err := d.stairsAbove(ctx, c); err != nil {
 		return nil, err
 	}
 	return d.result(d.stairsBelow(ctx, c, loss))
 }
 
-// searchStairs finds the best staircase for the loss, or for the loss made symmetric, if
-// folded.
-func (f *frame) searchStairs() (l loss.Loss, s *stairs, e ends, ok bool) {
-	l = f.Loss
-	if f.folded {
-		l = loss.Symmetrized(l)
+// searchStairs finds the core of the best staircase for the loss, or for the loss made
+// symmetric, if folded.
+func (m *model) searchStairs() (l loss.Loss, c staircase.Core, ok bool) {
+	p := m.Problem
+	if m.folded {
+		p.Loss = loss.Symmetrized(p.Loss)
 	}
-	s = f.newStairs(l)
-	starts := []int64{0}
-	if !f.folded {
-		starts = s.valleys()
+	s := staircase.Problem{Loss: p.Loss, Epsilon: m.Epsilon, Sensitivity: m.Sensitivity, Points: m.points, Symmetric: m.folded}
+	if m.discrete() {
+		s.Unit, _ = m.unit.Float64()
 	}
-	least := math.Inf(1)
-	for _, x := range starts {
-		if found, value, good := s.best(x); good && value < least {
-			e, least, ok = found, value, true
-		}
-	}
-	return l, s, e, ok
-}
-
-// core is the core of a staircase, in sensitivities; on points that of their cells.
-type core struct{ from, width float64 }
-
-func newCore(s *stairs, e ends) core {
-	from := -float64(e.left)
-	if s.points {
-		from += 0.5
-	}
-	return core{from / float64(s.period), float64(s.width(e)) / float64(s.period)}
+	s.Periods = int(math.Ceil(tailReach(p, staircase.Negligible)+math.Abs(m.peak))) + 3
+	c, ok = staircase.Search(s)
+	return p.Loss, c, ok
 }
 
 // stairsAbove finds the best staircase table: of one point per cell for integer
 // and lattice queries, and otherwise on grids with whole cells ever closer to the
 // best core, until that gains nothing more.
-func (d *designer) stairsAbove(ctx context.Context, c core) error {
+func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 	if d.discrete() {
-		lay := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: int(d.points)}
-		if d.Query == dp.LatticeQuery {
-			lay.Unit = d.Step
-		}
-		points := float64(d.points)
-		return d.tryStairs(lay, int(math.Round(c.from*points+0.5)), int(math.Round(c.width*points)))
+		cells, points := d.pointCells(1), float64(d.points)
+		cells.CellsPerSensitivity = int(d.points)
+		return d.tryStairs(cells, int(math.Round(c.From*points+0.5)), int(math.Round(c.Width*points)))
 	}
 	best := math.Inf(1)
 	k := 1
-	if c.width < 0.1 { // fewer cells have no edges near the core's
-		k = int(math.Round(1 / c.width))
+	if c.Width < 0.1 { // fewer cells have no edges near the core's
+		k = int(math.Round(1 / c.Width))
 	}
 	for ; best*best > stepMatch*d.options.Gap && k <= mostStairs; k++ {
 		// The core is never wider than two sensitivities: a higher level inside
 		// would gain.
-		cells := min(max(1, int(math.Round(c.width*float64(k)))), 2*k)
+		n := min(max(1, int(math.Round(c.Width*float64(k)))), 2*k)
 		if d.folded { // 0 is in the middle of a cell
-			cells = 2*min(max(0, int(math.Round((c.width*float64(k)-1)/2))), k-1) + 1
+			n = 2*min(max(0, int(math.Round((c.Width*float64(k)-1)/2))), k-1) + 1
 		}
-		off := math.Abs(float64(cells)/float64(k)/c.width - 1)
+		off := math.Abs(float64(n)/float64(k)/c.Width - 1)
 		if off > improvement*best {
 			continue
 		}
 		best = off
-		lay, first := layGrid(d.Sensitivity, k), -(cells-1)/2
+		cells, first := realCells(d.Sensitivity, k), -(n-1)/2
 		if !d.folded {
-			lay, first = startAt(lay, (c.from+c.width/2)*float64(k)-float64(cells)/2)
+			cells, first = startAt(cells, (c.From+c.Width/2)*float64(k)-float64(n)/2)
 		}
-		if err := d.tryStairs(lay, first, cells); err != nil {
+		if err := d.tryStairs(cells, first, n); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -139,11 +116,11 @@ func (d *designer) stairsAbove(ctx context.Context, c core) error {
 
 // startAt moves the cells of a grid so that one of them begins next to x, in cells
 // from 0, and returns that one.
-func startAt(lay tables.Grid, x float64) (tables.Grid, int) {
+func startAt(cells tables.Grid, x float64) (tables.Grid, int) {
 	whole := math.Floor(x)
 	// Cell j begins half a cell before its middle, Offset + jS.
-	lay.Offset = int64(math.Round((x - whole + 0.5) * float64(lay.PointsPerCell)))
-	return lay, int(whole)
+	cells.Offset = int64(math.Round((x - whole + 0.5) * float64(cells.PointsPerCell)))
+	return cells, int(whole)
 }
 
 const (
@@ -159,155 +136,56 @@ const (
 
 // tryStairs makes the staircase table with the core of n cells from the first one
 // on, and keeps it if it is the best.
-func (d *designer) tryStairs(lay tables.Grid, first, n int) error {
-	left, right := extraPeriods(lay, first, n)
-	if total := n + lay.CellsPerSensitivity*(2+left+right); total > d.options.MaxCells {
+func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
+	left, right := extraPeriods(cells, first, n)
+	if total := n + cells.CellsPerSensitivity*(2+left+right); total > d.options.MaxCells {
 		if d.table != nil {
 			return nil
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
-	t, err := d.makeStairs(lay, first, n)
+	t, err := d.makeStairs(cells, first, n)
 	if err != nil {
 		return err
 	}
-	if loss := expectedLoss(t); d.table == nil || loss < d.loss {
-		d.table, d.loss = t, loss
-	}
+	d.keepTable(t)
 	d.rounds++
 	return nil
 }
 
 // extraPeriods returns how many periods the table has on either side between the core
 // and the block, so that the point 0 is in no block; one of them is 0.
-func extraPeriods(lay tables.Grid, first, n int) (left, right int) {
-	lay.FirstCell = first
-	k := lay.CellsPerSensitivity
-	for lay.FirstPoint(-left*k) > 0 {
+func extraPeriods(cells tables.Grid, first, n int) (left, right int) {
+	cells.FirstCell = first
+	k := cells.CellsPerSensitivity
+	for cells.FirstPoint(-left*k) > 0 {
 		left++
 	}
-	for lay.FirstPoint(n+right*k) <= 0 {
+	for cells.FirstPoint(n+right*k) <= 0 {
 		right++
 	}
 	return left, right
 }
 
 // makeStairs makes the staircase table with the core of n cells from the first one
-// on. Its weights are the levels, the core's first, of a tower.
-func (f *frame) makeStairs(lay tables.Grid, first, n int) (*tables.Verified, error) {
-	k := lay.CellsPerSensitivity
-	left, right := extraPeriods(lay, first, n)
-	w := newTower(f.Epsilon, k, n, max(left, right))
-	if w == nil {
-		return nil, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", k, f.Epsilon)
-	}
-	var outwards [2][]uint64 // the cells on either side, from the core on
-	for side, extra := range []int{left, right} {
-		levels := []uint64{w.near}
-		if extra > 0 {
-			levels = append(slices.Clone(w.between), w.far)
-		}
-		for _, v := range levels {
-			outwards[side] = append(outwards[side], slices.Repeat([]uint64{v}, k)...)
-		}
-	}
-	middle := slices.Repeat([]uint64{w.core}, n)
-	middle[n/2] += w.left
-	slices.Reverse(outwards[0])
-	lay.FirstCell = first - len(outwards[0])
-	t, err := tables.New(tables.Spec{
-		Problem: f.Problem,
-		Grid:    lay, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio,
-	})
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	v, err := t.Verify()
-	if errors.Is(err, tables.ErrFalseClaim) {
+// on.
+func (m *model) makeStairs(cells tables.Grid, first, n int) (*tables.Verified, error) {
+	cells.FirstCell = first
+	v, err := shapes.Staircase(m.Problem, n, cells)
+	switch {
+	case errors.Is(err, tables.ErrFalseClaim):
 		return nil, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
-	}
-	if err != nil {
+	case errors.Is(err, dp.ErrInvalid):
+		return nil, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", cells.CellsPerSensitivity, m.Epsilon)
+	case err != nil:
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	return v, nil
 }
 
-// tower holds the integer weights of the cells of a staircase, by level: each level
-// is private to the next one out. Next to the core lie a block on one side and, on the
-// other, the levels between and then the block far; or blocks like near on both.
-type tower struct {
-	core, left uint64 // left is what the division by the core's cells leaves
-	between    []uint64
-	near, far  uint64
-	ratio      uint64
-}
-
-// newTower returns the tower of a core of n cells and periods of k cells, some of
-// them between the core and one of the blocks, or nil if the weights are too small.
-//
-// With E <= e^ε the bound of the certificate, the ratio is the least ρ with ρ·E >= 1.
-// The first period of a block of weight W weighs (1-ρ)·W per cell, so the next level
-// in weighs ⌊E·(1-ρ)·W⌋ at most, and each further one ⌊E·V⌋, V being the one before.
-// The block on the other side of the core has the least weight whose first period is
-// not below the innermost V. W is the least one such that the core takes what is left.
-func newTower(epsilon float64, k, n, between int) *tower {
-	const bits = 96 // those of a table's certificate
-	e := exact.ExpDown(epsilon, bits)
-	one := new(big.Int).Lsh(big.NewInt(1), 64)
-	ratio := new(big.Int).Lsh(big.NewInt(1), 64+bits) // ⌈2^64/E⌉
-	ratio.Add(ratio, e).Sub(ratio, big.NewInt(1)).Div(ratio, e)
-	first := new(big.Int).Sub(one, ratio) // (1-ρ)·2^64
-	inwards := func(v *big.Int, shift uint) *big.Int {
-		v = new(big.Int).Mul(v, e)
-		return v.Rsh(v, bits+shift)
-	}
-	// levels returns the weights for a W: those between, the innermost first, the
-	// other block's, the most that the core's cells may weigh and what is left to them.
-	levels := func(w *big.Int) (inner []*big.Int, near, most, left *big.Int) {
-		near = w
-		most = inwards(new(big.Int).Mul(w, first), 64)
-		cells := new(big.Int).Add(w, w)
-		for range between {
-			inner = append(inner, most)
-			most = inwards(most, 0)
-		}
-		if between > 0 {
-			slices.Reverse(inner)
-			near = new(big.Int).Lsh(inner[0], 64)
-			near.Add(near, first).Sub(near, big.NewInt(1)).Div(near, first)
-			cells.Add(w, near)
-			for _, v := range inner {
-				cells.Add(cells, v)
-			}
-		}
-		left = cells.Mul(cells, big.NewInt(int64(k)))
-		return inner, near, most, left.Sub(one, left)
-	}
-	share := func(left *big.Int) (a, over *big.Int) {
-		return new(big.Int).DivMod(left, big.NewInt(int64(n)), new(big.Int))
-	}
-	const large = math.MaxInt // two blocks of that weigh all there is
-	least := sort.Search(large, func(w int) bool {
-		_, _, most, left := levels(big.NewInt(int64(w)))
-		a, over := share(left)
-		return a.Add(a, over).Cmp(most) <= 0
-	})
-	far := big.NewInt(int64(least))
-	inner, near, _, left := levels(far)
-	a, over := share(left)
-	if least == large || a.Sign() <= 0 || !a.IsUint64() || !near.IsUint64() {
-		return nil
-	}
-	t := &tower{core: a.Uint64(), left: over.Uint64(), near: near.Uint64(), far: far.Uint64(), ratio: ratio.Uint64()}
-	for _, v := range inner {
-		t.between = append(t.between, v.Uint64())
-	}
-	return t
-}
-
 // stairsBelow proves bounds on finer and finer nodes until the gap is reached. The
 // loss is that of the problem, made symmetric if folded.
-func (d *designer) stairsBelow(ctx context.Context, c core, loss loss.Loss) error {
+func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.Loss) error {
 	least, most := d.periodsBelow(c, loss)
 	sides := 2
 	if d.folded {
@@ -321,7 +199,7 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss loss.Loss) erro
 	for idle := 0; ; {
 		before := d.bound
 		if !d.discrete() {
-			k = min(d.aligned(lower, k), finest)
+			k = min(aligned(d.lower.bound, k), finest)
 		}
 		periods := min(max(least, fewMultipliers/k), most)
 		if dual := d.stairsDual(c, loss, k, k*periods); dual != nil {
@@ -331,14 +209,9 @@ func (d *designer) stairsBelow(ctx context.Context, c core, loss loss.Loss) erro
 		if idle++; d.bound > before*(1+d.options.Gap/100) {
 			idle = 0
 		}
-		gap := d.gap()
-		if d.options.Progress != nil {
-			d.options.Progress(Progress{
-				CellsPerSensitivity: k, ExpectedLoss: d.loss, LowerBound: d.bound, Gap: gap, Elapsed: time.Since(d.start),
-			})
-		}
+		d.report(k)
 		switch {
-		case gap <= d.options.Gap:
+		case d.gap() <= d.options.Gap:
 			return nil
 		case ctx.Err() != nil:
 			return ErrLimit
@@ -362,10 +235,10 @@ const mostIdle = 4
 // little where nodes are few. But for a loss that grows steeply fewer are better: the
 // multipliers grow with it, and all are multiples of some 2^-60 of the largest, which
 // the bound misses e^ε times.
-func (d *designer) periodsBelow(c core, loss loss.Loss) (least, most int) {
+func (d *designer) periodsBelow(c staircase.Core, loss loss.Loss) (least, most int) {
 	p := d.Problem
 	p.Loss = loss
-	middle := c.from + c.width/2
+	middle := c.From + c.Width/2
 	coarse := func(periods int) float64 { // what the bound misses, relative
 		far := float64(periods) * d.Sensitivity
 		top := max(loss.At(middle*d.Sensitivity-far), loss.At(middle*d.Sensitivity+far))
@@ -387,14 +260,14 @@ func (d *designer) periodsBelow(c core, loss loss.Loss) (least, most int) {
 
 // stridedNodes returns a number of nodes per sensitivity, up to most, at a distance
 // of whole points: one that leaves little of the sensitivity uncovered, whose share of
-// the bound is lost, and is large, as the bound loses some (ε/k)² of itself.
-func (f *frame) stridedNodes(most int) int {
-	points := int(f.points)
+// the bound is lost, and is large, as the bound loses some (ε/k)² of itselm.
+func (m *model) stridedNodes(most int) int {
+	points := int(m.points)
 	best, score := 1, math.Inf(-1)
 	for k := 1; k <= min(most, points); k++ {
 		s := float64(k*(points/k)) / float64(points)
 		if k < points {
-			s -= math.Pow(f.Epsilon/float64(k), 2)
+			s -= math.Pow(m.Epsilon/float64(k), 2)
 		}
 		if s >= score {
 			best, score = k, s
@@ -406,211 +279,34 @@ func (f *frame) stridedNodes(most int) int {
 // fewMultipliers of a proof are too few to save on.
 const fewMultipliers = 1 << 14
 
-// stairsDual returns multipliers that prove nearly the optimum of the lower
-// program with K nodes per sensitivity and delta = 0, by events within n nodes of
-// the middle of the core.
-//
-// Write y(j,i) for the multiplier of q_j <= e^ε·q_i, |j-i| <= K. The coefficients
-// are c_j = l_j + Σ_i y(j,i) - e^ε·Σ_i y(i,j), and all c_j >= λ prove λ. The cells j
-// of a core need s_j = λ - l_j from the cells they compare themselves with, the K
-// on either side of it; a cell i there can carry A_i, see stairsSide. λ is the largest
-// for which those can carry what is needed. The cells on the right serve the right end
-// of the core, as far as they suffice, and those on the left the rest.
-func (d *designer) stairsDual(c core, loss loss.Loss, k, n int) *tables.Dual {
+// stairsDual returns multipliers that prove nearly the optimum of the lower program with
+// K nodes per sensitivity, by events within n nodes of the middle of the core.
+func (d *designer) stairsDual(c staircase.Core, loss loss.Loss, k, n int) *tables.Dual {
 	scale := float64(k)
 	if d.discrete() {
 		scale = float64(d.points) / float64(d.points/int64(k))
 	}
-	middle := 0
+	nodes := staircase.Nodes{K: k, N: n}
 	if !d.folded {
-		middle = int(math.Round((c.from + c.width/2) * scale))
+		nodes.Middle = int(math.Round((c.From + c.Width/2) * scale))
 	}
-	sides := [2]*stairsSide{d.newSide(loss, k, middle, 1, n)}
-	if sides[1] = sides[0]; !d.folded {
-		sides[1] = d.newSide(loss, k, middle, -1, n)
+	program := &lower{model: d.model}
+	g := program.cells(k)
+	nodes.At = func(j int) float64 {
+		v, _ := program.node(&g, loss, j).Float64()
+		return v
 	}
-	enough := func(level float64) bool {
-		need, can := level-sides[0].nodes[0], 0.0
-		for _, s := range sides {
-			if !s.fill(level, math.Exp(-d.Epsilon)) {
-				return false
-			}
-			for j := 1; j < s.r; j++ {
-				need += level - s.nodes[j]
-			}
-			for i := s.r; i < s.r+k; i++ {
-				can += s.carry[i]
-			}
-		}
-		return can >= need
-	}
-	hi := d.loss * (1 + 1e-9)
-	lo := hi
-	for share := 1e-4; !enough(lo); share *= 2 {
-		if share >= 1 {
-			return nil
-		}
-		lo = d.loss * (1 - share)
-	}
-	for range 80 {
-		if m := lo + (hi-lo)/2; m > lo && m < hi {
-			if enough(m) {
-				lo = m
-			} else {
-				hi = m
-			}
-		}
-	}
-	enough(lo)
-
-	edges := make(map[int]map[int]float64) // by shift j-i and j
-	add := func(j, i int, y float64) {
-		if edges[j-i] == nil {
-			edges[j-i] = make(map[int]float64)
-		}
-		edges[j-i][j] += y
-	}
-	right, left := sides[0], sides[1]
-	if d.folded { // cell 0 is helped from both sides alike
-		need := right.needs(lo, 0)
-		need[0] /= 2
-		right.serve(0, need, add)
-	} else {
-		right.other, left.other = left, right
-		from, need, share := right.split(lo)
-		right.serve(from, need, add)
-		need = left.needs(lo, -from)
-		need[0] = share
-		left.serve(-from, need, add)
-	}
-	return edgesDual(k, edges, d.folded)
+	return shiftsDual(k, staircase.Dual(nodes, d.Epsilon, d.loss, d.folded), d.folded)
 }
 
-// stairsSide is one side of the nodes of stairsDual, counted outwards from the middle.
-type stairsSide struct {
-	middle, side, k int
-	nodes, carry    []float64
-	other           *stairsSide
-	r               int // the first cell beyond the core
-}
-
-func (d *designer) newSide(loss loss.Loss, k, middle, side, n int) *stairsSide {
-	s := &stairsSide{middle: middle, side: side, k: k, nodes: make([]float64, n), carry: make([]float64, n+k)}
-	step := d.unit
-	for j := range s.nodes {
-		s.nodes[j] = d.stairsNode(loss, step, k, middle+side*j)
-	}
-	return s
-}
-
-// fill computes A and r for λ, and reports whether the cells reach far enough. A cell
-// i that is itself helped by cell i+K can carry at most
-//
-//	A_i = e^-ε·(l_i - λ + A_{i+K}),
-//
-// with A = 0 beyond the last cell. The cells with A_i < 0 have to be helped.
-func (s *stairsSide) fill(level, ratio float64) bool {
-	n := len(s.nodes)
-	for j := n - 1; j >= 0; j-- {
-		s.carry[j] = ratio * (s.nodes[j] - level + s.carry[j+s.k])
-	}
-	s.r = 1
-	for s.r <= s.k && s.r < n && s.carry[s.r] < 0 {
-		s.r++
-	}
-	return s.r <= s.k && s.r+s.k <= n
-}
-
-// needs returns what the cells of the core need, from one on.
-func (s *stairsSide) needs(level float64, from int) []float64 {
-	need := make([]float64, 0, s.r-from)
-	for j := from; j < s.r; j++ {
-		if j < 0 {
-			need = append(need, level-s.other.nodes[-j])
-		} else {
-			need = append(need, level-s.nodes[j])
-		}
-	}
-	return need
-}
-
-// split returns the part of the core's needs that this side can serve, from its outer
-// end inwards: the last cell, whose need may be shared, the needs from there on, and
-// the other side's share.
-func (s *stairsSide) split(level float64) (from int, need []float64, share float64) {
-	var can float64
-	for i := s.r; i < s.r+s.k; i++ {
-		can += s.carry[i]
-	}
-	all := s.needs(level, 1-s.other.r)
-	at := len(all) - 1
-	for ; at > 0 && can > all[at]; at-- {
-		can -= all[at]
-	}
-	need = slices.Clone(all[at:])
-	need[0] = min(can, all[at])
-	return at + 1 - s.other.r, need, all[at] - need[0]
-}
-
-// serve calls add with the multipliers y(j,i) by which the cells r to r+K-1 serve the
-// needs of the cells j from one on, and pass on what they then need from further out.
-// The furthest helper i reaches the fewest cells, j >= i-K, so helpers are used up
-// from the furthest on.
-func (s *stairsSide) serve(from int, need []float64, add func(j, i int, y float64)) {
-	edge := func(j, i int, y float64) { add(s.middle+s.side*j, s.middle+s.side*i, y) }
-	var needy []int // cells that can use helper i, the last first
-	next := s.r - 1
-	for i := s.r + s.k - 1; i >= s.r; i-- {
-		for ; next >= max(i-s.k, from); next-- {
-			needy = append(needy, next)
-		}
-		for left := s.carry[i]; left > 0 && len(needy) > 0; {
-			j := needy[len(needy)-1]
-			y := min(left, need[j-from])
-			edge(j, i, y)
-			left -= y
-			if need[j-from] -= y; need[j-from] <= 0 {
-				needy = needy[:len(needy)-1]
-			}
-		}
-	}
-	for i := s.r; i+s.k < len(s.nodes); i++ {
-		if s.carry[i+s.k] > 0 {
-			edge(i, i+s.k, s.carry[i+s.k])
-		}
-	}
-}
-
-// stairsNode returns l_j of the dual's grid, as the certificate does.
-func (f *frame) stairsNode(loss loss.Loss, unit *big.Rat, k, j int) float64 {
-	step := new(big.Rat)
-	points := false
-	if f.discrete() {
-		stride := f.points / int64(k)
-		points = stride == 1
-		step.Mul(unit, new(big.Rat).SetInt64(stride))
-	} else {
-		step.SetFloat64(f.Sensitivity)
-		step.Quo(step, new(big.Rat).SetInt64(int64(k)))
-	}
-	l := new(big.Rat)
-	if points {
-		l = loss.AtDown(l.Mul(step, l.SetInt64(int64(j))))
-	} else {
-		l = loss.LowerNode(int64(j), step)
-	}
-	c, _ := l.Float64()
-	return c
-}
-
-// edgesDual rounds multipliers, by shift and cell, to a dual, which doubles them if
+// shiftsDual rounds multipliers to a dual, which doubles them if
 // mirrored.
-func edgesDual(k int, edges map[int]map[int]float64, mirrored bool) *tables.Dual {
+func shiftsDual(k int, y staircase.Multipliers, mirrored bool) *tables.Dual {
 	var total float64
-	for _, cells := range edges {
+	for _, cells := range y {
 		var top float64
-		for _, y := range cells {
-			top = max(top, y)
+		for _, v := range cells {
+			top = max(top, v)
 		}
 		total += top
 	}
@@ -620,7 +316,7 @@ func edgesDual(k int, edges map[int]map[int]float64, mirrored bool) *tables.Dual
 	_, exp := math.Frexp(2 * total)
 	d := &tables.Dual{CellsPerSensitivity: k, Exponent: exp - dualBits, Mirrored: mirrored}
 	for shift := -k; shift <= k; shift++ {
-		cells := edges[shift]
+		cells := y[shift]
 		if len(cells) == 0 {
 			continue
 		}
@@ -629,8 +325,8 @@ func edgesDual(k int, edges map[int]map[int]float64, mirrored bool) *tables.Dual
 			first, last = min(first, j), max(last, j)
 		}
 		s := tables.DualShift{Shift: shift, FirstCell: first, Multipliers: make([]int64, last-first+1)}
-		for j, y := range cells {
-			s.Multipliers[j-first] = int64(math.Ldexp(y, -d.Exponent))
+		for j, v := range cells {
+			s.Multipliers[j-first] = int64(math.Ldexp(v, -d.Exponent))
 		}
 		d.Shifts = append(d.Shifts, s)
 	}

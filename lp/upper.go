@@ -1,16 +1,165 @@
 package lp
 
 import (
+	"context"
 	"errors"
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// The upper program is solved a little inside the privacy constraint, with
+// upper is the program whose solutions are noise that can be drawn: the masses are
+// those of a noise that is uniform inside each cell, costs are cell averages of the
+// loss, and there is an atom at 0. For an integer or lattice query noise is on its
+// points.
+type upper struct{ *model }
+
+func (u upper) cells(k int) grid {
+	g := grid{k: k}
+	if u.points == 0 {
+		g.table = realCells(u.Sensitivity, k)
+		return g
+	}
+	s := (u.points + int64(k) - 1) / int64(k)
+	g.table = u.pointCells(s + 1 - s%2)
+	g.table.CellsPerSensitivity = k
+	return g
+}
+
+// coarse: a cell holds an odd number of points.
+func (u upper) coarse(points int64) (k int64, ok bool) {
+	return (u.points + points - 1) / points, points%2 == 1
+}
+
+func (u upper) extent(k int, reach float64) grid {
+	g := u.cells(k)
+	from, to := u.around(k, reach)
+	first, last := math.Floor(from), math.Ceil(to)
+	if u.edgeCells(u.marks(), k) {
+		g.table.Offset = (g.table.PointsPerCell + 1) / 2
+		last--
+	}
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if s := u.Constraints.Support; s != nil {
+		lo, hi = u.held(&g, *s)
+	}
+	return g.between(first, last, lo, hi)
+}
+
+// held returns the first and the last cell that the support holds, and for one end
+// moves the cells so that it is an edge.
+func (u upper) held(g *grid, s dp.Interval) (lo, hi float64) {
+	step := g.table.Step()
+	size, half := g.table.PointsPerCell, (g.table.PointsPerCell-1)/2
+	lo, hi = math.Inf(-1), math.Inf(1)
+	point := func(x float64, up bool) int64 {
+		r := exact.Rational(x)
+		return int64(floorFloat(r.Quo(r, step), up))
+	}
+	switch {
+	case u.folded && !math.IsInf(s.Upper, 0) && g.table.Offset > 0: // edge cells
+		hi = float64(exact.FloorDiv(point(s.Upper, false), size)) - 1
+		return -hi - 1, hi
+	case u.folded && !math.IsInf(s.Upper, 0):
+		hi = float64(exact.FloorDiv(point(s.Upper, false)-half, size))
+		return -hi, hi
+	case !math.IsInf(s.Lower, 0):
+		start := point(s.Lower, true) // of cell lo
+		lo = float64(exact.FloorDiv(start+half, size))
+		g.table.Offset = start + half - int64(lo)*size
+		if !math.IsInf(s.Upper, 0) {
+			hi = float64(exact.FloorDiv(point(s.Upper, false)-half-g.table.Offset, size))
+		}
+	case !math.IsInf(s.Upper, 0):
+		end := point(s.Upper, false)
+		hi = float64(exact.FloorDiv(end-half+size-1, size))
+		g.table.Offset = end - half - int64(hi)*size
+	}
+	if u.Constraints.Unbiased && g.table.Offset != 0 {
+		// Only cells centered on multiples of their size have a mean that
+		// whole weights can make 0.
+		g.table.Offset = 0
+		if !math.IsInf(lo, 0) {
+			lo++
+		}
+	}
+	return lo, hi
+}
+
+// anchored reports whether the cells begin at an end of the support.
+func (u upper) anchored() bool {
+	s := u.Constraints.Support
+	return s != nil && !u.folded && !u.Constraints.Unbiased
+}
+
+// edgeCells reports whether the program should have cells with an edge at 0 instead
+// of one around it, because a jump of the loss or a quantile then falls on an edge. A
+// table of such cells is symmetric up to half a grid point only.
+func (u upper) edgeCells(marks []float64, k int) bool {
+	if u.points > 0 || u.anchored() || u.Constraints.Symmetric || u.Constraints.Unbiased || !u.jumping {
+		return false
+	}
+	return misses(marks, k, 0, 0) < misses(marks, k, 0.5, 0)
+}
+
+// align: marks are best at an edge.
+func (u upper) align(marks []float64, k int) (offset, first float64) {
+	if u.anchored() || u.edgeCells(marks, k) {
+		return 0, 0
+	}
+	return 0.5, 0
+}
+
+// reach is that of a support on which there is noise, and somewhat more.
+func (u upper) reach(float64) float64 {
+	if fromZero(u.Problem) {
+		return 1/u.Delta + 2
+	}
+	a := supportBound(u.Problem)
+	if d := u.Constraints.MaxDistinguishing; d > 0 && d < u.Delta {
+		a = supportFor(u.Problem, d)
+	}
+	if u.Epsilon == 0 {
+		return 1.5*a + 1
+	}
+	return a + min(0.6*a, 1/u.Epsilon) + 1
+}
+
+// order: for large epsilon some steps of the optimal density are off the grid.
+func (u upper) order() float64 {
+	if u.Epsilon >= alignFrom {
+		return 1.5
+	}
+	return 2
+}
+
+// goal is small, as this program is the cheaper one.
+func (u upper) goal() float64 { return 0.25 }
+
+// cost is the average of the loss over the cell.
+func (u upper) cost(g *grid, l loss.Loss, i int) float64 {
+	cells := g.table
+	cells.FirstCell = g.first
+	step, _ := cells.Step().Float64()
+	width := float64(cells.PointsPerCell) * step
+	center := g.center(i) * width
+	switch {
+	case l == nil:
+		return center
+	case u.points > 0:
+		v, _ := l.GridMeanUp(cells.FirstPoint(i), cells.PointsPerCell, cells.Step()).Float64()
+		return v
+	default:
+		return l.CellMean(center, width)
+	}
+}
+
+// The program is solved a little inside the privacy constraint, with
 // epsilon·(1 − m) (epsilon − m from 1 on) and delta·(1 − m) less a unit of
 // 2^-63 per cell, m a small share of the requested gap. The solver's residuals
 // and the rounding to integer weights use it up; the exact certificate, not the
@@ -21,177 +170,98 @@ var marginShares = []float64{1.0 / 300, 1.0 / 30, 1.0 / 3, 3}
 // may leave violated.
 const residualShare = 0.3
 
-func tightened(p dp.Problem, g grid, margin float64) (epsilon, delta float64) {
-	return p.Epsilon - margin*min(p.Epsilon, 1), p.Delta*(1-margin) - float64(g.n)*0x1p-63
+func (u upper) privacy(g grid, margin float64) (epsilon, delta float64) {
+	return u.Epsilon - margin*min(u.Epsilon, 1), u.Delta*(1-margin) - float64(g.n)*0x1p-63
 }
 
-// leastMass is a few units of weight.
-const leastMass = 0x1p-62
+func (u upper) effort(_, margin float64) (tolerance, stall float64) { return residualShare * margin, 0 }
 
-// makeTable rounds the masses of the cells and the atom to a table that keeps
-// the constraints, and certifies it. The error wraps tables.ErrNotPrivate or
-// tables.ErrFalseClaim if the exact test fails.
-func (f *frame) makeTable(g grid, masses []float64, atom float64) (*tables.Verified, error) {
-	first, last := 0, len(masses)-1
-	nothing := 0x1p-65
-	if f.Constraints.MaxDistinguishing > 0 {
-		nothing = 0 // the ends may weigh next to nothing, and have to be there
+func (u upper) layout(g grid, unit, margin float64) layout {
+	l := baseLayout(u, g, unit, margin)
+	l.atom = g.table.PointsPerCell > 1 && u.Constraints.Holds(0)
+	l.decreasing = u.monotonePairs(&g, l.variable, 0)
+	if p := u.Constraints.MaxDistinguishing; p > 0 {
+		u.distinguish(&l, g.k, p*(1-margin)-float64(g.n)*0x1p-63)
 	}
-	for first < last && masses[first] < nothing && (!f.folded || masses[last] < nothing) {
-		first++
-		if f.folded {
-			last--
-		}
-	}
-	for !f.folded && last > first && masses[last] < nothing {
-		last--
-	}
-	lay := g.lay
-	lay.FirstCell = g.first + first
-	scaled := append([]float64(nil), masses[first:last+1]...)
-	if f.Constraints.MaxDistinguishing > 0 {
-		for i := range scaled {
-			scaled[i] = max(scaled[i], leastMass)
-		}
-	}
-	if f.Constraints.Monotone {
-		descend(lay, scaled)
-	}
-	if f.Constraints.Unbiased && !f.folded {
-		center(lay, scaled)
-	}
-	sum := atom
-	for _, m := range scaled {
-		sum += m
-	}
-	for i := range scaled {
-		scaled[i] /= sum
-	}
-	weights, atomWeight, err := tables.Quantize(scaled, atom/sum)
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	if f.Constraints.Unbiased && !f.folded {
-		balance(lay, weights)
-	}
-	t, err := tables.New(tables.Spec{
-		Problem: f.Problem,
-		Grid:    lay,
-		Weights: weights,
-		Atom:    atomWeight,
-	})
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	v, err := t.Verify()
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	return v, nil
+	return l
 }
 
-// simpleTable is the best noise that needs no solver, so that a Design always
-// has a proven table: the best one of a cell per sensitivity and staircases
-// (Geng & Viswanath 2014) with and without an atom.
-func (f *frame) simpleTable(maxCells int) (*tables.Verified, error) {
-	best, err := f.chainTable(maxCells)
-	gamma, ok := noise.StaircaseStep(f.Epsilon, f.Loss)
-	if f.Epsilon == 0 || !ok {
-		return best, err
+// distinguish bounds the masses of the first and last K cells, which some shift
+// moves to where no mass was, by limit. The table has some mass in all others.
+func (u upper) distinguish(l *layout, k int, limit float64) {
+	n := len(l.variable)
+	for side := range 2 {
+		r := momentRow{lower: math.Inf(-1), upper: 1, scale: limit, coefficient: make([]float64, len(l.cost)), atom: 1 / limit}
+		for i := range min(k, n) {
+			j := i
+			if side == 1 {
+				j = n - 1 - i
+			}
+			r.coefficient[l.variable[j]] = 1 / limit
+			if u.folded && j != n-1-j {
+				r.coefficient[l.variable[j]] = 0.5 / limit // it stands for two cells
+			}
+		}
+		l.moments = append(l.moments, r)
+		if u.folded {
+			return
+		}
 	}
-	work, most := maxSimpleWork, mostStairCells
+}
+
+// solve designs a table on the grid and keeps it if it is the best. It returns the
+// table's loss, or 0 if this grid gave none; the next may.
+func (u upper) solve(ctx context.Context, d *designer, g grid) (float64, error) {
+	for _, share := range marginShares {
+		loss, err := u.try(ctx, d, g, share*d.options.Gap)
+		switch {
+		case notKept(err):
+			continue // the margin was too small
+		case errors.Is(err, cuts.ErrFailed):
+			return 0, nil
+		default:
+			return loss, err
+		}
+	}
+	return 0, nil
+}
+
+// notKept reports whether a table was refused because it does not keep the privacy or
+// the constraints, exactly.
+func notKept(err error) bool {
+	return errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, tables.ErrFalseClaim)
+}
+
+func (u upper) try(ctx context.Context, d *designer, g grid, margin float64) (loss float64, err error) {
+	unit := d.scale()
+	prog, err := newProgram(u.layout(g, unit, margin), d.options.NewSolver, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, prog.close()) }()
+	tolerance, stall := u.effort(d.options.Gap, margin)
+	status, err := prog.run(ctx, g, d.upper.hint, tolerance, stall)
+	d.rounds += prog.relaxation.Rounds()
 	switch {
-	case f.points > 0: // worth more: it is the optimum for δ = 0
-		work, most = 4*work, MaxIntegerSensitivity
-	case 0.6/gamma > mostStairCells: // a cell is at most about a step
-		work, most = 4*work, int(0.6/gamma)
+	case err != nil:
+		return 0, err
+	case status == solver.StatusLimit:
+		return 0, ErrLimit
+	case status != solver.StatusOptimal:
+		return 0, nil // no noise on this support; the next is wider
 	}
-	affordable := int(math.Sqrt(float64(work) / (2 * (supportBound(f.Problem) + 2))))
-	k := f.stairCells(gamma, max(1, min(affordable, most)))
-	g := f.cells(upper, k)
-	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
-	// comes with every whole sensitivity from its edge on.
-	edge := math.Round(float64(k)*gamma-0.5) + 0.5
-	steps := func(x float64) float64 {
-		return f.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
-	}
-	for _, atom := range []float64{0, 0.9 * f.Delta, 0.999 * f.Delta} {
-		if stairs, serr := f.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
-			if err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0 {
-				best, err = stairs, nil
-			}
-		}
-	}
-	return best, err
+	d.upper.hint = prog.hint(g)
+	return u.take(d, prog, g, unit, true)
 }
 
-// stairCells returns the number of cells per sensitivity, up to the most, that
-// has a cell edge nearest to γ; for a query on points, whose cells of one point
-// serve best, theirs if possible.
-func (f *frame) stairCells(gamma float64, most int) int {
-	if f.points > 0 {
-		if f.points <= int64(most) {
-			return int(f.points)
-		}
-		return f.fit(upper, most/2)
+// take makes a table of the masses.
+func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (float64, error) {
+	if !complete {
+		return 0, nil
 	}
-	best, least := 1, math.Inf(1)
-	for k := 1; k <= most; k++ {
-		n := max(0, math.Round(float64(k)*gamma-0.5))
-		if miss := math.Abs(float64(k)*gamma-0.5-n) / float64(k); miss < least*0.9 {
-			best, least = k, miss
-		}
+	t, err := u.makeTable(g, p.masses(), p.atomMass())
+	if err != nil {
+		return 0, err
 	}
-	return best
-}
-
-// maxSimpleWork bounds cells times cells per sensitivity of a simple table,
-// which take about 5 ns each to certify, and mostStairCells the latter.
-const (
-	maxSimpleWork  = 1 << 24
-	mostStairCells = 200
-)
-
-// truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
-// x in sensitivities, and the given atom, on the least support whose ends weigh
-// no more than what the atom leaves of δ.
-func (f *frame) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Verified, error) {
-	const shrink = 1 - 1e-6
-	start := 0.5 // sensitivities
-	if atom == 0 {
-		start = max(start, supportBound(f.Problem)*shrink-1)
-	}
-	half := max(1, int(min(start, float64(maxCells))*float64(g.k)))
-	// The unscaled mass of a cell depends on its distance from the middle one.
-	var at []float64
-	var inner float64 // the sum of at, but for the middle cell
-	for ; 2*half+1 <= maxCells; half += max(1, half/64) {
-		for d := len(at); d <= half; d++ {
-			at = append(at, math.Exp(-shrink*fall(float64(d)/float64(g.k))))
-			if d > 0 {
-				inner += at[d]
-			}
-		}
-		sum := at[0] + 2*inner
-		var edge float64
-		for i := range min(g.k, 2*half+1) {
-			edge += at[max(i-half, half-i)]
-		}
-		if edge*(1-atom) > (f.Delta-atom)*shrink*sum {
-			continue
-		}
-		masses := make([]float64, 2*half+1)
-		for i := range masses {
-			masses[i] = at[max(i-half, half-i)] * (1 - atom) / sum
-		}
-		t, err := f.makeTable(g.centred(half), masses, atom)
-		if err == nil || errors.Is(err, tables.ErrFalseClaim) {
-			return t, err // a longer one keeps no constraint that this one does not
-		}
-	}
-	return nil, tooManyCells(maxCells)
-}
-
-func tooManyCells(maxCells int) error {
-	return check.Errorf("lp", ErrLimit, "the noise needs more than %d cells (max-cells)", maxCells)
+	return d.keepTable(t), nil
 }

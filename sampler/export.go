@@ -18,7 +18,7 @@ import (
 // rules by which its words become draws. Exact values are strings. It is a view of the
 // table; the table file is the record (docs/table-format.md).
 //
-// The error wraps ErrInvalid if there is no table or n is negative, or is the
+// The error wraps dp.ErrInvalid if there is no table or n is negative, or is the
 // writer's.
 func WriteExport(w io.Writer, v *tables.Verified, seed [32]byte, n int) error {
 	t, err := tableOf(v)

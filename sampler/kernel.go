@@ -28,7 +28,7 @@ type KernelSampler struct {
 
 // NewKernel returns a KernelSampler of a kernel that kernels.Kernel.Verify has proved
 // to keep its promise. Options.Entropy is as for New; ConstantTime only chooses the
-// generator. The error wraps ErrInvalid if there is no kernel, and ErrEntropy if the
+// generator. The error wraps dp.ErrInvalid if there is no kernel, and ErrEntropy if the
 // generator cannot be seeded.
 func NewKernel(v *kernels.Verified, o Options) (*KernelSampler, error) {
 	k, err := kernelOf(v)
@@ -87,7 +87,7 @@ func (s *KernelSampler) Generator() string { return s.reader.gen.name() }
 // Release returns a private answer to a query of value x: one of the kernel's
 // nodes, in query units.
 //
-// x has to be in the kernel's range; clip it first. The error wraps ErrInvalid if
+// x has to be in the kernel's range; clip it first. The error wraps dp.ErrInvalid if
 // it is not, or NaN, which is decided before anything is drawn and says of x only
 // that; and ErrEntropy if there is no randomness. The result is then 0.
 func (s *KernelSampler) Release(x float64) (float64, error) {

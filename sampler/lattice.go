@@ -5,13 +5,6 @@ import (
 	"math/bits"
 )
 
-// The kinds of query that are not rounded to the nearest point; see
-// tables.Table.Query.
-const (
-	integerQuery = "integer"
-	latticeQuery = "lattice"
-)
-
 // roundAtRandom returns one of the two integers next to x/h at random, with
 // expectation x/h exactly, or ok = false if x is NaN or the result might have a
 // magnitude above limit, which is decided before anything is drawn. It takes

@@ -75,7 +75,7 @@ func (*noCopy) Unlock() {}
 // New returns a Sampler of a table that tables.Table.Verify has proved to keep its
 // promise; there is no other way to one that is fit for release.
 //
-// The error wraps ErrInvalid if there is no table, and ErrEntropy if the generator
+// The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if the generator
 // cannot be seeded.
 func New(v *tables.Verified, o Options) (*Sampler, error) {
 	t, err := tableOf(v)
@@ -110,7 +110,7 @@ func (o Options) generator() (generator, error) {
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF
 // AGAIN. It is for tests and studies, and refuses Options.Entropy with an error that
-// wraps ErrInvalid.
+// wraps dp.ErrInvalid.
 //
 // The words are the keystream of AES-256 in counter mode with key = seed and
 // IV = 0 (what encrypting zeros yields), read as little-endian 64-bit integers,
@@ -225,7 +225,7 @@ func (s *Sampler) FillInt(dst []int64) error { return fill(s, dst, 1) }
 // result is (epsilon, delta)-differentially private as the table promises, if
 // neighbouring values of x, as float64s, differ by at most its sensitivity.
 //
-// The error wraps ErrInvalid if x is NaN, or not an integer where it has to be, or
+// The error wraps dp.ErrInvalid if x is NaN, or not an integer where it has to be, or
 // so large that the sum might not be a float64, which is when the magnitude of
 // the rounded x, in steps, and Reach sum to more than 2^53. That is decided before
 // anything is drawn, from x and the table alone; the caller who cannot exclude
@@ -244,14 +244,14 @@ func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
 	var nx int64
 	ok := true
 	switch s.table.Query() {
-	case latticeQuery:
+	case dp.LatticeQuery:
 		var err error
 		nx, ok, err = s.roundAtRandom(x)
 		s.wipe()
 		if err != nil {
 			return 0, err
 		}
-	case integerQuery:
+	case dp.IntegerQuery:
 		if x != math.Trunc(x) {
 			return 0, check.Errorf("sampler", dp.ErrInvalid, "x is not an integer, want one for an integer query")
 		}
@@ -266,10 +266,10 @@ func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
 }
 
 // AddNoiseInt returns x plus one draw of the noise of an integer query's table.
-// The errors are those of AddNoise; it wraps ErrInvalid too if the table is for
+// The errors are those of AddNoise; it wraps dp.ErrInvalid too if the table is for
 // another kind of query.
 func (s *Sampler) AddNoiseInt(x int64) (int64, error) {
-	if q := s.table.Query(); q != integerQuery {
+	if q := s.table.Query(); q != dp.IntegerQuery {
 		return 0, check.Errorf("sampler", dp.ErrInvalid, "table = one for a query of kind %s, want one for an integer query", q)
 	}
 	if x < -s.limit || x > s.limit {

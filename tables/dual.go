@@ -20,40 +20,41 @@ const maxDualIndex = 1 << 30
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
 type Dual struct {
-	CellsPerSensitivity int
-	Exponent            int
+	CellsPerSensitivity int `json:"cells_per_sensitivity"`
+	Exponent            int `json:"exponent"`
 	// Mirrored: each multiplier of (k, j) also stands at (-k, -j), or at
 	// (-k, -1-j) if Edges.
-	Mirrored bool
+	Mirrored bool `json:"mirrored"`
 	// Edges: cell j reaches from node j to node j+1 and does not move, and
 	// noise has atoms at 0 only, which is enough for a loss that does not
 	// decrease away from 0.
-	Edges  bool
-	Shifts []DualShift
+	Edges  bool        `json:"edges,omitempty"`
+	Shifts []DualShift `json:"shifts"`
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of
 	// monotone noise that cell j weighs at least as much as the next one
 	// outwards, by |j| to the right and to the left of 0, in the same unit. If
 	// Mirrored, the right ones stand on both sides.
-	MonotoneRight, MonotoneLeft *DualRun
+	MonotoneRight *DualRun `json:"monotone_right,omitempty"`
+	MonotoneLeft  *DualRun `json:"monotone_left,omitempty"`
 	// Mean, Variance and Quantiles are the multipliers of E X = 0 (any sign;
 	// loss per query unit), of E X² <= MaxVariance (loss per query unit
 	// squared) and of the quantiles (loss).
-	Mean      float64
-	Variance  float64
-	Quantiles []float64
+	Mean      float64   `json:"mean,omitempty"`
+	Variance  float64   `json:"variance,omitempty"`
+	Quantiles []float64 `json:"quantiles,omitempty"`
 }
 
 // DualRun is a run of multipliers.
 type DualRun struct {
-	FirstCell   int // >= 0
-	Multipliers []int64
+	FirstCell   int     `json:"first_cell"` // >= 0
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 // DualShift holds the multipliers of one shift.
 type DualShift struct {
-	Shift       int // in cells, 1 <= |Shift| <= CellsPerSensitivity
-	FirstCell   int
-	Multipliers []int64
+	Shift       int     `json:"shift"` // in cells, 1 <= |Shift| <= CellsPerSensitivity
+	FirstCell   int     `json:"first_cell"`
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 func (d *Dual) clone() *Dual {

@@ -325,70 +325,8 @@ func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 	if err != nil || d.fits(n) != nil {
 		return zero
 	}
-	up := exact.ExpUp(p.Privacy.Epsilon, exact.RatioBits)
-	// Everything is in units of 2^(x−96), x the exponent of the multipliers:
-	// the added part of cell j is (own + step)·2^96 − up·from, and l_j is
-	// rounded down to a whole unit, which only lowers the bound.
-	coeffs := d.coefficients()
-	var lowest *big.Int
-	consider := func(j int64, k coefficient) {
-		if !n.reached(j) {
-			return
-		}
-		l := n.at(j)
-		c := new(big.Int)
-		if s := exact.RatioBits - d.Exponent; s >= 0 {
-			c.Lsh(l.Num(), uint(s))
-			c.Div(c, l.Denom())
-		} else {
-			c.Div(l.Num(), new(big.Int).Lsh(l.Denom(), uint(-s)))
-		}
-		part := big.NewInt(k.own)
-		part.Add(part, big.NewInt(k.step))
-		c.Add(c, part.Lsh(part, exact.RatioBits))
-		part.SetInt64(k.from)
-		c.Sub(c, part.Mul(part, up))
-		if lowest == nil || c.Cmp(lowest) < 0 {
-			lowest = c
-		}
-	}
-	for _, c := range coeffs {
-		consider(c.cell, c)
-	}
-	touched := func(j int64) bool {
-		i := sort.Search(len(coeffs), func(i int) bool { return coeffs[i].cell >= j })
-		return i < len(coeffs) && coeffs[i].cell == j
-	}
-	if !touched(0) {
-		consider(0, coefficient{})
-	}
-	// Cells without multipliers have l_j alone. On either side, the first one
-	// from which it only grows stands for all those further out.
-	for _, side := range []int64{1, -1} {
-		// Growth does not decrease outwards: if there is none at the limit, there
-		// is none before, and no use in walking there.
-		if far := side * (maxWalk + 1); n.reached(far) && n.growth(far).Sign() < 0 {
-			return zero
-		}
-		walked := 0
-		for j := side; n.reached(j); j += side {
-			if touched(j) {
-				continue
-			}
-			consider(j, coefficient{})
-			// A loss of many knots takes long to find its growth, and it does
-			// no harm to look at more cells: ask after 1, 2, 4, … of them.
-			walked++
-			last := j*side > maxWalk
-			if (last || walked&(walked-1) == 0) && n.growth(j).Sign() >= 0 {
-				break
-			}
-			if last {
-				return zero
-			}
-		}
-	}
-	if lowest == nil {
+	m := minimum{nodes: n, exponent: d.Exponent, up: exact.ExpUp(p.Epsilon, exact.RatioBits)}
+	if !m.over(d.coefficients()) || m.least == nil {
 		return zero
 	}
 	price := new(big.Int)
@@ -400,18 +338,93 @@ func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 	}
 	if d.Edges {
 		// An atom at 0 counts at every shift; its loss is at least 0.
-		if atom := new(big.Int).Lsh(price, exact.RatioBits); atom.Cmp(lowest) < 0 {
-			lowest = atom
+		if atom := new(big.Int).Lsh(price, exact.RatioBits); atom.Cmp(m.least) < 0 {
+			m.least = atom
 		}
 	}
-	bound := new(big.Rat).SetInt(lowest)
+	bound := new(big.Rat).SetInt(m.least)
 	bound.Mul(bound, exact.PowerOfTwo(d.Exponent-exact.RatioBits))
 
 	cost := new(big.Rat).SetInt(price)
 	cost.Mul(cost, exact.PowerOfTwo(d.Exponent))
-	cost.Mul(cost, exact.Rational(p.Privacy.Delta))
+	cost.Mul(cost, exact.Rational(p.Delta))
 	if bound.Sub(bound, cost).Sub(bound, n.constant); bound.Sign() < 0 {
 		return zero
 	}
 	return bound
+}
+
+// minimum is the least of l_j and what the multipliers add, over the cells that were
+// considered: in units of 2^(x−96), x the exponent of the multipliers, so that the
+// added part of cell j is (own + step)·2^96 − up·from, and l_j is rounded down to a
+// whole unit, which only lowers the bound.
+type minimum struct {
+	*nodes
+	exponent int
+	up       *big.Int // e^ε·2^96, rounded up
+	least    *big.Int // nil: none was considered
+}
+
+func (m *minimum) consider(j int64, k coefficient) {
+	if !m.reached(j) {
+		return
+	}
+	l := m.at(j)
+	c := new(big.Int)
+	if s := exact.RatioBits - m.exponent; s >= 0 {
+		c.Lsh(l.Num(), uint(s))
+		c.Div(c, l.Denom())
+	} else {
+		c.Div(l.Num(), new(big.Int).Lsh(l.Denom(), uint(-s)))
+	}
+	part := big.NewInt(k.own)
+	part.Add(part, big.NewInt(k.step))
+	c.Add(c, part.Lsh(part, exact.RatioBits))
+	part.SetInt64(k.from)
+	c.Sub(c, part.Mul(part, m.up))
+	if m.least == nil || c.Cmp(m.least) < 0 {
+		m.least = c
+	}
+}
+
+// over considers all cells, of which coeffs are those with multipliers. It returns
+// false if it does not find where the others only grow.
+func (m *minimum) over(coeffs []coefficient) bool {
+	for _, c := range coeffs {
+		m.consider(c.cell, c)
+	}
+	touched := func(j int64) bool {
+		i := sort.Search(len(coeffs), func(i int) bool { return coeffs[i].cell >= j })
+		return i < len(coeffs) && coeffs[i].cell == j
+	}
+	if !touched(0) {
+		m.consider(0, coefficient{})
+	}
+	// Cells without multipliers have l_j alone. On either side, the first one
+	// from which it only grows stands for all those further out.
+	for _, side := range []int64{1, -1} {
+		// Growth does not decrease outwards: if there is none at the limit, there
+		// is none before, and no use in walking there.
+		if far := side * (maxWalk + 1); m.reached(far) && m.growth(far).Sign() < 0 {
+			return false
+		}
+		walked := 0
+		for j := side; m.reached(j); j += side {
+			if touched(j) {
+				continue
+			}
+			m.consider(j, coefficient{})
+			// A loss of many knots takes long to find its growth, and it does
+			// no harm to look at more cells: ask after 1, 2, 4, … of them.
+			walked++
+			last := j*side > maxWalk
+			if (last || walked&(walked-1) == 0) && m.growth(j).Sign() >= 0 {
+				break
+			}
+			if last {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -16,7 +16,7 @@ import (
 // it, 0 among them. It is exact: p stands for the exact value of the float64, and
 // probabilities are those of the integer weights, with all of a tail.
 //
-// The error wraps ErrInvalid unless 0 < p < 1 and |x| is at most 2^53 steps, beyond
+// The error wraps dp.ErrInvalid unless 0 < p < 1 and |x| is at most 2^53 steps, beyond
 // which no noise is drawn; only a tail reaches that far. Cost: 54 passes over the
 // weights, about 50 ns per cell.
 func (t *Table) Quantile(p float64) (float64, error) {
@@ -43,7 +43,7 @@ func (t *Table) Quantile(p float64) (float64, error) {
 // they are rounded outwards to float64s, all else is exact. It is about the value
 // that the noise was added to: if that was clipped first, about the clipped one.
 //
-// The error wraps ErrInvalid unless 0 < level < 1, y is a multiple of the step as
+// The error wraps dp.ErrInvalid unless 0 < level < 1, y is a multiple of the step as
 // AddNoise returns it, and the ends are within 2^53 steps of y. Cost: twice that of
 // Quantile.
 func (t *Table) Interval(y, level float64) (lower, upper float64, err error) {
@@ -72,6 +72,7 @@ func (t *Table) Interval(y, level float64) (lower, upper float64, err error) {
 		slack = 1
 	case dp.LatticeQuery:
 		slack = 2
+	case dp.IntegerQuery:
 	}
 	half := t.spec.Grid.Step()
 	half.Mul(half, big.NewRat(1, 2))

@@ -21,7 +21,7 @@ import (
 // divisor of a positive part. Nothing here is trusted: the result is
 // certified as any other table.
 //
-// The error wraps ErrInvalid if a mass is negative, not finite, or their sum is
+// The error wraps dp.ErrInvalid if a mass is negative, not finite, or their sum is
 // not within 2^-20 of 1.
 func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64, err error) {
 	var sum exact.Sum

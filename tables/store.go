@@ -77,7 +77,7 @@ func NewStore(o StoreOptions) (*Store, error) {
 //
 // Guarantee: the table's Problem is p, and it is verified.
 //
-// Errors wrap ErrInvalid for no valid problem, or for one without a table if there is
+// Errors wrap dp.ErrInvalid for no valid problem, or for one without a table if there is
 // no Design; or they are those of Design and of the context.
 func (s *Store) Get(ctx context.Context, p dp.Problem) (*Verified, error) {
 	k, err := key(p)
@@ -227,11 +227,8 @@ func read(path, k string) (*Verified, error) {
 
 // key returns a text that is the same for the same problem only.
 func key(p dp.Problem) (string, error) {
-	if err := errors.Join(p.Privacy.Validate(), p.Constraints.Validate()); err != nil {
+	if err := p.Validate(); err != nil {
 		return "", check.Errorf("tables", nil, "%w", err)
-	}
-	if p.Loss == nil {
-		return "", check.Field("tables", "loss", "none", "a loss")
 	}
 	if p.Query == "" {
 		p.Query = dp.RealQuery

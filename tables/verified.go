@@ -28,7 +28,7 @@ func (v *Verified) Certificate() Certificate {
 
 // Verify certifies the table and checks every claim it makes against the
 // result. The error wraps ErrNotPrivate if the privacy promise is not kept,
-// ErrFalseClaim if a stated constraint or number does not hold, and ErrInvalid
+// ErrFalseClaim if a stated constraint or number does not hold, and dp.ErrInvalid
 // for a table that is not from New or Decode; it says which and by how much, and
 // there is no Verified beside it. It takes the time of Certify, once.
 func (t *Table) Verify() (*Verified, error) {

@@ -10,14 +10,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
@@ -55,61 +52,42 @@ func encode(record string) []float64 {
 // give each goroutine one of its own, with samplers made by Fork.
 type releaser struct {
 	coordinates []coordinate
+	tables      []*tables.Verified
 	samplers    []*sampler.Sampler
 }
 
-// newReleaser reads the tables of the coordinates from the directory, and
-// designs and keeps those that are not there yet.
+// newReleaser takes the tables of the coordinates from the directory, and designs and
+// keeps those that are not there yet.
 func newReleaser(ctx context.Context, dir string, coordinates []coordinate) (*releaser, error) {
+	store, err := tables.NewStore(tables.StoreOptions{Directory: dir, Design: design})
+	if err != nil {
+		return nil, err
+	}
 	r := &releaser{coordinates: coordinates}
 	for i, c := range coordinates {
-		path := filepath.Join(dir, fmt.Sprintf("coordinate-%d.json", i))
-		t, err := readTable(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			t, err = designTable(ctx, path, c)
+		table, err := store.Get(ctx, dp.Problem{
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip}, Loss: loss.L2{},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("coordinate %d: %w", i, err)
 		}
+		s, err := sampler.New(table, sampler.Options{})
 		if err != nil {
 			return nil, err
 		}
-		if p := t.Privacy(); p.Sensitivity < 2*c.clip || p.Epsilon > c.epsilon || p.Delta > c.delta {
-			return nil, fmt.Errorf("%s promises %+v, too little for %+v", path, p, c)
-		}
-		v, err := t.Verify()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		s, err := sampler.New(v, sampler.Options{})
-		if err != nil {
-			return nil, err
-		}
-		r.samplers = append(r.samplers, s)
+		r.tables, r.samplers = append(r.tables, table), append(r.samplers, s)
 	}
 	return r, nil
 }
 
-func readTable(path string) (*tables.Table, error) {
-	f, err := os.Open(path) //nolint:gosec // the caller's directory
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return tables.Decode(f)
-}
-
-// designTable designs for the least mean squared error. A design that stopped
+// design finds noise with nearly the least mean squared error. A design that stopped
 // at the time limit is proven too, only a little further from the optimum.
-func designTable(ctx context.Context, path string, c coordinate) (*tables.Table, error) {
-	problem := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip}, Loss: loss.L2{}}
-	result, err := lp.Design(ctx, problem, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
+func design(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+	result, err := lp.Design(ctx, p, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
 	if err != nil && !(errors.Is(err, lp.ErrLimit) && result != nil) {
 		return nil, err
 	}
-	var b bytes.Buffer
-	t := result.Table.Table()
-	if err := t.Encode(&b); err != nil {
-		return nil, err
-	}
-	return t, os.WriteFile(path, b.Bytes(), 0o600) //nolint:gosec // the caller's directory
+	return result.Table, nil
 }
 
 // release returns the features, clipped, with noise. On error it returns none
@@ -135,8 +113,8 @@ func run(w io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	for i, s := range r.samplers {
-		c := s.Table().Certify()
+	for i, t := range r.tables {
+		c := t.Certificate()
 		variance, _ := c.ExpectedLoss.Float64()
 		gap, _ := c.Gap()
 		fmt.Fprintf(w, "coordinate %d: noise of variance %.4g, within about %.2g %% of the least possible\n", i, variance, 100*gap)

@@ -24,14 +24,15 @@ func TestVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Stat(filepath.Join(dir, "coordinate-2.json"))
+	const file = "l2-epsilon-0.25-delta-1e-06-sensitivity-1.json"
+	before, err := os.Stat(filepath.Join(dir, file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := run(&second, dir); err != nil {
 		t.Fatal(err)
 	}
-	after, err := os.Stat(filepath.Join(dir, "coordinate-2.json"))
+	after, err := os.Stat(filepath.Join(dir, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,10 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 	wider := append([]coordinate(nil), coordinates...)
 	wider[1].clip *= 2
-	if _, err := newReleaser(t.Context(), dir, wider); err == nil {
-		t.Error("a table for half the range was accepted")
+	if r, err = newReleaser(t.Context(), dir, wider); err != nil {
+		t.Fatal(err)
+	}
+	if p := r.tables[1].Table().Privacy(); p.Sensitivity != 2*wider[1].clip {
+		t.Errorf("a table for %+v serves %+v", p, wider[1])
 	}
 }

@@ -24,7 +24,7 @@ type calibrateReport struct {
 	Releases          int                `json:"releases"`
 	Epsilon           float64            `json:"epsilon"`
 	Delta             float64            `json:"delta"`
-	EpsilonComposed   float64            `json:"epsilon_upper"`
+	EpsilonUpper      float64            `json:"epsilon_upper"`
 	EpsilonLower      float64            `json:"epsilon_lower"`
 	ReleaseEpsilon    float64            `json:"release_epsilon"`
 	ReleaseDelta      float64            `json:"release_delta"`
@@ -45,7 +45,6 @@ const (
 	noisePower    = "exponential-power"
 )
 
-// calibrateOptions are those of calibrate.
 type calibrateOptions struct {
 	shell.Common
 	target account.Target
@@ -79,7 +78,6 @@ written and the exit code is 4.
 ` + shell.LossHelp(),
 		Example: `  noisewright calibrate --releases 12 --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o month.json
   noisewright account month.json --times 12 --delta 1e-6`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	p := &o.target.Problem
@@ -105,15 +103,13 @@ written and the exit code is 4.
 }
 
 func (o *calibrateOptions) run(ctx context.Context) error {
-	w, err := o.Reserve()
+	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	line := o.Progress()
-	defer line.Clear()
 	c := &calibration{target: o.target, options: o.design}
-	c.options.Progress = line.Design(o.design.TimeLimit)
+	c.options.Progress = o.Progress().Design(o.design.TimeLimit)
 	if err := c.find(ctx, o.noise); err != nil {
 		return err
 	}
@@ -122,14 +118,7 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	line.Clear()
-	if err := w.Put(c.found.Table.Table()); err != nil {
-		return err
-	}
-	if err := o.Print(c.report(), c.rows(o.Output)); err != nil {
-		return err
-	}
-	return c.found.Limit
+	return o.Finish(w, c.found.Table.Table().Encode, c.report(), c.rows(o.Output), c.found.Limit)
 }
 
 // gaussianApplies reports whether Gaussian noise is an answer to the problem.
@@ -217,7 +206,7 @@ func (c *calibration) report() calibrateReport {
 	each := c.found.Table.Table().Privacy()
 	r := calibrateReport{
 		Schema: shell.Schema, Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
-		EpsilonComposed: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
+		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
 		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
 		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: json.Number(c.found.Table.Certificate().Claims().ExpectedLoss),

@@ -17,7 +17,6 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// designOptions are those of design.
 type designOptions struct {
 	shell.Common
 	problem dp.Problem
@@ -30,15 +29,8 @@ type designOptions struct {
 	format  string // of the figure
 }
 
-// The numbers of designs of a trade-off.
-const (
-	minPoints     = 2
-	maxPoints     = 200
-	defaultPoints = 20
-)
-
 func newDesignCommand(s *shell.Streams) *cobra.Command {
-	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: defaultPoints}
+	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
 	cmd := &cobra.Command{
 		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of least expected loss",
@@ -71,7 +63,6 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
   noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --query integer --unbiased -o count.json
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	o.tradeFlags(f)
@@ -96,7 +87,7 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 		o.trade = pair
 		return nil
 	})
-	points := f.Integer(&o.points, "points", "", minPoints, maxPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", minPoints, maxPoints))
+	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
 	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	f.Check(func() error {
 		if !o.trading && (points.Given || o.plot != "") {
@@ -121,27 +112,23 @@ func (o *designOptions) run(ctx context.Context) error {
 	if o.trading {
 		return o.runTrade(ctx)
 	}
-	w, err := o.Reserve()
+	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	line := o.Progress()
-	defer line.Clear()
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
-	r, limit, err := shell.Design(ctx, o.problem, options)
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	r, limit, err := shell.Design(ctx, o.problem, o.design)
 	if err != nil {
 		return err
 	}
-	line.Clear()
-	if err := w.Put(r.Table.Table()); err != nil {
-		return err
+	t := r.Table.Table()
+	report := designReport{
+		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
+		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
-	if err := o.Print(newDesignReport(r), designRows(r, o.problem, o.Output)); err != nil {
-		return err
-	}
-	return limit
+	return o.Finish(w, t.Encode, report, designRows(r, o.problem, o.Output), limit)
 }
 
 // designReport is what design --json prints.
@@ -152,15 +139,6 @@ type designReport struct {
 	Cells               int `json:"cells"`
 	CellsPerSensitivity int `json:"cells_per_sensitivity"`
 	effort
-}
-
-func newDesignReport(r *lp.Result) designReport {
-	t := r.Table.Table()
-	return designReport{
-		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
-		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
-		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
-	}
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {

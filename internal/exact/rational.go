@@ -33,6 +33,14 @@ func Ceil(r *big.Rat) *big.Int {
 	return n
 }
 
+// FloorDiv returns ⌊a/b⌋ for b > 0.
+func FloorDiv(a, b int64) int64 {
+	if a%b < 0 {
+		return a/b - 1
+	}
+	return a / b
+}
+
 // FloatUp returns the least float64 that is not below r.
 func FloatUp(r *big.Rat) float64 {
 	f, isExact := r.Float64()

@@ -158,6 +158,12 @@ func TestRational(t *testing.T) {
 			t.Errorf("ShiftUp(%s, %d) = %s, want %s", n, shift, got, want)
 		}
 	}
+	for range 1000 {
+		a, b := rng.Int64N(1<<40)-1<<39, rng.Int64N(1<<20)+1
+		if want := Floor(big.NewRat(a, b)); FloorDiv(a, b) != want.Int64() {
+			t.Errorf("FloorDiv(%d, %d) = %d, want %s", a, b, FloorDiv(a, b), want)
+		}
+	}
 	// At the ends of the range of float64s, and no −0.
 	huge := PowerOfTwo(1 << 11)
 	minus := new(big.Rat).Neg(huge)

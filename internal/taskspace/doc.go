@@ -14,17 +14,16 @@
 //
 //   - [bundle.Ball] scales (y_1…y_Z) back to a norm of at most r,
 //   - [bundle.Box] clips every |y_i| to c_i,
-//   - [bundle.Bounds] clips the features to public bounds; [SensitivityL1] and
-//     [SensitivityL2] then bound the sensitivity of the linear map W.
+//   - [bundle.Bounds] clips the features to public bounds.
 //
 // Noise that is joint to all coordinates has its optimal scales in closed form:
-// [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBall] and [GaussianBox]
-// for Gaussian noise. They are optimal for the second moments of unclipped data;
+// [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBox] for Gaussian noise
+// on a box. They are optimal for the second moments of unclipped data;
 // [Encoder.Moments], [NewDecoder] and [ExpectedLoss] give the best affine decoder for
 // the clipped data and its exact expected loss, without drawing noise, and [Objective]
 // the same for many encoders at once.
 //
-// Losses are float64 and say how good a design is. The sensitivities are upper bounds
-// with outward rounding, because privacy rests on them. Errors carry the name of package
-// latent, through which users come here.
+// All numbers are float64 and say how good a design is; privacy rests on package
+// latent/bundle alone. Errors carry the name of package latent, through which users come
+// here.
 package taskspace

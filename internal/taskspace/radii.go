@@ -1,14 +1,11 @@
 package taskspace
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/noisewright/noisewright/internal/check"
 )
 
 // BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a
@@ -17,49 +14,27 @@ import (
 // norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
 //
 // The radii depend on the rows, which are taken to be public or trusted
-// training data. Errors wrap ErrInvalid. The cost is n sorts of N numbers.
-func BallRadii(y mat.Matrix, clip float64) ([]float64, error) {
-	rows, n, err := checkClip(y, clip)
-	if err != nil {
-		return nil, err
-	}
-	norms := make([]float64, rows)
-	sorted := make([]float64, rows)
-	radii := make([]float64, n)
-	for j := range n {
-		for i := range norms {
-			norms[i] = math.Hypot(norms[i], y.At(i, j))
-		}
-		copy(sorted, norms)
-		radii[j] = quantile(sorted, clip)
-	}
-	return radii, nil
-}
+// training data. The cost is n sorts of N numbers.
+func BallRadii(y *mat.Dense, clip float64) []float64 { return radii(y, clip, math.Hypot) }
 
 // CoordinateRadii returns the smallest c_i, i = 1…n, such that at least the share
 // clip of the rows of y (N×n task coordinates) has |y_i| ≤ c_i, one coordinate at a
-// time: that quantile of |y_i|. Arguments and errors as for [BallRadii].
-func CoordinateRadii(y mat.Matrix, clip float64) ([]float64, error) {
-	rows, n, err := checkClip(y, clip)
-	if err != nil {
-		return nil, err
-	}
-	sorted := make([]float64, rows)
-	radii := make([]float64, n)
-	for j := range n {
-		for i := range sorted {
-			sorted[i] = math.Abs(y.At(i, j))
-		}
-		radii[j] = quantile(sorted, clip)
-	}
-	return radii, nil
+// time: that quantile of |y_i|. Otherwise it is like [BallRadii].
+func CoordinateRadii(y *mat.Dense, clip float64) []float64 {
+	return radii(y, clip, func(_, v float64) float64 { return math.Abs(v) })
 }
 
-func checkClip(y mat.Matrix, clip float64) (rows, n int, err error) {
-	if !(clip > 0 && clip <= 1) {
-		return 0, 0, check.Field("latent", "clip quantile", clip, "a share of the rows above 0 and at most 1")
+// radii returns quantiles of sizes of the rows, each from the one before and a coordinate.
+func radii(y *mat.Dense, clip float64, size func(before, v float64) float64) []float64 {
+	rows, n := y.Dims()
+	sizes, radii := make([]float64, rows), make([]float64, n)
+	for j := range n {
+		for i := range sizes {
+			sizes[i] = size(sizes[i], y.At(i, j))
+		}
+		radii[j] = quantile(slices.Clone(sizes), clip)
 	}
-	return checkData(y)
+	return radii
 }
 
 // quantile sorts values and returns the smallest of them that at least the
@@ -69,21 +44,4 @@ func quantile(values []float64, share float64) float64 {
 	// Not from ⌈share·N⌉: 0.07·100 is above 7 in float64, 7/100 is 0.07.
 	k := sort.Search(len(values)-1, func(k int) bool { return float64(k+1)/float64(len(values)) >= share })
 	return values[k]
-}
-
-// FeatureWidths returns hi_j − lo_j, rounded up. Errors wrap ErrInvalid: lengths
-// that differ, bounds that are not finite or not lo_j < hi_j.
-func FeatureWidths(low, high []float64) ([]float64, error) {
-	if len(low) != len(high) {
-		return nil, check.Field("latent", "number of upper bounds", len(high), fmt.Sprintf("%d, as of lower ones", len(low)))
-	}
-	widths := make([]float64, len(low))
-	for j := range low {
-		widths[j] = math.Nextafter(high[j]-low[j], math.Inf(1))
-		if !(low[j] < high[j]) || !check.Finite(widths[j]) {
-			return nil, check.Field("latent", fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low[j], high[j]),
-				"finite, the lower one below the upper one")
-		}
-	}
-	return widths, nil
 }

@@ -329,7 +329,7 @@ func small(r *rand.Rand) program {
 }
 
 // large is a random dense program with m covering rows and n columns:
-// minimise cost·x, A·x ≥ 1, x ≥ 0, feasible and bounded.
+// minimize cost·x, A·x ≥ 1, x ≥ 0, feasible and bounded.
 func large(r *rand.Rand, m, n int) program {
 	p := program{cost: make([]float64, n), lower: make([]float64, n), upper: make([]float64, n)}
 	for j := range n {
@@ -383,7 +383,7 @@ func testBruteForce(t *testing.T, newSolver solver.Factory) {
 // testDualSigns compares each dual with the change of the optimum as the
 // active bound moves.
 func testDualSigns(t *testing.T, newSolver solver.Factory) {
-	// minimise −2x + 3y: y ≥ 1, x ≤ 4, x − y ≤ 100, x ≥ 0; at x = 4, y = 1.
+	// minimize −2x + 3y: y ≥ 1, x ≤ 4, x − y ≤ 100, x ≥ 0; at x = 4, y = 1.
 	p := program{
 		cost: []float64{-2, 3}, lower: []float64{0, -inf}, upper: []float64{inf, inf},
 		matrix:   [][]float64{{0, 1}, {1, 0}, {1, -1}},

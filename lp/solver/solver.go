@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Solver holds one linear program, minimise cost·x subject to row and column
-// bounds, and re-solves it as rows and columns are appended. It is the only
-// thing this package asks of an LP library; nothing a Solver says is trusted
-// beyond steering the search: every published number is recomputed exactly.
+// Solver holds one linear program, minimize cost·x subject to row and column
+// bounds, and re-solves it as rows and columns are appended. Nothing a
+// Solver says is trusted beyond steering the search: every published number is
+// recomputed exactly.
 //
 // A Solver is not safe for concurrent use.
 type Solver interface {
@@ -30,7 +30,7 @@ type Solver interface {
 	Close() error
 }
 
-// NewSolverFunc makes an empty Solver; the caller closes it.
+// Factory makes an empty Solver; the caller closes it.
 type Factory func() (Solver, error)
 
 // Columns is a batch of columns in compressed sparse column form: the entries
@@ -65,7 +65,7 @@ const (
 	MethodInteriorOnly
 )
 
-// SolverOptions tune one Solve. The zero value means the solver's defaults.
+// Options tune one Solve. The zero value means the solver's defaults.
 type Options struct {
 	Method    Method
 	Presolve  bool          // simplify the program first; loses the warm start

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,63 +16,35 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// designStore keeps finished designs as table files in a folder. Nothing in a
-// file is believed: it is verified when it is read.
+// designStore keeps finished designs as table files in a folder.
 type designStore struct {
+	*tables.Store
 	streams *shell.Streams
 	dir     string
 }
 
-// storedDesign is a design with its certificate, recomputed from its table.
+// storedDesign is a design with its certificate.
 type storedDesign struct {
 	dp.Problem
 	certificate tables.Certificate
+}
+
+func newStoredDesign(v *tables.Verified) *storedDesign {
+	return &storedDesign{v.Table().Problem(), v.Certificate()}
 }
 
 func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }
 
 // newDesignStore opens a folder, which is made if it is missing.
 func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil { //nolint:gosec // less the umask, as for any file the user asked for
+	store, err := tables.NewStore(tables.StoreOptions{
+		Directory: dir,
+		Rejected:  func(err error) { s.Warn("%s; it is designed again", shell.Sentence(err)) },
+	})
+	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("output %s: %w", dir, shell.FileCause(err)))
 	}
-	return &designStore{s, dir}, nil
-}
-
-func (s *designStore) path(p dp.Problem) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%s-epsilon-%v-delta-%v-sensitivity-%v.json", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity))
-}
-
-// load returns the stored design of a problem, nil if there is none.
-func (s *designStore) load(p dp.Problem) *storedDesign {
-	path := s.path(p)
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	v, err := s.streams.ReadSound(path)
-	if err != nil {
-		s.streams.Warn("%s; it is designed again", shell.Sentence(err))
-		return nil
-	}
-	t := v.Table()
-	if t.Privacy() != (dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}) || t.Loss().Name() != p.Loss.Name() {
-		s.streams.Warn("%s is about another problem than its name says; it is designed again", path)
-		return nil
-	}
-	return &storedDesign{p, v.Certificate()}
-}
-
-// save writes a table.
-func (s *designStore) save(p dp.Problem, t *tables.Table) error {
-	w, err := s.streams.Create(s.path(p))
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	if err := t.Encode(w); err != nil {
-		return err
-	}
-	return w.Commit()
+	return &designStore{store, s, dir}, nil
 }
 
 // obtain gets the designs of problems that differ in delta only: the stored ones
@@ -84,7 +54,10 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 	var missing []int
 	old := make([]*storedDesign, len(problems))
 	for i, p := range problems {
-		if old[i] = s.load(p); old[i] != nil && old[i].gap() <= o.Gap {
+		if v := s.Load(p); v != nil {
+			old[i] = newStoredDesign(v)
+		}
+		if old[i] != nil && old[i].gap() <= o.Gap {
 			done(i, old[i])
 		} else {
 			missing = append(missing, i)
@@ -93,10 +66,10 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 	handed := 0
 	keep := func(i int, r *lp.Result) error {
 		handed++
-		d := &storedDesign{problems[i], r.Table.Certificate()}
+		d := newStoredDesign(r.Table)
 		if old[i] != nil && old[i].gap() <= r.Gap {
 			d = old[i]
-		} else if err := s.save(problems[i], r.Table.Table()); err != nil {
+		} else if err := s.Keep(r.Table); err != nil {
 			return err
 		}
 		done(i, d)
@@ -119,7 +92,7 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 		deltas = append(deltas, problems[i].Delta)
 	}
 	p := problems[0]
-	err := lp.DesignRow(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
+	err := lp.Sweep(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
 		if err := ctx.Err(); err != nil && !r.Optimal {
 			return err
 		}

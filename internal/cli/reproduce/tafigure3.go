@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -40,40 +38,26 @@ type taPoint struct {
 	taskAware, taskAgnostic, privacyAgnosticZ2 float64
 }
 
-// taFigure3 evaluates the closed forms at r/ε = 0.02, 0.04, …, 1, with L = I.
+// taFigure3 evaluates the closed forms at r/ε = 0.02, 0.04, …, 1, with L = I and
+// s = 8r²/ε². Noise on the n = 4 features themselves is for a sensitivity of 2r√n and has
+// the loss ns/(1 + ns)·Σλ_i (54); the first z coordinates with equal scales, the best
+// encoder without noise, leave zs/(1 + zs)·Σ_{i≤z} λ_i + Σ_{i>z} λ_i (55).
 func taFigure3(setting float64) ([]taPoint, error) {
 	lambda := []float64{4, setting, setting, setting}
-	covariance := mat.NewDiagDense(len(lambda), []float64{1, 1, 1, 1})
-	moments, err := taskspace.GivenMoments(make([]float64, len(lambda)), covariance)
-	if err != nil {
-		return nil, err
-	}
-	// The task with PᵀP = diag(λ).
-	task := mat.NewDense(4, 4, nil)
-	for i, price := range lambda {
-		task.Set(i, i, math.Sqrt(price))
-	}
-	coordinates, err := taskspace.NewCoordinates(moments, task, 0)
-	if err != nil {
-		return nil, err
-	}
+	first, rest := 4+setting, 2*setting // two coordinates, and the others
 	var points []taPoint
 	for i := 1; i <= 50; i++ {
 		// With ε = 50 and r = i the ratio i/50 is as exact as can be.
-		r, epsilon := float64(i), 50.0
-		aware, err := taskspace.Waterfill(lambda, r, epsilon)
+		aware, err := taskspace.Waterfill(lambda, float64(i), 50)
 		if err != nil {
 			return nil, err
 		}
-		agnostic, _, err := coordinates.TaskAgnosticLoss(r, epsilon)
-		if err != nil {
-			return nil, err
-		}
-		privacy, err := taskspace.PrivacyAgnosticLoss(lambda, r, epsilon, 2)
-		if err != nil {
-			return nil, err
-		}
-		points = append(points, taPoint{r / epsilon, aware.Z, aware.Loss, agnostic, privacy})
+		ratio := float64(i) / 50
+		s := 8 * ratio * ratio
+		points = append(points, taPoint{
+			ratio: ratio, z: aware.Z, taskAware: aware.Loss,
+			taskAgnostic: 4 * s / (1 + 4*s) * (first + rest), privacyAgnosticZ2: 2*s/(1+2*s)*first + rest,
+		})
 	}
 	return points, nil
 }
@@ -94,7 +78,6 @@ coordinates) of 4 features with unit covariance in a ball of radius r, for price
 Written are ta-figure3.csv, with z the number of coordinates of the task-aware
 encoder, and ta-figure3.svg.`,
 		Example: "  noisewright reproduce ta-figure3 -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Folder(&o.Common)

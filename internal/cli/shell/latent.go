@@ -12,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -51,26 +50,27 @@ func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
 		// One gap's tables are not another's.
 		dir = filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
 	}
-	options := latent.CurveOptions{
+	options := tables.StoreOptions{
 		Directory: dir,
-		Design: func(ctx context.Context, epsilon, delta float64) (*tables.Table, error) {
-			r, _, err := Design(ctx, dp.Problem{
-				Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L2{}, Query: dp.RealQuery,
-			}, o)
+		Name: func(p dp.Problem) string {
+			return fmt.Sprintf("%s-epsilon-%v-delta-%v.json", p.Loss.Name(), p.Epsilon, p.Delta)
+		},
+		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+			r, _, err := Design(ctx, p, o)
 			if err != nil {
 				return nil, err
 			}
-			return r.Table.Table(), nil
+			return r.Table, nil
 		},
-		Rejected: func(path string, err error) { a.Warn("cache %s: %s", path, Sentence(err)) },
+		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
 	}
-	c, err := latent.NewCurve(options)
+	store, err := tables.NewStore(options)
 	if err != nil && cache == "" {
 		options.Directory = "" // the user's own may not be writable
-		return latent.NewCurve(options)
+		store, err = tables.NewStore(options)
 	}
 	if err != nil {
 		return nil, BadInput("", fmt.Errorf("cache = %s: %w", check.Quoted(cache), FileCause(err)))
 	}
-	return c, nil
+	return latent.NewCurve(store), nil
 }

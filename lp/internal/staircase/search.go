@@ -1,4 +1,8 @@
-package lp
+// Package staircase knows the best noise with delta = 0 for a loss that has one valley,
+// and why there is none better (docs/proofs/tail.md; Geng & Viswanath 2016 for symmetric
+// losses): the density that falls by e^ε wherever x leaves [a-nT, b+nT], n = 0, 1, 2, …,
+// T the sensitivity, and is constant on its core, from a to b.
+package staircase
 
 import (
 	"cmp"
@@ -8,12 +12,53 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// stairs is the search for the best staircase, docs/proofs/tail.md: the density that
-// falls by e^ε wherever x leaves [a-nT, b+nT], n = 0, 1, 2, …, T the sensitivity.
-//
-// Positions are integers in units of a step: the points of an integer or lattice
-// query, and otherwise a fine division of the sensitivity.
-type stairs struct {
+// Core is the core of a staircase, in sensitivities; for noise on points that of their
+// cells, of half a point's distance on either side.
+type Core struct{ From, Width float64 }
+
+// Problem asks for the best staircase for a loss.
+type Problem struct {
+	Loss                 loss.Loss
+	Epsilon, Sensitivity float64
+	// Points is the number of points per sensitivity of noise on points, Unit their
+	// distance; 0: the noise is real.
+	Points int64
+	Unit   float64
+	// Periods is the number of sensitivities beyond which no more than a share of
+	// Negligible of the loss lies.
+	Periods int
+	// Symmetric: the core is to be around 0.
+	Symmetric bool
+}
+
+// Negligible is the share of the loss beyond Problem.Periods, about.
+const Negligible = 1e-16
+
+// Search returns the core of the best staircase, or ok = false if none was found, as for
+// most losses with several valleys.
+func Search(p Problem) (core Core, ok bool) {
+	s := newSearch(p)
+	starts := []int64{0}
+	if !p.Symmetric {
+		starts = s.valleys()
+	}
+	var e ends
+	least := math.Inf(1)
+	for _, x := range starts {
+		if found, value, good := s.best(x); good && value < least {
+			e, least, ok = found, value, true
+		}
+	}
+	from := -float64(e.left)
+	if s.points {
+		from += 0.5
+	}
+	return Core{from / float64(s.period), float64(s.width(e)) / float64(s.period)}, ok
+}
+
+// search is the state of a Search. Positions are integers in units of a step: the points,
+// and otherwise a fine division of the sensitivity.
+type search struct {
 	loss   loss.Loss
 	step   float64 // the unit
 	period int64   // T
@@ -31,8 +76,6 @@ type ends struct{ left, right int64 }
 const (
 	// divisions of a sensitivity in the search for real queries.
 	divisions = 1 << 32
-	// negligible is the share of the loss beyond the levels, about.
-	negligible = 1e-16
 	// equal is the share of the loss within which widths are equally good.
 	equal = 1e-12
 	// mostTerms bounds the points that are summed one by one; where there are more
@@ -40,17 +83,12 @@ const (
 	mostTerms = 1 << 24
 )
 
-// newStairs prepares the search for the loss, which is symmetric if f.folded.
-func (f *frame) newStairs(loss loss.Loss) *stairs {
-	s := &stairs{loss: loss, ratio: math.Exp(-f.Epsilon), period: divisions, points: f.discrete()}
-	s.step = f.Sensitivity / divisions
+func newSearch(p Problem) *search {
+	s := &search{loss: p.Loss, ratio: math.Exp(-p.Epsilon), period: divisions, levels: p.Periods, points: p.Points > 0}
+	s.step = p.Sensitivity / divisions
 	if s.points {
-		s.period = f.points
-		s.step, _ = f.unit.Float64()
+		s.period, s.step = p.Points, p.Unit
 	}
-	p := f.Problem
-	p.Loss = loss
-	s.levels = int(math.Ceil(tailReach(p, negligible)+math.Abs(f.peak))) + 3
 	s.exact = float64(s.levels)*float64(s.period) <= mostTerms
 	return s
 }
@@ -61,7 +99,7 @@ func (f *frame) newStairs(loss loss.Loss) *stairs {
 // The loss is a quotient N/D of sums over the core and the rings around it. For
 // a level λ, N - λD has a part for either end, each with a minimum of its own; the
 // quotient there is the next λ (Dinkelbach 1967), which falls to the least one.
-func (s *stairs) best(start int64) (best ends, loss float64, ok bool) {
+func (s *search) best(start int64) (best ends, loss float64, ok bool) {
 	half := max(1, s.period/2)
 	best = ends{half - start, start + half}
 	loss = s.value(best)
@@ -85,7 +123,7 @@ func (s *stairs) best(start int64) (best ends, loss float64, ok bool) {
 }
 
 // width is that of the core.
-func (s *stairs) width(e ends) int64 {
+func (s *search) width(e ends) int64 {
 	if s.points {
 		return e.left + e.right - 1
 	}
@@ -93,10 +131,10 @@ func (s *stairs) width(e ends) int64 {
 }
 
 // at returns the loss at a position on the side of the sign.
-func (s *stairs) at(side, x int64) float64 { return s.loss.At(float64(side*x) * s.step) }
+func (s *search) at(side, x int64) float64 { return s.loss.At(float64(side*x) * s.step) }
 
 // run returns the sum of the loss over n positions from the first one outwards.
-func (s *stairs) run(side, first, n int64) float64 {
+func (s *search) run(side, first, n int64) float64 {
 	center := float64(first) + float64(n)/2
 	if s.points {
 		if s.exact {
@@ -112,7 +150,7 @@ func (s *stairs) run(side, first, n int64) float64 {
 }
 
 // value returns the expected loss of a staircase.
-func (s *stairs) value(e ends) float64 {
+func (s *search) value(e ends) float64 {
 	core, n := -e.left, s.width(e)
 	if s.points {
 		core++
@@ -130,7 +168,7 @@ func (s *stairs) value(e ends) float64 {
 // end returns the first position on the side of the sign at which it costs to widen the
 // core: where h(x) = Σ_n ρ^n·(c(x+nT) - λ) > 0, that is. A loss with jumps can have
 // cores of many widths that are equally good, and tables are small for the widest.
-func (s *stairs) end(side, start int64, lambda float64) (x int64, ok bool) {
+func (s *search) end(side, start int64, lambda float64) (x int64, ok bool) {
 	start *= side
 	h := func(x int64) float64 {
 		sum, level := -equal*lambda, 1.0
@@ -186,7 +224,7 @@ func (s *stairs) end(side, start int64, lambda float64) (x int64, ok bool) {
 // valleys returns about where the loss has its least values, the lowest first: 0 for a loss
 // that does not decrease away from it, and otherwise what lies downhill from 0 and the
 // kinks.
-func (s *stairs) valleys() []int64 {
+func (s *search) valleys() []int64 {
 	starts := []int64{0}
 	if !loss.Unimodal(s.loss) {
 		for _, k := range loss.Kinks(s.loss) {
@@ -208,7 +246,7 @@ func (s *stairs) valleys() []int64 {
 }
 
 // downhill walks from x to where the loss grows on either side.
-func (s *stairs) downhill(x int64) int64 {
+func (s *search) downhill(x int64) int64 {
 	for d := s.period; d > 0; {
 		best := x
 		for _, y := range []int64{x - d, x + d} {

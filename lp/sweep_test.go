@@ -15,10 +15,10 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
-// TestRowAgreesWithDesigns designs for several deltas, in no order, together
+// TestSweepAgreesWithDesigns designs for several deltas, in no order, together
 // and one by one: every certified interval holds a point of the other's, and
 // every table verifies.
-func TestRowAgreesWithDesigns(t *testing.T) {
+func TestSweepAgreesWithDesigns(t *testing.T) {
 	const gap = 5e-3
 	deltas := []float64{0.3, 1e-4, 0.75, 0.05, 0.5}
 	for _, c := range []struct {
@@ -28,7 +28,7 @@ func TestRowAgreesWithDesigns(t *testing.T) {
 		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Sensitivity: 3}, Loss: c.loss}
 		o := lp.Options{Gap: gap, NewSolver: highs.New}
 		seen := make([]int, len(deltas))
-		err := lp.DesignRow(context.Background(), p, deltas, o, func(i int, r *lp.Result) error {
+		err := lp.Sweep(context.Background(), p, deltas, o, func(i int, r *lp.Result) error {
 			seen[i]++
 			if !r.Optimal || r.Gap > gap {
 				t.Errorf("epsilon %g, delta %g: gap %g", c.epsilon, deltas[i], r.Gap)
@@ -60,16 +60,16 @@ func TestRowAgreesWithDesigns(t *testing.T) {
 	}
 }
 
-// TestRowLimits wants proven results when time or cells run out, bad deltas
+// TestSweepLimits wants proven results when time or cells run out, bad deltas
 // refused, and the caller's error returned.
-func TestRowLimits(t *testing.T) {
+func TestSweepLimits(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L2{}}
 	for name, o := range map[string]lp.Options{
 		"time":  {NewSolver: highs.New, TimeLimit: time.Nanosecond},
 		"cells": {NewSolver: highs.New, MaxCells: 101, Gap: 1e-6},
 	} {
 		n := 0
-		err := lp.DesignRow(context.Background(), p, []float64{0.1, 0.5}, o, func(_ int, r *lp.Result) error {
+		err := lp.Sweep(context.Background(), p, []float64{0.1, 0.5}, o, func(_ int, r *lp.Result) error {
 			n++
 			if r.Optimal || math.IsNaN(r.Gap) {
 				t.Errorf("%s: gap %g is called optimal", name, r.Gap)
@@ -81,16 +81,16 @@ func TestRowLimits(t *testing.T) {
 		}
 	}
 	never := func(int, *lp.Result) error { t.Error("a result"); return nil }
-	if err := lp.DesignRow(context.Background(), p, []float64{0.1, 1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, dp.ErrInvalid) {
+	if err := lp.Sweep(context.Background(), p, []float64{0.1, 1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("delta 1: %v, want ErrInvalid", err)
 	}
 	q := p
 	q.Constraints.Monotone = true
-	if err := lp.DesignRow(context.Background(), q, []float64{0.1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, dp.ErrInvalid) {
+	if err := lp.Sweep(context.Background(), q, []float64{0.1}, lp.Options{NewSolver: highs.New}, never); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("constraints: %v, want ErrInvalid", err)
 	}
 	stop := errors.New("stop")
-	err := lp.DesignRow(context.Background(), p, []float64{0.1, 0.2}, lp.Options{NewSolver: highs.New, Gap: 1}, func(int, *lp.Result) error { return stop })
+	err := lp.Sweep(context.Background(), p, []float64{0.1, 0.2}, lp.Options{NewSolver: highs.New, Gap: 1}, func(int, *lp.Result) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("%v, want the caller's error", err)
 	}
