@@ -151,12 +151,27 @@ func (t Target) designed(ctx context.Context, design Designer, gap float64) (*Ca
 	return r.calibration(), err
 }
 
+// answers refuses a designed table that promises less than was asked for, or that is for
+// another query: the guarantee of Calibrate rests on it.
+func answers(got, want dp.Problem) error {
+	if want.Query == "" {
+		want.Query = dp.RealQuery
+	}
+	if got.Epsilon > want.Epsilon || got.Delta > want.Delta || got.Sensitivity < want.Sensitivity || got.Query != want.Query || got.Step != want.Step {
+		return check.Errorf("account", nil, "the designed table is for another problem: %s, step %g, %+v, want %s, step %g, %+v", got.Query, got.Step, got.Privacy, want.Query, want.Step, want.Privacy)
+	}
+	return nil
+}
+
 // designs makes releases by the Designer.
 func (t Target) designs(design Designer, gap float64) maker {
 	return func(ctx context.Context, epsilon, delta float64) (*release, error) {
 		table, limit := design(ctx, t.single(epsilon, delta), gap)
 		if table == nil {
 			return nil, limit
+		}
+		if err := answers(table.Table().Problem(), t.single(epsilon, delta)); err != nil {
+			return nil, err
 		}
 		pld, err := Table(table.Table())
 		if err != nil {

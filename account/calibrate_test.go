@@ -190,3 +190,24 @@ func TestCompare(t *testing.T) {
 		t.Errorf("crossover of pure noise at %d", c)
 	}
 }
+
+// TestCalibrateChecksTheDesigner: a table of another promise, or for another query, is
+// not what the guarantee can rest on, however well it was verified.
+func TestCalibrateChecksTheDesigner(t *testing.T) {
+	for what, change := range map[string]func(*dp.Problem){
+		"epsilon":     func(p *dp.Problem) { p.Epsilon = 5 },
+		"delta":       func(p *dp.Problem) { p.Delta = 0.1 },
+		"sensitivity": func(p *dp.Problem) { p.Sensitivity = 1 },
+		"query":       func(p *dp.Problem) { p.Query = dp.RealQuery },
+	} {
+		for _, releases := range []int{1, 3} {
+			c, err := Calibrate(t.Context(), target(releases, 0.3, 1e-3), func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+				change(&p)
+				return classical(ctx, p, gap)
+			}, CalibrateOptions{Exponents: []float64{}})
+			if c != nil || err == nil {
+				t.Errorf("%s, %d releases: %+v, %v, want an error", what, releases, c, err)
+			}
+		}
+	}
+}

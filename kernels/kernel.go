@@ -55,9 +55,13 @@ type Claims struct {
 }
 
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
-type Kernel struct {
+type Kernel struct{ *content }
+
+// content is what a Kernel and the proof about it share. No other package has a pointer
+// to one, so that nothing can be assigned to what was proved.
+type content struct {
 	spec Spec
-	// A kernel does not change, so it is certified once, and judged once.
+	// It does not change, so it is certified once, and judged once.
 	certificate func() Certificate
 	verified    func() (*Verified, error)
 }
@@ -81,7 +85,7 @@ func New(s Spec) (*Kernel, error) {
 	}
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
-	k := &Kernel{spec: s}
+	k := &Kernel{&content{spec: s}}
 	k.certificate, k.verified = sync.OnceValue(k.spec.certify), sync.OnceValues(k.verify)
 	if s.Claims == (Claims{}) {
 		k.spec.Claims = k.certificate().Claims()

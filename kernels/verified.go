@@ -11,16 +11,21 @@ import (
 // [Kernel.Verify] makes one that holds a kernel. It is immutable and safe for
 // concurrent use.
 type Verified struct {
-	kernel      *Kernel
+	content     *content
 	certificate Certificate
 }
 
 // Kernel returns the kernel; nil for a Verified that Verify has not made.
-func (v *Verified) Kernel() *Kernel { return v.kernel }
+func (v *Verified) Kernel() *Kernel {
+	if v.content == nil {
+		return nil
+	}
+	return &Kernel{v.content}
+}
 
 // Certificate returns what exact arithmetic found in the kernel, as Certify does.
 func (v *Verified) Certificate() Certificate {
-	if v.kernel == nil {
+	if v.content == nil {
 		return Certificate{}
 	}
 	return v.certificate.clone()
@@ -32,18 +37,18 @@ func (v *Verified) Certificate() Certificate {
 // dp.ErrInvalid for a kernel that is not from New or Decode; there is no Verified
 // beside it. It takes the time of Certify, once.
 func (k *Kernel) Verify() (*Verified, error) {
-	if k == nil || k.spec.Loss == nil {
+	if k == nil || k.content == nil {
 		return nil, check.Field("kernels", "kernel", "none", "one made by New or Decode")
 	}
 	return k.verified()
 }
 
-func (k *Kernel) verify() (*Verified, error) {
-	c := k.certificate()
-	if err := k.spec.judge(c); err != nil {
+func (c *content) verify() (*Verified, error) {
+	found := c.certificate()
+	if err := c.spec.judge(found); err != nil {
 		return nil, err
 	}
-	return &Verified{k, c}, nil
+	return &Verified{c, found}, nil
 }
 
 // judge holds what the kernel promises and claims against the certificate.

@@ -16,7 +16,7 @@ func TestVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Kernel() != kernel {
+	if v.Kernel().content != kernel.content {
 		t.Error("verified another kernel")
 	}
 	want := kernel.Certify().Claims()
@@ -35,6 +35,24 @@ func TestVerified(t *testing.T) {
 	s.Privacy.Epsilon = 0.1
 	if v, err := newKernel(t, s).Verify(); v != nil || !errors.Is(err, ErrNotPrivate) {
 		t.Errorf("%v, %v, want nothing and ErrNotPrivate", v, err)
+	}
+}
+
+// TestNothingIsAssigned: Go lets anybody assign to a struct behind a pointer. That
+// leaves what was proved as it is.
+func TestNothingIsAssigned(t *testing.T) {
+	s := exponentialSpec(t, 1, 0.45, Queries{}, 0, 0.5, 1)
+	kernel := newKernel(t, s)
+	v, err := kernel.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Privacy.Epsilon = 0.1
+	broken := newKernel(t, s)
+	*kernel = *broken
+	*v.Kernel() = *broken
+	if got := v.Kernel().Privacy().Epsilon; got != 1 {
+		t.Errorf("the verified kernel promises epsilon = %g, want 1: it was replaced", got)
 	}
 }
 

@@ -79,7 +79,10 @@ func (s *KernelSampler) Fork() (*KernelSampler, error) {
 }
 
 // Kernel returns the kernel drawn from.
-func (s *KernelSampler) Kernel() *kernels.Kernel { return s.kernel }
+func (s *KernelSampler) Kernel() *kernels.Kernel {
+	k := *s.kernel
+	return &k
+}
 
 // Generator describes the source of randomness, for logs.
 func (s *KernelSampler) Generator() string { return s.reader.gen.name() }

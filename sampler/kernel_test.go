@@ -147,7 +147,7 @@ func TestNewKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := NewKernel(v, Options{}); err != nil || s.Kernel() != k {
+	if s, err := NewKernel(v, Options{}); err != nil || *s.Kernel() != *k {
 		t.Errorf("a private kernel: %v", err)
 	}
 	for _, none := range []*kernels.Verified{nil, {}} {

@@ -159,7 +159,10 @@ func (s *Sampler) Fork() (*Sampler, error) {
 }
 
 // Table returns the table drawn from.
-func (s *Sampler) Table() *tables.Table { return s.table }
+func (s *Sampler) Table() *tables.Table {
+	t := *s.table // what is assigned to it does not matter here
+	return &t
+}
 
 // ConstantTime reports whether draws take constant time.
 func (s *Sampler) ConstantTime() bool { return s.fixed }

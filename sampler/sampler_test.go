@@ -184,7 +184,7 @@ func TestNewInvalid(t *testing.T) {
 		}
 	}
 	tab := laplaceTable(t, 5, 1, 0)
-	if s, err := New(verified(t, tab), Options{}); err != nil || s.Table() != tab {
+	if s, err := New(verified(t, tab), Options{}); err != nil || *s.Table() != *tab {
 		t.Errorf("New of a private table: %v", err)
 	}
 	if _, err := NewDeterministic(verified(t, tab), [32]byte{}, Options{Entropy: newScript(nil)}); !errors.Is(err, dp.ErrInvalid) {
@@ -342,7 +342,7 @@ func TestForks(t *testing.T) {
 	if slices.Equal(draws(s), draws(f)) {
 		t.Error("a fork repeats the draws of its origin")
 	}
-	if f.Table() != tab || f.Generator() != s.Generator() {
+	if *f.Table() != *tab || f.Generator() != s.Generator() {
 		t.Error("a fork has another table or generator")
 	}
 	// A reader is shared.

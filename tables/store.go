@@ -97,12 +97,7 @@ func (s *Store) Get(ctx context.Context, p dp.Problem) (*Verified, error) {
 		}
 		s.mu.Unlock()
 		if !another {
-			m.table, m.err = s.obtain(ctx, p, k)
-			s.mu.Lock()
-			delete(s.making, k) // after a failure the next one may have more luck
-			s.mu.Unlock()
-			close(m.done)
-			return m.table, m.err
+			return s.make(ctx, m, p, k)
 		}
 		select {
 		case <-m.done:
@@ -117,6 +112,20 @@ func (s *Store) Get(ctx context.Context, p dp.Problem) (*Verified, error) {
 			return nil, err
 		}
 	}
+}
+
+// make obtains a table for all who wait for it. It lets go of them whatever happens: the
+// functions of the options may panic.
+func (s *Store) make(ctx context.Context, m *making, p dp.Problem, k string) (*Verified, error) {
+	m.err = check.Errorf("tables", nil, "the design of %s ended without a result", s.options.Name(p))
+	defer func() {
+		s.mu.Lock()
+		delete(s.making, k) // after a failure the next one may have more luck
+		s.mu.Unlock()
+		close(m.done)
+	}()
+	m.table, m.err = s.obtain(ctx, p, k)
+	return m.table, m.err
 }
 
 // obtain loads or designs a table.
@@ -134,11 +143,11 @@ func (s *Store) obtain(ctx context.Context, p dp.Problem, k string) (*Verified, 
 	if err != nil {
 		return nil, err
 	}
-	if v == nil || v.table == nil {
+	if v == nil || v.content == nil {
 		return nil, errNoTable()
 	}
-	if own, err := key(v.table.spec.Problem); err != nil || own != k {
-		return nil, check.Errorf("tables", dp.ErrInvalid, "the designed table is about another problem, %+v, want %+v", v.table.Privacy(), p.Privacy)
+	if own, err := key(v.content.spec.Problem); err != nil || own != k {
+		return nil, check.Errorf("tables", nil, "the designed table is about another problem, %+v, want %+v", v.content.spec.Privacy, p.Privacy)
 	}
 	if err := s.Keep(v); err != nil {
 		s.options.Rejected(err)
@@ -165,10 +174,10 @@ func (s *Store) Load(p dp.Problem) *Verified {
 // Keep stores a table under its Problem, in place of what was there. Errors are
 // about its file; in memory it is kept in any case.
 func (s *Store) Keep(v *Verified) error {
-	if v == nil || v.table == nil {
+	if v == nil || v.content == nil {
 		return errNoTable()
 	}
-	p := v.table.spec.Problem
+	p := v.content.spec.Problem
 	k, err := key(p)
 	if err != nil {
 		return err
@@ -179,7 +188,7 @@ func (s *Store) Keep(v *Verified) error {
 	if s.options.Directory == "" {
 		return nil
 	}
-	return WriteFile(s.path(p), v.table)
+	return WriteFile(s.path(p), v.Table())
 }
 
 func errNoTable() error { return check.Field("tables", "table", "none", "one that Verify has proved") }

@@ -407,3 +407,30 @@ func TestStoreOutlivesACancelledCaller(t *testing.T) {
 		t.Errorf("a caller that was cancelled before: %v", err)
 	}
 }
+
+// TestStoreOutlivesAPanic: who waits for a table is let go, and the next caller may
+// have more luck.
+func TestStoreOutlivesAPanic(t *testing.T) {
+	fails := true
+	s, err := NewStore(StoreOptions{Design: func(ctx context.Context, p dp.Problem) (*Verified, error) {
+		if fails {
+			panic("no luck")
+		}
+		return flat(ctx, p)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _ = s.Get(t.Context(), testProblem(1))
+	}()
+	fails = false
+	if v, err := s.Get(t.Context(), testProblem(1)); v == nil || err != nil {
+		t.Errorf("%v, %v, want a table", v, err)
+	}
+}

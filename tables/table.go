@@ -115,9 +115,13 @@ type Spec struct {
 }
 
 // Table is a checked, immutable Spec.
-type Table struct {
+type Table struct{ *content }
+
+// content is what a Table and the proof about it share. No other package has a pointer
+// to one, so that nothing can be assigned to what was proved.
+type content struct {
 	spec Spec
-	// A table does not change, so it is certified once, and judged once.
+	// It does not change, so it is certified once, and judged once.
 	certificate func() Certificate
 	verified    func() (*Verified, error)
 }
@@ -141,7 +145,7 @@ func New(s Spec) (*Table, error) {
 	case dp.LatticeQuery:
 		s.Step = s.Grid.unit()
 	}
-	t := &Table{spec: s}
+	t := &Table{&content{spec: s}}
 	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.certificate().Claims()

@@ -11,16 +11,21 @@ import (
 // [Table.Verify] makes one that holds a table. It is immutable and safe for
 // concurrent use.
 type Verified struct {
-	table       *Table
+	content     *content
 	certificate Certificate
 }
 
 // Table returns the table; nil for a Verified that Verify has not made.
-func (v *Verified) Table() *Table { return v.table }
+func (v *Verified) Table() *Table {
+	if v.content == nil {
+		return nil
+	}
+	return &Table{v.content}
+}
 
 // Certificate returns what exact arithmetic found in the table, as Certify does.
 func (v *Verified) Certificate() Certificate {
-	if v.table == nil {
+	if v.content == nil {
 		return Certificate{}
 	}
 	return v.certificate.clone()
@@ -32,18 +37,18 @@ func (v *Verified) Certificate() Certificate {
 // for a table that is not from New or Decode; it says which and by how much, and
 // there is no Verified beside it. It takes the time of Certify, once.
 func (t *Table) Verify() (*Verified, error) {
-	if t == nil || t.spec.Loss == nil {
+	if t == nil || t.content == nil {
 		return nil, check.Field("tables", "table", "none", "one made by New or Decode")
 	}
 	return t.verified()
 }
 
-func (t *Table) verify() (*Verified, error) {
-	c := t.certificate()
-	if err := t.spec.judge(c); err != nil {
+func (c *content) verify() (*Verified, error) {
+	found := c.certificate()
+	if err := c.spec.judge(found); err != nil {
 		return nil, err
 	}
-	return &Verified{t, c}, nil
+	return &Verified{c, found}, nil
 }
 
 // judge holds what the table promises and claims against the certificate.

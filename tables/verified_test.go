@@ -15,7 +15,7 @@ func TestVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Table() != table {
+	if v.Table().content != table.content {
 		t.Error("verified another table")
 	}
 	want := table.Certify()
@@ -46,6 +46,30 @@ func TestVerified(t *testing.T) {
 	}
 	if c := broken.Certify(); c.DeltaUpper.Cmp(want.DeltaUpper) <= 0 {
 		t.Error("the certificate of the table that is not private is that of the other")
+	}
+}
+
+// TestNothingIsAssigned: Go lets anybody assign to a struct behind a pointer. That
+// leaves what was proved as it is.
+func TestNothingIsAssigned(t *testing.T) {
+	table := geometricTable(t, 1, 0.1, 2)
+	v, err := table.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := table.spec
+	s.Privacy.Epsilon = 0.5
+	broken, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	*table = *broken
+	*v.Table() = *broken
+	if got := v.Table().Privacy().Epsilon; got != 1 {
+		t.Errorf("the verified table promises epsilon = %g, want 1: it was replaced", got)
+	}
+	if v, err := table.Verify(); v != nil || !errors.Is(err, ErrNotPrivate) {
+		t.Errorf("the table that was assigned to: %v, %v, want ErrNotPrivate", v, err)
 	}
 }
 

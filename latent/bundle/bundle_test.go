@@ -150,7 +150,7 @@ func TestExamplesAreProved(t *testing.T) {
 		if name == "l1 box" && v.distance.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: distance %v, want 1", name, v.distance)
 		}
-		if proved := v.tables[0]; proved.Table() != s.Tables[0] || v.Bundle() == nil {
+		if proved := v.tables[0]; *proved.Table() != *s.Tables[0] || v.Bundle() == nil {
 			t.Errorf("%s: the proof is about %v", name, proved.Table())
 		}
 		// Nor is much given away: the examples use what they are promised.
@@ -275,7 +275,7 @@ func TestAccountant(t *testing.T) {
 		{nil, false},
 		{VerifiedElsewhere, true},
 		{func(c []*tables.Table, p Promise) (float64, error) {
-			if len(c) != 2 || c[0] != s.Tables[0] || c[1] != s.Tables[1] || p != s.Promise {
+			if len(c) != 2 || *c[0] != *s.Tables[0] || *c[1] != *s.Tables[1] || p != s.Promise {
 				t.Errorf("composes %v for %+v", c, p)
 			}
 			return 0.02, nil

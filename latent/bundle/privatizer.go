@@ -152,7 +152,7 @@ func (p *Privatizer) Fork() (*Privatizer, error) {
 }
 
 // Bundle returns the bundle.
-func (p *Privatizer) Bundle() *Bundle { return p.proof.bundle }
+func (p *Privatizer) Bundle() *Bundle { return p.proof.Bundle() }
 
 // Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
 // has the capacity: x clipped, encoded, clipped to the body, plus noise. dst and x

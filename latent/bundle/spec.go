@@ -156,6 +156,10 @@ type Spec struct {
 func (s Spec) clone() Spec {
 	s.Features = slices.Clone(s.Features)
 	s.Tables, s.TableOf = slices.Clone(s.Tables), slices.Clone(s.TableOf)
+	for i, t := range s.Tables {
+		own := *t
+		s.Tables[i] = &own
+	}
 	for _, v := range []*[]float64{&s.FeatureLower, &s.FeatureUpper, &s.Mean, &s.Offset, &s.Axes, &s.DecoderOffset} {
 		*v = slices.Clone(*v)
 	}
@@ -164,7 +168,11 @@ func (s Spec) clone() Spec {
 }
 
 // Bundle is a checked, immutable Spec. It is safe for concurrent use.
-type Bundle struct {
+type Bundle struct{ *content }
+
+// content is what a Bundle and the proof about it share. No other package has a pointer
+// to one, so that nothing can be assigned to what was proved.
+type content struct {
 	spec Spec
 	body body
 }
@@ -177,7 +185,7 @@ func New(s Spec) (*Bundle, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	b := &Bundle{spec: s.clone()}
+	b := &Bundle{&content{spec: s.clone()}}
 	b.body = newBody(&b.spec)
 	return b, nil
 }
@@ -195,7 +203,10 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
 // Table returns the table of the i-th coordinate.
-func (b *Bundle) Table(i int) *tables.Table { return b.spec.Tables[b.spec.TableOf[i]] }
+func (b *Bundle) Table(i int) *tables.Table {
+	t := *b.spec.Tables[b.spec.TableOf[i]]
+	return &t
+}
 
 // checker collects what is wrong.
 type checker struct{ *check.List }

@@ -36,7 +36,7 @@ type Verified struct {
 }
 
 // Bundle returns the bundle it is about.
-func (v *Verified) Bundle() *Bundle { return v.bundle }
+func (v *Verified) Bundle() *Bundle { return &Bundle{v.bundle.content} }
 
 // EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
 // DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
@@ -65,10 +65,10 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 // tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
 // the accountant. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
 func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
-	if b == nil || len(b.spec.Axes) == 0 {
+	if b == nil || b.content == nil {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
-	v := &Verified{bundle: b}
+	v := &Verified{bundle: &Bundle{b.content}}
 	var errs []error
 	for k, t := range b.spec.Tables {
 		proved, err := t.Verify()
@@ -124,7 +124,7 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
 	all := make([]*tables.Table, len(s.Axes))
 	for i, axis := range s.Axes {
-		t := s.Tables[s.TableOf[i]]
+		t := v.tables[s.TableOf[i]].Table()
 		all[i] = t
 		p := t.Privacy()
 		if 2*axis > p.Sensitivity {

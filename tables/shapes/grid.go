@@ -32,6 +32,9 @@ func layout(p dp.Problem, g tables.Grid, reach float64, cells int) (tables.Grid,
 		return g, 0, err
 	}
 	if g != (tables.Grid{}) {
+		if g.CellsPerSensitivity < 1 {
+			return g, 0, check.Field("shapes", "cells_per_sensitivity", g.CellsPerSensitivity, "at least 1 of a grid that is given")
+		}
 		length, _ := cellOf(g).Float64()
 		return g, length, nil
 	}
