@@ -258,6 +258,16 @@ func ParseNumber(text string, r Rule) (float64, error) {
 	return v, nil
 }
 
+// NumberOrAuto adds a number or the word auto; value is the default, "" for none.
+func (f *Flags) NumberOrAuto(p *float64, auto *bool, name, kind, value string, r Rule, usage string) *Flag {
+	return f.Func(name, kind, value, usage, func(text string) (err error) {
+		if *auto = text == "auto"; !*auto {
+			*p, err = ParseNumber(text, r)
+		}
+		return err
+	})
+}
+
 // ParsePair reads two numbers A,B, perhaps infinite or NaN.
 func ParsePair(text string) (a, b float64, err error) {
 	first, second, _ := strings.Cut(text, ",")

@@ -222,17 +222,17 @@ func describe(c dp.Constraints) string {
 
 // QueryRows are the lines of a summary about the query and the constraints, none
 // for the ordinary case.
-func QueryRows(q dp.Query, step float64, c dp.Constraints) []Row {
+func QueryRows(p dp.Problem) []Row {
 	var rows []Row
-	switch q {
+	switch p.Query {
 	case dp.IntegerQuery:
 		rows = append(rows, Row{"query", "integer, with integer noise"})
 	case dp.LatticeQuery:
-		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", step)})
+		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", p.Step)})
 	case dp.RealQuery:
 	}
-	if !c.None() {
-		rows = append(rows, Row{"constraints", describe(c)})
+	if !p.Constraints.None() {
+		rows = append(rows, Row{"constraints", describe(p.Constraints)})
 	}
 	return rows
 }
