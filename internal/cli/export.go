@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ type exportOptions struct {
 }
 
 func newExportCommand(s *shell.Streams) *cobra.Command {
-	o := &exportOptions{Common: shell.Common{Streams: s}, draws: sampler.GoldenDraws}
+	o := &exportOptions{Common: shell.Common{Streams: s}, draws: 1000}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "export TABLE [-o FILE]",
 		Short: "Write a table's probabilities and test draws for other implementations",
@@ -57,14 +58,10 @@ func (o *exportOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := sampler.NewExport(v, o.seed, o.draws)
-	if err != nil {
-		return err
-	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	return w.Put(e.Encode)
+	return w.Put(func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) })
 }
