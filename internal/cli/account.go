@@ -104,7 +104,6 @@ func (o *accountOptions) readTimes(text string) error {
 	return nil
 }
 
-// targetFlags adds delta and epsilon, of which one is given.
 func (o *accountOptions) targetFlags(f *shell.Flags) {
 	deltaRule := shell.Rule{Want: "a probability, at least 0 and below 1 (or --epsilon)", OK: func(v float64) bool { return v >= 0 && v < 1 }}
 	o.delta, o.epsilon = math.NaN(), math.NaN()
@@ -173,7 +172,6 @@ func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistributi
 	return m, nil
 }
 
-// accountFailure is the failure of a composition.
 func accountFailure(err error) error {
 	switch {
 	case errors.Is(err, account.ErrDeltaTooSmall):
@@ -260,7 +258,6 @@ func accountRows(args []string, counts []int, r accountReport) []shell.Row {
 	return rows
 }
 
-// drawProfile draws delta against epsilon for the composition.
 func drawProfile(ctx context.Context, out io.Writer, format string, releases []account.Release, r accountReport) error {
 	const points = 25
 	// Wide bounds are fine for a figure, and faster.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -138,7 +139,6 @@ type calibration struct {
 // coarseTime is that of designs that only steer the search.
 const coarseTime = 2 * time.Second
 
-// design is an account.Designer.
 func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 	o := c.options
 	if o.Gap = gap; gap > c.options.Gap {
@@ -223,22 +223,20 @@ func (c *calibration) report() calibrateReport {
 
 func (c *calibration) rows(out string) []shell.Row {
 	p, each, certificate := c.target.Problem, c.found.Table.Table().Privacy(), c.found.Table.Certificate()
-	rows := []shell.Row{
+	name := c.noise()
+	if name == noisePower {
+		name = fmt.Sprintf("%s, exponent %g", name, c.found.Exponent)
+	}
+	rows := slices.Concat([]shell.Row{
 		{"releases", fmt.Sprint(c.target.Releases)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
 		{"each", fmt.Sprintf("epsilon %v, delta %v", each.Epsilon, each.Delta)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(p.Loss)},
-	}
-	rows = append(rows, shell.QueryRows(p.Query, p.Step, p.Constraints)...)
-	name := c.noise()
-	if name == noisePower {
-		name = fmt.Sprintf("%s, exponent %g", name, c.found.Exponent)
-	}
-	rows = append(rows,
-		shell.Row{"noise", name},
-		shell.Row{"expected loss", certificate.Claims().ExpectedLoss},
-	)
+	}, shell.QueryRows(p), []shell.Row{
+		{"noise", name},
+		{"expected loss", certificate.Claims().ExpectedLoss},
+	})
 	if c.noise() == noiseDesigned {
 		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ", of noise for a release of this epsilon and delta"})
 	}
@@ -257,7 +255,6 @@ func (c *calibration) rows(out string) []shell.Row {
 	return rows
 }
 
-// otherRows compare the table with other noise.
 func (c *calibration) otherRows() []shell.Row {
 	found, _ := c.found.Table.Certificate().ExpectedLoss.Float64()
 	free := "" // what the alternatives are free of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
@@ -62,7 +63,6 @@ func newPublished(p dp.Problem) published {
 	return out
 }
 
-// effort is what a design took.
 type effort struct {
 	Rounds int `json:"rounds"`
 	outcome
@@ -131,22 +131,19 @@ func judgement(falsehood error) string {
 	}
 }
 
-// certifiedRows summarizes a table and what is proved about it.
 func certifiedRows(t *tables.Table, c tables.Certificate) []shell.Row {
 	p, claims := t.Privacy(), c.Claims()
-	rows := []shell.Row{
+	return slices.Concat([]shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, claims.Delta, c.WorstShift)},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(t.Loss())},
-	}
-	rows = append(rows, shell.QueryRows(t.Query(), t.Grid().Unit, t.Problem().Constraints)...)
-	return append(rows, []shell.Row{
+	}, shell.QueryRows(t.Problem()), []shell.Row{
 		{"expected loss", claims.ExpectedLoss},
 		{"lower bound", claims.LowerBound},
 		{"gap", shell.Percent(shell.GapOf(c))},
 		{"cells", cellCount(t)},
-	}...)
+	})
 }
 
 // cellCount says how many cells a table has, and whether they have a tail.
@@ -158,7 +155,6 @@ func cellCount(t *tables.Table) string {
 		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
 }
 
-// certifiedKernelRows summarizes a kernel and what is proved about it.
 func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
 	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
 	weight := "uniform weight"

@@ -92,6 +92,12 @@ Exit codes:
 		newVersionCommand(a),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra's own, which has help for every shell there is not
+		c.RunE = func(cmd *cobra.Command, _ []string) error {
+			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("shell is missing, want bash, zsh, fish or powershell"))
+		}
+	}
 	return root
 }
 
@@ -107,6 +113,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 				return shell.BadInput("noisewright --help", fmt.Errorf("unknown command %q", strings.Join(args, " ")))
 			}
 			cmd.InitDefaultHelpFlag()
+			cmd.InitDefaultVersionFlag()
 			return cmd.Help()
 		},
 	}

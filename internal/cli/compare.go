@@ -99,14 +99,17 @@ func (o *compareOptions) run(ctx context.Context) error {
 			c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
 		}
 	}
-	c.judge()
+	for i := range c.Mechanisms {
+		if m := &c.Mechanisms[i]; m.Loss != nil && c.LowerBound != nil && *c.LowerBound > 0 {
+			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
+		}
+	}
 	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
 		return err
 	}
 	return limit
 }
 
-// newContender evaluates a baseline.
 func newContender(b noise.Baseline, p dp.Problem) contender {
 	m, err := b.New(p.Privacy, p.Loss)
 	if err != nil {
@@ -167,20 +170,6 @@ func unheld(p dp.Problem) string {
 	return "; not held to the constraints"
 }
 
-// judge fills in the suboptimalities.
-func (c *comparison) judge() {
-	if c.LowerBound == nil || *c.LowerBound <= 0 {
-		return
-	}
-	for i := range c.Mechanisms {
-		m := &c.Mechanisms[i]
-		if m.Loss != nil {
-			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
-		}
-	}
-}
-
-// kindOfNoise names what the bound is about.
 func kindOfNoise(p dp.Problem) string {
 	kind := "noise"
 	switch p.Query {
@@ -199,7 +188,7 @@ func kindOfNoise(p dp.Problem) string {
 // write writes the comparison as a table.
 func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
-	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
+	for _, r := range shell.QueryRows(p) {
 		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
 	bound := "none"

@@ -74,7 +74,6 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	return f.Run(o.run)
 }
 
-// tradeFlags adds the flags that ask for a front of designs between two losses.
 func (o *designOptions) tradeFlags(f *shell.Flags) {
 	f.Func("trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss", func(text string) error {
 		o.trading = true

@@ -22,7 +22,6 @@ import (
 	"github.com/noisewright/noisewright/lp"
 )
 
-// designKernelOptions are those of design-kernel.
 type designKernelOptions struct {
 	shell.Common
 	problem lp.KernelProblem
@@ -67,12 +66,8 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	})
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, "")
-	f.Func("instance-cap", "O|auto", "", "largest expected loss of any query value, in units of the loss (default none)", func(text string) (err error) {
-		if o.autoCap = text == "auto"; !o.autoCap {
-			p.InstanceCap, err = shell.ParseNumber(text, shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive})
-		}
-		return err
-	})
+	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
+		"largest expected loss of any query value, in units of the loss (default none)")
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common)
 	return f.Run(o.run)
@@ -139,7 +134,6 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	return *loss, json.Number(c.Claims().ExpectedLoss), nil
 }
 
-// readRange reads A,B.
 func readRange(q *kernels.Queries, text string) error {
 	var err error
 	if q.Lower, q.Upper, err = shell.ParsePair(text); err != nil || (kernels.Queries{Lower: q.Lower, Upper: q.Upper}).Validate() != nil {

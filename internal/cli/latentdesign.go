@@ -83,7 +83,6 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	return f.Run(o.run)
 }
 
-// promiseFlags adds the promise to each person.
 func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
 	f.Number(&o.problem.Epsilon, "epsilon", shell.Rule{
 		Want: fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon),
@@ -95,17 +94,12 @@ func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
 	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 }
 
-// domainFlags adds the domain and its size.
 func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
 	p := &o.problem
 	domain := string(p.Domain)
 	f.Word(&domain, "domain", "word", "what is clipped: box (each task coordinate), ball (their norm) or bounds (each feature, to --bounds)", string(bundle.Box), string(bundle.Ball), string(bundle.Bounds))
-	clip := f.Func("clip", "share", fmt.Sprint(defaultClip), "for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one", func(text string) (err error) {
-		if o.autoClip = text == "auto"; !o.autoClip {
-			p.Clip, err = shell.ParseNumber(text, shell.Rule{Want: "a share above 0, at most 1, or auto", OK: func(v float64) bool { return v > 0 && v <= 1 }})
-		}
-		return err
-	})
+	clip := f.NumberOrAuto(&p.Clip, &o.autoClip, "clip", "share", fmt.Sprint(defaultClip), shell.Rule{Want: "a share above 0, at most 1, or auto", OK: func(v float64) bool { return v > 0 && v <= 1 }},
+		"for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one")
 	radius := f.OptionalNumber(&p.Radius, "radius", shell.Rule{Want: "a number above 0, in standard deviations", OK: shell.Positive}, "in place of --clip: radius of the ball, or half the side of the box, in standard deviations")
 	f.Check(func() error {
 		p.Domain = bundle.Domain(domain)
@@ -263,7 +257,6 @@ type latentBounds struct {
 	Upper float64 `json:"upper"`
 }
 
-// newLatentCandidate reports a candidate; best is that of the bundle.
 func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	return latentCandidate{
 		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,

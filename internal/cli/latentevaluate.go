@@ -128,9 +128,9 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 }
 
 func evaluateRows(r evaluateReport) []shell.Row {
-	verdict := "agrees with the prediction"
-	if !r.Agrees {
-		verdict = "does not hold the prediction"
+	verdict := "does not hold the prediction"
+	if r.Agrees {
+		verdict = "agrees with the prediction"
 	}
 	return []shell.Row{
 		{"rows", fmt.Sprintf("%d, %d draws each", r.Rows, r.Draws)},

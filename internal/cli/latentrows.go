@@ -41,7 +41,7 @@ func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.C
 	f.Argument(&o.in, "FILE")
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
-	f.Output(&o.Common, "CSV file to write, - for standard output (default standard output)", "csv")
+	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", "csv")
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
 	f.Quiet(&o.Common, "no progress")
 	return f.Run(func(ctx context.Context) error { return o.run(ctx, c) })
@@ -78,7 +78,6 @@ privatize wrote. Decoding costs no privacy.`,
 	}})
 }
 
-// unitNames are the columns of the private numbers.
 func unitNames(b *bundle.Bundle) []string {
 	names := make([]string, b.Coordinates())
 	for i := range names {
@@ -87,7 +86,6 @@ func unitNames(b *bundle.Bundle) []string {
 	return names
 }
 
-// featureNames are the columns of the features.
 func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 
 // bundleRows is a CSV file read for a bundle.

@@ -25,7 +25,6 @@ type vectorOptions struct {
 	bounds           string // of the features: LO,HI or a file
 }
 
-// flags adds their flags.
 func (v *vectorOptions) flags(f *shell.Flags) {
 	f.File(&v.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip, - for standard input; public: only people encoded later are protected", vectorFiles...)
 	f.File(&v.mean, "mean", "in place of --data: CSV file with a header of features and one row, their means", vectorFiles...)
@@ -37,13 +36,11 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
 }
 
-// latentDesignHelp is the hint of bad flags.
 const latentDesignHelp = "noisewright latent design --help"
 
 // moments reports whether the mean and the covariance take the place of the data.
 func (v *vectorOptions) moments() bool { return v.mean != "" || v.covariance != "" }
 
-// read reads the data or the moments, the task and the bounds.
 func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	columns, exclude := strings.Split(v.columns, ","), strings.Split(v.exclude, ",")
 	choose := func(name string) bool { return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name) }
@@ -128,7 +125,6 @@ func readWeights(text string, features []string) (*mat.Dense, error) {
 	return mat.DenseCopyOf(mat.NewDiagDense(len(diagonal), diagonal)), nil
 }
 
-// readBounds reads the bounds of the features.
 func (v *vectorOptions) readBounds(s *shell.Streams, p *latent.Problem) error {
 	n := len(p.Features)
 	if strings.Contains(v.bounds, ",") {

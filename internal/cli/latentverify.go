@@ -97,7 +97,6 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	return b, err
 }
 
-// openPrivatizer verifies a bundle to privatize with.
 func openPrivatizer(dir string, b *bundle.Bundle) (*bundle.Privatizer, error) {
 	v, err := latent.Verify(b)
 	if errors.Is(err, bundle.ErrNotPrivate) {
@@ -108,7 +107,6 @@ func openPrivatizer(dir string, b *bundle.Bundle) (*bundle.Privatizer, error) {
 	return bundle.NewPrivatizer(v, sampler.Options{})
 }
 
-// counted writes a number of things.
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"

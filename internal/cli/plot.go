@@ -60,7 +60,6 @@ the whole support.`,
 	return f.Run(o.run)
 }
 
-// centimeters is the rule of a size.
 func centimeters(least float64) shell.Rule {
 	const most = 100
 	return shell.Rule{
@@ -89,7 +88,6 @@ func (o *plotOptions) run(ctx context.Context) error {
 	return file.Commit()
 }
 
-// drawing is a figure.
 type drawing interface {
 	Draw(w io.Writer, format string, width, height vg.Length) error
 }

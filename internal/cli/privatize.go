@@ -263,7 +263,6 @@ func (c *clip) apply(x float64) (float64, bool) {
 	return x, false
 }
 
-// privatizer adds noise to one column.
 type privatizer struct {
 	file   string // as in messages
 	in     *csvfile.Reader

@@ -115,7 +115,7 @@ func (f *front) writeCSV(w io.Writer) error {
 func (f *front) write(b *strings.Builder) {
 	p := f.problem
 	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
-	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
+	for _, r := range shell.QueryRows(p) {
 		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
 	for i, name := range []string{"A", "B"} {

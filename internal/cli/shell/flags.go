@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -164,12 +163,6 @@ func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
 	})
 }
 
-// Alias gives a flag another, older name that the help does not show.
-func (f *Flags) Alias(t *Flag, name string) {
-	f.cmd.Flags().Var(t, name, "")
-	_ = f.cmd.Flags().MarkHidden(name)
-}
-
 // Bool adds a switch.
 func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
 
@@ -258,6 +251,16 @@ func ParseNumber(text string, r Rule) (float64, error) {
 	return v, nil
 }
 
+// NumberOrAuto adds a number or the word auto; value is the default, "" for none.
+func (f *Flags) NumberOrAuto(p *float64, auto *bool, name, kind, value string, r Rule, usage string) *Flag {
+	return f.Func(name, kind, value, usage, func(text string) (err error) {
+		if *auto = text == "auto"; !*auto {
+			*p, err = ParseNumber(text, r)
+		}
+		return err
+	})
+}
+
 // ParsePair reads two numbers A,B, perhaps infinite or NaN.
 func ParsePair(text string) (a, b float64, err error) {
 	first, second, _ := strings.Cut(text, ",")
@@ -307,21 +310,6 @@ func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *
 	})
 }
 
-// Duration adds a time above 0.
-func (f *Flags) Duration(p *time.Duration, name, usage string) {
-	f.Func(name, "duration", shortTime(*p), usage, func(text string) error {
-		v, err := time.ParseDuration(text)
-		if err != nil || v <= 0 {
-			return Want("a time above 0 with its unit, such as 60s or 5m")
-		}
-		*p = v
-		return nil
-	})
-}
-
-// shortTime writes a default in seconds: 60s, where a Duration writes 1m0s.
-func shortTime(d time.Duration) string { return fmt.Sprintf("%gs", d.Seconds()) }
-
 // Word adds one of a few words; the value is the default.
 func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag {
 	t := f.Func(name, kind, *p, usage, func(text string) error {
@@ -331,13 +319,8 @@ func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag
 		*p = text
 		return nil
 	})
-	f.Complete(name, words...)
-	return t
-}
-
-// Complete completes a flag by words.
-func (f *Flags) Complete(name string, words ...string) {
 	_ = f.cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	return t
 }
 
 // Figure adds the name of a figure, whose ending says its format: "svg" or "png".
@@ -365,38 +348,38 @@ const WantFigure = "a file name ending in .svg or .png"
 
 // Texts adds a flag that may be repeated; read has all of its texts.
 func (f *Flags) Texts(name, kind, usage string, read func(texts []string) error) {
-	t := &Texts{kind: kind}
+	t := &texts{kind: kind}
 	f.cmd.Flags().Var(t, name, usage)
 	f.Check(func() error { return read(t.values) })
 }
 
-// Texts is a repeatable text.
-type Texts struct {
+// texts is a repeatable text.
+type texts struct {
 	values []string
 	kind   string
 }
 
 // Set implements pflag.Value.
-func (t *Texts) Set(s string) error {
+func (t *texts) Set(s string) error {
 	t.values = append(t.values, s)
 	return nil
 }
 
 // String implements pflag.Value.
-func (t *Texts) String() string { return strings.Join(t.values, " ") }
+func (t *texts) String() string { return strings.Join(t.values, " ") }
 
 // Type implements pflag.Value.
-func (t *Texts) Type() string { return t.kind }
+func (t *texts) Type() string { return t.kind }
 
 // Append implements pflag.SliceValue, by which completion knows that the flag may be
 // repeated.
-func (t *Texts) Append(s string) error { return t.Set(s) }
+func (t *texts) Append(s string) error { return t.Set(s) }
 
 // Replace implements pflag.SliceValue.
-func (t *Texts) Replace(s []string) error {
+func (t *texts) Replace(s []string) error {
 	t.values = slices.Clone(s)
 	return nil
 }
 
 // GetSlice implements pflag.SliceValue.
-func (t *Texts) GetSlice() []string { return slices.Clone(t.values) }
+func (t *texts) GetSlice() []string { return slices.Clone(t.values) }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -87,7 +88,8 @@ func (f *Flags) Query(p *dp.Problem) {
 	f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
 		return readSupport(c, query, texts)
 	})
-	f.Alias(f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias"), "output-step")
+	f.cmd.Flags().Var(f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias"), "output-step", "")
+	_ = f.cmd.Flags().MarkHidden("output-step") // its older name
 	f.Check(func() error {
 		switch {
 		case query.Text == "integer" && step != 0:
@@ -222,17 +224,17 @@ func describe(c dp.Constraints) string {
 
 // QueryRows are the lines of a summary about the query and the constraints, none
 // for the ordinary case.
-func QueryRows(q dp.Query, step float64, c dp.Constraints) []Row {
+func QueryRows(p dp.Problem) []Row {
 	var rows []Row
-	switch q {
+	switch p.Query {
 	case dp.IntegerQuery:
 		rows = append(rows, Row{"query", "integer, with integer noise"})
 	case dp.LatticeQuery:
-		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", step)})
+		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", p.Step)})
 	case dp.RealQuery:
 	}
-	if !c.None() {
-		rows = append(rows, Row{"constraints", describe(c)})
+	if !p.Constraints.None() {
+		rows = append(rows, Row{"constraints", describe(p.Constraints)})
 	}
 	return rows
 }
@@ -247,7 +249,16 @@ func (f *Flags) Gap(o *lp.Options) {
 
 // TimeLimit adds the time limit; of is "" or " of one design".
 func (f *Flags) TimeLimit(o *lp.Options, of string) {
-	f.Duration(&o.TimeLimit, "time-limit", "wall time"+of+" after which the best proven result is taken, with its unit: 500ms, 60s, 5m")
+	usage := "wall time" + of + " after which the best proven result is taken, with its unit: 500ms, 60s, 5m"
+	// In seconds, where a Duration writes 1m0s.
+	f.Func("time-limit", "duration", fmt.Sprintf("%gs", o.TimeLimit.Seconds()), usage, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v <= 0 {
+			return Want("a time above 0 with its unit, such as 60s or 5m")
+		}
+		o.TimeLimit = v
+		return nil
+	})
 }
 
 // Effort adds all that bounds a design of a table.
