@@ -72,7 +72,7 @@ var arrows = map[string][]string{
 	"internal/check":      {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
-	"internal/strictjson": {},
+	"internal/strictjson": {"internal/check"},
 	// What tables and kernels, which do not import each other, have in common.
 	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"internal/atomicfile": {},

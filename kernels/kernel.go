@@ -178,12 +178,6 @@ func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }
 
-// Claims returns what the kernel states about itself; see Verify.
-func (k *Kernel) Claims() Claims { return k.spec.Claims }
-
-// Dual returns the multipliers behind the lower bound, or nil.
-func (k *Kernel) Dual() *Dual { return k.spec.Dual.clone() }
-
 // Cells returns the number of cells, which is the number of nodes.
 func (k *Kernel) Cells() int { return len(k.spec.Nodes) }
 

@@ -73,7 +73,7 @@ func (t *Table) Certify() Certificate { return t.certificate().clone() }
 
 func (s *Spec) certify() Certificate {
 	var c Certificate
-	c.DeltaUpper, c.WorstShift = s.worstShift()
+	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon))
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
 	c.ExpectedLoss = s.expected(s.Loss)
 	c.LowerBound = s.Dual.LowerBound(s.Problem)

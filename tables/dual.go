@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -62,13 +63,12 @@ func (d *Dual) clone() *Dual {
 		return nil
 	}
 	c := *d
-	c.Shifts = make([]DualShift, len(d.Shifts))
+	c.Shifts = slices.Clone(d.Shifts)
 	for i, s := range d.Shifts {
-		s.Multipliers = append([]int64(nil), s.Multipliers...)
-		c.Shifts[i] = s
+		c.Shifts[i].Multipliers = slices.Clone(s.Multipliers)
 	}
 	c.MonotoneRight, c.MonotoneLeft = d.MonotoneRight.clone(), d.MonotoneLeft.clone()
-	c.Quantiles = append([]float64(nil), d.Quantiles...)
+	c.Quantiles = slices.Clone(d.Quantiles)
 	return &c
 }
 
@@ -76,7 +76,7 @@ func (r *DualRun) clone() *DualRun {
 	if r == nil {
 		return nil
 	}
-	return &DualRun{FirstCell: r.FirstCell, Multipliers: append([]int64(nil), r.Multipliers...)}
+	return &DualRun{FirstCell: r.FirstCell, Multipliers: slices.Clone(r.Multipliers)}
 }
 
 func (d *Dual) validate() error {

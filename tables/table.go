@@ -268,9 +268,6 @@ func (t *Table) Loss() loss.Loss { return t.spec.Loss }
 // Grid returns the layout.
 func (t *Table) Grid() Grid { return t.spec.Grid }
 
-// Claims returns what the table states about itself; see Verify.
-func (t *Table) Claims() Claims { return t.spec.Claims }
-
 // Dual returns the multipliers behind the lower bound, or nil.
 func (t *Table) Dual() *Dual { return t.spec.Dual.clone() }
 

@@ -32,13 +32,12 @@ func Encode(pkg string, w io.Writer, file any) error {
 }
 
 // ReadFile decodes a file. Errors name it.
-func ReadFile[T any](pkg, path string, decode func(io.Reader) (*T, error)) (*T, error) {
+func ReadFile[T any](pkg, path string, decode func(io.Reader) (*T, error)) (t *T, err error) {
 	f, err := os.Open(path) //nolint:gosec // the caller's file
-	if err != nil {
-		return nil, check.Errorf(pkg, nil, "%s: %w", path, cause(err))
+	if err == nil {
+		defer f.Close() //nolint:errcheck // only read
+		t, err = decode(bufio.NewReader(f))
 	}
-	defer f.Close() //nolint:errcheck // only read
-	t, err := decode(bufio.NewReader(f))
 	if err != nil {
 		return nil, check.Errorf(pkg, nil, "%s: %w", path, cause(err))
 	}

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Format is what [Decode] has to know of a kind of file.
@@ -345,14 +347,8 @@ func (p *parser) where() string {
 	return p.path
 }
 
-// formatError is an error of the kind of its format, which it does not print.
-type formatError struct{ kind, err error }
-
-func (e *formatError) Error() string   { return e.err.Error() }
-func (e *formatError) Unwrap() []error { return []error{e.kind, e.err} }
-
 func (p *parser) errorf(format string, args ...any) error {
-	return &formatError{p.format.Err, fmt.Errorf(format, args...)}
+	return check.Errorf("", p.format.Err, format, args...)
 }
 
 func join(outer, name string) string {
