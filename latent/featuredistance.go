@@ -69,7 +69,7 @@ func signMaximum(b *mat.Dense, norm float64) (float64, error) {
 			sums[j] += math.Abs(v)
 		}
 	}
-	if n <= 30 && n*n <= maxDistanceWork>>(n-1) {
+	if n <= 30 && n <= maxDistanceWork>>(n-1) {
 		return enumerate(rows), nil
 	}
 	blocks := 0.0

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 func randomSquare(r *rand.Rand, n int) *mat.Dense {
@@ -82,6 +84,18 @@ func TestSignMaximumOfManyRows(t *testing.T) {
 				s.MulVec(b, sum)
 			}
 		}
+	}
+}
+
+// 24 features, the hours of a day, are not too many.
+func TestSignMaximumOf24Rows(t *testing.T) {
+	b := randomSquare(rand.New(rand.NewPCG(32, 0)), 24)
+	rows := make([][]float64, 24)
+	for i := range rows {
+		rows[i] = b.RawRowView(i)
+	}
+	if l1, l2 := largest(t, b); l1 != exact.SignMaximumL1(rows) || l2 != exact.SignMaximumL2(rows) {
+		t.Errorf("%g and %g are not the maxima over all signs", l1, l2)
 	}
 }
 
