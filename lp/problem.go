@@ -58,7 +58,7 @@ func validate(p dp.Problem) error {
 		}
 	case dp.LatticeQuery:
 		if !(p.Step > 0) || !(p.Sensitivity/p.Step <= MaxIntegerSensitivity) || !(p.Sensitivity/p.Step >= 1e-6) {
-			errs.Badf("output-step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
+			errs.Badf("step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
 		}
 	default:
 		errs.Bad("query", fmt.Sprintf("%q", p.Query), "real, integer or lattice")

@@ -10,10 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -58,7 +55,7 @@ func newAccountCommand(s *shell.Streams) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "account RELEASE... [--times K] --delta D | --epsilon E",
-		Short: "Compute what several releases cost together",
+		Short: "Compute the total epsilon or delta of several releases",
 		Long: `Compute the total epsilon of several releases at a total delta, or the total
 delta at an epsilon: for many releases much less than the sum, which is basic
 composition. Each release adds fresh noise to a query about the same people; later
@@ -296,13 +293,13 @@ func drawProfile(ctx context.Context, out io.Writer, format string, releases []a
 	p := figure.New()
 	p.X.Label.Text = "total epsilon"
 	p.Y.Label.Text = "total delta"
-	p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks)
+	p.Y.Tick.Marker = figure.Decades
 	curves := []figure.Curve{
-		{Name: "lower bound", Points: lower, Style: draw.LineStyle{Color: figure.Green, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(2)}},
+		{Name: "lower bound", Points: lower, Style: figure.Line(figure.Green, 1.2, 5, 3)},
+		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: figure.Line(figure.Blue, 2)},
 	}
 	if err := figure.Add(p, curves); err != nil {
 		return err
 	}
-	return figure.Write(p, out, format, 18*vg.Centimeter, 11*vg.Centimeter)
+	return figure.Write(out, p, format, 18, 11)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -85,7 +84,7 @@ func (o *plotOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer file.Discard()
-	if err := drawing.Draw(file, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter); err != nil {
+	if err := drawing.Draw(file, o.format, o.width, o.height); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -96,7 +95,7 @@ func (o *plotOptions) run(ctx context.Context) error {
 
 // drawing is a figure.
 type drawing interface {
-	Draw(w io.Writer, format string, width, height vg.Length) error
+	Draw(w io.Writer, format string, width, height float64) error
 }
 
 // figure verifies the file and returns its figure.
@@ -116,13 +115,13 @@ func (o *plotOptions) figure() (drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return figure.NewTable(t, v.Certificate(), o.log), nil
+	return figure.NewTable(v, o.log), nil
 }
 
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
 func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
-	f := &figure.Kernel{Kernel: k}
+	f := &figure.Kernel{}
 	for text := range strings.SplitSeq(o.values, ",") {
 		if o.values == "" {
 			break
@@ -136,11 +135,10 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	v, err := shell.SoundKernel(o.file, k)
-	if err != nil {
+	var err error
+	if f.Kernel, err = shell.SoundKernel(o.file, k); err != nil {
 		return nil, err
 	}
-	f.Certificate = v.Certificate()
 	if o.table == "" {
 		return f, nil
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -175,7 +173,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	if err := table.Put(encoder(f.writeCSV)); err != nil {
 		return err
 	}
-	if err := drawing.Put(encoder(func(w io.Writer) error { return f.Draw(w, o.format, 18*vg.Centimeter, 11*vg.Centimeter) })); err != nil {
+	if err := drawing.Put(encoder(func(w io.Writer) error { return f.draw(w, o.format, 18, 11) })); err != nil {
 		return err
 	}
 	switch {
@@ -200,9 +198,9 @@ type encoder func(io.Writer) error
 // Encode implements the interface of what is put into an output.
 func (e encoder) Encode(w io.Writer) error { return e(w) }
 
-// Draw renders the front, between the designs and the bound on all others, as svg
+// draw renders the front, between the designs and the bound on all others, as svg
 // or png.
-func (f *front) Draw(w io.Writer, format string, width, height vg.Length) error {
+func (f *front) draw(w io.Writer, format string, width, height float64) error {
 	var designs, bound plotter.XYs
 	for _, p := range f.Points {
 		x, _ := p.Expected[0].Float64()
@@ -233,8 +231,8 @@ func (f *front) Draw(w io.Writer, format string, width, height vg.Length) error 
 		bound = append(plotter.XYs{{X: bound[0].X, Y: p.Y.Max}}, bound...)
 	}
 	curves := []figure.Curve{
-		{Name: "certified bound: no noise is below", Points: bound, Style: draw.LineStyle{Color: figure.Vermilion, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{Name: "designed tables, and mixtures of neighbours", Points: designs, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(1.6)}},
+		{Name: "certified bound: no noise is below", Points: bound, Style: figure.Line(figure.Vermilion, 1.2, 5, 3)},
+		{Name: "designed tables, and mixtures of neighbours", Points: designs, Style: figure.Line(figure.Blue, 1.6)},
 	}
 	if len(bound) == 0 {
 		curves = curves[1:]
@@ -242,11 +240,8 @@ func (f *front) Draw(w io.Writer, format string, width, height vg.Length) error 
 	if err := figure.Add(p, curves); err != nil {
 		return err
 	}
-	dots, err := plotter.NewScatter(designs)
-	if err != nil {
+	if err := figure.AddDots(p, designs, figure.Blue); err != nil {
 		return err
 	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: figure.Blue, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}
-	p.Add(dots)
-	return figure.Write(p, w, format, width, height)
+	return figure.Write(w, p, format, width, height)
 }

@@ -17,7 +17,7 @@ type HeatMap struct {
 	Title, XLabel, YLabel string
 	X, Y                  []string   // labels of the columns, of the rows from the top
 	Cells                 []HeatCell // row by row
-	Width, Height         vg.Length
+	Width, Height         float64    // in centimeters
 }
 
 type HeatCell struct {

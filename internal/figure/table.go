@@ -1,25 +1,16 @@
 package figure
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"io"
 	"math"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -33,21 +24,10 @@ const (
 	dotsPerInch = 160
 )
 
-// The colours of Okabe and Ito, which stay apart for colour-blind readers and,
-// with the dashes, in grey.
-var (
-	Blue       = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
-	Vermilion  = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
-	Green      = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
-	colorWhite = color.White
-	colorGrid  = color.NRGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
-)
-
 // Table is the picture of a table.
 type Table struct {
-	table       *tables.Table
-	certificate tables.Certificate
-	log         bool
+	table *tables.Table
+	log   bool
 
 	step        float64 // distance of neighbouring points, query units
 	unit        float64 // what the y axis is per: 1 query unit, or a step if points are few
@@ -57,35 +37,29 @@ type Table struct {
 	curves      []Curve
 }
 
-// Curve is one line of a figure.
-type Curve struct {
-	Name   string
-	Points plotter.XYs
-	Style  draw.LineStyle
-}
-
 // The curves that a table is compared with.
 var overlays = map[string]struct {
 	label string
-	style draw.LineStyle
+	style Style
 }{
-	"laplace":           {"Laplace", draw.LineStyle{Color: Vermilion, Width: vg.Points(1.2)}},
-	"discrete-laplace":  {"discrete Laplace", draw.LineStyle{Color: Vermilion, Width: vg.Points(1.2)}},
-	"truncated-laplace": {"truncated Laplace", draw.LineStyle{Color: Green, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+	"laplace":           {"Laplace", Line(Vermilion, 1.2)},
+	"discrete-laplace":  {"discrete Laplace", Line(Vermilion, 1.2)},
+	"truncated-laplace": {"truncated Laplace", Line(Green, 1.4, 5, 3)},
 }
 
-func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
-	f := &Table{table: t, certificate: c, log: log, unit: 1}
+// NewTable returns the picture of a table, with a logarithmic density axis if log.
+func NewTable(v *tables.Verified, log bool) *Table {
+	t := v.Table()
+	f := &Table{table: t, log: log, unit: 1}
 	f.step, _ = t.Grid().Step().Float64()
 	if t.Query() == dp.LatticeQuery {
 		f.unit = f.step
 	}
 	p := t.Privacy()
-	parameters := dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
 	f.left, f.right = f.tableReach()
 	bound := math.Inf(1)
 	if p.Delta > 0 && t.Query() == dp.RealQuery {
-		bound = noise.TruncatedLaplaceBound(parameters)
+		bound = noise.TruncatedLaplaceBound(p)
 	}
 	if log && !math.IsInf(bound, 0) {
 		f.left, f.right = min(f.left, -1.05*bound), max(f.right, 1.05*bound)
@@ -96,7 +70,7 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 		if !drawn || !Suits(b.Name, t.Query()) {
 			continue
 		}
-		m, err := b.New(parameters, t.Loss())
+		m, err := b.New(p, t.Loss())
 		if err != nil {
 			continue // it does not apply here, e.g. to epsilon = 0
 		}
@@ -115,25 +89,13 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 		}
 		f.curves = append(f.curves, Curve{label, points, o.style})
 	}
-	loss, _ := c.ExpectedLoss.Float64()
+	loss, _ := v.Certificate().ExpectedLoss.Float64()
 	f.curves = append(f.curves, Curve{
 		fmt.Sprintf("designed table, %s = %.4g", LossSymbol(t.Loss()), loss), steps,
-		draw.LineStyle{Color: Blue, Width: vg.Points(2)},
+		Line(Blue, 2),
 	})
 	f.frame()
 	return f
-}
-
-// LossSymbol is how a legend writes an expected loss.
-func LossSymbol(l loss.Loss) string {
-	switch l.Name() {
-	case "l1":
-		return "E|x|"
-	case "l2":
-		return "E x²"
-	default:
-		return "E " + check.Shortened(l.Name())
-	}
 }
 
 // cell returns the ends of the i-th cell in query units, and the mean density
@@ -300,9 +262,6 @@ func (f *Table) frame() {
 	}
 }
 
-// sans is the font of all figures.
-var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
-
 // densityLabel names the y axis. Noise on few points has probabilities.
 func (f *Table) densityLabel() string {
 	switch f.table.Query() {
@@ -316,14 +275,14 @@ func (f *Table) densityLabel() string {
 }
 
 // Draw renders the figure as svg or png.
-func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error {
+func (f *Table) Draw(w io.Writer, format string, width, height float64) error {
 	p := New()
 	privacy := f.table.Privacy()
 	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
 	p.X.Label.Text = "noise (query units)"
 	p.Y.Label.Text = f.densityLabel()
 	if f.log {
-		p.Y.Tick.Marker = plot.TickerFunc(DecadeTicks)
+		p.Y.Tick.Marker = Decades
 	}
 	for _, c := range f.curves {
 		line, err := plotter.NewLine(c.Points)
@@ -337,89 +296,18 @@ func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error 
 	for i := len(f.curves) - 1; i >= 0; i-- {
 		p.Legend.Add(f.curves[i].Name, thumbnail{f.curves[i].Style})
 		if i == len(f.curves)-1 && f.table.Atom() > 0 {
-			a := arrow{draw.LineStyle{Color: Blue, Width: vg.Points(1.3)}}
+			a := arrow{Line(Blue, 1.3)}
 			p.Add(a)
 			_, atom := f.table.PMF()
 			p.Legend.Add(fmt.Sprintf("exactly 0 with probability %.4g", atom), a)
 		}
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.left, f.right, f.bottom, f.top
-	return Write(p, w, format, width, height)
-}
-
-// New returns an empty plot in the program's style, with a grid.
-func New() *plot.Plot {
-	p := plot.New()
-	p.Title.TextStyle.Font = font.From(sans, 12)
-	p.Title.Padding = vg.Points(6)
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font = font.From(sans, 11)
-		axis.Label.Padding = vg.Points(4)
-		axis.Tick.Label.Font = font.From(sans, 10)
-		axis.Tick.Marker = plot.TickerFunc(roundTicks)
-		axis.Padding = 0
-	}
-	p.Legend.Top = true
-	p.Legend.TextStyle.Font = font.From(sans, 9.5)
-	p.Legend.ThumbnailWidth = vg.Points(24)
-	p.Legend.Padding = vg.Points(2)
-	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(4)
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = colorGrid, colorGrid
-	p.Add(grid)
-	return p
-}
-
-// Write renders a plot as svg or png.
-func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) error {
-	if format == "png" {
-		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
-		render(p, c)
-		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
-		return err
-	}
-	return writeSVG(w, p, width, height)
-}
-
-// writeSVG renders a plot as SVG.
-func writeSVG(w io.Writer, p *plot.Plot, width, height vg.Length) error {
-	c := vgsvg.New(width, height)
-	render(p, c)
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
-	_, err := w.Write(fallbackFonts(b.Bytes()))
-	return err
-}
-
-// fallbackFonts names fonts of the same metrics, for viewers without the one
-// named.
-func fallbackFonts(svg []byte) []byte {
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-}
-
-// render draws p with a margin around it, on white.
-func render(p *plot.Plot, c vg.CanvasSizer) {
-	const margin = 6 // points
-	dc := draw.New(c)
-	dc.SetColor(colorWhite)
-	dc.Fill(dc.Path())
-	p.Draw(draw.Crop(dc, margin, -margin, margin, -margin))
-}
-
-// thumbnail is a line in a legend.
-type thumbnail struct{ draw.LineStyle }
-
-// Thumbnail implements plot.Thumbnailer.
-func (t thumbnail) Thumbnail(c *draw.Canvas) {
-	y := c.Center().Y
-	c.StrokeLine2(t.LineStyle, c.Min.X, y, c.Max.X, y)
+	return Write(w, p, format, width, height)
 }
 
 // arrow is a mass on the single point 0: a density without bound.
-type arrow struct{ draw.LineStyle }
+type arrow struct{ Style }
 
 // Plot implements plot.Plotter.
 func (a arrow) Plot(c draw.Canvas, p *plot.Plot) {
@@ -434,51 +322,8 @@ func (a arrow) Thumbnail(c *draw.Canvas) {
 
 func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
 	const wide, long = 2.8, 6
-	c.StrokeLine2(a.LineStyle, x, bottom, x, top-long/2)
+	c.StrokeLine2(a.Style, x, bottom, x, top-long/2)
 	c.FillPolygon(a.Color, []vg.Point{{X: x, Y: top}, {X: x - wide, Y: top - long}, {X: x + wide, Y: top - long}})
-}
-
-// mostTicks bounds the labelled ticks of an axis.
-const mostTicks = 8
-
-// roundTicks labels round numbers.
-func roundTicks(lo, hi float64) []plot.Tick {
-	step := math.Pow(10, math.Ceil(math.Log10((hi-lo)/mostTicks)))
-	for _, part := range []float64{5, 2} { // the finest that is not too fine
-		if (hi-lo)*part/step <= mostTicks {
-			step /= part
-			break
-		}
-	}
-	var ticks []plot.Tick
-	for i := math.Ceil(lo / step); i*step <= hi; i++ {
-		// Through text, 3 times 0.1 is 0.3. Ceil may give -0, which + 0 mends.
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step+0, 'g', 6, 64)})
-	}
-	return ticks
-}
-
-// DecadeTicks labels powers of ten on an axis of exponents.
-func DecadeTicks(lo, hi float64) []plot.Tick {
-	first, last := int(math.Ceil(lo)), int(math.Floor(hi))
-	step := (last-first)/mostTicks + 1
-	var ticks []plot.Tick
-	for e := first; e <= last; e++ {
-		t := plot.Tick{Value: float64(e)}
-		if e%step == 0 {
-			t.Label = powerOfTen(e)
-		}
-		ticks = append(ticks, t)
-	}
-	return ticks
-}
-
-// powerOfTen writes 10^e.
-func powerOfTen(e int) string {
-	if e >= 0 && e <= 4 {
-		return "1" + strings.Repeat("0", e)
-	}
-	return strconv.FormatFloat(math.Pow(10, float64(e)), 'g', 3, 64)
 }
 
 // Suits reports whether the bound for a kind of query is about noise such as the
@@ -486,24 +331,6 @@ func powerOfTen(e int) string {
 // noise is on the integers.
 func Suits(name string, q dp.Query) bool {
 	return (name == "discrete-laplace") == (q == dp.IntegerQuery)
-}
-
-// WriteRow draws plots side by side.
-func WriteRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
-	c := vgsvg.New(width, height)
-	dc := draw.New(c)
-	dc.SetColor(colorWhite)
-	dc.Fill(dc.Path())
-	tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(8), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
-	for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, dc)[0] {
-		plots[i].Draw(canvas)
-	}
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
-	_, err := w.Write(fallbackFonts(b.Bytes()))
-	return err
 }
 
 // Compared reports whether figures show the named mechanism beside a table.

@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -156,7 +154,7 @@ func (d *droDrawing) write(table, plotFile io.Writer) error {
 	if err := errors.Join(c.WriteAll(d.records), c.Error()); err != nil {
 		return err
 	}
-	return figure.Write(d.plot, plotFile, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+	return figure.Write(plotFile, d.plot, "svg", 18, 11)
 }
 
 // How a design ended.
@@ -238,7 +236,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
 			})
 		}
-		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}})
+		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: figure.Line(figure.Palette[i], 1.5)})
 	}
 	return d.finish(curves)
 }
@@ -250,10 +248,10 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 	var curves []figure.Curve
 	for i, c := range []struct{ epsilon, delta float64 }{{1, 0.2}, {0.6, 0.2}, {0.6, 0.1}} {
 		for _, monotone := range []bool{false, true} {
-			name, style := fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
+			name, style := fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), figure.Line(figure.Palette[i], 1.5)
 			if monotone {
 				name += ", monotone"
-				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+				style = figure.Line(figure.Palette[i], 1.5, 5, 3)
 			}
 			r, err := d.table(ctx, name, dp.Problem{
 				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1{},
@@ -287,7 +285,7 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Kernel(), Values: []float64{0, 1, 2}}
+	f := &figure.Kernel{Kernel: k, Values: []float64{0, 1, 2}}
 	for _, x := range f.Values {
 		i, _ := k.Kernel().CellOf(x)
 		for j, m := range k.Kernel().PMF(i) {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -346,7 +345,7 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
 		XLabel: "δ", YLabel: "ε",
-		Width: 22 * vg.Centimeter, Height: 15 * vg.Centimeter,
+		Width: 22, Height: 15,
 	}
 	for _, d := range g.delta {
 		h.X = append(h.X, fmt.Sprint(d))

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
@@ -36,7 +34,7 @@ func newTAFigure4Command(s *shell.Streams) *cobra.Command {
 		Short: "Figure 4 of Cheng, Tang & Chinchali (2022): hourly household power",
 		Long: `Run the experiment behind figure 4 of Cheng, Tang & Chinchali, "Task-aware privacy
 preservation for multi-dimensional data" (2022): days of hourly household power,
-estimated with double weight from 8 to 20 h, one min-max normalisation over all,
+estimated with double weight from 8 to 20 h, one min-max normalization over all,
 the first 70 % for training. Losses are exact expectations per hour, no noise is
 drawn. Three protocols:
 
@@ -170,9 +168,9 @@ func (r taFigure4Report) rows() (rows []shell.Row) {
 
 // draw draws a panel per protocol.
 func (e *taExperiment) draw(out *shell.Output) error {
-	designed := []draw.LineStyle{
-		{Color: figure.Palette[3], Width: vg.Points(2)},
-		{Color: figure.Palette[3], Width: vg.Points(2), Dashes: []vg.Length{vg.Points(6), vg.Points(3)}},
+	designed := []figure.Style{
+		figure.Line(figure.Palette[3], 2),
+		figure.Line(figure.Palette[3], 2, 6, 3),
 	}
 	var plots []*plot.Plot
 	for _, protocol := range []string{protocolPublished, protocolFormula, protocolDomain} {
@@ -204,13 +202,12 @@ func (e *taExperiment) draw(out *shell.Output) error {
 		if err := figure.Add(p, curves); err != nil {
 			return err
 		}
-		p.Legend.Top = false
-		p.Legend.YOffs = vg.Points(6)
+		figure.LegendBelow(p)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 0.036
 		plots = append(plots, p)
 	}
 	plots[0].Y.Label.Text = "task loss per hour, test days"
-	return figure.WriteRow(out, plots, 34*vg.Centimeter, 12*vg.Centimeter)
+	return figure.WriteRow(out, plots, 34, 12)
 }
 
 // drawHours draws the error of every hour at ε = 5: with the published noise and with
@@ -240,16 +237,15 @@ func (e *taExperiment) drawHours(out *shell.Output) error {
 			curves = append(curves, figure.Curve{Name: taStyles[i].name, Points: line(taStyles[i].name, 0), Style: taStyles[i].style})
 		}
 		if protocol == protocolFormula {
-			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", taDeltas[0]), Points: line(string(bundle.Designed), taDeltas[0]), Style: draw.LineStyle{Color: figure.Palette[3], Width: vg.Points(2)}})
+			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", taDeltas[0]), Points: line(string(bundle.Designed), taDeltas[0]), Style: figure.Line(figure.Palette[3], 2)})
 		}
 		if err := figure.Add(p, curves); err != nil {
 			return err
 		}
-		p.Legend.Left = true
-		p.Legend.XOffs = vg.Points(8)
+		figure.LegendLeft(p)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, taHours-1, 0, 0.03
 		plots = append(plots, p)
 	}
 	plots[0].Y.Label.Text = "mean squared error, test days"
-	return figure.WriteRow(out, plots, 30*vg.Centimeter, 12*vg.Centimeter)
+	return figure.WriteRow(out, plots, 30, 12)
 }
