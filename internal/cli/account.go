@@ -158,7 +158,7 @@ func (o *accountOptions) run(ctx context.Context) error {
 
 // readMechanism reads a release of the command line: a table, verified, or the
 // name of a mechanism.
-func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
+func readMechanism(s *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
 		m, err := parseMechanism(arg)
 		if err != nil {
@@ -166,7 +166,7 @@ func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistributi
 		}
 		return m, nil
 	}
-	v, err := a.ReadSound(arg)
+	v, err := s.ReadVerified(arg)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (o *exportOptions) run(context.Context) error {
 	line := o.Progress()
 	defer line.Clear()
 	line.Watch("exporting")
-	v, err := o.ReadSound(o.table)
+	v, err := o.ReadVerified(o.table)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (o *intervalOptions) run(context.Context) error {
 	if k != nil {
 		return shell.BadInput("", fmt.Errorf("%s is a kernel, whose noise depends on the true value, want a table", shell.InputName(o.table)))
 	}
-	if _, err := shell.SoundTable(o.table, t); err != nil {
+	if _, err := shell.VerifyTable(o.table, t); err != nil {
 		return err
 	}
 	r := intervalReport{Schema: shell.Schema, Value: o.value, Level: o.level}

@@ -111,7 +111,7 @@ func (o *plotOptions) figure() (drawing, error) {
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.SoundTable(o.file, t)
+	v, err := shell.VerifyTable(o.file, t)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +136,13 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
 	var err error
-	if f.Kernel, err = shell.SoundKernel(o.file, k); err != nil {
+	if f.Kernel, err = shell.VerifyKernel(o.file, k); err != nil {
 		return nil, err
 	}
 	if o.table == "" {
 		return f, nil
 	}
-	other, err := o.ReadSound(o.table)
+	other, err := o.ReadVerified(o.table)
 	if err != nil {
 		return nil, err
 	}

@@ -171,7 +171,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 // or to what a table allows.
 func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
 	if o.kernel == "" {
-		v, err := o.ReadSound(o.table)
+		v, err := o.ReadVerified(o.table)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
 	if k == nil {
 		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(o.kernel)))
 	}
-	v, err := shell.SoundKernel(o.kernel, k)
+	v, err := shell.VerifyKernel(o.kernel, k)
 	if err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func (o *sampleOptions) noise(t *tables.Table) (draws, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
 	}
-	v, err := shell.SoundTable(o.table, t)
+	v, err := shell.VerifyTable(o.table, t)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := shell.SoundKernel(o.table, k)
+	v, err := shell.VerifyKernel(o.table, k)
 	if err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (e *outputError) Error() string {
 func (e *outputError) Unwrap() error { return e.err }
 
 // Report prints what went wrong and returns the exit code.
-func (a *Streams) Report(err error) int {
+func (s *Streams) Report(err error) int {
 	if err == nil {
 		return ExitDone
 	}
@@ -112,11 +112,11 @@ func (a *Streams) Report(err error) int {
 	if code == ExitLimit {
 		label = "warning"
 	}
-	for _, s := range check.Sentences(err) {
-		a.Say(label, s)
+	for _, sentence := range check.Sentences(err) {
+		s.Say(label, sentence)
 	}
 	if hint != "" {
-		a.Say("hint", hint)
+		s.Say("hint", hint)
 	}
 	return code
 }
@@ -124,8 +124,8 @@ func (a *Streams) Report(err error) int {
 // Say prints a labelled line to standard error. All errors, hints and warnings
 // pass here: they may hold text of files and names of files, which must not
 // reach a terminal as commands.
-func (a *Streams) Say(label, s string) {
-	fmt.Fprintf(a.Err, "%s: %s\n", label, printable(s))
+func (s *Streams) Say(label, text string) {
+	fmt.Fprintf(s.Err, "%s: %s\n", label, printable(text))
 }
 
 // printable writes what is not printable, line ends included, as a Go string

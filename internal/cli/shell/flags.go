@@ -146,7 +146,7 @@ func (f *Flags) completeFiles(n int, extensions []string) {
 
 // ArgumentFunc makes the command take one argument that read reads.
 func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
-	f.cmd.Args = OneArgument(what)
+	f.cmd.Args = oneArgument(what)
 	f.Check(func() error { return read(f.arguments[0]) })
 }
 
@@ -291,12 +291,12 @@ func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag
 		*p = text
 		return nil
 	})
-	f.Complete(name, words...)
+	f.complete(name, words...)
 	return t
 }
 
-// Complete completes a flag by words.
-func (f *Flags) Complete(name string, words ...string) {
+// complete completes a flag by words.
+func (f *Flags) complete(name string, words ...string) {
 	_ = f.cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -360,3 +360,24 @@ func (t *Texts) Replace(s []string) error {
 
 // GetSlice implements pflag.SliceValue.
 func (t *Texts) GetSlice() []string { return slices.Clone(t.values) }
+
+// oneArgument accepts exactly one argument, called what in messages.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("%s is missing", what)
+		case len(args) > 1:
+			return fmt.Errorf("%d arguments, want only %s: %q is one too many", len(args), what, args[1])
+		}
+		return nil
+	}
+}
+
+// NoArguments refuses arguments.
+func NoArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q", args[0])
+	}
+	return nil
+}

@@ -20,8 +20,8 @@ type Input struct {
 }
 
 // Open opens a file to read, "-" for standard input. The caller closes it.
-func (a *Streams) Open(path string) (*Input, error) {
-	in := &Input{from: a.In}
+func (s *Streams) Open(path string) (*Input, error) {
+	in := &Input{from: s.In}
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {

@@ -58,7 +58,7 @@ func (c *Common) Print(v any, rows []Row) error {
 	case c.Quiet || c.Output == "-":
 		return nil
 	}
-	return PrintRows(c.Out, rows)
+	return printRows(c.Out, rows)
 }
 
 // Progress returns the progress line, a silent one if the command is to be quiet.
@@ -66,7 +66,7 @@ func (c *Common) Progress() *Progress {
 	if c.Quiet {
 		return &Progress{}
 	}
-	return c.NewProgress()
+	return c.newProgress()
 }
 
 // DesignOptions are the defaults of designs.

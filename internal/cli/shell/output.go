@@ -22,15 +22,15 @@ func IsStandard(path string) bool { return path == "" || path == "-" }
 
 // Direct returns an output that writes through to standard output, for results
 // that are useful from the first byte.
-func (a *Streams) Direct() *Output {
-	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer)}
+func (s *Streams) Direct() *Output {
+	return &Output{Writer: bufio.NewWriterSize(s.Out, outputBuffer)}
 }
 
 // Create opens the output path, "" or "-" for standard output. None of the
 // inputs may be the same file. The caller calls discard in any case.
-func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
+func (s *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if IsStandard(path) {
-		f, err := atomicfile.Spool(a.Out)
+		f, err := atomicfile.Spool(s.Out)
 		if err != nil {
 			return nil, err
 		}

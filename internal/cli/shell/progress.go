@@ -28,11 +28,11 @@ const (
 	pace     = 100 * time.Millisecond // between two versions of the line
 )
 
-// NewProgress returns a line for the work that begins now.
-func (a *Streams) NewProgress() *Progress {
+// newProgress returns a line for the work that begins now.
+func (s *Streams) newProgress() *Progress {
 	p := &Progress{begin: time.Now()}
-	if a.Terminal {
-		p.w = a.Err
+	if s.Terminal {
+		p.w = s.Err
 	}
 	return p
 }

@@ -77,8 +77,8 @@ func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + lo
 // Row is one line of a summary, a name and its value.
 type Row [2]string
 
-// PrintRows prints a summary with its values aligned.
-func PrintRows(w io.Writer, rows []Row) error {
+// printRows prints a summary with its values aligned.
+func printRows(w io.Writer, rows []Row) error {
 	width := 0
 	for _, r := range rows {
 		width = max(width, len(r[0]))

@@ -22,8 +22,8 @@ func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) 
 }
 
 // Warn prints a warning to standard error.
-func (a *Streams) Warn(format string, args ...any) {
-	a.Say("warning", fmt.Sprintf(format, args...))
+func (s *Streams) Warn(format string, args ...any) {
+	s.Say("warning", fmt.Sprintf(format, args...))
 }
 
 // cancellable returns a reader whose Read returns once ctx ends, even while the

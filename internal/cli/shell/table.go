@@ -8,28 +8,22 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// ReadTable reads a table file, "-" for standard input. Every error is one of
-// bad input, and names the file.
-func (a *Streams) ReadTable(path string) (*tables.Table, error) {
-	t, k, err := a.ReadEither(path)
-	if err == nil && k != nil {
-		err = BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
-	}
-	return t, err
-}
-
-// ReadSound reads a table file and verifies it. A table that does not keep its
-// claims is a negative verdict.
-func (a *Streams) ReadSound(path string) (*tables.Verified, error) {
-	t, err := a.ReadTable(path)
+// ReadVerified reads a table file, "-" for standard input, and verifies it. A table that
+// does not keep its claims is a negative verdict; other errors are of bad input. They
+// name the file.
+func (s *Streams) ReadVerified(path string) (*tables.Verified, error) {
+	t, k, err := s.ReadEither(path)
 	if err != nil {
 		return nil, err
 	}
-	return SoundTable(path, t)
+	if k != nil {
+		return nil, BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
+	}
+	return VerifyTable(path, t)
 }
 
-// SoundTable verifies a table.
-func SoundTable(path string, t *tables.Table) (*tables.Verified, error) {
+// VerifyTable verifies a table.
+func VerifyTable(path string, t *tables.Table) (*tables.Verified, error) {
 	v, err := t.Verify()
 	if err != nil {
 		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
@@ -47,8 +41,8 @@ func isKernel(r *bufio.Reader) bool {
 }
 
 // ReadEither reads a table or a kernel file; the other result is nil.
-func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
-	in, err := a.Open(path)
+func (s *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
+	in, err := s.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,9 +60,9 @@ func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error
 	return t, k, nil
 }
 
-// SoundKernel verifies a kernel. One that does not keep its claims is a negative
+// VerifyKernel verifies a kernel. One that does not keep its claims is a negative
 // verdict.
-func SoundKernel(path string, k *kernels.Kernel) (*kernels.Verified, error) {
+func VerifyKernel(path string, k *kernels.Kernel) (*kernels.Verified, error) {
 	v, err := k.Verify()
 	if err != nil {
 		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
