@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
 	// The front door and the program.
-	"": {"lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
+	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
@@ -72,7 +72,7 @@ var arrows = map[string][]string{
 	"internal/check":      {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
-	"internal/strictjson": {},
+	"internal/strictjson": {"internal/check"},
 	// What tables and kernels, which do not import each other, have in common.
 	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"internal/atomicfile": {},

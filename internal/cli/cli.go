@@ -45,7 +45,7 @@ func run(ctx context.Context, s *shell.Streams, args []string) int {
 	return s.Report(err)
 }
 
-func newRootCommand(s *shell.Streams, started func()) *cobra.Command {
+func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "noisewright",
 		Short: "Design, prove and draw optimal noise for differential privacy",
@@ -71,25 +71,25 @@ Exit codes:
 			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("no command given, want one such as design, verify or privatize"))
 		},
 	}
-	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
-		newDesignCommand(s),
-		newDesignKernelCommand(s),
-		newVerifyCommand(s),
-		newCompareCommand(s),
-		newAccountCommand(s),
-		newCalibrateCommand(s),
-		newLatentCommand(s),
-		newSampleCommand(s),
-		newPrivatizeCommand(s),
-		newIntervalCommand(s),
-		newPlotCommand(s),
-		newExportCommand(s),
-		reproduce.NewCommand(s),
-		newVersionCommand(s),
+		newDesignCommand(a),
+		newDesignKernelCommand(a),
+		newVerifyCommand(a),
+		newCompareCommand(a),
+		newAccountCommand(a),
+		newCalibrateCommand(a),
+		newLatentCommand(a),
+		newSampleCommand(a),
+		newPrivatizeCommand(a),
+		newIntervalCommand(a),
+		newPlotCommand(a),
+		newExportCommand(a),
+		reproduce.NewCommand(a),
+		newVersionCommand(a),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
 	return root

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,7 +21,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -124,7 +124,7 @@ func kernelFile(t *testing.T) string {
 	return encoded(t, "kernel.json", k.Encode)
 }
 
-func encoded(t *testing.T, name string, encode encoder) string {
+func encoded(t *testing.T, name string, encode func(io.Writer) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
@@ -160,7 +160,7 @@ func TestRunDesign(t *testing.T) {
 	if v["status"] != "optimal" || v["query"] != "real" || v["loss"] != "l1" {
 		t.Errorf("report %v", v)
 	}
-	if _, err := o.ReadVerified(c.Output); err != nil {
+	if _, err := o.ReadSound(c.Output); err != nil {
 		t.Error(err)
 	}
 	// Quiet.
@@ -348,7 +348,7 @@ func TestRunPrivatize(t *testing.T) {
 		t.Errorf("standard error %q", c.err)
 	}
 	c = capture("x\n1.2\n")
-	o = &privatizeOptions{Common: c.Common, in: "-", kernel: kernelFile(t), column: "x"}
+	o = &privatizeOptions{Common: c.Common, in: "-", table: kernelFile(t), column: "x"}
 	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
@@ -394,7 +394,7 @@ func TestRunExport(t *testing.T) {
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var e sampler.Export
+	var e struct{ Golden struct{ Draws []int64 } }
 	if err := json.Unmarshal(c.out.Bytes(), &e); err != nil || len(e.Golden.Draws) != 3 {
 		t.Errorf("%v, %d draws", err, len(e.Golden.Draws))
 	}
@@ -440,7 +440,7 @@ func TestRunLatent(t *testing.T) {
 	}
 
 	c = capture("")
-	if err := (&rowsOptions{Common: c.Common, in: file, bundle: dir, keep: "id"}).privatize(t.Context()); err != nil {
+	if err := (&rowsOptions{Common: c.Common, in: file, bundle: dir, keep: "id"}).run(t.Context(), privatizing); err != nil {
 		t.Fatal(err)
 	}
 	private := c.out.String()
@@ -448,7 +448,7 @@ func TestRunLatent(t *testing.T) {
 		t.Errorf("printed %q", private)
 	}
 	c = capture(private)
-	if err := (&rowsOptions{Common: c.Common, in: "-", bundle: dir}).decode(t.Context()); err != nil {
+	if err := (&rowsOptions{Common: c.Common, in: "-", bundle: dir}).run(t.Context(), decoding); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(c.out.String(), "north,east\n") {

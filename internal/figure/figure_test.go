@@ -16,7 +16,7 @@ func TestTicks(t *testing.T) {
 	}
 	for _, c := range []struct{ lo, hi float64 }{{-2, 0.3}, {-15, 1}, {-40, 3.5}} {
 		labels := 0
-		for _, k := range decadeTicks(c.lo, c.hi) {
+		for _, k := range DecadeTicks(c.lo, c.hi) {
 			if k.Label != "" {
 				labels++
 			}

@@ -17,7 +17,7 @@ type HeatMap struct {
 	Title, XLabel, YLabel string
 	X, Y                  []string   // labels of the columns, of the rows from the top
 	Cells                 []HeatCell // row by row
-	Width, Height         float64    // in centimeters
+	Width, Height         vg.Length
 }
 
 type HeatCell struct {
@@ -26,7 +26,7 @@ type HeatCell struct {
 }
 
 // Draw renders the map as SVG.
-func (h *HeatMap) Draw(w io.Writer) error { return writeSVG(w, h.plot(), h.Width, h.Height) }
+func (h *HeatMap) Draw(w io.Writer) error { return Write(h.plot(), w, "svg", h.Width, h.Height) }
 
 func (h *HeatMap) plot() *plot.Plot {
 	p := plot.New()

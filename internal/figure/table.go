@@ -1,16 +1,25 @@
 package figure
 
 import (
+	"bytes"
 	"fmt"
+	"image/color"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -24,10 +33,20 @@ const (
 	dotsPerInch = 160
 )
 
+// The colours of Okabe and Ito, which stay apart for colour-blind readers and,
+// with the dashes, in grey.
+var (
+	Blue      = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
+	Vermilion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	Green     = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
+	colorGrid = color.NRGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
+)
+
 // Table is the picture of a table.
 type Table struct {
-	table *tables.Table
-	log   bool
+	table       *tables.Table
+	certificate tables.Certificate
+	log         bool
 
 	step        float64 // distance of neighbouring points, query units
 	unit        float64 // what the y axis is per: 1 query unit, or a step if points are few
@@ -37,20 +56,34 @@ type Table struct {
 	curves      []Curve
 }
 
+// Curve is one line of a figure.
+type Curve struct {
+	Name   string
+	Points plotter.XYs
+	Style  draw.LineStyle
+}
+
+// Solid is the style of a line so many points wide, Dashed that of a dashed one.
+func Solid(c color.Color, points float64) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: vg.Points(points)}
+}
+
+func Dashed(c color.Color, points float64) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: vg.Points(points), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
+}
+
 // The curves that a table is compared with.
 var overlays = map[string]struct {
 	label string
-	style Style
+	style draw.LineStyle
 }{
-	"laplace":           {"Laplace", Line(Vermilion, 1.2)},
-	"discrete-laplace":  {"discrete Laplace", Line(Vermilion, 1.2)},
-	"truncated-laplace": {"truncated Laplace", Line(Green, 1.4, 5, 3)},
+	"laplace":           {"Laplace", Solid(Vermilion, 1.2)},
+	"discrete-laplace":  {"discrete Laplace", Solid(Vermilion, 1.2)},
+	"truncated-laplace": {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
-// NewTable returns the picture of a table, with a logarithmic density axis if log.
-func NewTable(v *tables.Verified, log bool) *Table {
-	t := v.Table()
-	f := &Table{table: t, log: log, unit: 1}
+func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
+	f := &Table{table: t, certificate: c, log: log, unit: 1}
 	f.step, _ = t.Grid().Step().Float64()
 	if t.Query() == dp.LatticeQuery {
 		f.unit = f.step
@@ -78,24 +111,32 @@ func NewTable(v *tables.Verified, log bool) *Table {
 		if loss, _, err := m.ExpectedLoss(t.Loss()); err == nil {
 			label += fmt.Sprintf(", %s = %.4g", LossSymbol(t.Loss()), loss)
 		}
-		var points plotter.XYs
-		switch b.Name {
-		case "discrete-laplace":
+		end := math.Inf(1)
+		if b.Name == "truncated-laplace" {
+			end = bound
+		}
+		points := f.sample(m, end)
+		if b.Name == "discrete-laplace" {
 			points = f.integers(m)
-		case "truncated-laplace":
-			points = f.sample(m, bound)
-		default:
-			points = f.sample(m, math.Inf(1))
 		}
 		f.curves = append(f.curves, Curve{label, points, o.style})
 	}
-	loss, _ := v.Certificate().ExpectedLoss.Float64()
-	f.curves = append(f.curves, Curve{
-		fmt.Sprintf("designed table, %s = %.4g", LossSymbol(t.Loss()), loss), steps,
-		Line(Blue, 2),
-	})
+	loss, _ := c.ExpectedLoss.Float64()
+	f.curves = append(f.curves, Curve{fmt.Sprintf("designed table, %s = %.4g", LossSymbol(t.Loss()), loss), steps, Solid(Blue, 2)})
 	f.frame()
 	return f
+}
+
+// LossSymbol is how a legend writes an expected loss.
+func LossSymbol(l loss.Loss) string {
+	switch l.Name() {
+	case "l1":
+		return "E|x|"
+	case "l2":
+		return "E x²"
+	default:
+		return "E " + check.Shortened(l.Name())
+	}
 }
 
 // cell returns the ends of the i-th cell in query units, and the mean density
@@ -143,15 +184,14 @@ func (f *Table) unrolled() int {
 // than one sensitivity.
 func (f *Table) tableReach() (left, right float64) {
 	i, j := -f.unrolled(), f.table.Cells()-1+f.unrolled()
-	outside := f.mass
 	limit := hiddenMass / 2
 	if f.log {
 		limit = 0
 	}
-	for hidden := outside(i); i < j && hidden <= limit; hidden += outside(i) {
+	for hidden := f.mass(i); i < j && hidden <= limit; hidden += f.mass(i) {
 		i++
 	}
-	for hidden := outside(j); j > i && hidden <= limit; hidden += outside(j) {
+	for hidden := f.mass(j); j > i && hidden <= limit; hidden += f.mass(j) {
 		j--
 	}
 	left, _, _ = f.cell(i)
@@ -262,6 +302,9 @@ func (f *Table) frame() {
 	}
 }
 
+// sans is the font of all figures.
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
 // densityLabel names the y axis. Noise on few points has probabilities.
 func (f *Table) densityLabel() string {
 	switch f.table.Query() {
@@ -275,39 +318,124 @@ func (f *Table) densityLabel() string {
 }
 
 // Draw renders the figure as svg or png.
-func (f *Table) Draw(w io.Writer, format string, width, height float64) error {
-	p := New()
-	privacy := f.table.Privacy()
-	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error {
+	p := NewTitled(f.table.Privacy())
 	p.X.Label.Text = "noise (query units)"
 	p.Y.Label.Text = f.densityLabel()
 	if f.log {
-		p.Y.Tick.Marker = Decades
+		p.Y.Tick.Marker = plot.TickerFunc(DecadeTicks)
 	}
-	for _, c := range f.curves {
-		line, err := plotter.NewLine(c.Points)
-		if err != nil {
-			return err
-		}
-		line.LineStyle = c.Style
-		p.Add(line)
+	lines, err := addLines(p, f.curves)
+	if err != nil {
+		return err
 	}
 	// The legend starts with the table, which is drawn last, on top.
-	for i := len(f.curves) - 1; i >= 0; i-- {
-		p.Legend.Add(f.curves[i].Name, thumbnail{f.curves[i].Style})
-		if i == len(f.curves)-1 && f.table.Atom() > 0 {
-			a := arrow{Line(Blue, 1.3)}
+	for i, line := range slices.Backward(lines) {
+		p.Legend.Add(f.curves[i].Name, line)
+		if i == len(lines)-1 && f.table.Atom() > 0 {
+			a := arrow{Solid(Blue, 1.3)}
 			p.Add(a)
 			_, atom := f.table.PMF()
 			p.Legend.Add(fmt.Sprintf("exactly 0 with probability %.4g", atom), a)
 		}
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.left, f.right, f.bottom, f.top
-	return Write(w, p, format, width, height)
+	return Write(p, w, format, width, height)
+}
+
+// New returns an empty plot in the program's style, with a grid.
+func New() *plot.Plot {
+	p := plot.New()
+	p.Title.TextStyle.Font = font.From(sans, 12)
+	p.Title.Padding = vg.Points(6)
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Font = font.From(sans, 11)
+		axis.Label.Padding = vg.Points(4)
+		axis.Tick.Label.Font = font.From(sans, 10)
+		axis.Tick.Marker = plot.TickerFunc(roundTicks)
+		axis.Padding = 0
+	}
+	p.Legend.Top = true
+	p.Legend.TextStyle.Font = font.From(sans, 9.5)
+	p.Legend.ThumbnailWidth = vg.Points(24)
+	p.Legend.Padding = vg.Points(2)
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(4)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = colorGrid, colorGrid
+	p.Add(grid)
+	return p
+}
+
+// NewTitled is New with the privacy of the noise for a title.
+func NewTitled(privacy dp.Privacy) *plot.Plot {
+	p := New()
+	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	return p
+}
+
+// addLines draws curves, each on top of those before it.
+func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
+	lines := make([]*plotter.Line, len(curves))
+	for i, c := range curves {
+		line, err := plotter.NewLine(c.Points)
+		if err != nil {
+			return nil, err
+		}
+		line.LineStyle = c.Style
+		lines[i] = line
+		p.Add(line)
+	}
+	return lines, nil
+}
+
+// Add draws curves, each on top of those before it, and names them in the legend.
+func Add(p *plot.Plot, curves []Curve) error {
+	lines, err := addLines(p, curves)
+	for i, line := range lines {
+		p.Legend.Add(curves[i].Name, line)
+	}
+	return err
+}
+
+// Write renders a plot as svg or png.
+func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) error {
+	if format == "png" {
+		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
+		render(p, draw.New(c))
+		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+		return err
+	}
+	return writeSVG(w, width, height, func(dc draw.Canvas) { render(p, dc) })
+}
+
+// writeSVG writes what paint draws as SVG. It names fonts of the same metrics, for
+// viewers without the one named.
+func writeSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
+	c := vgsvg.New(width, height)
+	paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
+	return err
+}
+
+// render draws p with a margin around it, on white.
+func render(p *plot.Plot, c draw.Canvas) {
+	const margin = 6 // points
+	whiten(c)
+	p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
+}
+
+func whiten(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Path())
 }
 
 // arrow is a mass on the single point 0: a density without bound.
-type arrow struct{ Style }
+type arrow struct{ draw.LineStyle }
 
 // Plot implements plot.Plotter.
 func (a arrow) Plot(c draw.Canvas, p *plot.Plot) {
@@ -322,8 +450,43 @@ func (a arrow) Thumbnail(c *draw.Canvas) {
 
 func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
 	const wide, long = 2.8, 6
-	c.StrokeLine2(a.Style, x, bottom, x, top-long/2)
+	c.StrokeLine2(a.LineStyle, x, bottom, x, top-long/2)
 	c.FillPolygon(a.Color, []vg.Point{{X: x, Y: top}, {X: x - wide, Y: top - long}, {X: x + wide, Y: top - long}})
+}
+
+// mostTicks bounds the labelled ticks of an axis.
+const mostTicks = 8
+
+// roundTicks labels round numbers.
+func roundTicks(lo, hi float64) []plot.Tick {
+	step := math.Pow(10, math.Ceil(math.Log10((hi-lo)/mostTicks)))
+	for _, part := range []float64{5, 2} { // the finest that is not too fine
+		if (hi-lo)*part/step <= mostTicks {
+			step /= part
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(lo / step); i*step <= hi; i++ {
+		// Through text, 3 times 0.1 is 0.3. Ceil may give -0, which + 0 mends.
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step+0, 'g', 6, 64)})
+	}
+	return ticks
+}
+
+// DecadeTicks labels powers of ten on an axis of exponents.
+func DecadeTicks(lo, hi float64) []plot.Tick {
+	first, last := int(math.Ceil(lo)), int(math.Floor(hi))
+	step := (last-first)/mostTicks + 1
+	var ticks []plot.Tick
+	for e := first; e <= last; e++ {
+		t := plot.Tick{Value: float64(e)}
+		if e%step == 0 {
+			t.Label = strconv.FormatFloat(math.Pow10(e), 'g', 5, 64) // up to 10000 in full
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks
 }
 
 // Suits reports whether the bound for a kind of query is about noise such as the
@@ -331,6 +494,17 @@ func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
 // noise is on the integers.
 func Suits(name string, q dp.Query) bool {
 	return (name == "discrete-laplace") == (q == dp.IntegerQuery)
+}
+
+// WriteRow draws plots side by side.
+func WriteRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	return writeSVG(w, width, height, func(dc draw.Canvas) {
+		whiten(dc)
+		tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(8), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
+		for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, dc)[0] {
+			plots[i].Draw(canvas)
+		}
+	})
 }
 
 // Compared reports whether figures show the named mechanism beside a table.

@@ -10,7 +10,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -59,7 +62,6 @@ and delta, at a total delta: by exact composition, with a lower bound, and by
 basic composition. Written are composition.csv and composition.svg; the releases have
 different losses, which are in the file too.`,
 		Example: "  noisewright reproduce composition -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)
@@ -242,16 +244,16 @@ func drawComposition(out *shell.Output, curves []compositionCurve, epsilon float
 	p := figure.New()
 	p.X.Label.Text = "releases"
 	p.Y.Label.Text = "total epsilon"
-	p.X.Tick.Marker, p.Y.Tick.Marker = figure.Decades, figure.Decades
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
 	var basic plotter.XYs
 	for _, k := range compositionCounts {
 		basic = append(basic, plotter.XY{X: math.Log10(float64(k)), Y: math.Log10(float64(k) * epsilon)})
 	}
-	lines := []figure.Curve{{Name: "basic composition", Points: basic, Style: figure.Line(figure.Palette[len(figure.Palette)-1], 1)}}
-	styles := map[string]figure.Style{
-		"designed": figure.Line(figure.Blue, 2),
-		"laplace":  figure.Line(figure.Vermilion, 1.6, 5, 3),
-		"gaussian": figure.Line(figure.Green, 1.6, 2, 2),
+	lines := []figure.Curve{{Name: "basic composition", Points: basic, Style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
+	styles := map[string]draw.LineStyle{
+		"designed": {Color: figure.Blue, Width: vg.Points(2)},
+		"laplace":  {Color: figure.Vermilion, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}},
+		"gaussian": {Color: figure.Green, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}},
 	}
 	for i := len(curves) - 1; i >= 0; i-- {
 		c := curves[i]
@@ -266,6 +268,7 @@ func drawComposition(out *shell.Output, curves []compositionCurve, epsilon float
 	if err := figure.Add(p, lines); err != nil {
 		return err
 	}
-	figure.LegendLeft(p)
-	return figure.Write(out, p, "svg", 18, 11)
+	p.Legend.Left = true
+	p.Legend.XOffs = vg.Points(8)
+	return figure.Write(p, out, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
 }

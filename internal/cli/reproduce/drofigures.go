@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -95,7 +97,6 @@ func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
 %[2]s.csv and %[2]s.svg. Every design is certified; one that a limit stops
 is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.name),
 		Example: fmt.Sprintf("  noisewright reproduce %s -o results", t.name),
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one design")
@@ -154,7 +155,7 @@ func (d *droDrawing) write(table, plotFile io.Writer) error {
 	if err := errors.Join(c.WriteAll(d.records), c.Error()); err != nil {
 		return err
 	}
-	return figure.Write(plotFile, d.plot, "svg", 18, 11)
+	return figure.Write(d.plot, plotFile, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
 }
 
 // How a design ended.
@@ -236,7 +237,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
 			})
 		}
-		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: figure.Line(figure.Palette[i], 1.5)})
+		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}})
 	}
 	return d.finish(curves)
 }
@@ -248,10 +249,10 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 	var curves []figure.Curve
 	for i, c := range []struct{ epsilon, delta float64 }{{1, 0.2}, {0.6, 0.2}, {0.6, 0.1}} {
 		for _, monotone := range []bool{false, true} {
-			name, style := fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), figure.Line(figure.Palette[i], 1.5)
+			name, style := fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
 			if monotone {
 				name += ", monotone"
-				style = figure.Line(figure.Palette[i], 1.5, 5, 3)
+				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 			}
 			r, err := d.table(ctx, name, dp.Problem{
 				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1{},
@@ -285,7 +286,7 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k, Values: []float64{0, 1, 2}}
+	f := &figure.Kernel{Kernel: k.Kernel(), Values: []float64{0, 1, 2}}
 	for _, x := range f.Values {
 		i, _ := k.Kernel().CellOf(x)
 		for j, m := range k.Kernel().PMF(i) {

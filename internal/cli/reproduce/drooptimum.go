@@ -48,7 +48,6 @@ and 4 above: numbers read off the published ones.
 Written are dro-optimum.csv and, in the folder tables, the designed tables, as by
 reproduce dro-table1. The two programs are solved in floating-point arithmetic.`,
 		Example: "  noisewright reproduce dro-optimum -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	o.grid.flags(f)

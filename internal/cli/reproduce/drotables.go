@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -114,7 +115,6 @@ If a limit stops a design, its row of the file has "reached" = no, and the exit
 code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
 		Example: fmt.Sprintf(`  noisewright reproduce %[1]s -o results
   noisewright reproduce %[1]s --epsilon 1,2 --delta 0.1 --gap 1e-5 --json`, t.name),
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	o.grid.flags(f)
@@ -345,7 +345,7 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
 		XLabel: "δ", YLabel: "ε",
-		Width: 22, Height: 15,
+		Width: 22 * vg.Centimeter, Height: 15 * vg.Centimeter,
 	}
 	for _, d := range g.delta {
 		h.X = append(h.X, fmt.Sprint(d))

@@ -13,7 +13,7 @@ import (
 
 // NewCommand is the parent of one command per published table or
 // figure.
-func NewCommand(s *shell.Streams) *cobra.Command {
+func NewCommand(a *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce NAME",
 		Short: "Compute a published table or figure again",
@@ -26,12 +26,12 @@ noisewright reproduce NAME --help.`,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
 	for _, t := range droTables {
-		cmd.AddCommand(newDROTableCommand(s, t))
+		cmd.AddCommand(newDROTableCommand(a, t))
 	}
 	for _, t := range droFigures {
-		cmd.AddCommand(newDROFigureCommand(s, t))
+		cmd.AddCommand(newDROFigureCommand(a, t))
 	}
-	cmd.AddCommand(newDROOptimumCommand(s), newTAFigure3Command(s), newTAFigure4Command(s), newCompositionCommand(s))
+	cmd.AddCommand(newDROOptimumCommand(a), newTAFigure3Command(a), newTAFigure4Command(a), newCompositionCommand(a))
 	var names []string
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
@@ -18,11 +20,11 @@ import (
 // The approaches of Cheng, Tang & Chinchali (2022), and their curves.
 var taStyles = []struct {
 	name  string
-	style figure.Style
+	style draw.LineStyle
 }{
-	{"task-aware", figure.Line(figure.Blue, 2)},
-	{"task-agnostic", figure.Line(figure.Vermilion, 1.4, 5, 3)},
-	{"privacy-agnostic", figure.Line(figure.Green, 1.4, 2, 2)},
+	{"task-aware", draw.LineStyle{Color: figure.Blue, Width: vg.Points(2)}},
+	{"task-agnostic", draw.LineStyle{Color: figure.Vermilion, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+	{"privacy-agnostic", draw.LineStyle{Color: figure.Green, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}}},
 }
 
 // taSettings are the values λ of figure 3, where the prices of the coordinates
@@ -76,7 +78,6 @@ coordinates) of 4 features with unit covariance in a ball of radius r, for price
 Written are ta-figure3.csv, with z the number of coordinates of the task-aware
 encoder, and ta-figure3.svg.`,
 		Example: "  noisewright reproduce ta-figure3 -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Folder(&o.Common)
@@ -139,7 +140,7 @@ func (o *taFigure3Options) run(context.Context) error {
 	if err := csv.NewWriter(files.csv).WriteAll(records); err != nil {
 		return err
 	}
-	if err := figure.WriteRow(files.svg, plots, 30, 11); err != nil {
+	if err := figure.WriteRow(files.svg, plots, 30*vg.Centimeter, 11*vg.Centimeter); err != nil {
 		return err
 	}
 	if err := files.commit(); err != nil {
@@ -166,7 +167,8 @@ func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
 	if err := figure.Add(p, curves); err != nil {
 		return nil, err
 	}
-	figure.LegendBelow(p)
+	p.Legend.Top = false
+	p.Legend.YOffs = vg.Points(6)
 	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 4+3*setting
 	return p, nil
 }

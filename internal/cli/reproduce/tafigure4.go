@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
@@ -57,7 +59,6 @@ Learning Repository (https://archive.ics.uci.edu/dataset/235), as a CSV file wit
 row per day and columns h00 to h23, the mean of Global_active_power in every hour,
 perhaps compressed with gzip. --data names it.`,
 		Example: "  noisewright reproduce ta-figure4 --data household_daily_profiles.csv.gz -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one design")
@@ -168,9 +169,9 @@ func (r taFigure4Report) rows() (rows []shell.Row) {
 
 // draw draws a panel per protocol.
 func (e *taExperiment) draw(out *shell.Output) error {
-	designed := []figure.Style{
-		figure.Line(figure.Palette[3], 2),
-		figure.Line(figure.Palette[3], 2, 6, 3),
+	designed := []draw.LineStyle{
+		{Color: figure.Palette[3], Width: vg.Points(2)},
+		{Color: figure.Palette[3], Width: vg.Points(2), Dashes: []vg.Length{vg.Points(6), vg.Points(3)}},
 	}
 	var plots []*plot.Plot
 	for _, protocol := range []string{protocolPublished, protocolFormula, protocolDomain} {
@@ -202,12 +203,13 @@ func (e *taExperiment) draw(out *shell.Output) error {
 		if err := figure.Add(p, curves); err != nil {
 			return err
 		}
-		figure.LegendBelow(p)
+		p.Legend.Top = false
+		p.Legend.YOffs = vg.Points(6)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 0.036
 		plots = append(plots, p)
 	}
 	plots[0].Y.Label.Text = "task loss per hour, test days"
-	return figure.WriteRow(out, plots, 34, 12)
+	return figure.WriteRow(out, plots, 34*vg.Centimeter, 12*vg.Centimeter)
 }
 
 // drawHours draws the error of every hour at ε = 5: with the published noise and with
@@ -237,15 +239,16 @@ func (e *taExperiment) drawHours(out *shell.Output) error {
 			curves = append(curves, figure.Curve{Name: taStyles[i].name, Points: line(taStyles[i].name, 0), Style: taStyles[i].style})
 		}
 		if protocol == protocolFormula {
-			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", taDeltas[0]), Points: line(string(bundle.Designed), taDeltas[0]), Style: figure.Line(figure.Palette[3], 2)})
+			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", taDeltas[0]), Points: line(string(bundle.Designed), taDeltas[0]), Style: draw.LineStyle{Color: figure.Palette[3], Width: vg.Points(2)}})
 		}
 		if err := figure.Add(p, curves); err != nil {
 			return err
 		}
-		figure.LegendLeft(p)
+		p.Legend.Left = true
+		p.Legend.XOffs = vg.Points(8)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, taHours-1, 0, 0.03
 		plots = append(plots, p)
 	}
 	plots[0].Y.Label.Text = "mean squared error, test days"
-	return figure.WriteRow(out, plots, 30, 12)
+	return figure.WriteRow(out, plots, 30*vg.Centimeter, 12*vg.Centimeter)
 }

@@ -11,8 +11,8 @@ import (
 
 // OpenColumns opens a CSV file, "-" for standard input, perhaps compressed with gzip,
 // and reads its header, see csvfile.NewColumns. The caller closes the input.
-func (s *Streams) OpenColumns(file string, choose, keep func(column string) bool) (*csvfile.Columns, *Input, error) {
-	in, err := s.Open(file)
+func (a *Streams) OpenColumns(file string, choose, keep func(column string) bool) (*csvfile.Columns, *Input, error) {
+	in, err := a.Open(file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,27 +26,27 @@ func (s *Streams) OpenColumns(file string, choose, keep func(column string) bool
 
 // ReadFrame reads columns of a CSV file, see csvfile.ReadFrame, and warns of those
 // that are left out.
-func (s *Streams) ReadFrame(file string, choose func(column string) bool, drop bool) (*csvfile.Frame, error) {
-	f, err := readFile(s, file, func(r io.Reader) (*csvfile.Frame, error) { return csvfile.ReadFrame(r, choose, drop) })
+func (a *Streams) ReadFrame(file string, choose func(column string) bool, drop bool) (*csvfile.Frame, error) {
+	f, err := readFile(a, file, func(r io.Reader) (*csvfile.Frame, error) { return csvfile.ReadFrame(r, choose, drop) })
 	if err != nil {
 		return nil, err
 	}
-	if drop && !slices.ContainsFunc(f.Names, func(name string) bool { return !csvfile.IsNumber(name) }) {
-		s.Warn("%s: the columns have numbers for names: is the header row missing?", InputName(file))
+	if drop && !slices.ContainsFunc(f.Names, func(s string) bool { return !csvfile.IsNumber(s) }) {
+		a.Warn("%s: the columns have numbers for names: is the header row missing?", InputName(file))
 	}
 	if len(f.Text) > 0 {
-		s.Warn("%s: %s left out, for it is not numbers", InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
+		a.Warn("%s: %s left out, for it is not numbers", InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
 	}
 	return f, nil
 }
 
 // ReadNamed reads a CSV file of numbers by features, see csvfile.ReadNamed.
-func (s *Streams) ReadNamed(file string, features []string) (*csvfile.Frame, error) {
-	return readFile(s, file, func(r io.Reader) (*csvfile.Frame, error) { return csvfile.ReadNamed(r, features) })
+func (a *Streams) ReadNamed(file string, features []string) (*csvfile.Frame, error) {
+	return readFile(a, file, func(r io.Reader) (*csvfile.Frame, error) { return csvfile.ReadNamed(r, features) })
 }
 
-func readFile(s *Streams, file string, read func(io.Reader) (*csvfile.Frame, error)) (*csvfile.Frame, error) {
-	in, err := s.Open(file)
+func readFile(a *Streams, file string, read func(io.Reader) (*csvfile.Frame, error)) (*csvfile.Frame, error) {
+	in, err := a.Open(file)
 	if err != nil {
 		return nil, err
 	}

@@ -69,13 +69,17 @@ func UsageError(err error, cmd *cobra.Command) error {
 }
 
 // standardOutput marks the errors of standard output.
-type standardOutput struct{ io.Writer }
+type standardOutput struct {
+	io.Writer
+	err error // the last one: cobra drops those of help texts
+}
 
 // Write implements io.Writer.
-func (s standardOutput) Write(p []byte) (int, error) {
+func (s *standardOutput) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if err != nil {
 		err = &outputError{err}
+		s.err = err
 	}
 	return n, err
 }
@@ -92,7 +96,11 @@ func (e *outputError) Error() string {
 func (e *outputError) Unwrap() error { return e.err }
 
 // Report prints what went wrong and returns the exit code.
-func (s *Streams) Report(err error) int {
+func (a *Streams) Report(err error) int {
+	a.line.Clear()
+	if out, ok := a.Out.(*standardOutput); ok && err == nil {
+		err = out.err
+	}
 	if err == nil {
 		return ExitDone
 	}
@@ -112,11 +120,11 @@ func (s *Streams) Report(err error) int {
 	if code == ExitLimit {
 		label = "warning"
 	}
-	for _, sentence := range check.Sentences(err) {
-		s.Say(label, sentence)
+	for _, s := range check.Sentences(err) {
+		a.Say(label, s)
 	}
 	if hint != "" {
-		s.Say("hint", hint)
+		a.Say("hint", hint)
 	}
 	return code
 }
@@ -124,8 +132,9 @@ func (s *Streams) Report(err error) int {
 // Say prints a labelled line to standard error. All errors, hints and warnings
 // pass here: they may hold text of files and names of files, which must not
 // reach a terminal as commands.
-func (s *Streams) Say(label, text string) {
-	fmt.Fprintf(s.Err, "%s: %s\n", label, printable(text))
+func (a *Streams) Say(label, s string) {
+	a.line.Clear()
+	fmt.Fprintf(a.Err, "%s: %s\n", label, printable(s))
 }
 
 // printable writes what is not printable, line ends included, as a Go string

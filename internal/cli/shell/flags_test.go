@@ -17,15 +17,15 @@ import (
 // command is a command with one flag of every kind.
 type command struct {
 	*cobra.Command
-	ran             bool
-	file, word      string
-	number, other   float64
-	count           int
-	limit           time.Duration
-	list            []float64
-	plot, format    string
-	texts           []string
-	problem         dp.Problem
+	ran           bool
+	file, word    string
+	number, other float64
+	count         int
+	limit         time.Duration
+	list          []float64
+	plot, format  string
+	texts         []string
+	problem       dp.Problem
 }
 
 func newCommand() *command {

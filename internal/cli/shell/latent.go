@@ -36,7 +36,7 @@ func LatentFailure(err error) error {
 
 // NewCurve returns designed noise with a cache of tables: a directory, that of the
 // user for "", none for "-".
-func NewCurve(s *Streams, cache string, o lp.Options) (*latent.Curve, error) {
+func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
 	dir := cache
 	switch dir {
 	case "-":
@@ -62,7 +62,7 @@ func NewCurve(s *Streams, cache string, o lp.Options) (*latent.Curve, error) {
 			}
 			return r.Table, nil
 		},
-		Rejected: func(err error) { s.Warn("cache %s", Sentence(err)) },
+		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
 	}
 	store, err := tables.NewStore(options)
 	if err != nil && cache == "" {
