@@ -42,9 +42,9 @@ func (p Problem) Validate() error {
 	}
 	switch lattice := p.Query == LatticeQuery; {
 	case lattice && !(p.Step > 0 && p.Step <= math.MaxFloat64):
-		errs.Bad("output-step", p.Step, "a finite number > 0 (query units)")
+		errs.Bad("step", p.Step, "a finite number > 0 (query units)")
 	case !lattice && p.Step != 0:
-		errs.Bad("output-step", p.Step, "none but for a lattice query")
+		errs.Bad("step", p.Step, "none but for a lattice query")
 	}
 	if p.Loss == nil {
 		errs.Bad("loss", "none", "a loss")

@@ -27,9 +27,9 @@ func TestProblemValidate(t *testing.T) {
 		says []string // for each line
 	}{
 		{Problem{}, []string{"sensitivity = 0", "loss = none"}},
-		{Problem{Privacy: Privacy{1, 0.1, 0.5}, Query: IntegerQuery, Step: 1}, []string{"sensitivity = 0.5", "output-step = 1", "loss"}},
-		{Problem{Privacy: good, Query: LatticeQuery, Loss: loss.L2{}}, []string{"output-step = 0"}},
-		{Problem{Privacy: good, Query: LatticeQuery, Step: math.Inf(1), Loss: loss.L2{}}, []string{"output-step = +Inf"}},
+		{Problem{Privacy: Privacy{1, 0.1, 0.5}, Query: IntegerQuery, Step: 1}, []string{"sensitivity = 0.5", "step = 1", "loss"}},
+		{Problem{Privacy: good, Query: LatticeQuery, Loss: loss.L2{}}, []string{"step = 0"}},
+		{Problem{Privacy: good, Query: LatticeQuery, Step: math.Inf(1), Loss: loss.L2{}}, []string{"step = +Inf"}},
 		{Problem{Privacy: good, Query: "text", Loss: loss.L2{}, Constraints: Constraints{MaxVariance: -1}}, []string{`query = "text"`, "max-variance = -1"}},
 	} {
 		err := c.p.Validate()

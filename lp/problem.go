@@ -57,7 +57,7 @@ func validate(p dp.Problem) error {
 		}
 	case dp.LatticeQuery:
 		if r := p.Sensitivity / p.Step; p.Step > 0 && !(r >= 1e-6 && r <= MaxIntegerSensitivity) {
-			errs.Badf("output-step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
+			errs.Badf("step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
 		}
 	}
 	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above

@@ -56,7 +56,7 @@ func newAccountCommand(s *shell.Streams) *cobra.Command {
 	}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "account RELEASE... [--times K] --delta D | --epsilon E",
-		Short: "Compute what several releases cost together",
+		Short: "Compute the total epsilon or delta of several releases",
 		Long: `Compute the total epsilon of several releases at a total delta, or the total
 delta at an epsilon: for many releases much less than the sum, which is basic
 composition. Each release adds fresh noise to a query about the same people; later

@@ -49,7 +49,7 @@ func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "noisewright",
 		Short: "Design, prove and draw optimal noise for differential privacy",
-		Long: `noisewright designs the additive noise of least expected loss that makes a
+		Long: `noisewright designs the additive noise with the smallest expected loss that makes a
 number (epsilon, delta)-differentially private, proves how good it is in exact
 arithmetic, and draws from it.
 

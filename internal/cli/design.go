@@ -33,7 +33,7 @@ func newDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
-		Short: "Design the noise of least expected loss",
+		Short: "Design the noise with the smallest expected loss",
 		Long: `Find additive noise that makes a query (epsilon, delta)-differentially private
 with an expected loss within the requested gap of the least possible, and write
 it as a table together with the proof of both.

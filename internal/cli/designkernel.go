@@ -37,8 +37,8 @@ func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
 		Short: "Design noise that depends on the query value",
 		Long: `Where the values of a query lie in a known range, noise may depend on the value:
 near the ends, and where values are rare, other noise is better. Find the kernel,
-one law of answers per cell of the range, of least expected loss, averaged over
-the query values, that makes the query (epsilon, delta)-differentially private,
+one law of answers per cell of the range, with the smallest expected loss, averaged
+over the query values, that makes the query (epsilon, delta)-differentially private,
 and write it together with the proof.
 
 The lower bound is about every mechanism for this range, whatever its outputs. If
@@ -47,7 +47,7 @@ Every number printed was recomputed in exact arithmetic: the lower bound is roun
 down, all others up.
 
 With --instance-cap no query value has a larger expected loss than that; the word
-auto stands for the least expected loss of noise that does not depend on the
+auto stands for the smallest expected loss of noise that does not depend on the
 value. The bound is then about the mechanisms that keep the cap.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,

@@ -60,11 +60,13 @@ whole promise of the bundle on every person again.
 Other columns are left out, except those of --keep, which are copied without
 protection. The file is read with a header, perhaps compressed with gzip.`,
 		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
-	}, conversion{"privatizing", featureNames, unitNames, func(dir string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
-		p, err := openPrivatizer(dir, b)
-		return p.Privatize, err
-	}})
+	}, privatizing)
 }
+
+var privatizing = conversion{"privatizing", featureNames, unitNames, func(dir string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
+	p, err := openPrivatizer(dir, b)
+	return p.Privatize, err
+}}
 
 func newLatentDecodeCommand(s *shell.Streams) *cobra.Command {
 	return newRowsCommand(s, &cobra.Command{
@@ -73,11 +75,14 @@ func newLatentDecodeCommand(s *shell.Streams) *cobra.Command {
 		Long: `Reconstruct the features of every row from the private numbers that latent
 privatize wrote. Decoding costs no privacy.`,
 		Example: "  noisewright latent decode --bundle bundle private.csv -o decoded.csv",
-	}, conversion{"decoding", unitNames, featureNames, func(_ string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
-		return b.Decode, nil
-	}})
+	}, decoding)
 }
 
+var decoding = conversion{"decoding", unitNames, featureNames, func(_ string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
+	return b.Decode, nil
+}}
+
+// unitNames are the columns of the private numbers.
 func unitNames(b *bundle.Bundle) []string {
 	names := make([]string, b.Coordinates())
 	for i := range names {

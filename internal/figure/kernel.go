@@ -13,7 +13,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 )
 
-// Palette tell the curves of query values apart: those of Okabe and Ito.
+// Palette has colours for curves that stand for the same thing.
 var Palette = []color.NRGBA{
 	Blue,
 	Vermilion,

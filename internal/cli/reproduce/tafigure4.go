@@ -36,7 +36,7 @@ func newTAFigure4Command(s *shell.Streams) *cobra.Command {
 		Short: "Figure 4 of Cheng, Tang & Chinchali (2022): hourly household power",
 		Long: `Run the experiment behind figure 4 of Cheng, Tang & Chinchali, "Task-aware privacy
 preservation for multi-dimensional data" (2022): days of hourly household power,
-estimated with double weight from 8 to 20 h, one min-max normalisation over all,
+estimated with double weight from 8 to 20 h, one min-max normalization over all,
 the first 70 % for training. Losses are exact expectations per hour, no noise is
 drawn. Three protocols:
 

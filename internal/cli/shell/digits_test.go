@@ -2,8 +2,10 @@ package shell
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -25,5 +27,26 @@ func TestDigits(t *testing.T) {
 		if got := DigitsUp(x); got != want {
 			t.Errorf("digitsUp(%v) = %s, want %s", x, got, want)
 		}
+	}
+}
+
+// TestInterval wants ends that are rounded outwards, by less than their last digit.
+func TestInterval(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		low := new(big.Rat).SetFrac64(r.Int64N(1<<50)+1, r.Int64N(1<<50)+1)
+		high := new(big.Rat).Mul(low, big.NewRat(1+r.Int64N(9), 1))
+		a, b, ok := strings.Cut(strings.Trim(Interval(low, high), "[]"), ", ")
+		below, okBelow := new(big.Rat).SetString(a)
+		above, okAbove := new(big.Rat).SetString(b)
+		if !ok || !okBelow || !okAbove || below.Cmp(low) > 0 || above.Cmp(high) < 0 {
+			t.Fatalf("from %s to %s: %s", low.FloatString(20), high.FloatString(20), Interval(low, high))
+		}
+		if wide, _ := new(big.Rat).Quo(new(big.Rat).Sub(above, below), high).Float64(); wide > 1 {
+			t.Fatalf("from %s to %s: %s", low.FloatString(20), high.FloatString(20), Interval(low, high))
+		}
+	}
+	if got := Interval(big.NewRat(2, 3), big.NewRat(4, 3)); got != "[0.66666, 1.3334]" {
+		t.Errorf("printed %s", got)
 	}
 }
