@@ -129,7 +129,7 @@ func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) 
 
 // designProblem returns what to design for (ε, δ); see leastDesignEpsilon.
 func designProblem(epsilon, delta float64) (dp.Problem, error) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2}
 	if err := p.Validate(); err != nil {
 		return p, check.Errorf("latent", dp.ErrInvalid, "%w", err)
 	}
@@ -149,7 +149,7 @@ func designProblem(epsilon, delta float64) (dp.Problem, error) {
 
 // measure returns a point with the moments of a table.
 func measure(t *tables.Table) (*Point, error) {
-	square := t.ExpectedLossOf(loss.L2{})
+	square := t.ExpectedLossOf(loss.L2)
 	if symmetric(t) {
 		return &Point{Table: t, Variance: exact.FloatUp(square)}, nil
 	}

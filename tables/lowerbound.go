@@ -121,7 +121,7 @@ func (n *nodes) lagrangian(d *Dual) error {
 	if d.Variance != 0 && c.MaxVariance == 0 {
 		return check.Field("tables", "dual.variance", d.Variance, "0 where the variance is not bounded")
 	}
-	add(loss.L2{}, d.Variance, exact.Rational(c.MaxVariance))
+	add(loss.L2, d.Variance, exact.Rational(c.MaxVariance))
 	if len(d.Quantiles) > len(c.Quantiles) {
 		return check.Errorf("tables", dp.ErrInvalid, "dual.quantiles = %d numbers, want at most one per quantile", len(d.Quantiles))
 	}
