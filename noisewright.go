@@ -52,8 +52,8 @@ type (
 
 // The usual losses; package loss has others.
 var (
-	L1 loss.Loss = loss.L1{} // |x|, the absolute error
-	L2 loss.Loss = loss.L2{} // x², the squared error
+	L1 loss.Loss = loss.L1 // |x|, the absolute error
+	L2 loss.Loss = loss.L2 // x², the squared error
 )
 
 // Design returns the additive noise with the smallest expected loss for one release:

@@ -23,7 +23,7 @@ func classical(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, er
 
 // target is one on integers: small tables, which compose in little time.
 func target(releases int, epsilon, delta float64) Target {
-	return Target{Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Query: dp.IntegerQuery, Loss: loss.L1{}}, Releases: releases}
+	return Target{Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Query: dp.IntegerQuery, Loss: loss.L1}, Releases: releases}
 }
 
 // keeps checks that the releases of the table keep the target, by another composition.

@@ -161,7 +161,7 @@ func TestPureSums(t *testing.T) {
 		Release{must(t)(Laplace(0.25)), 3},
 		Release{must(t)(DiscreteLaplace(0.5, 4)), 2},
 		Release{must(t)(RandomizedResponse(1, 5)), 1},
-		Release{must(t)(Staircase(0.125, loss.L1{})), 8})
+		Release{must(t)(Staircase(0.125, loss.L1)), 8})
 	e, err := c.Epsilon(0)
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func geometric(t testing.TB, epsilon float64, sensitivity int) *tables.Table {
 	}
 	weights[sensitivity] = left + 1
 	table, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)}, Query: dp.IntegerQuery, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon * (1 + 1e-9), Sensitivity: float64(sensitivity)}, Query: dp.IntegerQuery, Loss: loss.L1},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: sensitivity, FirstCell: -sensitivity},
 		Weights: weights, TailRatio: ratio,
 	})

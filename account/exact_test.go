@@ -58,7 +58,7 @@ func randomTable(t *testing.T, r *rand.Rand) *tables.Table {
 		sensitivity -= float64(r.Intn(int(points)))
 	}
 	table, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: sensitivity}, Query: dp.IntegerQuery, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: sensitivity}, Query: dp.IntegerQuery, Loss: loss.L1},
 		Grid:    tables.Grid{PointsPerCell: points, CellsPerSensitivity: k, FirstCell: -r.Intn(n + 1)},
 		Weights: weights, Atom: atom,
 	})
@@ -201,7 +201,7 @@ func TestTablesExactly(t *testing.T) {
 			weights[2*n-1-i] = weights[i]
 		}
 		table, err := tables.New(tables.Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
 			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -n},
 			Weights: weights,
 		})

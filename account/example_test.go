@@ -63,7 +63,7 @@ func ExampleCalibrate() {
 		Problem: dp.Problem{
 			Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1},
 			Query:   dp.IntegerQuery,
-			Loss:    loss.L1{},
+			Loss:    loss.L1,
 		},
 		Releases: 30,
 	}

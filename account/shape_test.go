@@ -32,7 +32,7 @@ func TestGaussianShapeIsTight(t *testing.T) {
 		t.Fatal(err)
 	}
 	table, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L2{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 0.3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L2},
 		Grid:    tables.Grid{GranularityExponent: -24, PointsPerCell: 1<<20 + 1, CellsPerSensitivity: cells, FirstCell: -half},
 		Weights: weights, Atom: atom,
 	})

@@ -14,9 +14,9 @@ import (
 func TestProblemValidate(t *testing.T) {
 	good := Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}
 	for _, p := range []Problem{
-		{Privacy: good, Loss: loss.L1{}},
-		{Privacy: good, Loss: loss.L1{}, Query: IntegerQuery},
-		{Privacy: good, Loss: loss.L1{}, Query: LatticeQuery, Step: 0.3},
+		{Privacy: good, Loss: loss.L1},
+		{Privacy: good, Loss: loss.L1, Query: IntegerQuery},
+		{Privacy: good, Loss: loss.L1, Query: LatticeQuery, Step: 0.3},
 	} {
 		if err := p.Validate(); err != nil {
 			t.Errorf("%+v: %v", p, err)
@@ -28,9 +28,9 @@ func TestProblemValidate(t *testing.T) {
 	}{
 		{Problem{}, []string{"sensitivity = 0", "loss = none"}},
 		{Problem{Privacy: Privacy{1, 0.1, 0.5}, Query: IntegerQuery, Step: 1}, []string{"sensitivity = 0.5", "step = 1", "loss"}},
-		{Problem{Privacy: good, Query: LatticeQuery, Loss: loss.L2{}}, []string{"step = 0"}},
-		{Problem{Privacy: good, Query: LatticeQuery, Step: math.Inf(1), Loss: loss.L2{}}, []string{"step = +Inf"}},
-		{Problem{Privacy: good, Query: "text", Loss: loss.L2{}, Constraints: Constraints{MaxVariance: -1}}, []string{`query = "text"`, "max-variance = -1"}},
+		{Problem{Privacy: good, Query: LatticeQuery, Loss: loss.L2}, []string{"step = 0"}},
+		{Problem{Privacy: good, Query: LatticeQuery, Step: math.Inf(1), Loss: loss.L2}, []string{"step = +Inf"}},
+		{Problem{Privacy: good, Query: "text", Loss: loss.L2, Constraints: Constraints{MaxVariance: -1}}, []string{`query = "text"`, "max-variance = -1"}},
 	} {
 		err := c.p.Validate()
 		if !errors.Is(err, ErrInvalid) {

@@ -23,7 +23,7 @@ func exponentialSpec(tb testing.TB, epsilon, share float64, q Queries, edges ...
 	q.Lower, q.Upper = edges[0], edges[n]
 	s := Spec{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: 1e-9, Sensitivity: 1},
-		Queries: q, Loss: loss.L1{}, Edges: edges,
+		Queries: q, Loss: loss.L1, Edges: edges,
 	}
 	for k := range n {
 		s.Nodes = append(s.Nodes, (edges[k]+edges[k+1])/2)
@@ -144,7 +144,7 @@ func TestProtectedPairs(t *testing.T) {
 // the largest with the midpoint rule and a fine scan, also with a weight whose
 // pieces start between nodes.
 func TestLossAgainstQuadrature(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, q := range []Queries{{}, {Weight: []WeightPiece{{-1, 0.5}, {-0.7, 0}, {0.05, 3}, {2, 1}}}} {
 			s := exponentialSpec(t, 1, 0.5, q, -1, -0.5, 0, 0.3, 1.7, 2.5)
 			s.Loss = loss
@@ -179,7 +179,7 @@ func TestLossAgainstQuadrature(t *testing.T) {
 // are written down, the bound stays below the loss of a private kernel.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, q := range []Queries{{}, {Weight: []WeightPiece{{0, 1}, {0.7, 5}, {1.9, 0.2}}}} {
 			s := exponentialSpec(t, 1, 0.45, q, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5)
 			s.Loss = loss
@@ -240,13 +240,13 @@ func TestBoundByHand(t *testing.T) {
 	q := Queries{Lower: 0, Upper: 2}
 	const y = 0.125
 	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{y * (1 << 40)}}}}
-	got, _ := d.LowerBound(p, q, loss.L1{}, 0).Float64()
+	got, _ := d.LowerBound(p, q, loss.L1, 0).Float64()
 	// k = 0: output 0 gains y from (0,1); output 1 loses e·y through (1,0).
 	want := 2*min(y, 0.5-math.E*y) - p.Delta*2*y
 	if math.Abs(got-want) > 1e-12 {
 		t.Errorf("bound %g, want %g", got, want)
 	}
-	if b := (*Dual)(nil).LowerBound(p, q, loss.L1{}, 0); b.Sign() != 0 {
+	if b := (*Dual)(nil).LowerBound(p, q, loss.L1, 0); b.Sign() != 0 {
 		t.Errorf("no multipliers prove %s", b)
 	}
 }

@@ -123,7 +123,7 @@ func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) 
 
 // designProblem returns what to design for (ε, δ); see leastDesignEpsilon.
 func designProblem(epsilon, delta float64) (dp.Problem, error) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2}
 	if err := p.Validate(); err != nil {
 		return p, check.Errorf("latent", dp.ErrInvalid, "%w", err)
 	}
@@ -150,7 +150,7 @@ func measure(t *tables.Table) *Point {
 	m := exact.Rational(p.Mean)
 	off := mean.Add(mean, mean)
 	off.Sub(off, m).Mul(off, m)
-	square := t.ExpectedLossOf(loss.L2{})
+	square := t.ExpectedLossOf(loss.L2)
 	p.Variance = exact.FloatUp(square.Sub(square, off))
 	return p
 }

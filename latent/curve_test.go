@@ -22,7 +22,7 @@ import (
 // cutLaplace is a designer without a solver: truncated Laplace noise on a grid of
 // 16 points per sensitivity.
 func cutLaplace(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
-	return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 0)
+	return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2, 0)
 }
 
 // cutLaplaceFor makes it for any promise; skew > 0 adds cells on the right.
@@ -156,7 +156,7 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 
 // The moments of a lopsided table, against a plain sum over its points.
 func TestPointMoments(t *testing.T) {
-	table, err := cutLaplaceFor(dp.Privacy{Epsilon: 0.5, Delta: 0.2, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 5)
+	table, err := cutLaplaceFor(dp.Privacy{Epsilon: 0.5, Delta: 0.2, Sensitivity: 1}, dp.RealQuery, loss.L2, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestPointMoments(t *testing.T) {
 		t.Errorf("variance = %g, want %g rounded up", p.Variance, want)
 	}
 	symmetric := point(t, curveOf(t, cutLaplace), 0.5, 0.2)
-	if square := exact.FloatUp(symmetric.Table.ExpectedLossOf(loss.L2{})); symmetric.Mean != 0 || symmetric.Variance != square {
+	if square := exact.FloatUp(symmetric.Table.ExpectedLossOf(loss.L2)); symmetric.Mean != 0 || symmetric.Variance != square {
 		t.Errorf("symmetric table: %+v, want mean 0 and variance %g", symmetric, square)
 	}
 }

@@ -339,7 +339,7 @@ func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
 // Noise that is not centred is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
 	curve := curveOf(t, func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
-		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2{}, 32)
+		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2, 32)
 	})
 	data := randomData(rand.New(rand.NewPCG(9, 0)), 60, 3)
 	res := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 1, Delta: 0.05}, Domain: bundle.Box, Clip: 0.9}),

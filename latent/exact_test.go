@@ -33,7 +33,7 @@ func handmade(t *testing.T, epsilon float64, shares ...uint64) *tables.Table {
 	}
 	weights[len(shares)/2] += rest
 	spec := tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2{}}, Weights: weights,
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2}, Weights: weights,
 		Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -(len(shares) / 2)},
 	}
 	table, err := tables.New(spec)

@@ -14,14 +14,14 @@ var kinds = []Kind{
 		Syntax:  "l1",
 		Meaning: "the absolute error |x|",
 		Unit:    "mean absolute error in query units",
-		build:   func(string, []float64) Loss { return L1{} },
+		build:   func(string, []float64) Loss { return L1 },
 	},
 	{
 		Name:    "l2",
 		Syntax:  "l2",
 		Meaning: "the squared error x²",
 		Unit:    "mean squared error in query units squared",
-		build:   func(string, []float64) Loss { return L2{} },
+		build:   func(string, []float64) Loss { return L2 },
 	},
 	{
 		Name:    "lp",

@@ -6,16 +6,16 @@ import (
 )
 
 // L1 is the absolute error |x|, in the query's units.
-type L1 struct{}
+var L1 Loss = l1{}
 
-// Name implements Loss.
-func (L1) Name() string { return "l1" }
+type l1 struct{}
 
-// At implements Loss.
-func (L1) At(x float64) float64 { return math.Abs(x) }
+func (l1) Name() string         { return "l1" }
+func (l1) Symmetric() bool      { return true }
+func (l1) Unimodal() bool       { return true }
+func (l1) At(x float64) float64 { return math.Abs(x) }
 
-// CellMean implements Loss.
-func (L1) CellMean(center, width float64) float64 {
+func (l1) CellMean(center, width float64) float64 {
 	c, h := math.Abs(center), width/2
 	if c >= h {
 		return c
@@ -24,11 +24,9 @@ func (L1) CellMean(center, width float64) float64 {
 	return (h*h + c*c) / (2 * h)
 }
 
-// AtDown implements Loss.
-func (L1) AtDown(x *big.Rat) *big.Rat { return new(big.Rat).Abs(x) }
+func (l1) AtDown(x *big.Rat) *big.Rat { return new(big.Rat).Abs(x) }
 
-// GridMeanUp implements Loss.
-func (L1) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
+func (l1) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	last := first + count - 1
 	sum := new(big.Int)
 	switch {
@@ -45,7 +43,7 @@ func (L1) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 
 // RampMeanUp implements Loss: with d = to-from and s the sign of from it is
 // s·(from + d/3), less 2sd(1-t)³/3 if the sign changes at t = -from/d.
-func (L1) RampMeanUp(from, to *big.Rat) *big.Rat {
+func (l1) RampMeanUp(from, to *big.Rat) *big.Rat {
 	d := new(big.Rat).Sub(to, from)
 	mean := new(big.Rat).Mul(d, big.NewRat(1, 3))
 	mean.Add(mean, from)
@@ -60,16 +58,12 @@ func (L1) RampMeanUp(from, to *big.Rat) *big.Rat {
 
 // LowerNode implements Loss: |x| is linear between nodes, so it is its own
 // interpolant.
-func (L1) LowerNode(j int64, step *big.Rat) *big.Rat {
+func (l1) LowerNode(j int64, step *big.Rat) *big.Rat {
 	l := new(big.Rat).SetInt64(j)
 	return l.Abs(l).Mul(l, step)
 }
 
-// Growth implements Loss.
-func (L1) Growth(_ int64, step *big.Rat) *big.Rat { return new(big.Rat).Set(step) }
-
-// Symmetric implements Loss.
-func (L1) Symmetric() bool { return true }
+func (l1) Growth(_ int64, step *big.Rat) *big.Rat { return new(big.Rat).Set(step) }
 
 // triangle returns 0+1+…+n, which is 0 for n = -1.
 func triangle(n int64) *big.Int {
@@ -78,11 +72,6 @@ func triangle(n int64) *big.Int {
 	return t.Rsh(t, 1)
 }
 
-// Unimodal reports that |x| does not decrease away from 0.
-func (L1) Unimodal() bool { return true }
+func (l1) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 1, true }
 
-// PolynomialBeyond says that it is one on either side of 0.
-func (L1) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 1, true }
-
-// asPiecewise implements piecewiser.
-func (L1) asPiecewise() *piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }
+func (l1) asPiecewise() *piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }

@@ -14,7 +14,7 @@ func TestLossAt(t *testing.T) {
 		loss Loss
 		x    float64
 		want float64
-	}{{L1{}, -2.5, 2.5}, {L1{}, 0, 0}, {L1{}, 3, 3}, {L2{}, -2.5, 6.25}, {L2{}, 0, 0}, {L2{}, 3, 9}} {
+	}{{L1, -2.5, 2.5}, {L1, 0, 0}, {L1, 3, 3}, {L2, -2.5, 6.25}, {L2, 0, 0}, {L2, 3, 9}} {
 		if got := c.loss.At(c.x); got != c.want {
 			t.Errorf("%s.At(%g) = %g, want %g", c.loss.Name(), c.x, got, c.want)
 		}
@@ -27,7 +27,7 @@ func TestLossAt(t *testing.T) {
 // TestCellMean holds the averages against Gauss-Legendre quadrature, exact for
 // these losses on either side of 0.
 func TestCellMean(t *testing.T) {
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []Loss{L1, L2} {
 		for _, center := range []float64{-7, -1, -0.25, -1e-9, 0, 0.1, 0.5, 3, 1e6} {
 			for _, width := range []float64{1e-6, 0.2, 1, 2.5, 40} {
 				low, high := center-width/2, center+width/2
@@ -47,7 +47,7 @@ func TestCellMean(t *testing.T) {
 
 // exactAt is c(x) in rational arithmetic.
 func exactAt(loss Loss, x *big.Rat) *big.Rat {
-	if _, ok := loss.(L2); ok {
+	if loss == L2 {
 		return new(big.Rat).Mul(x, x)
 	}
 	return new(big.Rat).Abs(x)
@@ -57,7 +57,7 @@ var exactSteps = []*big.Rat{big.NewRat(1, 1), big.NewRat(1, 3), big.NewRat(7, 2)
 
 // TestGridMeanUp compares with the sum that it abbreviates, exactly.
 func TestGridMeanUp(t *testing.T) {
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []Loss{L1, L2} {
 		for _, step := range exactSteps {
 			for center := int64(-9); center <= 9; center++ {
 				for half := int64(0); half <= 12; half++ {
@@ -83,10 +83,10 @@ func TestGridMeanUp(t *testing.T) {
 	h := int64(1) << 60
 	hh := new(big.Int).Mul(big.NewInt(h), big.NewInt(h+1))
 	one := big.NewRat(1, 1)
-	if got, want := (L1{}).GridMeanUp(-h, 2*h+1, one), new(big.Rat).SetFrac(hh, big.NewInt(2*h+1)); got.Cmp(want) != 0 {
+	if got, want := L1.GridMeanUp(-h, 2*h+1, one), new(big.Rat).SetFrac(hh, big.NewInt(2*h+1)); got.Cmp(want) != 0 {
 		t.Errorf("l1.GridMeanUp(0, 2^60, 1) = %s, want %s", got, want)
 	}
-	if got, want := (L2{}).GridMeanUp(-h, 2*h+1, one), new(big.Rat).SetFrac(hh, big.NewInt(3)); got.Cmp(want) != 0 {
+	if got, want := L2.GridMeanUp(-h, 2*h+1, one), new(big.Rat).SetFrac(hh, big.NewInt(3)); got.Cmp(want) != 0 {
 		t.Errorf("l2.GridMeanUp(0, 2^60, 1) = %s, want %s", got, want)
 	}
 }
@@ -95,10 +95,10 @@ func TestGridMeanUp(t *testing.T) {
 // checked exactly at 64 points of each interval, and touches it or comes within
 // step²/4; the nodes do not decrease away from 0.
 func TestLowerNode(t *testing.T) {
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []Loss{L1, L2} {
 		for _, step := range exactSteps {
 			slack := new(big.Rat) // of l1: its own interpolant
-			if _, ok := loss.(L2); ok {
+			if loss == L2 {
 				slack.Mul(step, step).Mul(slack, big.NewRat(1, 4))
 			}
 			for j := int64(-20); j < 20; j++ {
@@ -128,7 +128,7 @@ func TestLowerNode(t *testing.T) {
 // TestExactResultsAreFresh: the caller may change what the exact methods return,
 // and the step passed in stays as it is.
 func TestExactResultsAreFresh(t *testing.T) {
-	for _, loss := range []Loss{L1{}, L2{}} {
+	for _, loss := range []Loss{L1, L2} {
 		step := big.NewRat(2, 3)
 		for name, f := range map[string]func() *big.Rat{
 			"GridMeanUp": func() *big.Rat { return loss.GridMeanUp(2, 5, step) },

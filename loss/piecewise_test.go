@@ -295,7 +295,7 @@ func TestPiecewiseTightNodes(t *testing.T) {
 	for j, want := range map[int64]string{-8: "1", 0: "0", 8: "3"} {
 		check(pin, j, want)
 	}
-	for _, l := range []Loss{L1{}, L2{}} {
+	for _, l := range []Loss{L1, L2} {
 		p := l.(piecewiser).asPiecewise()
 		if !p.Symmetric() || !p.Unimodal() {
 			t.Errorf("%s as a piecewise loss is not symmetric and unimodal", l.Name())

@@ -149,17 +149,17 @@ func TestSumRefuses(t *testing.T) {
 	for name, terms := range map[string][]Term{
 		"no terms":        nil,
 		"no loss":         {{Weight: 1}},
-		"no weight":       {{Loss: L1{}}},
-		"NaN":             {{L1{}, math.NaN()}},
+		"no weight":       {{Loss: L1}},
+		"NaN":             {{L1, math.NaN()}},
 		"weight twice":    {{weighted, 2}},
 		"weight of a sum": {{must2(Parse("l1 + l2")), 2}},
-		"negative":        {{L1{}, 1}, {L2{}, -1}},
+		"negative":        {{L1, 1}, {L2, -1}},
 	} {
 		if l, err := Sum(terms...); l != nil || !errors.Is(err, check.ErrInvalid) {
 			t.Errorf("%s: Sum = %v, %v; want an error", name, l, err)
 		}
 	}
-	if l, err := Sum(Term{weighted, 1}, Term{L2{}, 0.5}); err != nil || l.Name() != "l1:2 + l2:0.5" {
+	if l, err := Sum(Term{weighted, 1}, Term{L2, 0.5}); err != nil || l.Name() != "l1:2 + l2:0.5" {
 		t.Errorf("Sum = %v, %v; want l1:2 + l2:0.5", l, err)
 	}
 }
@@ -241,7 +241,7 @@ func TestLossUnit(t *testing.T) {
 			t.Errorf("Unit(%s) = %q, want %q", name, got, want)
 		}
 	}
-	if got := Unit(renamed{L1{}, "my own"}); !strings.Contains(got, "my own") {
+	if got := Unit(renamed{L1, "my own"}); !strings.Contains(got, "my own") {
 		t.Errorf("Unit of a user's loss: %q", got)
 	}
 	for _, k := range Kinds() {

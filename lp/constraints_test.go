@@ -76,11 +76,11 @@ func TestIntegerOptimum(t *testing.T) {
 // value of the complete program.
 func TestIntegersAgreeWithTheLP(t *testing.T) {
 	for _, sensitivity := range []int{2, 3, 7} {
-		want, err := lp.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, loss.L1{})
+		want, err := lp.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, loss.L1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity)}, Loss: loss.L1{}, Query: dp.IntegerQuery}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity)}, Loss: loss.L1, Query: dp.IntegerQuery}
 		upper, lower, table := bracket(t, p, 1e-5)
 		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
 			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
@@ -95,7 +95,7 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 // many, for a prime sensitivity too.
 func TestManyIntegers(t *testing.T) {
 	for _, sensitivity := range []float64{211, 1000} {
-		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity}, Loss: loss.L1{}, Query: dp.IntegerQuery}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: sensitivity}, Loss: loss.L1, Query: dp.IntegerQuery}
 		upper, lower, table := bracket(t, p, 1e-2)
 		// Between the optimum for real queries and that for integers in steps of
 		// the sensitivity.
@@ -113,7 +113,7 @@ func TestManyIntegers(t *testing.T) {
 func TestPadding(t *testing.T) {
 	for _, c := range []struct{ delta, want, digits float64 }{{1e-6, 13.07, 0.005}, {1e-3, 6.20, 0.005}} {
 		p := dp.Problem{
-			Privacy: dp.Privacy{Epsilon: 1, Delta: c.delta, Sensitivity: 1}, Loss: loss.L1{}, Query: dp.IntegerQuery,
+			Privacy: dp.Privacy{Epsilon: 1, Delta: c.delta, Sensitivity: 1}, Loss: loss.L1, Query: dp.IntegerQuery,
 			Constraints: dp.Constraints{Support: &dp.Interval{Lower: 0, Upper: math.Inf(1)}},
 		}
 		upper, lower, table := bracket(t, p, 1e-4)
@@ -130,7 +130,7 @@ func TestPadding(t *testing.T) {
 // brackets of the two problems do not overlap.
 func TestMonotoneIsStrictlyWorse(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta float64 }{{1, 0.4}, {1, 0.3}, {0.5, 0.4}} {
-		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}, Loss: loss.L1{}}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}, Loss: loss.L1}
 		free, _, _ := bracket(t, p, 1e-3)
 		p.Constraints.Monotone = true
 		_, monotone, table := bracket(t, p, 1e-3)
@@ -207,7 +207,7 @@ func TestMirrorImages(t *testing.T) {
 	}
 	p.Constraints.Symmetric = true
 	symmetricUpper, symmetricLower, table := bracket(t, p, gap)
-	l1Upper, l1Lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 1}, Loss: loss.L1{}}, gap)
+	l1Upper, l1Lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 1}, Loss: loss.L1}, gap)
 	if symmetricUpper < 2*l1Lower || 2*l1Upper < symmetricLower {
 		t.Errorf("symmetric [%g, %g], twice l1 [%g, %g]", symmetricLower, symmetricUpper, 2*l1Lower, 2*l1Upper)
 	}
@@ -267,7 +267,7 @@ func TestBindingConstraints(t *testing.T) {
 // TestDistinguishingIsCheap: bounding the probability of telling outputs costs
 // next to nothing, since tails of next to no weight hide everything.
 func TestDistinguishingIsCheap(t *testing.T) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1}
 	_, free, _ := bracket(t, p, 1e-3)
 	p.Constraints.MaxDistinguishing = 1e-5
 	upper, _, table := bracket(t, p, 2e-3)
@@ -286,10 +286,10 @@ func TestDistinguishingIsCheap(t *testing.T) {
 
 // TestLattice: noise on the multiples of a step.
 func TestLattice(t *testing.T) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L2{}, Query: dp.LatticeQuery, Step: 0.3}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L2, Query: dp.LatticeQuery, Step: 0.3}
 	upper, _, table := bracket(t, p, 1e-4)
 	// ⌈1/0.3⌉ = 4 steps have to be hidden.
-	integers, lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 4}, Loss: loss.L2{}, Query: dp.IntegerQuery}, 1e-4)
+	integers, lower, _ := bracket(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 4}, Loss: loss.L2, Query: dp.IntegerQuery}, 1e-4)
 	if upper < 0.09*lower*(1-1e-9) || upper > 0.09*integers*(1+2e-4) {
 		t.Errorf("loss %g, want 0.09 times one in [%g, %g]", upper, lower, integers)
 	}
@@ -324,7 +324,7 @@ func TestConflicts(t *testing.T) {
 		{"variance", dp.Constraints{MaxVariance: 0.5, Monotone: true}, []string{"max-variance = 0.5"}, []string{"monotone"}},
 		{"quantile", dp.Constraints{Quantiles: []dp.Quantile{{Probability: 0.99, Magnitude: 0.5}, {Probability: 0.5, Magnitude: 3}}}, []string{"quantile = 0.99,0.5"}, []string{"quantile = 0.5,3"}},
 	} {
-		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}, Constraints: c.constraints}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1, Constraints: c.constraints}
 		r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 20 * time.Second})
 		if r != nil || !errors.Is(err, lp.ErrInfeasible) {
 			t.Errorf("%s: result %v, error %v", c.name, r, err)
@@ -344,7 +344,7 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestBadQueries(t *testing.T) {
-	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}, Loss: loss.L1{}}
+	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}, Loss: loss.L1}
 	for says, change := range map[string]func(*dp.Problem){
 		"sensitivity = 1.5":   func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 1.5 },
 		"sensitivity = 20000": func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 20000 },

@@ -23,7 +23,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-var bothLosses = []loss.Loss{loss.L1{}, loss.L2{}}
+var bothLosses = []loss.Loss{loss.L1, loss.L2}
 
 // design runs Design and fails the test unless the table verifies from its
 // file, that is, from nothing but its bytes.
@@ -96,11 +96,11 @@ func TestEdgesOfTheRange(t *testing.T) {
 		p   dp.Problem
 		gap float64
 	}{
-		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1{}}, 0.05},
-		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6}, Loss: loss.L1{}}, 0.02},
-		{dp.Problem{Privacy: dp.Privacy{Epsilon: 2, Delta: 1e-12, Sensitivity: 7}, Loss: loss.L1{}}, 0.02},
-		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1{}}, 0.02},
-		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2{}}, 0.05},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0.001, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1}, 0.05},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0.001, Delta: 0.9, Sensitivity: 1e-6}, Loss: loss.L1}, 0.02},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 2, Delta: 1e-12, Sensitivity: 7}, Loss: loss.L1}, 0.02},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1}, 0.02},
+		{dp.Problem{Privacy: dp.Privacy{Epsilon: 0, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2}, 0.05},
 	}
 	for _, c := range cases {
 		if r := design(t, c.p, c.gap); !r.Optimal {
@@ -197,7 +197,7 @@ func TestAgainstClosedForms(t *testing.T) {
 	}
 	// ε = 0, 1/(2δ) an integer.
 	for _, delta := range []float64{0.5, 0.25, 0.1, 0.05} {
-		holds(dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: loss.L1{}}, 1/(4*delta), "additive l1")
+		holds(dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: loss.L1}, 1/(4*delta), "additive l1")
 	}
 	// For l2 that closed form, 1/(12δ²), is the optimum among monotone
 	// densities only: the bracket lies strictly below it.
@@ -207,12 +207,12 @@ func TestAgainstClosedForms(t *testing.T) {
 		if err != nil || math.Abs(got-monotone) > 1e-7 {
 			t.Errorf("additive l2 δ=%g: monotone optimum %g, error %v, want %g", delta, got, err, monotone)
 		}
-		r := design(t, dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: loss.L2{}}, gap)
+		r := design(t, dp.Problem{Privacy: dp.Privacy{Delta: delta, Sensitivity: 1}, Loss: loss.L2}, gap)
 		if upper, _ := losses(r); upper > 0.997*monotone {
 			t.Errorf("additive l2 δ=%g: loss %g, want below the monotone %g", delta, upper, monotone)
 		}
 	}
-	holds(dp.Problem{Privacy: dp.Privacy{Delta: 0.7, Sensitivity: 1}, Loss: loss.L1{}}, 1-0.7, "additive l1")
+	holds(dp.Problem{Privacy: dp.Privacy{Delta: 0.7, Sensitivity: 1}, Loss: loss.L1}, 1-0.7, "additive l1")
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			for _, delta := range []float64{0.005, 0.2} {
@@ -232,7 +232,7 @@ func TestAgainstClosedForms(t *testing.T) {
 		}
 	}
 	// ε = 0 away from those points: a law that is not monotone is better.
-	r := design(t, dp.Problem{Privacy: dp.Privacy{Delta: 0.3, Sensitivity: 1}, Loss: loss.L1{}}, gap)
+	r := design(t, dp.Problem{Privacy: dp.Privacy{Delta: 0.3, Sensitivity: 1}, Loss: loss.L1}, gap)
 	if upper, lower := losses(r); lower > 0.827577 || upper > 0.8295 {
 		t.Errorf("ε=0 δ=0.3: [%g, %g], want to hold a loss of at most 0.827577, below the monotone 0.8333", lower, upper)
 	}
@@ -276,7 +276,7 @@ func TestDiscreteStaircase(t *testing.T) {
 	for _, c := range []struct {
 		loss loss.Loss
 		want float64
-	}{{loss.L1{}, 2.860832490}, {loss.L2{}, 17.238791362}} {
+	}{{loss.L1, 2.860832490}, {loss.L2, 17.238791362}} {
 		got, err := lp.SolveIntegers(t.Context(), highs.New, 1, 1e-10, 3, 75, c.loss)
 		if err != nil {
 			t.Fatal(err)
@@ -310,14 +310,14 @@ func TestMonotoneInPrivacy(t *testing.T) {
 	const gap = 5e-3
 	var previous float64
 	for i, delta := range []float64{0.5, 0.2, 0.05, 1e-3} {
-		upper, lower := losses(design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Loss: loss.L1{}}, gap))
+		upper, lower := losses(design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Loss: loss.L1}, gap))
 		if i > 0 && upper < previous {
 			t.Errorf("δ=%g: loss %g below the bound %g at a larger δ", delta, upper, previous)
 		}
 		previous = lower
 	}
 	for i, epsilon := range []float64{5, 2, 0.5, 0.1} {
-		upper, lower := losses(design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1}, Loss: loss.L2{}}, gap))
+		upper, lower := losses(design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.05, Sensitivity: 1}, Loss: loss.L2}, gap))
 		if i > 0 && upper < previous {
 			t.Errorf("ε=%g: loss %g below the bound %g at a larger ε", epsilon, upper, previous)
 		}
@@ -327,7 +327,7 @@ func TestMonotoneInPrivacy(t *testing.T) {
 
 // TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
 func TestTablesAreSymmetric(t *testing.T) {
-	r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1{}}, 5e-3)
+	r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1}, 5e-3)
 	n := r.Table.Table().Cells()
 	if r.Table.Table().Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
 		t.Fatalf("%d cells from %d", n, r.Table.Table().Grid().FirstCell)
@@ -365,7 +365,7 @@ func TestChainsMatchThePrograms(t *testing.T) {
 
 // TestLimits: whatever stops a Design, what it returns is proven.
 func TestLimits(t *testing.T) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, Loss: loss.L1}
 	check := func(name string, r *lp.Result, err error) {
 		t.Helper()
 		if !errors.Is(err, lp.ErrLimit) || r == nil {
@@ -395,7 +395,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("few cells: %d", r.Table.Table().Cells())
 	}
 	// Too few for any noise: an error without a result.
-	r, err = lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}},
+	r, err = lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1},
 		lp.Options{NewSolver: highs.New, MaxCells: 101})
 	if r != nil || !errors.Is(err, lp.ErrLimit) || !strings.Contains(err.Error(), "101") {
 		t.Errorf("far too few cells: %v, %v", r, err)
@@ -403,7 +403,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestBadProblems(t *testing.T) {
-	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}}
+	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1}
 	for field, change := range map[string]func(*dp.Problem, *lp.Options){
 		"epsilon = NaN":      func(p *dp.Problem, _ *lp.Options) { p.Epsilon = math.NaN() },
 		"epsilon = -1":       func(p *dp.Problem, _ *lp.Options) { p.Epsilon = -1 },
@@ -440,7 +440,7 @@ func TestBadProblems(t *testing.T) {
 // TestProgress: the bounds reported only ever improve, and end at the result's.
 func TestProgress(t *testing.T) {
 	var seen []lp.Progress
-	r, err := lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}},
+	r, err := lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1},
 		lp.Options{NewSolver: highs.New, Progress: func(p lp.Progress) { seen = append(seen, p) }})
 	if err != nil {
 		t.Fatal(err)
@@ -474,7 +474,7 @@ func (f *faulty) Solve(ctx context.Context, o solver.Options) (solver.Solution, 
 // TestFaultySolvers: a solver that fails is asked again, and one that lies is
 // never believed; every table and bound returned is true.
 func TestFaultySolvers(t *testing.T) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1}
 	const best, worst = 0.69069, 0.69086 // a certified bracket of the optimum
 	scaled := func(v []float64, by float64) []float64 {
 		out := append([]float64(nil), v...)
@@ -561,14 +561,14 @@ func TestAligned(t *testing.T) {
 			}
 		}
 	}
-	if k := lp.Aligned(true, dp.Problem{Privacy: dp.Privacy{Epsilon: 1}, Loss: loss.L1{}}, 17); k != 17 {
+	if k := lp.Aligned(true, dp.Problem{Privacy: dp.Privacy{Epsilon: 1}, Loss: loss.L1}, 17); k != 17 {
 		t.Errorf("ε=1: K=%d, want 17 as asked", k)
 	}
 }
 
 func ExampleDesign() {
 	r, err := lp.Design(context.Background(), dp.Problem{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1,
 	}, lp.Options{NewSolver: highs.New})
 	if err != nil {
 		fmt.Println(err)
@@ -600,10 +600,10 @@ func benchmarkDesign(b *testing.B, p dp.Problem) {
 
 func BenchmarkDesign(b *testing.B) {
 	for _, c := range []dp.Problem{
-		{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}},
-		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}},
-		{Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L2{}},
-		{Privacy: dp.Privacy{Epsilon: 3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L1{}},
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1},
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1},
+		{Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L2},
+		{Privacy: dp.Privacy{Epsilon: 3, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L1},
 	} {
 		b.Run(fmt.Sprintf("%s/eps=%g/delta=%g", c.Loss.Name(), c.Epsilon, c.Delta), func(b *testing.B) { benchmarkDesign(b, c) })
 	}

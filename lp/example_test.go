@@ -16,7 +16,7 @@ import (
 
 // Tables for three values of delta.
 func ExampleSweep() {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Sensitivity: 1}, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Sensitivity: 1}, Loss: loss.L1}
 	deltas := []float64{1e-3, 0.1, 0.5}
 	results := make([]*lp.Result, len(deltas))
 	err := lp.Sweep(context.Background(), p, deltas, lp.Options{NewSolver: highs.New, Gap: 0.01}, func(i int, r *lp.Result) error {
@@ -69,7 +69,7 @@ func ExampleFront() {
 // The best way to answer a query with values from 0 to 4.
 func ExampleDesignKernel() {
 	p := lp.KernelProblem{
-		Privacy: dp.Privacy{Epsilon: 0.2, Delta: 0.05, Sensitivity: 2}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: 0.2, Delta: 0.05, Sensitivity: 2}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}
 	r, err := lp.DesignKernel(context.Background(), p, lp.Options{NewSolver: highs.New, Gap: 0.02})

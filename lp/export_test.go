@@ -26,9 +26,9 @@ func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta
 		var c float64
 		switch lossName {
 		case "l1":
-			c = loss.L1{}.CellMean(x, width)
+			c = loss.L1.CellMean(x, width)
 		case "l2":
-			c = loss.L2{}.CellMean(x, width)
+			c = loss.L2.CellMean(x, width)
 		case "asym": // |x| to the left of 0, 2|x| to the right
 			c = math.Abs(x)
 			if x > 0 {

@@ -113,7 +113,7 @@ func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOption
 
 func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 	errs := check.In("lp")
-	p.Loss = loss.L1{} // in the place of the two
+	p.Loss = loss.L1 // in the place of the two
 	errs.Add(validate(p))
 	errs.Add(o.Options.validate())
 	if o.Points != 0 && (o.Points < MinFrontPoints || o.Points > MaxFrontPoints) {

@@ -58,7 +58,7 @@ func TestFront(t *testing.T) {
 // returned or not.
 func TestFrontEnds(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}}
-	losses := [2]loss.Loss{loss.L1{}, loss.L2{}}
+	losses := [2]loss.Loss{loss.L1, loss.L2}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended atomic.Int64

@@ -59,17 +59,17 @@ func TestBadFronts(t *testing.T) {
 		t.Error("a design")
 		return nil, errors.New("none")
 	}
-	weighted, err := loss.Sum(loss.Term{Loss: loss.L1{}, Weight: 2})
+	weighted, err := loss.Sum(loss.Term{Loss: loss.L1, Weight: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := [2]loss.Loss{loss.L1{}, loss.L2{}}
+	good := [2]loss.Loss{loss.L1, loss.L2}
 	for name, c := range map[string]struct {
 		losses [2]loss.Loss
 		o      FrontOptions
 	}{
-		"one loss":      {[2]loss.Loss{loss.L1{}, nil}, FrontOptions{Options: Options{NewSolver: never}}},
-		"weighted loss": {[2]loss.Loss{weighted, loss.L1{}}, FrontOptions{Options: Options{NewSolver: never}}},
+		"one loss":      {[2]loss.Loss{loss.L1, nil}, FrontOptions{Options: Options{NewSolver: never}}},
+		"weighted loss": {[2]loss.Loss{weighted, loss.L1}, FrontOptions{Options: Options{NewSolver: never}}},
 		"one point":     {good, FrontOptions{Options: Options{NewSolver: never}, Points: 1}},
 		"no solver":     {good, FrontOptions{}},
 		"bad gap":       {good, FrontOptions{Options: Options{NewSolver: never, Gap: 2}}},

@@ -53,7 +53,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 
 func unitRange(epsilon, delta float64) lp.KernelProblem {
 	return lp.KernelProblem{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}
 }
@@ -89,7 +89,7 @@ func TestKernelRefines(t *testing.T) {
 		t.Errorf("gap %g", r.Gap)
 	}
 	p := unitRange(1, 0.1)
-	p.Loss = loss.L2{}
+	p.Loss = loss.L2
 	if r, _, _ := designKernel(t, p, 0.05); !r.Optimal {
 		t.Errorf("l2: gap %g", r.Gap)
 	}
@@ -141,7 +141,7 @@ func TestKernelNodesAndWeights(t *testing.T) {
 		"tiny δ":   func(p *lp.KernelProblem) { p.Cells = 10; p.Delta = 1e-9 },
 		"ε = 0":    func(p *lp.KernelProblem) { p.Cells = 10; p.Epsilon = 0 },
 	} {
-		p := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3}, Loss: loss.L1{}, Queries: kernels.Queries{Upper: 1}}
+		p := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3}, Loss: loss.L1, Queries: kernels.Queries{Upper: 1}}
 		change(&p)
 		r, loss, bound := designKernel(t, p, 1)
 		t.Logf("%s: [%.4g, %.4g], delta %s", name, bound, loss, r.Kernel.Certificate().Claims().Delta)

@@ -61,7 +61,7 @@ func newModel(p dp.Problem) (*model, error) {
 		m.moments = append(m.moments, moment{kind: meanMoment})
 	}
 	if v := p.Constraints.MaxVariance; v > 0 {
-		m.moments = append(m.moments, moment{varianceMoment, loss.L2{}, v})
+		m.moments = append(m.moments, moment{varianceMoment, loss.L2, v})
 	}
 	for _, q := range p.Constraints.Quantiles {
 		loss, err := q.Loss()

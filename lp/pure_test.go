@@ -58,7 +58,7 @@ func staircaseLoss(t *testing.T, p dp.Privacy, l loss.Loss) float64 {
 }
 
 func TestPureReal(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range []float64{0.01, 0.1, 0.3, 1, 2, 3, 5, 7, 10, 12} {
 			for _, sensitivity := range []float64{1, 0.37, 1e6} {
 				if sensitivity != 1 && epsilon != 1 {
@@ -73,17 +73,17 @@ func TestPureReal(t *testing.T) {
 			}
 		}
 	}
-	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1{}})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1})
 	enclose(t, "l1", r, 0.959517375667, 5e-4)
-	r = designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L1{}})
+	r = designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L1})
 	enclose(t, "l1", r, 0.082641834928, 5e-4)
-	r = designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L2{}})
+	r = designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L2})
 	enclose(t, "l2", r, 1.918103531236, 5e-4)
 }
 
 // TestPureInteger: the discrete staircase is optimal, and both sides find it.
 func TestPureInteger(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, k := range []int64{1, 2, 3, 10, 57} {
 			for _, epsilon := range []float64{0.1, 1, 3, 15} {
 				name := fmt.Sprintf("%s, K = %d, epsilon = %g", loss.Name(), k, epsilon)
@@ -99,9 +99,9 @@ func TestPureInteger(t *testing.T) {
 			}
 		}
 	}
-	three := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 3}, Loss: loss.L1{}, Query: dp.IntegerQuery}
+	three := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 3}, Loss: loss.L1, Query: dp.IntegerQuery}
 	enclose(t, "K = 3, l1", designPure(t, three), 2.8608324896, 1e-9)
-	three.Loss = loss.L2{}
+	three.Loss = loss.L2
 	r := designPure(t, three)
 	enclose(t, "K = 3, l2", r, 17.238791362, 1e-9)
 	if n := r.Table.Table().Cells(); n != 9 { // 2·3 + 2r-1, r = 2
@@ -112,8 +112,8 @@ func TestPureInteger(t *testing.T) {
 // TestPureStrides: where one node per point would make too large a proof, nodes
 // lie some points apart, and cover the sensitivity even if it is prime.
 func TestPureStrides(t *testing.T) {
-	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.005, Sensitivity: 1009}, Loss: loss.L1{}, Query: dp.IntegerQuery})
-	_, want, err := noise.DiscreteStaircase(0.005, 1009, loss.L1{})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.005, Sensitivity: 1009}, Loss: loss.L1, Query: dp.IntegerQuery})
+	_, want, err := noise.DiscreteStaircase(0.005, 1009, loss.L1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +122,8 @@ func TestPureStrides(t *testing.T) {
 
 // TestPureLattice: noise on a lattice is integer noise times its step.
 func TestPureLattice(t *testing.T) {
-	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.7, Sensitivity: 1}, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1{}})
-	_, want, err := noise.DiscreteStaircase(0.7, 4, loss.L1{})
+	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.7, Sensitivity: 1}, Step: 0.3, Query: dp.LatticeQuery, Loss: loss.L1})
+	_, want, err := noise.DiscreteStaircase(0.7, 4, loss.L1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestPureLosses(t *testing.T) {
 
 func TestPureConstraints(t *testing.T) {
 	p := dp.Problem{
-		Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1,
 		Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxDistinguishing: 0.1, MaxVariance: 3},
 	}
 	designPure(t, p)
@@ -164,7 +164,7 @@ func TestPureConstraints(t *testing.T) {
 			p.Loss, _ = loss.Parse("pinball:0.3")
 			p.Constraints.Symmetric = false
 		}, dp.ErrInvalid},
-		"unknown tail": {func(p *dp.Problem) { p.Loss = struct{ loss.Loss }{loss.L1{}} }, dp.ErrInvalid},
+		"unknown tail": {func(p *dp.Problem) { p.Loss = struct{ loss.Loss }{loss.L1} }, dp.ErrInvalid},
 		"epsilon":      {func(p *dp.Problem) { p.Epsilon = 0 }, dp.ErrInvalid},
 	} {
 		bad := p

@@ -24,7 +24,7 @@ func TestSweepAgreesWithDesigns(t *testing.T) {
 	for _, c := range []struct {
 		epsilon float64
 		loss    loss.Loss
-	}{{3, loss.L1{}}, {2, loss.L2{}}, {0.5, loss.L1{}}} {
+	}{{3, loss.L1}, {2, loss.L2}, {0.5, loss.L1}} {
 		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Sensitivity: 3}, Loss: c.loss}
 		o := lp.Options{Gap: gap, NewSolver: highs.New}
 		seen := make([]int, len(deltas))
@@ -63,7 +63,7 @@ func TestSweepAgreesWithDesigns(t *testing.T) {
 // TestSweepLimits wants proven results when time or cells run out, bad deltas
 // refused, and the caller's error returned.
 func TestSweepLimits(t *testing.T) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L2{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Sensitivity: 1}, Loss: loss.L2}
 	for name, o := range map[string]lp.Options{
 		"time":  {NewSolver: highs.New, TimeLimit: time.Nanosecond},
 		"cells": {NewSolver: highs.New, MaxCells: 101, Gap: 1e-6},

@@ -157,7 +157,7 @@ func TestLowerBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, second := lawLosses(tails)
-		return map[loss.Loss]float64{loss.L1{}: first, loss.L2{}: second - 0.25}
+		return map[loss.Loss]float64{loss.L1: first, loss.L2: second - 0.25}
 	}
 	for _, epsilon := range append([]float64{0.999}, gridEpsilons...) {
 		for _, delta := range append([]float64{1e-200, 0.99}, gridDeltas...) {
@@ -178,27 +178,27 @@ func TestLowerBound(t *testing.T) {
 		loss           loss.Loss
 		upper          float64
 	}{
-		{0.3, 1e-5, loss.L1{}, 3.3190292},
-		{0.3, 1e-5, loss.L2{}, 22.0666661},
-		{1, 1e-6, loss.L1{}, 0.9595527},
-		{1, 1e-6, loss.L2{}, 1.9178739},
-		{3, 0.3, loss.L1{}, 0.1630606},
-		{3, 0.3, loss.L2{}, 0.0860831},
-		{0.5, 0.01, loss.L1{}, 1.7626644},
-		{0.5, 0.01, loss.L2{}, 5.5412402},
-		{1, 0.1, loss.L1{}, 0.69086},
-		{1, 0.2, loss.L1{}, 0.5588},
-		{2, 0.02, loss.L1{}, 0.40819},
-		{0.2, 0.05, loss.L1{}, 2.35423},
-		{1, 0.005, loss.L1{}, 0.92926},
-		{0.5, 0.75, loss.L1{}, 0.20771},
-		{5, 0.25, loss.L1{}, 0.06252},
+		{0.3, 1e-5, loss.L1, 3.3190292},
+		{0.3, 1e-5, loss.L2, 22.0666661},
+		{1, 1e-6, loss.L1, 0.9595527},
+		{1, 1e-6, loss.L2, 1.9178739},
+		{3, 0.3, loss.L1, 0.1630606},
+		{3, 0.3, loss.L2, 0.0860831},
+		{0.5, 0.01, loss.L1, 1.7626644},
+		{0.5, 0.01, loss.L2, 5.5412402},
+		{1, 0.1, loss.L1, 0.69086},
+		{1, 0.2, loss.L1, 0.5588},
+		{2, 0.02, loss.L1, 0.40819},
+		{0.2, 0.05, loss.L1, 2.35423},
+		{1, 0.005, loss.L1, 0.92926},
+		{0.5, 0.75, loss.L1, 0.20771},
+		{5, 0.25, loss.L1, 0.06252},
 	} {
 		if v := lower(c.epsilon, c.delta)[c.loss]; v > c.upper {
 			t.Errorf("(%g, %g) %s: lower bound %g, above the upper bound %g", c.epsilon, c.delta, c.loss.Name(), v, c.upper)
 		}
 	}
 	for _, n := range []float64{1, 2, 7} {
-		near(t, "lower bound", lower(0, 1/(2*n))[loss.L1{}], n/2, 1e-14)
+		near(t, "lower bound", lower(0, 1/(2*n))[loss.L1], n/2, 1e-14)
 	}
 }

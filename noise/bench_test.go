@@ -15,11 +15,11 @@ func BenchmarkBaselines(b *testing.B) {
 	for _, baseline := range Baselines() {
 		b.Run(baseline.Name, func(b *testing.B) {
 			for b.Loop() {
-				m, err := baseline.New(p, loss.L1{})
+				m, err := baseline.New(p, loss.L1)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := m.ExpectedLoss(loss.L1{}); err != nil {
+				if _, _, err := m.ExpectedLoss(loss.L1); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -32,14 +32,14 @@ func BenchmarkNumericalLoss(b *testing.B) {
 	for _, epsilon := range []float64{0.01, 1} {
 		p := dp.Privacy{Epsilon: epsilon, Delta: 1e-6, Sensitivity: 1}
 		for _, baseline := range Baselines() {
-			m, err := baseline.New(p, loss.L1{})
+			m, err := baseline.New(p, loss.L1)
 			if err != nil {
 				continue
 			}
 			b.Run(fmt.Sprintf("%s/epsilon=%g", baseline.Name, epsilon), func(b *testing.B) {
 				var relative float64
 				for b.Loop() {
-					value, bound, err := m.ExpectedLoss(opaque{loss.L1{}})
+					value, bound, err := m.ExpectedLoss(opaque{loss.L1})
 					if err != nil {
 						b.Fatal(err)
 					}

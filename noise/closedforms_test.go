@@ -84,8 +84,8 @@ func TestClosedFormDigits(t *testing.T) {
 
 	for _, d := range []float64{0.25, 1, 3} {
 		p := dp.Privacy{Epsilon: 0.5, Delta: 0, Sensitivity: d}
-		near(t, "laplace l1", lossOf(t, "laplace", p, loss.L1{}), 2*d, 1e-15)
-		near(t, "laplace l2", lossOf(t, "laplace", p, loss.L2{}), 8*d*d, 1e-15)
+		near(t, "laplace l1", lossOf(t, "laplace", p, loss.L1), 2*d, 1e-15)
+		near(t, "laplace l2", lossOf(t, "laplace", p, loss.L2), 8*d*d, 1e-15)
 	}
 
 	for _, c := range []struct {
@@ -93,17 +93,17 @@ func TestClosedFormDigits(t *testing.T) {
 		loss    loss.Loss
 		want    string
 	}{
-		{1, loss.L1{}, "0.959517375667"},
-		{5, loss.L1{}, "0.082641834928"},
-		{1, loss.L2{}, "1.918103531236"},
-		{5, loss.L2{}, "0.029711024136"},
+		{1, loss.L1, "0.959517375667"},
+		{5, loss.L1, "0.082641834928"},
+		{1, loss.L2, "1.918103531236"},
+		{5, loss.L2, "0.029711024136"},
 	} {
 		digits(t, "staircase", lossOf(t, "staircase", unit(c.epsilon, 0), c.loss), c.want)
 	}
 
 	for _, epsilon := range []float64{0.1, 1, 5} {
 		b := math.Exp(-epsilon)
-		for loss, want := range map[loss.Loss]float64{loss.L1{}: 2 * b / (1 - b*b), loss.L2{}: 2 * b / ((1 - b) * (1 - b))} {
+		for loss, want := range map[loss.Loss]float64{loss.L1: 2 * b / (1 - b*b), loss.L2: 2 * b / ((1 - b) * (1 - b))} {
 			near(t, "discrete-laplace", lossOf(t, "discrete-laplace", unit(epsilon, 0), loss), want, 1e-14)
 		}
 	}
@@ -113,10 +113,10 @@ func TestClosedFormDigits(t *testing.T) {
 	}
 
 	digits(t, "A", TruncatedLaplaceBound(unit(1, 0.1)), "2.260867817")
-	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L1{}), "0.736845518660")
-	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L2{}), "0.878733539608")
-	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L1{}), "0.99214")
-	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L2{}), "1.93113")
+	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L1), "0.736845518660")
+	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L2), "0.878733539608")
+	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L1), "0.99214")
+	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L2), "1.93113")
 
 	for _, c := range []struct {
 		epsilon, delta float64
@@ -133,8 +133,8 @@ func TestClosedFormDigits(t *testing.T) {
 		want, _ := strconv.ParseFloat(c.want, 64)
 		near(t, "sigma", sigma, want, 5e-13)
 		near(t, "gaussian delta", GaussianDelta(c.epsilon, 1, want), c.delta, 1e-11)
-		near(t, "analytic-gaussian l1", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L1{}), want*math.Sqrt(2/math.Pi), 5e-13)
-		near(t, "analytic-gaussian l2", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L2{}), want*want, 1e-12)
+		near(t, "analytic-gaussian l1", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L1), want*math.Sqrt(2/math.Pi), 5e-13)
+		near(t, "analytic-gaussian l2", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L2), want*want, 1e-12)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestStaircaseAnyStep(t *testing.T) {
 		{6, 0.01, 0.10600633527170305, 0.06938283631394801},
 	} {
 		s := stairs{epsilon: c.epsilon, sensitivity: 1, step: c.step}
-		v1, _ := s.expected(loss.L1{})
-		v2, _ := s.expected(loss.L2{})
+		v1, _ := s.expected(loss.L1)
+		v2, _ := s.expected(loss.L2)
 		near(t, "first moment", v1, c.first, 1e-14)
 		near(t, "second moment", v2, c.second, 1e-14)
 	}
@@ -217,14 +217,14 @@ func TestStability(t *testing.T) {
 		}
 		near(t, "gaussian delta", GaussianDelta(c.epsilon, 1, c.sigma), c.delta, 1e-13)
 		near(t, "A", TruncatedLaplaceBound(p), c.bound, 4e-15)
-		near(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", p, loss.L1{}), c.first, 4e-15)
-		near(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", p, loss.L2{}), c.second, 4e-15)
+		near(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", p, loss.L1), c.first, 4e-15)
+		near(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", p, loss.L2), c.second, 4e-15)
 	}
 	for _, c := range staircaseReference {
 		p := dp.Privacy{Epsilon: c.epsilon, Delta: 0, Sensitivity: 1}
-		step, _ := StaircaseStep(c.epsilon, loss.L2{})
+		step, _ := StaircaseStep(c.epsilon, loss.L2)
 		near(t, "StaircaseStep l2", step, c.step, 4e-15)
-		near(t, "staircase l1", lossOf(t, "staircase", p, loss.L1{}), c.first, 4e-15)
-		near(t, "staircase l2", lossOf(t, "staircase", p, loss.L2{}), c.second, 4e-15)
+		near(t, "staircase l1", lossOf(t, "staircase", p, loss.L1), c.first, 4e-15)
+		near(t, "staircase l2", lossOf(t, "staircase", p, loss.L2), c.second, 4e-15)
 	}
 }

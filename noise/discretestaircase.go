@@ -31,7 +31,7 @@ func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step in
 		return 0, 0, notApplicable(name, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
 	}
 	moment := 0
-	switch l.(type) {
+	switch l {
 	case loss.L1:
 	case loss.L2:
 		moment = 1

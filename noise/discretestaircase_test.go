@@ -16,7 +16,7 @@ func TestDiscreteStaircaseDigits(t *testing.T) {
 	for _, c := range []struct {
 		loss loss.Loss
 		want string
-	}{{loss.L1{}, "2.860832490"}, {loss.L2{}, "17.238791362"}} {
+	}{{loss.L1, "2.860832490"}, {loss.L2, "17.238791362"}} {
 		step, value, err := DiscreteStaircase(1, 3, c.loss)
 		if err != nil || step != 2 {
 			t.Errorf("DiscreteStaircase %s: step %d, %v, want 2", c.loss.Name(), step, err)
@@ -41,12 +41,12 @@ func TestDiscreteStaircaseRefused(t *testing.T) {
 		loss        loss.Loss
 		want        error
 	}{
-		{-1, 1, loss.L1{}, dp.ErrInvalid},
-		{1, 0, loss.L1{}, dp.ErrInvalid},
-		{1, -3, loss.L1{}, dp.ErrInvalid},
-		{math.NaN(), 1, loss.L1{}, dp.ErrInvalid},
+		{-1, 1, loss.L1, dp.ErrInvalid},
+		{1, 0, loss.L1, dp.ErrInvalid},
+		{1, -3, loss.L1, dp.ErrInvalid},
+		{math.NaN(), 1, loss.L1, dp.ErrInvalid},
 		{1, 1, nil, dp.ErrInvalid},
-		{0, 1, loss.L1{}, ErrNotApplicable},
+		{0, 1, loss.L1, ErrNotApplicable},
 		{1, 1, power(3), ErrNotApplicable},
 	} {
 		if _, _, err := DiscreteStaircase(c.epsilon, c.sensitivity, c.loss); !errors.Is(err, c.want) {
@@ -60,7 +60,7 @@ func TestDiscreteStaircaseRefused(t *testing.T) {
 func TestDiscreteStaircaseBruteForce(t *testing.T) {
 	for _, epsilon := range []float64{0.05, 0.5, 1, 4, 12} {
 		for _, sensitivity := range []int64{1, 2, 3, 7, 20} {
-			for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+			for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 				b, k := math.Exp(-epsilon), float64(sensitivity)
 				best, bestStep := math.Inf(1), int64(0)
 				for r := int64(1); r <= sensitivity; r++ {
@@ -99,7 +99,7 @@ func TestDiscreteStaircaseBruteForce(t *testing.T) {
 // continuous staircase; it is never worse than discrete Laplace
 func TestDiscreteStaircaseLimits(t *testing.T) {
 	for _, epsilon := range []float64{0.1, 1, 5} {
-		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+		for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 			p := dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 1e9}
 			step, value, err := DiscreteStaircase(epsilon, 1e9, loss)
 			if err != nil {

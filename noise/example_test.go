@@ -13,7 +13,7 @@ import (
 func ExampleBaselines() {
 	p := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
 	for _, b := range noise.Baselines() {
-		m, err := b.New(p, loss.L1{})
+		m, err := b.New(p, loss.L1)
 		if errors.Is(err, noise.ErrNotApplicable) {
 			fmt.Println(err)
 			continue
@@ -22,7 +22,7 @@ func ExampleBaselines() {
 			fmt.Println(err)
 			return
 		}
-		value, _, err := m.ExpectedLoss(loss.L1{})
+		value, _, err := m.ExpectedLoss(loss.L1)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -46,29 +46,29 @@ func ExampleNewLaplace() {
 		fmt.Println(err)
 		return
 	}
-	variance, _, err := m.ExpectedLoss(loss.L2{})
+	variance, _, err := m.ExpectedLoss(loss.L2)
 	fmt.Println(m.Note(), variance, err)
 	// Output: scale 6; delta is not used 72 <nil>
 }
 
 func ExampleNewStaircase() {
-	m, err := noise.NewStaircase(dp.Privacy{Epsilon: 5, Sensitivity: 1}, loss.L1{})
+	m, err := noise.NewStaircase(dp.Privacy{Epsilon: 5, Sensitivity: 1}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	value, _, err := m.ExpectedLoss(loss.L1{})
+	value, _, err := m.ExpectedLoss(loss.L1)
 	fmt.Printf("E|X| = %.6f, against 0.2 for Laplace noise, %v\n", value, err)
 	// Output: E|X| = 0.082642, against 0.2 for Laplace noise, <nil>
 }
 
 func ExampleNewStaircaseAtom() {
-	m, err := noise.NewStaircaseAtom(dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, loss.L1{})
+	m, err := noise.NewStaircaseAtom(dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	value, _, err := m.ExpectedLoss(loss.L1{})
+	value, _, err := m.ExpectedLoss(loss.L1)
 	fmt.Printf("E|X| = %.6f, exactly 0 with probability %g, %v\n", value, m.Mass(0), err)
 	// Output: E|X| = 0.061981, exactly 0 with probability 0.25, <nil>
 }
@@ -126,7 +126,7 @@ func ExampleNewTruncatedLaplace() {
 		fmt.Println(err)
 		return
 	}
-	value, _, err := m.ExpectedLoss(loss.L1{})
+	value, _, err := m.ExpectedLoss(loss.L1)
 	fmt.Printf("%s, E|X| = %.4f, %v\n", m.Note(), value, err)
 	// Output: support +-4.52174, E|X| = 1.4737, <nil>
 }
@@ -150,9 +150,9 @@ func ExampleNewUniform() {
 }
 
 func ExampleStaircaseStep() {
-	gamma, ok := noise.StaircaseStep(1, loss.L1{})
+	gamma, ok := noise.StaircaseStep(1, loss.L1)
 	fmt.Printf("%.6f %v\n", gamma, ok)
-	gamma, ok = noise.StaircaseStep(1, loss.L2{})
+	gamma, ok = noise.StaircaseStep(1, loss.L2)
 	fmt.Printf("%.6f %v\n", gamma, ok)
 	// Output:
 	// 0.377541 true
@@ -160,7 +160,7 @@ func ExampleStaircaseStep() {
 }
 
 func ExampleDiscreteStaircase() {
-	step, value, err := noise.DiscreteStaircase(1, 3, loss.L1{})
+	step, value, err := noise.DiscreteStaircase(1, 3, loss.L1)
 	fmt.Printf("step %d of 3, E|X| = %.6f, %v\n", step, value, err)
 	// Output: step 2 of 3, E|X| = 2.860832, <nil>
 }
@@ -184,9 +184,9 @@ func ExampleAwanDongTails() {
 }
 
 // huber is a loss from elsewhere: quadratic up to its threshold, then linear. The
-// embedded L2 stands in for the methods that a density does not ask for.
+// embedded loss stands in for the methods that a density does not ask for.
 type huber struct {
-	loss.L2
+	loss.Loss
 	threshold float64
 }
 
@@ -208,7 +208,7 @@ func ExampleMechanism_expectedLoss() {
 		fmt.Println(err)
 		return
 	}
-	value, bound, err := m.ExpectedLoss(huber{threshold: 2})
+	value, bound, err := m.ExpectedLoss(huber{loss.L2, 2})
 	fmt.Printf("%.12f, exactly %.12f, bound below 1e-12: %v, %v\n", value, 1-math.Exp(-2), bound < 1e-12, err)
 	// Output: 0.864664716763, exactly 0.864664716763, bound below 1e-12: true, <nil>
 }

@@ -12,7 +12,7 @@ type opaque struct{ loss.Loss }
 // testLoss is a loss with a given cost and its average over an interval; only
 // what ExpectedLoss uses is real.
 type testLoss struct {
-	loss.L1
+	loss.Loss
 	name  string
 	at    func(x float64) float64
 	mean  func(low, high float64) float64
@@ -28,7 +28,7 @@ func (l testLoss) CellMean(center, width float64) float64 {
 
 // fromAntiderivative is the loss with the given cost and antiderivative.
 func fromAntiderivative(name string, at, anti func(x float64) float64, kinks ...float64) testLoss {
-	return testLoss{name: name, at: at, kinks: kinks, mean: func(low, high float64) float64 {
+	return testLoss{Loss: loss.L1, name: name, at: at, kinks: kinks, mean: func(low, high float64) float64 {
 		return (anti(high) - anti(low)) / (high - low)
 	}}
 }

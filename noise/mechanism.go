@@ -104,7 +104,7 @@ const (
 // evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss
 // by numeric.
 func evaluate(l loss.Loss, first, second float64, numeric func(loss.Loss) (value, errorBound float64)) (value, errorBound float64) {
-	switch plain, weight := loss.Unweighted(l); plain.(type) {
+	switch plain, weight := loss.Unweighted(l); plain {
 	case loss.L1:
 		value = weight * first
 	case loss.L2:

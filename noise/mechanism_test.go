@@ -72,7 +72,7 @@ func TestBaselineRegistry(t *testing.T) {
 	var names []string
 	for _, b := range Baselines() {
 		names = append(names, b.Name)
-		m := baseline(t, b.Name, dp.Privacy{Epsilon: 0.5, Delta: 0.1, Sensitivity: 2}, loss.L1{})
+		m := baseline(t, b.Name, dp.Privacy{Epsilon: 0.5, Delta: 0.1, Sensitivity: 2}, loss.L1)
 		if m.Name() != b.Name {
 			t.Errorf("baseline %q builds %q", b.Name, m.Name())
 		}
@@ -90,7 +90,7 @@ func TestNotApplicable(t *testing.T) {
 	build := func(name string, p dp.Privacy) error {
 		for _, b := range Baselines() {
 			if b.Name == name {
-				_, err := b.New(p, loss.L1{})
+				_, err := b.New(p, loss.L1)
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func TestOutOfRange(t *testing.T) {
 	tiny, huge := 1e-300, 1e300
 	for _, b := range Baselines() {
 		for _, p := range []dp.Privacy{{Epsilon: tiny, Delta: 1e-300, Sensitivity: huge}, {Epsilon: tiny, Delta: 1e-300, Sensitivity: 1}, {Epsilon: 0.5, Delta: 5e-324, Sensitivity: huge}, {Epsilon: 0, Delta: 5e-324, Sensitivity: 1}} {
-			m, err := b.New(p, loss.L1{})
+			m, err := b.New(p, loss.L1)
 			if errors.Is(err, dp.ErrInvalid) || errors.Is(err, ErrNotApplicable) {
 				continue
 			}
@@ -140,7 +140,7 @@ func TestOutOfRange(t *testing.T) {
 				t.Errorf("%s %+v: %v", b.Name, p, err)
 				continue
 			}
-			for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}, opaque{loss.L2{}}} {
+			for _, loss := range []loss.Loss{loss.L1, loss.L2, opaque{loss.L2}} {
 				v, bound, err := m.ExpectedLoss(loss)
 				if err == nil && (math.IsInf(v+bound, 0) || math.IsNaN(v+bound)) {
 					t.Errorf("%s %+v %s: %g ± %g without an error", b.Name, p, loss.Name(), v, bound)
@@ -160,7 +160,7 @@ func TestOutOfRange(t *testing.T) {
 // away from 0, and has the mass that the atom leaves.
 func TestDensityIsALaw(t *testing.T) {
 	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
-		forEach(t, sensitivity, loss.L1{}, func(p dp.Privacy, m Mechanism) {
+		forEach(t, sensitivity, loss.L1, func(p dp.Privacy, m Mechanism) {
 			if m.Name() == "discrete-laplace" {
 				rate := p.Epsilon / p.Sensitivity
 				if rate < 1e-3 {
@@ -173,7 +173,7 @@ func TestDensityIsALaw(t *testing.T) {
 				near(t, "mass of discrete-laplace", mass, 1, 1e-12)
 				return
 			}
-			points, end := kinks(t, m, p, loss.L1{})
+			points, end := kinks(t, m, p, loss.L1)
 			if len(points) > 500 && (len(points) > 5000 || sensitivity != 1 || p.Delta != 0.1) {
 				return // TestStaircaseTail has the mass of these
 			}
@@ -200,7 +200,7 @@ func TestDensityIsALaw(t *testing.T) {
 // numerical path that other losses take agree within the bound it states.
 func TestClosedFormsAgainstNumericalPath(t *testing.T) {
 	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
-		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+		for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 			forEach(t, sensitivity, loss, func(p dp.Privacy, m Mechanism) {
 				closed, closedBound, err := m.ExpectedLoss(loss)
 				if err != nil {
@@ -235,7 +235,7 @@ func m0Rate(m Mechanism, p dp.Privacy) float64 {
 // TestClosedFormsAgainstDensity: an independent Gauss-Legendre rule over the
 // exported density gives the closed forms.
 func TestClosedFormsAgainstDensity(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		forEach(t, 1.5, loss, func(p dp.Privacy, m Mechanism) {
 			if m.Name() == "discrete-laplace" {
 				return
@@ -275,7 +275,7 @@ func TestOtherLosses(t *testing.T) {
 			t.Errorf("%s %s: %.17g ± %.3g, want %.17g", m.Name(), loss.Name(), got, bound, want)
 		}
 	}
-	laplace := baseline(t, "laplace", p, loss.L1{})
+	laplace := baseline(t, "laplace", p, loss.L1)
 	s := p.Sensitivity / p.Epsilon
 	for _, e := range []float64{0.1, 0.5, 1.5, 3, 8.25} {
 		check(laplace, power(e), math.Gamma(e+1)*math.Pow(s, e))
@@ -293,7 +293,7 @@ func TestOtherLosses(t *testing.T) {
 		check(laplace, hinge(limit), s*math.Exp(-limit/s))
 	}
 
-	gaussian := baseline(t, "analytic-gaussian", p, loss.L1{})
+	gaussian := baseline(t, "analytic-gaussian", p, loss.L1)
 	for _, e := range []float64{0.1, 0.5, 1.5, 3, 8.25} {
 		check(gaussian, power(e), math.Pow(2, e/2)*math.Gamma((e+1)/2)/math.Sqrt(math.Pi)*math.Pow(sigma(gaussian), e))
 	}
@@ -301,16 +301,16 @@ func TestOtherLosses(t *testing.T) {
 		check(gaussian, miss(limit), math.Erfc(limit/sigma(gaussian)/math.Sqrt2))
 	}
 
-	truncated, bound := baseline(t, "truncated-laplace", p, loss.L1{}), TruncatedLaplaceBound(p)
+	truncated, bound := baseline(t, "truncated-laplace", p, loss.L1), TruncatedLaplaceBound(p)
 	for _, limit := range []float64{0.01, 0.77, 3.3} {
 		tail := math.Exp(-limit/s) - math.Exp(-bound/s)
 		check(truncated, miss(limit), tail/-math.Expm1(-bound/s))
 	}
-	uniform := baseline(t, "uniform", p, loss.L1{})
+	uniform := baseline(t, "uniform", p, loss.L1)
 	for _, limit := range []float64{0.01, 0.77, 3.3} {
 		check(uniform, miss(limit), 1-limit*2*p.Delta/p.Sensitivity)
 	}
-	discrete := baseline(t, "discrete-laplace", dp.Privacy{Epsilon: 0.7, Delta: 0, Sensitivity: 2}, loss.L1{})
+	discrete := baseline(t, "discrete-laplace", dp.Privacy{Epsilon: 0.7, Delta: 0, Sensitivity: 2}, loss.L1)
 	for _, limit := range []float64{0.5, 1.5, 6.5} {
 		q := math.Exp(-0.7 / 2)
 		check(discrete, miss(limit), 2*math.Pow(q, math.Ceil(limit))/(1+q))
@@ -319,8 +319,8 @@ func TestOtherLosses(t *testing.T) {
 	// For any law that is symmetric, a pinball loss is half the absolute error.
 	for _, b := range Baselines() {
 		for _, p := range []dp.Privacy{{Epsilon: 0.7, Delta: 0.05, Sensitivity: 1}, {Epsilon: 1e-5, Delta: 0.05, Sensitivity: 1}, {Epsilon: 0.7, Delta: 0.9, Sensitivity: 1}} {
-			m := baseline(t, b.Name, p, loss.L1{})
-			want, _, err := m.ExpectedLoss(loss.L1{})
+			m := baseline(t, b.Name, p, loss.L1)
+			want, _, err := m.ExpectedLoss(loss.L1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +338,7 @@ func TestOtherLosses(t *testing.T) {
 // sum of its steps, on both sides of the switch from sum to integral.
 func TestStaircaseTail(t *testing.T) {
 	for _, epsilon := range []float64{3, 0.2, 1e-3, 0.9e-4, 1e-6} {
-		m := baseline(t, "staircase", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 2}, loss.L1{})
+		m := baseline(t, "staircase", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 2}, loss.L1)
 		for _, k := range []float64{0, 1, 5} {
 			// P(|X| > kΔ) = b^k, so whole multiples of Δ are exact.
 			got, bound, err := m.ExpectedLoss(miss(k * 2))
@@ -347,9 +347,9 @@ func TestStaircaseTail(t *testing.T) {
 			}
 		}
 		for _, e := range []float64{1, 2} {
-			want := lossOf(t, "staircase", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 2}, loss.L1{})
+			want := lossOf(t, "staircase", dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 2}, loss.L1)
 			if e == 2 {
-				want, _, _ = m.ExpectedLoss(loss.L2{})
+				want, _, _ = m.ExpectedLoss(loss.L2)
 			}
 			got, bound, err := m.ExpectedLoss(power(e))
 			if err != nil || !(math.Abs(got-want) <= bound+1e-13*want) || bound > 1e-8*want {
@@ -363,7 +363,7 @@ func TestStaircaseTail(t *testing.T) {
 // closed form's, and a step-like loss gets a step of its own.
 func TestStaircaseSearch(t *testing.T) {
 	for _, epsilon := range []float64{1e-4, 0.01, 0.5, 2, 8, 30} {
-		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+		for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 			p := dp.Privacy{Epsilon: epsilon, Delta: 0, Sensitivity: 3}
 			want := lossOf(t, "staircase", p, loss) // in closed form
 			m := baseline(t, "staircase", p, opaque{loss})
@@ -380,7 +380,7 @@ func TestStaircaseSearch(t *testing.T) {
 	if _, ok := StaircaseStep(1, power(3)); ok {
 		t.Error("StaircaseStep: a closed form for an unknown loss")
 	}
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		if step, ok := StaircaseStep(0, loss); !ok || math.Abs(step-0.5) > 1e-16 {
 			t.Errorf("StaircaseStep(0, %s) = %g, %v; want the limit 1/2", loss.Name(), step, ok)
 		}
@@ -395,21 +395,21 @@ func TestAgainstBrackets(t *testing.T) {
 		loss           loss.Loss
 		lower          float64
 	}{
-		{0.3, 1e-5, loss.L1{}, 3.3186503},
-		{0.3, 1e-5, loss.L2{}, 22.063318},
-		{1, 1e-6, loss.L1{}, 0.959472},
-		{1, 1e-6, loss.L2{}, 1.9176651},
-		{3, 0.3, loss.L1{}, 0.1625789},
-		{3, 0.3, loss.L2{}, 0.0858747},
-		{0.5, 0.01, loss.L1{}, 1.7620106},
-		{0.5, 0.01, loss.L2{}, 5.5379048},
-		{1, 0.1, loss.L1{}, 0.69069},
-		{1, 0.2, loss.L1{}, 0.55848},
-		{2, 0.02, loss.L1{}, 0.40762},
-		{0.2, 0.05, loss.L1{}, 2.35417},
-		{1, 0.005, loss.L1{}, 0.92918},
-		{0.5, 0.75, loss.L1{}, 0.20744},
-		{5, 0.25, loss.L1{}, 0.06183},
+		{0.3, 1e-5, loss.L1, 3.3186503},
+		{0.3, 1e-5, loss.L2, 22.063318},
+		{1, 1e-6, loss.L1, 0.959472},
+		{1, 1e-6, loss.L2, 1.9176651},
+		{3, 0.3, loss.L1, 0.1625789},
+		{3, 0.3, loss.L2, 0.0858747},
+		{0.5, 0.01, loss.L1, 1.7620106},
+		{0.5, 0.01, loss.L2, 5.5379048},
+		{1, 0.1, loss.L1, 0.69069},
+		{1, 0.2, loss.L1, 0.55848},
+		{2, 0.02, loss.L1, 0.40762},
+		{0.2, 0.05, loss.L1, 2.35417},
+		{1, 0.005, loss.L1, 0.92918},
+		{0.5, 0.75, loss.L1, 0.20744},
+		{5, 0.25, loss.L1, 0.06183},
 	} {
 		p := dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}
 		for _, b := range Baselines() {

@@ -18,7 +18,7 @@ import (
 // also returns the integral's error.
 func hockeyStick(t *testing.T, m Mechanism, p dp.Privacy, shift float64) (value, errorBound float64) {
 	t.Helper()
-	points, end := kinks(t, m, p, loss.L1{})
+	points, end := kinks(t, m, p, loss.L1)
 	var panels []float64
 	for _, x := range points {
 		panels = append(panels, x, -x, x+shift, -x+shift)
@@ -51,11 +51,11 @@ func TestPrivacy(t *testing.T) {
 			for _, delta := range []float64{1e-9, 1e-3, 0.1, 0.5, 0.7, 0.9} {
 				p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}
 				for _, b := range Baselines() {
-					m, err := b.New(p, loss.L1{})
+					m, err := b.New(p, loss.L1)
 					if err != nil || b.Name == "discrete-laplace" {
 						continue
 					}
-					if points, _ := kinks(t, m, p, loss.L1{}); len(points) > 500 && (sensitivity != 1 || delta != 0.1) {
+					if points, _ := kinks(t, m, p, loss.L1); len(points) > 500 && (sensitivity != 1 || delta != 0.1) {
 						continue // a staircase of thousands of steps: once will do
 					}
 					allowed := delta
@@ -85,7 +85,7 @@ func TestPrivacyAtZeroEpsilon(t *testing.T) {
 	for _, delta := range []float64{1e-3, 0.1, 0.5, 0.9} {
 		p := dp.Privacy{Epsilon: 0, Delta: delta, Sensitivity: 2}
 		for _, name := range []string{"analytic-gaussian", "truncated-laplace", "uniform"} {
-			m := baseline(t, name, p, loss.L1{})
+			m := baseline(t, name, p, loss.L1)
 			for _, shift := range []float64{2, 1.1, 0.01} {
 				got, bound := hockeyStick(t, m, p, shift)
 				if !(got <= delta+bound+1e-13) {
@@ -102,7 +102,7 @@ func TestPrivacyAtZeroEpsilon(t *testing.T) {
 // the note says so.
 func TestConservativeTruncatedLaplace(t *testing.T) {
 	p := dp.Privacy{Epsilon: 1, Delta: 0.8, Sensitivity: 1}
-	m := baseline(t, "truncated-laplace", p, loss.L1{})
+	m := baseline(t, "truncated-laplace", p, loss.L1)
 	if got, _ := hockeyStick(t, m, p, 1); !(got < 0.79) {
 		t.Errorf("hockey-stick %g, want clearly below 0.8", got)
 	}
@@ -113,7 +113,7 @@ func TestConservativeTruncatedLaplace(t *testing.T) {
 func TestDiscreteLaplacePrivacy(t *testing.T) {
 	for _, sensitivity := range []int64{1, 3} {
 		p := dp.Privacy{Epsilon: 0.7, Delta: 0, Sensitivity: float64(sensitivity)}
-		m := baseline(t, "discrete-laplace", p, loss.L1{})
+		m := baseline(t, "discrete-laplace", p, loss.L1)
 		for shift := int64(1); shift <= sensitivity; shift++ {
 			for k := int64(-40); k <= 40; k++ {
 				if r := m.Mass(float64(k)) / m.Mass(float64(k-shift)); r > math.Exp(0.7)*(1+1e-14) {

@@ -12,7 +12,7 @@ import (
 // TestScaling: the loss scales with the sensitivity, linearly for l1 and
 // quadratically for l2. Discrete Laplace lives on the integers and does not.
 func TestScaling(t *testing.T) {
-	for loss, degree := range map[loss.Loss]float64{loss.L1{}: 1, loss.L2{}: 2} {
+	for loss, degree := range map[loss.Loss]float64{loss.L1: 1, loss.L2: 2} {
 		forEach(t, 1, loss, func(p dp.Privacy, m Mechanism) {
 			if m.Name() == "discrete-laplace" {
 				return
@@ -32,7 +32,7 @@ func TestScaling(t *testing.T) {
 // apply only later (the classical Gaussian stops) that end is not compared.
 func TestMonotone(t *testing.T) {
 	const slack = 1 + 1e-12 // σ is rounded up by less
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, b := range Baselines() {
 			value := func(epsilon, delta float64) float64 {
 				m, err := b.New(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, loss)
@@ -75,7 +75,7 @@ func TestMonotone(t *testing.T) {
 // TestOrder: relations between mechanisms that are theorems.
 func TestOrder(t *testing.T) {
 	const slack = 1 + 1e-12
-	for _, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, l := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range append([]float64{1e-4, 0.999}, gridEpsilons...) {
 			for _, delta := range append([]float64{1e-200, 0.99}, gridDeltas...) {
 				p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}
@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 
 // TestLimits: ε → 0 joins the mechanisms of ε = 0, δ → 0 those of δ = 0.
 func TestLimits(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, delta := range []float64{1e-6, 0.1, 0.5, 0.8} {
 			at := func(name string, epsilon float64) float64 {
 				return lossOf(t, name, dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 3}, loss)

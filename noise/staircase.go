@@ -123,7 +123,7 @@ func tunedStairs(name string, p dp.Privacy, l loss.Loss) (stairs, error) {
 // The polynomial is b(1-b)³(1+b); with u³ = b(1+b)/2 this is (u-b)/(1-b), and
 // u³-b³ = b(1-b)(1+2b)/2 removes the difference: γ = b(1+2b)/(2(u²+ub+b²)).
 func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
-	switch l.(type) {
+	switch l {
 	case loss.L1:
 		r := math.Exp(-epsilon / 2)
 		return r / (1 + r), true
@@ -220,7 +220,7 @@ func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 // step is private, so a local minimum costs loss, never privacy.
 func (s stairs) searchStep(l loss.Loss) float64 {
 	if s.epsilon < smallStepEpsilon {
-		step, _ := StaircaseStep(s.epsilon, loss.L1{})
+		step, _ := StaircaseStep(s.epsilon, loss.L1)
 		return step
 	}
 	const (

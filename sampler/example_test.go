@@ -18,7 +18,7 @@ import (
 func exampleTable() (*tables.Verified, error) {
 	const unit = (1 << 64) / 53
 	table, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Loss: loss.L1},
 		Grid: tables.Grid{
 			GranularityExponent: -10,  // steps of 1/1024
 			PointsPerCell:       1025, // just over one sensitivity

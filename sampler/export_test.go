@@ -23,7 +23,7 @@ func goldenTable(tb testing.TB) *tables.Table {
 	tb.Helper()
 	const unit = (1 << 64) / 54
 	t, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.125, Delta: 0.04, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.125, Delta: 0.04, Sensitivity: 1}, Loss: loss.L1},
 		Grid:    tables.Grid{GranularityExponent: -10, PointsPerCell: 1025, CellsPerSensitivity: 1, FirstCell: -3},
 		Weights: []uint64{unit, 3 * unit, 9 * unit, 27 * unit, 9 * unit, 3 * unit, unit},
 		Atom:    (1 << 64) - 53*unit,

@@ -20,7 +20,7 @@ func testKernel(tb testing.TB) *kernels.Kernel {
 	k, err := kernels.New(kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
 		Queries: kernels.Queries{Lower: -1, Upper: 2},
-		Loss:    loss.L1{},
+		Loss:    loss.L1,
 		Edges:   []float64{-1, -0.5, 0, 1, 2},
 		Nodes:   []float64{-1, -0.3, 0.1, 2},
 		Rows: [][]uint64{
@@ -137,7 +137,7 @@ func TestNewKernel(t *testing.T) {
 	}
 	const q = 1 << 62
 	k, err := kernels.New(kernels.Spec{
-		Privacy: dp.Privacy{Epsilon: 1.1, Sensitivity: 1}, Queries: kernels.Queries{Lower: 0, Upper: 2}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: 1.1, Sensitivity: 1}, Queries: kernels.Queries{Lower: 0, Upper: 2}, Loss: loss.L1,
 		Edges: []float64{0, 1, 2}, Nodes: []float64{0, 1}, Rows: [][]uint64{{3 * q, q}, {q, 3 * q}},
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func unitTable(tb testing.TB, unit float64) *tables.Table {
 	tb.Helper()
 	s := tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
 		Weights: []uint64{1 << 62, 1 << 63, 1 << 62},
 	}
@@ -263,7 +263,7 @@ func TestIntegerAddNoise(t *testing.T) {
 func TestUnits(t *testing.T) {
 	for _, unit := range []float64{0.1, 1.0 / 3, 1e250, 3} {
 		spec := tables.Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: unit}, Query: dp.LatticeQuery, Loss: loss.L1{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: unit}, Query: dp.LatticeQuery, Loss: loss.L1},
 			Grid:    tables.Grid{Unit: unit, PointsPerCell: 1, Offset: 1<<52 - 12, CellsPerSensitivity: 1, FirstCell: 0},
 			Weights: []uint64{1 << 62, 1 << 62, 1 << 62, 1 << 61},
 			Atom:    1 << 61,

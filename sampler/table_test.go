@@ -45,7 +45,7 @@ func laplaceSpec(tb testing.TB, cells, k int, atom float64) tables.Spec {
 	}
 	points := int64((1024+k-1)/k) | 1
 	return tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Loss: loss.L1},
 		Grid:    tables.Grid{GranularityExponent: -10, PointsPerCell: points, CellsPerSensitivity: k, FirstCell: -half},
 		Weights: weights,
 		Atom:    atomWeight,
@@ -56,7 +56,7 @@ func laplaceSpec(tb testing.TB, cells, k int, atom float64) tables.Spec {
 func weightsTable(tb testing.TB, points int64, firstCell int, atom uint64, weights ...uint64) *tables.Table {
 	tb.Helper()
 	t, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1},
 		Grid:    tables.Grid{GranularityExponent: 0, PointsPerCell: points, CellsPerSensitivity: 1, FirstCell: firstCell},
 		Weights: weights,
 		Atom:    atom,

@@ -16,7 +16,7 @@ import (
 func tailTable(tb testing.TB, points int64, ratio, atom uint64) *tables.Table {
 	tb.Helper()
 	t, err := tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1},
 		Grid:    tables.Grid{PointsPerCell: points, CellsPerSensitivity: 2, FirstCell: -3},
 		// The block on the left begins with a cell of weight 0.
 		Weights:   []uint64{0, 1 << 61, 1 << 61, 1<<61 - atom, 1 << 61, 1 << 62, 1 << 62},
@@ -103,7 +103,7 @@ func TestTailOnOneSide(t *testing.T) {
 		{[]uint64{0, 0, h / 2, 0, h / 2, 0, 0}, h},
 	} {
 		tab, err := tables.New(tables.Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1},
 			Grid:    tables.Grid{PointsPerCell: 5, CellsPerSensitivity: 3, FirstCell: -3},
 			Weights: c.weights, Atom: c.atom, TailRatio: h,
 		})

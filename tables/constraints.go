@@ -60,7 +60,7 @@ func (s *Spec) keeps() error {
 		}
 	}
 	if v := c.MaxVariance; v != 0 {
-		if found, bound := s.expected(loss.L2{}), exact.Rational(v); found.Cmp(bound) > 0 {
+		if found, bound := s.expected(loss.L2), exact.Rational(v); found.Cmp(bound) > 0 {
 			return broken("max_variance = %g is stated, but it is %s", v, claims.Up(found))
 		}
 	}

@@ -30,7 +30,7 @@ func TestMonotoneHolds0(t *testing.T) {
 		{[]uint64{q, q, 2 * q, 4 * q, 0}, -4, 0, false},
 	} {
 		tab := mustTable(t, Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Monotone: true}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1, Constraints: dp.Constraints{Monotone: true}},
 			Grid:    Grid{PointsPerCell: 3, CellsPerSensitivity: 1, FirstCell: c.first, Offset: c.offset},
 			Weights: c.weights,
 		})

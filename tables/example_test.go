@@ -25,7 +25,7 @@ func handmade(query dp.Query) (*tables.Table, error) {
 	case dp.IntegerQuery:
 	}
 	return tables.New(tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Query: query, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Query: query, Loss: loss.L1},
 		Grid:    grid,
 		Weights: []uint64{unit, 3 * unit, 9 * unit, (1 << 64) - 26*unit, 9 * unit, 3 * unit, unit},
 	})

@@ -118,7 +118,7 @@ func (n *nodes) lagrangian(d *Dual) bool {
 		n.moments = append(n.moments, m)
 		n.constant.Add(n.constant, bound.Mul(bound, m.lambda))
 	}
-	add(loss.L2{}, d.Variance, exact.Rational(c.MaxVariance))
+	add(loss.L2, d.Variance, exact.Rational(c.MaxVariance))
 	for i, lambda := range d.Quantiles {
 		loss, err := c.Quantiles[i].Loss()
 		if err != nil {

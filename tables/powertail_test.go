@@ -133,7 +133,7 @@ func TestPowerTailRuns(t *testing.T) {
 	if _, err := New(many); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "runs") {
 		t.Errorf("2048 runs: %v, want ErrInvalid", err)
 	}
-	many.Loss = loss.L1{}
+	many.Loss = loss.L1
 	if _, err := New(many); err != nil {
 		t.Error(err)
 	}

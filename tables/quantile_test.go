@@ -88,7 +88,7 @@ func (l plainLaw) below() []*big.Rat {
 func randomLaw(rng *rand.Rand, query dp.Query) Spec {
 	k := 1 + rng.IntN(3)
 	s := Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: query, Loss: loss.L1},
 		Grid:    Grid{PointsPerCell: 1 + 2*rng.Int64N(3), CellsPerSensitivity: k},
 	}
 	switch query {
@@ -342,7 +342,7 @@ func TestQuantileErrors(t *testing.T) {
 func TestIntervalRoundsOutwards(t *testing.T) {
 	for _, query := range []dp.Query{dp.RealQuery, dp.IntegerQuery, dp.LatticeQuery} {
 		s := Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Query: query, Loss: loss.L1{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Query: query, Loss: loss.L1},
 			Grid:    Grid{PointsPerCell: 3, CellsPerSensitivity: 4, FirstCell: -1},
 			Weights: []uint64{1 << 62, 1 << 63, 1 << 62},
 		}

@@ -18,7 +18,7 @@ import (
 
 // testProblem asks for what flat makes.
 func testProblem(epsilon float64) dp.Problem {
-	return dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1{}}
+	return dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1}
 }
 
 // flat is a design without a solver: noise that is private with delta = 0.25.
@@ -130,9 +130,9 @@ func TestStoreTellsProblemsApart(t *testing.T) {
 		func(p *dp.Problem) { p.Epsilon = 1.5 },
 		func(p *dp.Problem) { p.Delta = 0.4 },
 		func(p *dp.Problem) { p.Sensitivity = 0.5 },
-		func(p *dp.Problem) { p.Loss = loss.L2{} },
+		func(p *dp.Problem) { p.Loss = loss.L2 },
 		func(p *dp.Problem) { p.Loss = asymmetric },
-		func(p *dp.Problem) { p.Loss = named{name: "../l1"} },
+		func(p *dp.Problem) { p.Loss = named{loss.L1, "../l1"} },
 		func(p *dp.Problem) { p.Query = dp.IntegerQuery },
 		func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1 },
 		func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 2 },
@@ -167,7 +167,7 @@ func TestStoreTellsProblemsApart(t *testing.T) {
 
 // named is l1 under another name.
 type named struct {
-	loss.L1
+	loss.Loss
 	name string
 }
 
@@ -230,7 +230,7 @@ func TestStoreRefusesBadFiles(t *testing.T) {
 		"other epsilon":     {changed(func(p *dp.Problem) { p.Epsilon = 1.5 }), dp.ErrInvalid},
 		"other delta":       {changed(func(p *dp.Problem) { p.Delta = 0.4 }), dp.ErrInvalid},
 		"other sensitivity": {changed(func(p *dp.Problem) { p.Sensitivity = 0.5 }), dp.ErrInvalid},
-		"other loss":        {changed(func(p *dp.Problem) { p.Loss = loss.L2{} }), dp.ErrInvalid},
+		"other loss":        {changed(func(p *dp.Problem) { p.Loss = loss.L2 }), dp.ErrInvalid},
 		"other query":       {changed(func(p *dp.Problem) { p.Query = dp.IntegerQuery }), dp.ErrInvalid},
 		"constraints":       {changed(func(p *dp.Problem) { p.Constraints.Symmetric = true }), dp.ErrInvalid},
 	} {
@@ -282,9 +282,9 @@ func TestStoreRefusesBadDesigns(t *testing.T) {
 	}
 	s := newTestStore(t, "")
 	for name, p := range map[string]dp.Problem{
-		"privacy":     {Privacy: dp.Privacy{Epsilon: -1, Sensitivity: 1}, Loss: loss.L1{}},
+		"privacy":     {Privacy: dp.Privacy{Epsilon: -1, Sensitivity: 1}, Loss: loss.L1},
 		"loss":        {Privacy: testProblem(2).Privacy},
-		"constraints": {Privacy: testProblem(2).Privacy, Loss: loss.L1{}, Constraints: dp.Constraints{MaxVariance: math.NaN()}},
+		"constraints": {Privacy: testProblem(2).Privacy, Loss: loss.L1, Constraints: dp.Constraints{MaxVariance: math.NaN()}},
 	} {
 		if v, err := s.Get(t.Context(), p); v != nil || !errors.Is(err, dp.ErrInvalid) || s.Load(p) != nil {
 			t.Errorf("%s: %v, %v, want ErrInvalid", name, v, err)

@@ -41,7 +41,7 @@ func geometricSpec(tb testing.TB, epsilon, delta float64, k int) Spec {
 		tb.Fatal(err)
 	}
 	return Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L1},
 		Grid:    Grid{GranularityExponent: -10, PointsPerCell: oddUp(1024, k), CellsPerSensitivity: k, FirstCell: -half},
 		Weights: w, Atom: a,
 	}
@@ -152,7 +152,7 @@ func TestDeltaAgainstBruteForce(t *testing.T) {
 		}
 		epsilon := []float64{0, 0.3, 1, 4, 50}[rng.IntN(5)]
 		s := Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1},
 			Grid: Grid{
 				PointsPerCell: int64(1 + 2*rng.IntN(3)), CellsPerSensitivity: 1 + rng.IntN(4),
 				FirstCell: -rng.IntN(n + 1),
@@ -222,7 +222,7 @@ func TestShiftDeltas(t *testing.T) {
 }
 
 func TestExpectedLossAgainstBruteForce(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		s := Spec{
 			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss},
 			Grid:    Grid{GranularityExponent: -3, PointsPerCell: 5, CellsPerSensitivity: 2, FirstCell: -1},
@@ -302,7 +302,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, loss := range []loss.Loss{loss.L1{}, loss.L2{}, exceed, loss.L1{}, exceed} {
+	for i, loss := range []loss.Loss{loss.L1, loss.L2, exceed, loss.L1, exceed} {
 		s := geometricSpec(t, 1, 0.05, 3)
 		s.Loss = loss
 		tab, err := New(s)
@@ -432,7 +432,7 @@ func TestNewNamesBadFields(t *testing.T) {
 // TestExtremeGrids: whatever New makes, Verify judges and Decode reads back.
 func TestExtremeGrids(t *testing.T) {
 	for _, e := range []int{-exponentRange, exponentRange} {
-		for _, loss := range []loss.Loss{loss.L1{}, loss.L2{}} {
+		for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 			s := geometricSpec(t, 1, 0.1, 1)
 			s.Loss = loss
 			s.Grid.GranularityExponent = e
@@ -501,7 +501,7 @@ func TestStep(t *testing.T) {
 		{"", 0.5, 0, -1},
 	} {
 		table, err := New(Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: c.query, Step: c.step, Loss: loss.L1{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: c.query, Step: c.step, Loss: loss.L1},
 			Grid:    Grid{Unit: c.unit, PointsPerCell: 1, CellsPerSensitivity: 10, FirstCell: -1},
 			Weights: []uint64{1 << 62, 1 << 63, 1 << 62},
 		})
@@ -515,7 +515,7 @@ func TestStep(t *testing.T) {
 		}
 	}
 	// A lattice without a step is no problem that could have a bound.
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Query: dp.LatticeQuery, Loss: loss.L1{}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Query: dp.LatticeQuery, Loss: loss.L1}
 	d := &Dual{CellsPerSensitivity: 1, Exponent: -40, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1 << 38}}, {Shift: -1, Multipliers: []int64{1 << 38}}}}
 	for step, bounded := range map[float64]bool{1: true, 0: false, -1: false, math.NaN(): false, math.Inf(1): false} {
 		p.Step = step
@@ -567,7 +567,7 @@ func TestDeltaUpperAt(t *testing.T) {
 // TestExpectedLossOf has the loss of the table, and another one summed by hand.
 func TestExpectedLossOf(t *testing.T) {
 	table, err := New(Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
 		Grid:    Grid{PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -1}, // points 0, 1, 2
 		Weights: []uint64{1 << 63, 1 << 62, 1 << 62},
 	})
@@ -577,7 +577,7 @@ func TestExpectedLossOf(t *testing.T) {
 	if got, want := table.ExpectedLossOf(table.Loss()), table.Certify().ExpectedLoss; got.Cmp(want) != 0 {
 		t.Errorf("of its own loss %s, want %s", got, want)
 	}
-	if got, want := table.ExpectedLossOf(loss.L2{}), big.NewRat(5, 4); got.Cmp(want) != 0 {
+	if got, want := table.ExpectedLossOf(loss.L2), big.NewRat(5, 4); got.Cmp(want) != 0 {
 		t.Errorf("of l2 %s, want %s", got, want)
 	}
 }

@@ -24,7 +24,7 @@ func twoSided(tb testing.TB, epsilon float64) Spec {
 	side := uint64(rho / (1 + rho) * 0x1p64)
 	side += side>>40 + 1 // on the safe side of the middle
 	return Spec{
-		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1{}},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
 		Grid:      Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
 		Weights:   []uint64{side, -(2 * side), side},
 		TailRatio: ratio,
@@ -53,7 +53,7 @@ func randomTail(rng *rand.Rand) Spec {
 	k := 1 + rng.IntN(4)
 	left, right := k+rng.IntN(3), k+rng.IntN(3)
 	s := Spec{
-		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1{}},
+		Problem:   dp.Problem{Privacy: dp.Privacy{Epsilon: rng.Float64() * 2, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1},
 		Grid:      Grid{GranularityExponent: 1 - rng.IntN(3), PointsPerCell: 1 + 2*rng.Int64N(3), CellsPerSensitivity: k, FirstCell: -left},
 		Weights:   make([]uint64, left+1+right),
 		TailRatio: rng.Uint64(),
@@ -162,7 +162,7 @@ func TestTailAgainstUnrolled(t *testing.T) {
 }
 
 // farLoss is |x| that says of itself to be a polynomial only from 12.5 on.
-type farLoss struct{ loss.L1 }
+type farLoss struct{ loss.Loss }
 
 func (farLoss) Name() string                            { return "far" }
 func (farLoss) PolynomialBeyond() (*big.Rat, int, bool) { return big.NewRat(25, 2), 2, true }
@@ -173,8 +173,8 @@ func TestTailLossTermwise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	for range 50 {
 		s := randomTail(rng)
-		plain := s.expected(loss.L1{})
-		termwise := s.expected(farLoss{})
+		plain := s.expected(loss.L1)
+		termwise := s.expected(farLoss{loss.L1})
 		d, _ := new(big.Rat).Sub(termwise, plain).Float64()
 		if !(d >= 0 && d < 1e-30) {
 			t.Fatalf("summed termwise the loss differs by %g", d)
@@ -191,7 +191,7 @@ func TestGeometric(t *testing.T) {
 		for _, c := range []struct {
 			loss loss.Loss
 			want float64
-		}{{loss.L1{}, 2 * b / -math.Expm1(-2*epsilon)}, {loss.L2{}, 2 * b / math.Pow(math.Expm1(-epsilon), 2)}} {
+		}{{loss.L1, 2 * b / -math.Expm1(-2*epsilon)}, {loss.L2, 2 * b / math.Pow(math.Expm1(-epsilon), 2)}} {
 			s.Loss = c.loss
 			tab := mustTable(t, s)
 			if _, err := tab.Verify(); err != nil {
@@ -237,7 +237,7 @@ func TestTailTampering(t *testing.T) {
 		"middle moved":         {func(s *Spec) { s.Grid.FirstCell = 0 }, dp.ErrInvalid},
 		"middle moved by more": {func(s *Spec) { s.Grid.Offset = 5 }, dp.ErrInvalid},
 		"sum":                  {func(s *Spec) { s.Weights = []uint64{s.Weights[0], s.Weights[1] - 1, s.Weights[2]} }, dp.ErrInvalid},
-		"unknown loss":         {func(s *Spec) { s.Loss = struct{ loss.Loss }{loss.L1{}} }, dp.ErrInvalid},
+		"unknown loss":         {func(s *Spec) { s.Loss = struct{ loss.Loss }{loss.L1} }, dp.ErrInvalid},
 		"too few cells":        {func(s *Spec) { s.Grid.CellsPerSensitivity = 2 }, dp.ErrInvalid},
 	} {
 		s := good
@@ -267,7 +267,7 @@ func TestTailMonotone(t *testing.T) {
 		"at the left period":   {[]uint64{q / 2, q, 5 * q, 3 * q / 4, 3 * q / 4}, 3 << 62, false},
 	} {
 		s := Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Monotone: true}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1, Constraints: dp.Constraints{Monotone: true}},
 			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 			Weights: c.weights, TailRatio: c.ratio,
 		}
@@ -292,7 +292,7 @@ func TestTailDistinguishing(t *testing.T) {
 	}
 	// Even points only, K = 2: a shift by 1 moves everything to odd points.
 	s = Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 2}, Loss: loss.L1},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 		Weights: []uint64{1 << 62, 0, 1 << 63, 0, 1 << 62}, TailRatio: 1 << 63,
 	}

@@ -162,7 +162,7 @@ func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bun
 	default: // noise has no part in this; any table will do
 		s.Noise = bundle.Designed
 		table, err = tables.New(tables.Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L2{}},
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L2},
 			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1},
 			Weights: []uint64{1 << 63}, Atom: 1 << 63,
 		})

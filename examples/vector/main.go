@@ -66,7 +66,7 @@ func newReleaser(ctx context.Context, dir string, coordinates []coordinate) (*re
 	r := &releaser{coordinates: coordinates}
 	for i, c := range coordinates {
 		table, err := store.Get(ctx, dp.Problem{
-			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip}, Loss: loss.L2{},
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2 * c.clip}, Loss: loss.L2,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("coordinate %d: %w", i, err)

@@ -243,8 +243,8 @@ func read(t *testing.T, path string) []byte {
 // wants the script to find a ratio too small.
 func TestTails(t *testing.T) {
 	for _, p := range []dp.Problem{
-		{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1{}, Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
-		{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: loss.L2{}, Query: dp.IntegerQuery},
+		{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1, Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
+		{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: loss.L2, Query: dp.IntegerQuery},
 		{Privacy: dp.Privacy{Epsilon: 2, Sensitivity: 2}, Loss: parse(t, "huber:3 + exceed:4"), Query: dp.IntegerQuery, Constraints: dp.Constraints{MaxDistinguishing: 0.1}},
 	} {
 		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New})

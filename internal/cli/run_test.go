@@ -83,7 +83,7 @@ func (c captured) rows() map[string]string {
 // small is a problem whose designs take no time.
 func small() dp.Problem {
 	return dp.Problem{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{}, Query: dp.RealQuery,
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1, Query: dp.RealQuery,
 	}
 }
 
@@ -114,7 +114,7 @@ func laplaceFile(t *testing.T, query dp.Query) string {
 func kernelFile(t *testing.T) string {
 	t.Helper()
 	k, err := kernels.New(kernels.Spec{
-		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 2}, Edges: []float64{0, 1, 2}, Nodes: []float64{0.5, 1.5},
 		Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}},
 	})
@@ -186,7 +186,7 @@ func TestRunTrade(t *testing.T) {
 	c.Output = filepath.Join(dir, "front.csv")
 	o := &designOptions{
 		Common: c.Common, problem: small(), design: design,
-		trading: true, trade: [2]loss.Loss{loss.L1{}, loss.L2{}}, points: 3, plot: filepath.Join(dir, "front.svg"), format: "svg",
+		trading: true, trade: [2]loss.Loss{loss.L1, loss.L2}, points: 3, plot: filepath.Join(dir, "front.svg"), format: "svg",
 	}
 	o.problem.Loss = nil
 	if err := o.run(t.Context()); err != nil {
@@ -212,7 +212,7 @@ func TestRunDesignKernel(t *testing.T) {
 	o := &designKernelOptions{
 		Common: c.Common, autoCap: true, design: design,
 		problem: lp.KernelProblem{
-			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 2}, Loss: loss.L1{},
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 2}, Loss: loss.L1,
 			Queries: kernels.Queries{Lower: 0, Upper: 4}, Cells: 4,
 		},
 	}

@@ -74,7 +74,7 @@ type Columns struct {
 
 	r        *csv.Reader
 	first    []string // a row that was read in the place of the header
-	features []int // where they stand
+	features []int    // where they stand
 	kept     []int
 	drop     bool   // columns that have text in every row are no error
 	text     []bool // those columns

@@ -46,7 +46,7 @@ func coarse(t testing.TB, epsilon float64, per int, masses ...float64) *tables.T
 		t.Fatal(err)
 	}
 	s := tables.Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2{}},
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.9, Sensitivity: 1}, Loss: loss.L2},
 		Grid:    tables.Grid{GranularityExponent: -int(math.Log2(float64(per))), PointsPerCell: 1, CellsPerSensitivity: per, FirstCell: 1 - n},
 		Weights: weights,
 	}

@@ -191,7 +191,7 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	// ε′ <= ε·g/D, as a float64.
 	bound := new(big.Rat).Mul(exact.Rational(epsilon), exact.Rational(step))
 	perStep := exact.FloatDown(bound.Quo(bound, distance))
-	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: step}, Loss: loss.L2{}},
+	t, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: perStep, Sensitivity: step}, Loss: loss.L2},
 		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1})
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)

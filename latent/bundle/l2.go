@@ -170,7 +170,7 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	const work = 1 << 27
 	cells := 2*math.Ceil(9*tau/step) + 1
 	perSensitivity := min(2*math.Floor(axis/step), math.Ldexp(1, math.Ilogb(work/cells)))
-	t, err := shapes.Gaussian(dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: perSensitivity * step}, Loss: loss.L2{}},
+	t, err := shapes.Gaussian(dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: perSensitivity * step}, Loss: loss.L2},
 		tau, tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: int(perSensitivity)})
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)

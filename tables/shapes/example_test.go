@@ -20,7 +20,7 @@ func show(v *tables.Verified, err error) {
 	fmt.Printf("(%g, %.6g)-private, %d cells, expected loss %.4f\n", p.Epsilon, p.Delta, v.Table().Cells(), l)
 }
 
-var query = dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1{}}
+var query = dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1}
 
 func ExampleLaplace() {
 	show(shapes.Laplace(query, tables.Grid{}))

@@ -56,7 +56,7 @@ func lossOf(t *testing.T, create func(dp.Privacy) (noise.Mechanism, error), p dp
 // TestAgainstClosedForms: tables for real queries have about the losses of the laws
 // that they stand for.
 func TestAgainstClosedForms(t *testing.T) {
-	for _, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
+	for _, l := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range []float64{0.01, 0.3, 1, 5} {
 			for _, sensitivity := range []float64{1e-3, 1, 700} {
 				p := problem(epsilon, 1e-5, sensitivity, l)
@@ -87,9 +87,9 @@ func TestAgainstClosedForms(t *testing.T) {
 
 // TestQueries: integers and lattices are their own grid.
 func TestQueries(t *testing.T) {
-	integer := problem(0.7, 1e-4, 3, loss.L1{})
+	integer := problem(0.7, 1e-4, 3, loss.L1)
 	integer.Query = dp.IntegerQuery
-	lattice := problem(0.7, 1e-4, 0.7, loss.L1{})
+	lattice := problem(0.7, 1e-4, 0.7, loss.L1)
 	lattice.Query, lattice.Step = dp.LatticeQuery, 0.7/3 // 3 of which are less than 0.7
 	for _, p := range []dp.Problem{integer, lattice} {
 		for name, make := range map[string]func() (*tables.Verified, error){
@@ -115,7 +115,7 @@ func TestQueries(t *testing.T) {
 }
 
 func problemOfIntegers(epsilon float64) dp.Problem {
-	p := problem(epsilon, 0, 1, loss.L1{})
+	p := problem(epsilon, 0, 1, loss.L1)
 	p.Query = dp.IntegerQuery
 	return p
 }
@@ -135,12 +135,12 @@ func TestStaircaseAnywhere(t *testing.T) {
 
 // TestUniform is truncated Laplace noise of no slope.
 func TestUniform(t *testing.T) {
-	table, err := TruncatedLaplace(problem(0, 0.01, 1, loss.L1{}), tables.Grid{})
+	table, err := TruncatedLaplace(problem(0, 0.01, 1, loss.L1), tables.Grid{})
 	near(t, "uniform", expected(t, "uniform", table, err, 0, 0.01), 25, 0.01)
 }
 
 func TestRefused(t *testing.T) {
-	p := problem(1, 1e-6, 1, loss.L1{})
+	p := problem(1, 1e-6, 1, loss.L1)
 	with := func(change func(*dp.Problem)) dp.Problem {
 		q := p
 		change(&q)
@@ -218,7 +218,7 @@ func TestGaussianWeights(t *testing.T) {
 	for _, points := range []int64{1, 3} {
 		const sigma = 5.1
 		cell := 0.125 * float64(points)
-		table, err := Gaussian(problem(1, 0, 1.5, loss.L2{}), sigma, tables.Grid{GranularityExponent: -3, PointsPerCell: points, CellsPerSensitivity: 12 / int(points)})
+		table, err := Gaussian(problem(1, 0, 1.5, loss.L2), sigma, tables.Grid{GranularityExponent: -3, PointsPerCell: points, CellsPerSensitivity: 12 / int(points)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func newCompositionCommand(s *shell.Streams) *cobra.Command {
 	o := &compositionOptions{
 		Common: shell.Common{Streams: s},
 		problem: dp.Problem{
-			Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1{}, Query: dp.RealQuery,
+			Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1, Query: dp.RealQuery,
 		},
 		total:  1e-5,
 		design: shell.DesignOptions(),

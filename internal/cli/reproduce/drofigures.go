@@ -194,7 +194,7 @@ func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kerne
 	options := d.design
 	options.Progress = d.line.Kernel(options.TimeLimit)
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1{},
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 4},
 	}, options)
 	if err != nil {
@@ -215,7 +215,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		additive := d.design
 		additive.Gap = min(additive.Gap, lp.DefaultGap)
 		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), dp.Problem{
-			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1{},
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1,
 		}, additive)
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 			}
 			r, err := d.table(ctx, name, dp.Problem{
-				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1{},
+				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1,
 				Constraints: dp.Constraints{Monotone: monotone},
 			}, d.design)
 			if err != nil {

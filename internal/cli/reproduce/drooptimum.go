@@ -124,7 +124,7 @@ func (o *droOptimumOptions) run(ctx context.Context) error {
 	defer file.Discard()
 	line := o.Progress()
 	defer line.Clear()
-	designs, err := store.designAll(ctx, o.grid.problems(loss.L1{}), o.design, line)
+	designs, err := store.designAll(ctx, o.grid.problems(loss.L1), o.design, line)
 	if err != nil {
 		return err
 	}

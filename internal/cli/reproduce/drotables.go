@@ -55,12 +55,12 @@ func (p part) String() string {
 }
 
 var droTables = []droTable{
-	{"dro-table1", "Table 1", "table1", loss.L1{}, fromKnownToKnown},
-	{"dro-table4", "Table 4", "table4", loss.L1{}, fromKnownToOptimum},
-	{"dro-table5", "Table 5", "table5", loss.L1{}, fromOptimumToKnown},
-	{"dro-table6", "Table 6", "table6", loss.L2{}, fromKnownToKnown},
-	{"dro-supplement-table1", "Supplement, Table 1", "supplement1", loss.L2{}, fromKnownToOptimum},
-	{"dro-supplement-table2", "Supplement, Table 2", "supplement2", loss.L2{}, fromOptimumToKnown},
+	{"dro-table1", "Table 1", "table1", loss.L1, fromKnownToKnown},
+	{"dro-table4", "Table 4", "table4", loss.L1, fromKnownToOptimum},
+	{"dro-table5", "Table 5", "table5", loss.L1, fromOptimumToKnown},
+	{"dro-table6", "Table 6", "table6", loss.L2, fromKnownToKnown},
+	{"dro-supplement-table1", "Supplement, Table 1", "supplement1", loss.L2, fromKnownToOptimum},
+	{"dro-supplement-table2", "Supplement, Table 2", "supplement2", loss.L2, fromOptimumToKnown},
 }
 
 // droPublished are the tables' numbers, in percent, as published: Tables 1, 4, 5

@@ -47,7 +47,7 @@ func TestPublishedNumbersAddUp(t *testing.T) {
 func TestKnownBound(t *testing.T) {
 	for _, epsilon := range []float64{0, 1e-9, 0.005, 0.1, 1, 2, 7} {
 		for _, delta := range []float64{1.3e-4, 0.003, 0.07, 0.11, 0.3, 0.51, 0.9} {
-			for i, l := range []loss.Loss{loss.L1{}, loss.L2{}} {
+			for i, l := range []loss.Loss{loss.L1, loss.L2} {
 				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: l}
 				a := (delta + math.Expm1(epsilon)/2) / math.Exp(epsilon)
 				var mass, sum, k float64
@@ -67,7 +67,7 @@ func TestKnownBound(t *testing.T) {
 		}
 	}
 	at := func(epsilon, delta float64) dp.Problem {
-		return dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L1{}}
+		return dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: loss.L1}
 	}
 	if up, uniform := knownBound(at(0, 0.49), 1), baselineLoss("uniform", at(0, 0.49)); math.Abs(up-0.98) > 1e-15 || math.Abs(uniform-1/1.96) > 1e-15 {
 		t.Errorf("rounded up: %g, want 0.98; uniform noise: %g, want 0.51", up, uniform)

@@ -152,7 +152,7 @@ func TestRunComposition(t *testing.T) {
 	c, out := options(t)
 	o := &compositionOptions{
 		Common:  c,
-		problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1{}, Query: dp.RealQuery},
+		problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1, Query: dp.RealQuery},
 		total:   1e-4, design: designOptions(0.1),
 	}
 	if err := o.run(t.Context()); err != nil {

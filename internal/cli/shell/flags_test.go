@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp"
 )
 
 // command is a command with one flag of every kind.
@@ -21,7 +22,7 @@ type command struct {
 	file, word    string
 	number, other float64
 	count         int
-	limit         time.Duration
+	options       lp.Options
 	list          []float64
 	plot, format  string
 	texts         []string
@@ -29,14 +30,14 @@ type command struct {
 }
 
 func newCommand() *command {
-	c := &command{Command: &cobra.Command{Use: "test FILE", SilenceErrors: true, SilenceUsage: true}, word: "one", number: 2, limit: time.Minute}
+	c := &command{Command: &cobra.Command{Use: "test FILE", SilenceErrors: true, SilenceUsage: true}, word: "one", number: 2, options: lp.Options{TimeLimit: time.Minute}}
 	f := NewFlags(c.Command)
 	f.Argument(&c.file, "FILE", "json")
 	positive := Rule{"a number above 0", Positive}
 	f.Number(&c.number, "number", positive, "a default")
 	f.Number(&c.other, "other", positive, "no default")
 	f.Integer(&c.count, "count", "n", 1, 10, "how many")
-	f.Duration(&c.limit, "limit", "time")
+	f.TimeLimit(&c.options, "")
 	f.Numbers(&c.list, "list", "3,1,3", positive, "numbers")
 	f.Word(&c.word, "word", "word", "a word", "one", "two")
 	f.Figure(&c.plot, &c.format, "plot", "a figure")
@@ -64,7 +65,7 @@ func (c *command) execute(args ...string) error {
 
 func TestFlagsAreReadTogether(t *testing.T) {
 	c := newCommand()
-	err := c.execute("--number", "-1", "--count", "11", "--limit", "60", "--list", "1,,x", "--word", "three", "--plot", "f.pdf", "t.json")
+	err := c.execute("--number", "-1", "--count", "11", "--time-limit", "60", "--list", "1,,x", "--word", "three", "--plot", "f.pdf", "t.json")
 	want := `number = -1, want a number above 0
 other is missing, want a number above 0
 count = 11, want an integer from 1 to 10
@@ -93,7 +94,7 @@ func TestFlagsReadValues(t *testing.T) {
 	if err := c.execute("--other", "0.5", "-n", "3", "--plot", "F.SVG", "--text", "a", "--text", "b", "t.json"); err != nil {
 		t.Fatal(err)
 	}
-	if !c.ran || c.file != "t.json" || c.number != 2 || c.other != 0.5 || c.count != 3 || c.limit != time.Minute || c.format != "svg" {
+	if !c.ran || c.file != "t.json" || c.number != 2 || c.other != 0.5 || c.count != 3 || c.options.TimeLimit != time.Minute || c.format != "svg" {
 		t.Errorf("read %+v", c)
 	}
 	if len(c.list) != 2 || c.list[0] != 1 || c.list[1] != 3 || strings.Join(c.texts, " ") != "a b" {

@@ -54,7 +54,7 @@ func TruncatedLaplace() Family {
 func Staircase() Family {
 	return closedForm("staircase", true, func(p dp.Privacy) (float64, error) {
 		p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)
-		return meanSquareUp(noise.NewStaircase(p, loss.L2{}))
+		return meanSquareUp(noise.NewStaircase(p, loss.L2))
 	})
 }
 
@@ -64,7 +64,7 @@ func meanSquareUp(m noise.Mechanism, err error) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	value, errorBound, err := m.ExpectedLoss(loss.L2{})
+	value, errorBound, err := m.ExpectedLoss(loss.L2)
 	if err != nil {
 		return 0, err
 	}

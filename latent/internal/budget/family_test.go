@@ -130,7 +130,7 @@ func TestTruncatedStaircaseIsItsLaw(t *testing.T) {
 	for range 300 {
 		epsilon, delta := randomPrivacy(r)
 		epsilon = math.Max(epsilon, minStepEpsilon)
-		gamma, _ := noise.StaircaseStep(epsilon, loss.L2{})
+		gamma, _ := noise.StaircaseStep(epsilon, loss.L2)
 		// The end with this δ, by bisection; never below 1, where δ is a bound.
 		low, high := 1.0, 2.0
 		for _, d := cutStaircase(epsilon, gamma, high); d > delta; _, d = cutStaircase(epsilon, gamma, high) {
@@ -160,7 +160,7 @@ func TestTruncatedStaircaseIsItsLaw(t *testing.T) {
 func TestTruncatedStaircaseIsPrivate(t *testing.T) {
 	const perUnit = 200
 	for _, epsilon := range []float64{0.3, 1, 3} {
-		gamma, _ := noise.StaircaseStep(epsilon, loss.L2{})
+		gamma, _ := noise.StaircaseStep(epsilon, loss.L2)
 		gamma = math.Round(gamma*perUnit) / perUnit
 		for _, end := range []float64{1, 1 + gamma, 2.6, 5} {
 			_, delta := cutStaircase(epsilon, gamma, end)
