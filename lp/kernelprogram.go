@@ -247,11 +247,9 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 		caps = make([]float64, p.n)
 		for k := range p.caps {
 			kappa := max(0, -p.relaxation.Dual(p.sums()+k)) * unit / instanceCap
-			caps[k] += kappa / 2
-			if !p.mirrored {
-				caps[k] += kappa / 2
-			} else {
-				caps[p.n-1-k] += kappa / 2
+			caps[k] += kappa * image
+			if p.mirrored {
+				caps[p.n-1-k] += kappa * image
 			}
 			total += kappa
 		}
@@ -261,27 +259,16 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 	}
 	_, exp := math.Frexp(total)
 	d.Exponent = exp - dualBits
-	integer := func(y float64) int64 { return int64(math.Ldexp(y, -d.Exponent)) }
 	for _, kappa := range caps {
-		d.Caps = append(d.Caps, integer(kappa))
+		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
+	y := make([]float64, p.n)
 	for i, l := range p.limits {
-		m := kernels.DualPair{Gain: l.gain, Lose: l.lose}
-		for j := range p.n {
-			y := integer(p.relaxation.Multiplier(i, j) * unit * image)
-			switch {
-			case len(m.Multipliers) > 0:
-				m.Multipliers = append(m.Multipliers, y)
-			case y > 0:
-				m.First = j
-				m.Multipliers = append(m.Multipliers, y)
-			}
+		for j := range y {
+			y[j] = math.Ldexp(p.relaxation.Multiplier(i, j)*unit*image, -d.Exponent)
 		}
-		for n := len(m.Multipliers); n > 0 && m.Multipliers[n-1] == 0; n-- {
-			m.Multipliers = m.Multipliers[:n-1]
-		}
-		if len(m.Multipliers) > 0 {
-			d.Pairs = append(d.Pairs, m)
+		if first, m := integers(y, 1); m != nil {
+			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: trimmed(m)})
 		}
 	}
 	return d
