@@ -21,14 +21,11 @@ func stairStep(p dp.Problem) (gamma float64, ok bool) {
 
 // supportBound returns the half-width, in sensitivities, of truncated Laplace
 // noise: noise with this support exists.
-func supportBound(p dp.Problem) float64 { return supportFor(p, p.Delta) }
-
-// supportFor is supportBound for another delta.
-func supportFor(p dp.Problem, delta float64) float64 {
+func supportBound(p dp.Problem) float64 {
 	if p.Epsilon == 0 {
-		return 1 / (2 * delta)
+		return 1 / (2 * p.Delta)
 	}
-	return math.Log1p(math.Expm1(p.Epsilon)/(2*delta)) / p.Epsilon
+	return math.Log1p(math.Expm1(p.Epsilon)/(2*p.Delta)) / p.Epsilon
 }
 
 // fromZero reports whether the density cannot increase and begins at 0. Each
