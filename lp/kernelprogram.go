@@ -141,17 +141,9 @@ func (p *kernelProgram) rows(caps [][]capTerm) []cuts.Row {
 	var rows []cuts.Row
 	for _, terms := range caps {
 		r := cuts.Row{Lower: math.Inf(-1), Upper: 1}
-		place := make(map[int]int, len(terms))
 		for _, t := range terms {
-			v := p.variable[t.k][t.j]
-			at, ok := place[v]
-			if !ok {
-				at = len(r.Index)
-				place[v] = at
-				r.Index = append(r.Index, v)
-				r.Value = append(r.Value, 0)
-			}
-			r.Value[at] += t.coefficient
+			r.Index = append(r.Index, p.variable[t.k][t.j])
+			r.Value = append(r.Value, t.coefficient)
 		}
 		rows = append(rows, r)
 	}
