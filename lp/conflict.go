@@ -38,7 +38,7 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 			return err
 		}
 		status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
-		if err := errors.Join(err, prog.close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
+		if err := errors.Join(err, prog.relaxation.Close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -228,12 +228,6 @@ func newDesigner(p dp.Problem, s search) (*designer, error) {
 // cells that cannot become finer.
 const maxSame = 12
 
-// stuck reports whether a side has solved the finest grid there is, time and
-// again.
-func (d *designer) stuck(s *side) bool {
-	return d.points > 0 && int64(s.grid.k) == d.points && s.rounds > maxSame
-}
-
 // begin finds the table to start from: one that needs no solver, unless the
 // constraints exclude it.
 func (d *designer) begin() error {
@@ -388,7 +382,7 @@ func (d *designer) affordable(s *side) float64 {
 
 // advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, s *side) error {
-	if d.stuck(s) {
+	if int64(s.grid.k) == d.points && s.rounds > maxSame {
 		return check.Errorf("lp", ErrLimit, "cells of single points on all of the support do not reach the gap")
 	}
 	g := s.bound.extent(s.grid.k, s.reach)
@@ -412,7 +406,7 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, i
 	if err != nil {
 		return 0, solver.StatusFailed, err
 	}
-	defer func() { err = errors.Join(err, prog.close()) }()
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
 	tolerance, stall := s.bound.effort(d.options.Gap, margin)
 	status, err = prog.run(ctx, g, s.hint, tolerance, stall)
 	d.rounds += prog.relaxation.Rounds()

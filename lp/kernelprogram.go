@@ -2,6 +2,7 @@ package lp
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
@@ -90,8 +91,6 @@ func newKernelProgram(l kernelLayout, newSolver solver.Factory) (*kernelProgram,
 	return p, err
 }
 
-func (p *kernelProgram) close() error { return p.relaxation.Close() }
-
 // problem states the layout in variables. The rows are the total masses, of query i in
 // row i, and the caps.
 func (p *kernelProgram) problem() cuts.Problem {
@@ -112,16 +111,10 @@ func (p *kernelProgram) problem() cuts.Problem {
 			out.Scale = append(out.Scale, 1/float64(n))
 		}
 	}
-	totals := make([][]capTerm, p.sums())
-	for k := range totals {
-		for j := range n {
-			totals[k] = append(totals[k], capTerm{k, j, 1})
-		}
+	for k := range p.sums() {
+		out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: p.variable[k], Value: slices.Repeat([]float64{1}, n)})
 	}
-	out.Rows = append(p.rows(totals), p.rows(p.caps)...)
-	for k := range totals {
-		out.Rows[k].Lower = 1
-	}
+	out.Rows = append(out.Rows, p.rows(p.caps)...)
 	for _, l := range p.limits {
 		out.Limits = append(out.Limits, cuts.Limit{Gain: p.variable[l.gain], Lose: p.variable[l.lose]})
 	}
@@ -166,9 +159,9 @@ func (p *kernelProgram) expect(coarse [][]float64) error {
 			mass[p.variable[k][j]] = interpolate(coarse, p.n, k, j)
 		}
 	}
-	all := make([]int, len(p.limits))
-	for i := range all {
-		all[i] = i
+	var all []int
+	for i := range p.limits {
+		all = append(all, i)
 	}
 	return p.relaxation.Expect(mass, all, hintSlack)
 }

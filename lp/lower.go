@@ -66,20 +66,14 @@ func (l *lower) extent(k int, reach float64) grid {
 // reached returns the first and the last node that noise on the support reaches:
 // within less than a cell of it, or in it if the nodes are all points there are.
 func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
-	width := l.nodeStep(g)
-	lo, hi = math.Inf(-1), math.Inf(1)
-	end := func(x float64) *big.Rat {
+	end := func(x float64) float64 {
+		if math.IsInf(x, 0) {
+			return x
+		}
 		r := exact.Rational(x)
-		return r.Quo(r, width)
+		return floorFloat(r.Quo(r, l.nodeStep(g)), l.exactNodes(g))
 	}
-	if !math.IsInf(s.Lower, 0) {
-		lo = floorFloat(end(s.Lower), l.exactNodes(g))
-	}
-	if !math.IsInf(s.Upper, 0) {
-		r := end(s.Upper)
-		hi = -floorFloat(r.Neg(r), l.exactNodes(g))
-	}
-	return lo, hi
+	return end(s.Lower), -end(-s.Upper)
 }
 
 // exactNodes reports whether the nodes are all points there are.
@@ -196,7 +190,7 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	if !l.jumping || l.discrete() || !loss.Increasing(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+	if !l.jumping || l.points > 0 || !loss.Increasing(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

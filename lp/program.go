@@ -143,8 +143,6 @@ func newProgram(l layout, newSolver solver.Factory, interior int) (*program, err
 	return p, nil
 }
 
-func (p *program) close() error { return p.relaxation.Close() }
-
 // run lifts what is expected to matter and solves; see cuts.Program.Solve for tolerance
 // and stall. Without a hint the expected shape is the scale of the variables, and the
 // shifts by a whole sensitivity matter, or all if the density falls by much within one.

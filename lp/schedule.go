@@ -4,20 +4,10 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/noise"
 )
 
 // alignFrom is the epsilon from which grids are aligned to the staircase step.
 const alignFrom = 2
-
-// stairStep returns γ, where the optimal density has a step near γΔ, if there is one
-// worth aligning to.
-func stairStep(p dp.Problem) (gamma float64, ok bool) {
-	if p.Epsilon < alignFrom {
-		return 0, false
-	}
-	return noise.StaircaseStep(p.Epsilon, p.Loss)
-}
 
 // supportBound returns the half-width, in sensitivities, of truncated Laplace
 // noise: noise with this support exists.

@@ -216,7 +216,7 @@ func (w *sweep) descend(ctx context.Context, of func(*member) *side, g grid, ope
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, prog.close()) }()
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
 	rounds := 0
 	for i, d := range open {
 		s := of(d)

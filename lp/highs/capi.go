@@ -57,6 +57,7 @@ static nw_model *nw_new(void) {
 // nw_ok counts a warning as success: a run stopped at a limit ends with one.
 static int nw_ok(HighsInt status) { return status != kHighsStatusError; }
 
+// In the order of solver.Status.
 enum { NW_FAILED, NW_OPTIMAL, NW_INFEASIBLE, NW_UNBOUNDED, NW_LIMIT };
 
 static int nw_status(nw_model *m) {
@@ -91,13 +92,7 @@ func (m model) free() { C.nw_free(m.c) }
 func version() string { return C.GoString(C.Highs_version()) }
 
 // setCancel may be called while run is under way.
-func (m model) setCancel(on bool) {
-	if on {
-		C.nw_set_cancel(m.c, 1)
-	} else {
-		C.nw_set_cancel(m.c, 0)
-	}
-}
+func (m model) setCancel(flag int) { C.nw_set_cancel(m.c, C.int(flag)) }
 
 // addColumns and addRows take the starts and the indices of the vectors apart.
 func (m model) addColumns(cost []float64, v solver.Vectors, start, index []int32) bool {
@@ -121,20 +116,7 @@ func (m model) solution(primal, columnDual, rowValue, rowDual []float64) bool {
 }
 
 // status reads the outcome of the last run.
-func (m model) status() solver.Status {
-	switch C.nw_status(m.c) {
-	case C.NW_OPTIMAL:
-		return solver.StatusOptimal
-	case C.NW_INFEASIBLE:
-		return solver.StatusInfeasible
-	case C.NW_UNBOUNDED:
-		return solver.StatusUnbounded
-	case C.NW_LIMIT:
-		return solver.StatusLimit
-	default:
-		return solver.StatusFailed
-	}
-}
+func (m model) status() solver.Status { return solver.Status(C.nw_status(m.c)) }
 
 // named makes a call with the name of an option or of a figure of the last run.
 func named(name string, call func(*C.char) C.HighsInt) bool {

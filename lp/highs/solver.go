@@ -239,12 +239,12 @@ func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution
 
 // runUntil runs HiGHS until it is done or ctx is cancelled.
 func (s *instance) runUntil(ctx context.Context) bool {
-	s.setCancel(false)
+	s.setCancel(0)
 	// The flag is in C memory that Close frees, so an AfterFunc under way
 	// has to end before this call does.
 	set := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		s.setCancel(true)
+		s.setCancel(1)
 		close(set)
 	})
 	good := s.run()
