@@ -200,8 +200,7 @@ func RandomizedResponse(epsilon float64, categories int) (*PrivacyLossDistributi
 	if categories > 2 {
 		loss, mass = append(loss, 0), append(mass, (others-1)*q)
 	}
-	name := fmt.Sprintf("randomized-response:epsilon=%g,categories=%d", epsilon, categories)
-	return &PrivacyLossDistribution{name, newAtoms(loss, mass, 0, epsilon)}, nil
+	return &PrivacyLossDistribution{newAtoms(loss, mass, 0, epsilon)}, nil
 }
 
 // Approximate is any mechanism of which only its (epsilon, delta) is known. Its
@@ -215,13 +214,12 @@ func Approximate(epsilon, delta float64) (*PrivacyLossDistribution, error) {
 	if !(epsilon >= 0 && epsilon <= maxEpsilon) || epsilon == 0 && delta == 0 {
 		return nil, check.Field("account", "epsilon", epsilon, fmt.Sprintf("0 <= epsilon <= %d, and > 0 if delta = 0", maxEpsilon))
 	}
-	name := fmt.Sprintf("dp:epsilon=%g,delta=%g", epsilon, delta)
 	if epsilon == 0 {
-		return &PrivacyLossDistribution{name, newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
+		return &PrivacyLossDistribution{newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
 	}
 	p := (1 - delta) / (1 + math.Exp(-epsilon))
 	q := p * math.Exp(-epsilon)
-	return &PrivacyLossDistribution{name, newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
+	return &PrivacyLossDistribution{newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
 }
 
 // DiscreteLaplace is noise on the integers with probabilities proportional to
@@ -242,12 +240,11 @@ func DiscreteLaplace(epsilon float64, sensitivity int) (*PrivacyLossDistribution
 		loss = append(loss, t*float64(sensitivity-2*j))
 		mass = append(mass, -math.Expm1(-t)/z*math.Exp(-t*float64(j)))
 	}
-	name := fmt.Sprintf("discrete-laplace:epsilon=%g,sensitivity=%d", epsilon, sensitivity)
 	a := newAtoms(loss, mass, 0, epsilon)
 	if sensitivity > 1 {
 		a.lattice = t
 	}
-	return &PrivacyLossDistribution{name, a}, nil
+	return &PrivacyLossDistribution{a}, nil
 }
 
 // maxSteps bounds integer sensitivities.
@@ -280,10 +277,9 @@ func Staircase(epsilon float64, loss loss.Loss) (*PrivacyLossDistribution, error
 	// C·Δ = (1−b)/(2(γ+b(1−γ))), b = e^(−ε).
 	b := math.Exp(-epsilon)
 	p := 0.5 - math.Expm1(-epsilon)/(2*(gamma+b*(1-gamma)))*math.Min(gamma, 1-gamma)
-	name := fmt.Sprintf("staircase:epsilon=%g,loss=%s", epsilon, loss.Name())
 	loss3 := []float64{epsilon, 0, -epsilon}
 	mass3 := []float64{p, math.Max(0, 1-p*(1+b)), p * b}
-	return &PrivacyLossDistribution{name, newAtoms(loss3, mass3, 0, epsilon)}, nil
+	return &PrivacyLossDistribution{newAtoms(loss3, mass3, 0, epsilon)}, nil
 }
 
 // maxGaussianSteps bounds sigma of the discrete Gaussian, in steps.
@@ -325,6 +321,5 @@ func DiscreteGaussian(sigma float64, sensitivity int) (*PrivacyLossDistribution,
 	a := newAtoms(loss, mass, 1e-50, 0)
 	a.infinityMassDown = 0
 	a.lattice = delta / (2 * sigma * sigma)
-	name := fmt.Sprintf("discrete-gaussian:sigma=%g,sensitivity=%d", sigma, sensitivity)
-	return &PrivacyLossDistribution{name, a}, nil
+	return &PrivacyLossDistribution{a}, nil
 }

@@ -18,12 +18,9 @@ type Target struct {
 
 func (t Target) validate() error {
 	bad := check.In("account")
-	bad.Add(t.Privacy.Validate())
+	bad.Add(t.Problem.Validate())
 	if t.Epsilon == 0 {
 		bad.Bad("epsilon", t.Epsilon, "a finite number > 0")
-	}
-	if t.Loss == nil {
-		bad.Bad("loss", "none", "a loss")
 	}
 	if t.Releases < 1 || t.Releases > MaxReleases {
 		bad.Badf("releases", t.Releases, "1 to %d", MaxReleases)

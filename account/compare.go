@@ -49,13 +49,7 @@ func (t Target) laplaceLoss(ctx context.Context) float64 {
 		loss, _, err := law.ExpectedLoss(t.Loss)
 		return &release{pld: pld, loss: loss}, err
 	}}
-	var r *release
-	var err error
-	if t.settled() {
-		r, err = s.basic(ctx)
-	} else {
-		r, err = s.findAt(ctx, 0, portion(t.Epsilon, t.Releases))
-	}
+	r, err := s.findAt(ctx, 0, portion(t.Epsilon, t.Releases))
 	if err != nil {
 		return math.NaN()
 	}
@@ -94,41 +88,26 @@ func Crossover(ctx context.Context, target Target, design Designer, o CalibrateO
 		t := target
 		t.Releases = k
 		s := &search{target: t, make: t.designs(design, max(coarseGap, o.Gap)), width: coarseWidth}
-		var r *release
-		var err error
-		if t.settled() {
-			r, err = s.basic(ctx)
-		} else {
-			r, err = s.findAt(ctx, s.part(0.5), portion(t.Epsilon, k))
-		}
+		r, err := s.findAt(ctx, s.part(0.5), portion(t.Epsilon, k))
 		if err != nil || ctx.Err() != nil {
 			return false, false
 		}
 		return t.gaussianLoss() < r.loss, true
 	}
-	lo, hi := 0, 1
-	for {
-		better, ok := wins(hi)
-		if !ok {
+	lo, hi := 0, 0 // hi is 0 until it wins
+	for hi == 0 || hi-lo > 1 {
+		k := (lo + hi) / 2
+		if hi == 0 {
+			k = max(1, 2*lo)
+		}
+		better, ok := wins(k)
+		switch {
+		case !ok || !better && k == maxCrossover:
 			return 0
-		}
-		if better {
-			break
-		}
-		if lo, hi = hi, 2*hi; hi > maxCrossover {
-			return 0
-		}
-	}
-	for hi-lo > 1 {
-		middle := (lo + hi) / 2
-		better, ok := wins(middle)
-		if !ok {
-			return 0
-		}
-		if better {
-			hi = middle
-		} else {
-			lo = middle
+		case better:
+			hi = k
+		default:
+			lo = k
 		}
 	}
 	return hi

@@ -108,7 +108,7 @@ func Laplace(epsilon float64) (*PrivacyLossDistribution, error) {
 			return bracket{x * down, x * up}, bracket{y * down, y * up}
 		},
 	}
-	return &PrivacyLossDistribution{fmt.Sprintf("laplace:epsilon=%g", epsilon), c}, nil
+	return &PrivacyLossDistribution{c}, nil
 }
 
 // The range of noise multipliers: e^ε·Φ(…) must stay inside float64.
@@ -157,7 +157,7 @@ func Gaussian(multiplier float64) (*PrivacyLossDistribution, error) {
 			return p, q
 		},
 	}
-	return &PrivacyLossDistribution{fmt.Sprintf("gaussian:sigma=%g", multiplier), c}, nil
+	return &PrivacyLossDistribution{c}, nil
 }
 
 // normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2

@@ -10,13 +10,7 @@ import (
 // privacy loss log P(x)/Q(x), x drawn from P, for the worst laws P and Q of the
 // output on two neighbouring data sets, bounded from both sides. It is immutable
 // and safe for concurrent use.
-type PrivacyLossDistribution struct {
-	name string
-	pair dominatingPair
-}
-
-// Name says what the mechanism is, with its parameters.
-func (d *PrivacyLossDistribution) Name() string { return d.name }
+type PrivacyLossDistribution struct{ pair dominatingPair }
 
 // dominatingPair bounds the privacy profile h of a mechanism, and the pair of laws
 // P, Q of its outputs for the two neighbours that attain it.

@@ -76,11 +76,11 @@ func (s *search) basic(ctx context.Context) (*release, error) {
 // falls, beside pure releases, which are the better ones for many, and basic
 // composition, which is for few.
 func (s *search) climb(ctx context.Context) (*release, error) {
-	if s.target.settled() {
-		return s.basic(ctx)
-	}
 	basic, basicErr := s.basic(ctx)
-	middle, err := s.find(ctx, 0.5)
+	// Many releases have much more each than their part; there may not even be noise
+	// for that.
+	n := float64(s.target.Releases)
+	middle, err := s.findAt(ctx, s.part(0.5), portion(s.target.Epsilon, s.target.Releases)*math.Max(1, math.Sqrt(n)/8))
 	if err != nil {
 		if basicErr == nil && ctx.Err() == nil {
 			return basic, nil
@@ -117,15 +117,6 @@ func (s *search) part(share float64) float64 {
 	return s.target.Delta * share / float64(s.target.Releases)
 }
 
-// find returns the release with the largest epsilon that keeps the target, when each
-// has its part of the share of the total delta.
-func (s *search) find(ctx context.Context, share float64) (*release, error) {
-	// Many releases have much more each than their part; there may not even be
-	// noise for that.
-	start := portion(s.target.Epsilon, s.target.Releases) * math.Max(1, math.Sqrt(float64(s.target.Releases))/8)
-	return s.findAt(ctx, s.part(share), start)
-}
-
 // at makes the release and composes it.
 func (s *search) at(ctx context.Context, epsilon, delta float64) (*release, error) {
 	r, err := s.make(ctx, epsilon, delta)
@@ -159,9 +150,12 @@ func (t Target) compose(pld *PrivacyLossDistribution, width float64) (Bounds, er
 }
 
 // findAt returns the release with this delta and the largest epsilon that keeps the
-// target.
+// target, or the one of basic composition if there is nothing to search for.
 func (s *search) findAt(ctx context.Context, delta, start float64) (*release, error) {
 	t := s.target
+	if t.settled() {
+		return s.basic(ctx)
+	}
 	var best, previous *release
 	lo, hi := 0.0, math.Inf(1)
 	x, power := start, 1.0 // the composed epsilon grows about as x^power

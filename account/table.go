@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -56,7 +55,6 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if !certificate.SensitivityCovered {
 		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)
 	}
-	p := t.Privacy()
 	l := &table{t: t, atom: t.Atom(), points: t.Grid().PointsPerCell, zero: -t.Grid().FirstPoint(0)}
 	if t.TailRatio() > 0 {
 		if certificate.DeltaUpper.Sign() != 0 {
@@ -90,7 +88,7 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 		}
 	}
 	l.coarse = l.upper(grid{step: coarseStep, first: 0, last: int(maxLoss / coarseStep)})
-	return &PrivacyLossDistribution{fmt.Sprintf("table:epsilon=%g,delta=%g,loss=%s", p.Epsilon, p.Delta, t.Loss().Name()), l}, nil
+	return &PrivacyLossDistribution{l}, nil
 }
 
 // furthest returns a number of points that the rounded values of neighbours can

@@ -30,37 +30,36 @@ const (
 // restricts nothing. Magnitudes are in query units.
 type Constraints struct {
 	// Symmetric: X and -X have the same law.
-	Symmetric bool
+	Symmetric bool `json:"symmetric,omitempty"`
 	// Monotone: the density does not increase away from 0.
-	Monotone bool
+	Monotone bool `json:"monotone,omitempty"`
 	// Unbiased: E X = 0.
-	Unbiased bool
+	Unbiased bool `json:"unbiased,omitempty"`
 	// Support, if not nil, holds the noise.
-	Support *Interval
+	Support *Interval `json:"-"`
 	// MaxVariance, if not 0, bounds E X², the mean square about 0, which is
 	// the variance of unbiased noise and never below the variance.
-	MaxVariance float64
+	MaxVariance float64 `json:"max_variance,omitempty"`
 	// Quantiles bound the probabilities of large noise.
-	Quantiles []Quantile
+	Quantiles []Quantile `json:"quantiles,omitempty"`
 	// MaxDistinguishing, if not 0, bounds the probability of outputs that are
 	// impossible under some neighbour (and so give it away with certainty),
 	// the exact value at 0 (the atom) included.
-	MaxDistinguishing float64
+	MaxDistinguishing float64 `json:"max_distinguishing,omitempty"`
 }
 
 // Interval is a closed interval; its ends may be infinite.
 type Interval struct{ Lower, Upper float64 }
 
 // Quantile demands P(|X| <= Magnitude) >= Probability.
-type Quantile struct{ Probability, Magnitude float64 }
+type Quantile struct {
+	Probability float64 `json:"probability"`
+	Magnitude   float64 `json:"magnitude"`
+}
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
 func (q Quantile) Loss() (loss.Loss, error) {
-	l, err := loss.NewExceed(q.Magnitude)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return loss.New("exceed", q.Magnitude)
 }
 
 // MaxQuantiles bounds the number of quantiles of a Constraints.
@@ -98,10 +97,6 @@ func (c Constraints) Validate() error {
 // MarshalJSON writes the constraints there are, and no others, as in table files
 // (docs/table-format.md).
 func (c Constraints) MarshalJSON() ([]byte, error) {
-	type quantile struct {
-		Probability float64 `json:"probability"`
-		Magnitude   float64 `json:"magnitude"`
-	}
 	out := struct {
 		Symmetric         bool       `json:"symmetric,omitempty"`
 		Monotone          bool       `json:"monotone,omitempty"`
@@ -109,11 +104,11 @@ func (c Constraints) MarshalJSON() ([]byte, error) {
 		Lower             *float64   `json:"lower,omitempty"` // of the support
 		Upper             *float64   `json:"upper,omitempty"`
 		MaxVariance       float64    `json:"max_variance,omitempty"`
-		Quantiles         []quantile `json:"quantiles,omitempty"`
+		Quantiles         []Quantile `json:"quantiles,omitempty"`
 		MaxDistinguishing float64    `json:"max_distinguishing,omitempty"`
 	}{
 		Symmetric: c.Symmetric, Monotone: c.Monotone, Unbiased: c.Unbiased,
-		MaxVariance: c.MaxVariance, MaxDistinguishing: c.MaxDistinguishing,
+		MaxVariance: c.MaxVariance, Quantiles: c.Quantiles, MaxDistinguishing: c.MaxDistinguishing,
 	}
 	if s := c.Support; s != nil {
 		if !math.IsInf(s.Lower, 0) {
@@ -122,9 +117,6 @@ func (c Constraints) MarshalJSON() ([]byte, error) {
 		if !math.IsInf(s.Upper, 0) {
 			out.Upper = &s.Upper
 		}
-	}
-	for _, q := range c.Quantiles {
-		out.Quantiles = append(out.Quantiles, quantile(q))
 	}
 	return json.Marshal(out)
 }

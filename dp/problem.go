@@ -1,6 +1,12 @@
 package dp
 
-import "github.com/noisewright/noisewright/loss"
+import (
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+)
 
 // Problem asks for the additive noise with the smallest expected loss that makes a
 // query private as promised. It is what a design solves, what a table was made for
@@ -19,4 +25,30 @@ type Problem struct {
 	Loss loss.Loss
 	// Constraints restrict the noise further, and what the lower bound is about.
 	Constraints Constraints
+}
+
+// Validate reports all bad fields together, each error wrapping [ErrInvalid].
+func (p Problem) Validate() error {
+	errs := check.In("dp")
+	errs.Add(p.Privacy.Validate())
+	switch p.Query {
+	case "", RealQuery, LatticeQuery:
+	case IntegerQuery:
+		if d := p.Sensitivity; d > 0 && d != math.Trunc(d) {
+			errs.Bad("sensitivity", d, "an integer for an integer query")
+		}
+	default:
+		errs.Bad("query", fmt.Sprintf("%.40q", string(p.Query)), "real, integer or lattice")
+	}
+	switch lattice := p.Query == LatticeQuery; {
+	case lattice && !(p.Step > 0 && p.Step <= math.MaxFloat64):
+		errs.Bad("output-step", p.Step, "a finite number > 0 (query units)")
+	case !lattice && p.Step != 0:
+		errs.Bad("output-step", p.Step, "none but for a lattice query")
+	}
+	if p.Loss == nil {
+		errs.Bad("loss", "none", "a loss")
+	}
+	errs.Add(p.Constraints.Validate())
+	return errs.Err()
 }

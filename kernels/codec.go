@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // The constants of the kernel file; docs/kernel-format.md describes it.
@@ -18,9 +19,15 @@ const (
 )
 
 // fileFormat bounds a file well above MaxCells² weights and a large dual.
-var fileFormat = strictjson.Format{Noun: "kernel", MaxSize: 64 << 20, Err: ErrFormat}
+var fileFormat = strictjson.Format{
+	Noun: "kernel", Name: formatName, Version: formatVersion, MaxSize: 64 << 20, Err: ErrFormat,
+	MaxElements: map[string]int{
+		"weight": maxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
+		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": claims.MaxMultipliers,
+	},
+}
 
-// file mirrors the format for writing.
+// file is the format.
 type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`
@@ -30,28 +37,13 @@ type file struct {
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
 	Edges       []float64       `json:"edges"`
 	Nodes       []float64       `json:"nodes"`
-	Rows        [][]string      `json:"rows"`
+	Rows        [][]uint64      `json:"rows,string"`
 	Certificate fileCertificate `json:"certificate"`
 }
 
 type fileCertificate struct {
 	Claims
-	Dual *fileDual `json:"dual,omitempty"`
-}
-
-type fileDual struct {
-	Cells    int        `json:"cells"`
-	Exponent int        `json:"exponent"`
-	Mirrored bool       `json:"mirrored"`
-	Caps     []string   `json:"caps"`
-	Pairs    []filePair `json:"pairs"`
-}
-
-type filePair struct {
-	Gain        int      `json:"gain"`
-	Lose        int      `json:"lose"`
-	First       int      `json:"first"`
-	Multipliers []string `json:"multipliers"`
+	Dual *Dual `json:"dual,omitempty"`
 }
 
 // Encode writes the kernel in the file format noisewright-kernel, version 1.
@@ -65,100 +57,49 @@ func (k *Kernel) Encode(w io.Writer) error {
 		Loss:        claims.Loss{Name: s.Loss.Name()},
 		Edges:       s.Edges,
 		Nodes:       s.Nodes,
-		Rows:        make([][]string, len(s.Rows)),
-		Certificate: fileCertificate{Claims: s.Claims},
+		Rows:        s.Rows,
+		Certificate: fileCertificate{s.Claims, s.Dual},
 	}
 	if s.InstanceCap != 0 {
 		f.InstanceCap = &s.InstanceCap
-	}
-	for i, row := range s.Rows {
-		f.Rows[i] = claims.Texts(row)
-	}
-	if d := s.Dual; d != nil {
-		f.Certificate.Dual = &fileDual{
-			Cells: d.Cells, Exponent: d.Exponent, Mirrored: d.Mirrored,
-			Caps: claims.Texts(d.Caps), Pairs: make([]filePair, len(d.Pairs)),
-		}
-		for i, p := range d.Pairs {
-			f.Certificate.Dual.Pairs[i] = filePair{Gain: p.Gain, Lose: p.Lose, First: p.First, Multipliers: claims.Texts(p.Multipliers)}
-		}
 	}
 	return claims.Encode("kernels", w, f)
 }
 
 // Decode reads one kernel file. It checks the structure completely (see
 // New) and nothing of the claims (see Kernel.Verify), with the same
-// strictness and errors as Decode.
+// strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
-	var s Spec
-	if err := strictjson.Decode(r, fileFormat, func(p *strictjson.Parser) error { return readKernel(p, &s) }); err != nil {
+	var f file
+	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
 		return nil, check.Errorf("kernels", nil, "%w", err)
+	}
+	s := Spec{
+		Privacy: f.Privacy, Queries: f.Queries, Edges: f.Edges, Nodes: f.Nodes, Rows: f.Rows,
+		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
+	}
+	var err error
+	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
+		return nil, check.Errorf("kernels", nil, "%w", err)
+	}
+	if c := f.InstanceCap; c != nil {
+		if s.InstanceCap = *c; !(*c > 0) {
+			return nil, check.Errorf("kernels", ErrFormat, "instance_cap = %g, want a number above 0", *c)
+		}
+	}
+	if s.Claims == (Claims{}) { // which New would fill in
+		return nil, check.Errorf("kernels", ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }
 
-func readKernel(p *strictjson.Parser, s *Spec) error {
-	return p.Object(strictjson.Fields{
-		"format":  func() error { return p.Text(formatName) },
-		"version": func() error { return p.Version(formatVersion) },
-		"privacy": func() error { return claims.ReadPrivacy(p, &s.Privacy) },
-		"queries": func() error {
-			return p.Object(strictjson.Fields{
-				"lower": func() error { return p.Float(&s.Queries.Lower) },
-				"upper": func() error { return p.Float(&s.Queries.Upper) },
-				"weight": func() error {
-					return strictjson.Slice(p, maxPieces, &s.Queries.Weight, func(w *WeightPiece) error {
-						return p.Object(strictjson.Fields{
-							"from":   func() error { return p.Float(&w.From) },
-							"weight": func() error { return p.Float(&w.Weight) },
-						})
-					})
-				},
-			}, "weight")
-		},
-		"loss": func() error { return claims.ReadLoss(p, &s.Loss) },
-		"instance_cap": func() error {
-			err := p.Float(&s.InstanceCap)
-			if err == nil && !(s.InstanceCap > 0) {
-				err = p.Wrong(s.InstanceCap, "a number above 0")
-			}
-			return err
-		},
-		"edges": func() error { return strictjson.Slice(p, MaxCells+1, &s.Edges, p.Float) },
-		"nodes": func() error { return strictjson.Slice(p, MaxCells, &s.Nodes, p.Float) },
-		"rows": func() error {
-			return strictjson.Slice(p, MaxCells, &s.Rows, func(row *[]uint64) error {
-				return strictjson.Slice(p, MaxCells, row, p.Uint64Text)
-			})
-		},
-		"certificate": func() error {
-			return claims.ReadCertificate(p, s.Claims.list(), func() error {
-				s.Dual = &Dual{}
-				return readDual(p, s.Dual)
-			})
-		},
-	}, "instance_cap")
-}
+// ReadFile is Decode for the file of the path. Errors name it, and may also be those
+// of the file system.
+func ReadFile(path string) (*Kernel, error) { return claims.ReadFile("kernels", path, Decode) }
 
-func readDual(p *strictjson.Parser, d *Dual) error {
-	left := claims.MaxMultipliers
-	return p.Object(strictjson.Fields{
-		"cells":    func() error { return p.Int(&d.Cells) },
-		"exponent": func() error { return p.Int(&d.Exponent) },
-		"mirrored": func() error { return p.Bool(&d.Mirrored) },
-		"caps":     func() error { return claims.ReadMultipliers(p, &d.Caps, &left) },
-		"pairs": func() error {
-			return strictjson.Slice(p, MaxCells*MaxCells, &d.Pairs, func(m *DualPair) error {
-				return p.Object(strictjson.Fields{
-					"gain":        func() error { return p.Int(&m.Gain) },
-					"lose":        func() error { return p.Int(&m.Lose) },
-					"first":       func() error { return p.Int(&m.First) },
-					"multipliers": func() error { return claims.ReadMultipliers(p, &m.Multipliers, &left) },
-				})
-			})
-		},
-	})
-}
+// WriteFile writes the kernel to a file, which appears whole or not at all. What is
+// there is replaced. Errors name the file and are those of the file system.
+func WriteFile(path string, k *Kernel) error { return claims.WriteFile("kernels", path, k.Encode) }
 
 // Recognize reports whether a file is that of a kernel, given how it starts: that
 // its first field is the format's.

@@ -20,22 +20,23 @@ import (
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
 type Dual struct {
-	Cells    int
-	Exponent int
+	Cells    int `json:"cells"`
+	Exponent int `json:"exponent"`
 	// Mirrored: each multiplier of the cells (gain, lose) and output j also
 	// stands at their mirror images.
-	Mirrored bool
-	Pairs    []DualPair
+	Mirrored bool `json:"mirrored"`
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
-	Caps []int64
+	Caps  []int64    `json:"caps,string"`
+	Pairs []DualPair `json:"pairs"`
 }
 
 // DualPair holds the multipliers of one ordered pair of cells, no further
 // apart than the sensitivity, for the outputs from First on.
 type DualPair struct {
-	Gain, Lose  int
-	First       int
-	Multipliers []int64
+	Gain        int     `json:"gain"`
+	Lose        int     `json:"lose"`
+	First       int     `json:"first"`
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 func (d *Dual) clone() *Dual {

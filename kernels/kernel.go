@@ -92,12 +92,13 @@ func New(s Spec) (*Kernel, error) {
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad
-	errs.Add(claims.Privacy("kernels", s.Privacy))
+	claims.Epsilon(s.Privacy.Epsilon, errs)
+	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
 	} else if _, ok := loss.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
-		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Increasing that returns true")
+		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Unimodal that returns true")
 	}
 	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		bad("instance_cap", c, "0 for none, or a finite number above 0")
@@ -176,12 +177,6 @@ func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }
-
-// Claims returns what the kernel states about itself; see Verify.
-func (k *Kernel) Claims() Claims { return k.spec.Claims }
-
-// Dual returns the multipliers behind the lower bound, or nil.
-func (k *Kernel) Dual() *Dual { return k.spec.Dual.clone() }
 
 // Cells returns the number of cells, which is the number of nodes.
 func (k *Kernel) Cells() int { return len(k.spec.Nodes) }

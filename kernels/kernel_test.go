@@ -261,7 +261,7 @@ func TestVerifyRejects(t *testing.T) {
 		t.Fatal("the kernel has no delta to claim")
 	}
 	base.Privacy.Delta = delta * (1 + 1e-9)
-	good := newKernel(t, base).Claims()
+	good := newKernel(t, base).spec.Claims
 	if _, err := newKernel(t, base).Verify(); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,6 @@ func TestKernelDoesNotAliasItsSpec(t *testing.T) {
 	before := kernelText(t, k)
 	s.Rows[0][0], s.Nodes[1], s.Queries.Weight[0].Weight = 7, 9, 9
 	s.Dual.Pairs[0].Multipliers[0], s.Dual.Caps[0] = 9, 9
-	k.Dual().Pairs[0].Multipliers[0] = 8
 	k.Queries().Weight[0].Weight = 8
 	if kernelText(t, k) != before {
 		t.Error("the kernel changed with the slices it was made from")

@@ -163,12 +163,8 @@ func (m *model) jumps() bool {
 	if len(m.Constraints.Quantiles) > 0 {
 		return true
 	}
-	kinked, ok := m.Loss.(loss.Kinked)
-	if !ok {
-		return false
-	}
 	const near = 1e-9
-	for _, x := range kinked.Kinks() {
+	for _, x := range loss.Kinks(m.Loss) {
 		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
 		if math.Abs(above-below) > 1e-6*max(above, below) {
 			return true
@@ -198,10 +194,8 @@ func (m *model) marks() []float64 {
 			marks = append(marks, gamma)
 		}
 	}
-	if kinked, ok := m.Loss.(loss.Kinked); ok {
-		for _, x := range kinked.Kinks() {
-			add(x)
-		}
+	for _, x := range loss.Kinks(m.Loss) {
+		add(x)
 	}
 	for _, q := range m.Constraints.Quantiles {
 		add(q.Magnitude)

@@ -2,7 +2,6 @@ package lp
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
@@ -51,23 +50,17 @@ func validate(p dp.Problem) error {
 		errs.Badf("sensitivity", p.Sensitivity, "a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity)
 	}
 	switch p.Query {
-	case "", dp.RealQuery:
+	case dp.RealQuery:
 	case dp.IntegerQuery:
 		if p.Sensitivity != math.Trunc(p.Sensitivity) || p.Sensitivity < 1 || p.Sensitivity > MaxIntegerSensitivity {
 			errs.Badf("sensitivity", p.Sensitivity, "an integer from 1 to %d for an integer query", MaxIntegerSensitivity)
 		}
 	case dp.LatticeQuery:
-		if !(p.Step > 0) || !(p.Sensitivity/p.Step <= MaxIntegerSensitivity) || !(p.Sensitivity/p.Step >= 1e-6) {
+		if r := p.Sensitivity / p.Step; p.Step > 0 && !(r >= 1e-6 && r <= MaxIntegerSensitivity) {
 			errs.Badf("output-step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
 		}
-	default:
-		errs.Bad("query", fmt.Sprintf("%q", p.Query), "real, integer or lattice")
 	}
-	if err := p.Constraints.Validate(); err != nil {
-		errs.Add(check.Errorf("lp", dp.ErrInvalid, "%w", err))
-	}
-	if p.Loss == nil {
-		errs.Bad("loss", "none", "a loss")
-	}
+	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above
+	errs.Add(p.Validate())
 	return errs.Err()
 }

@@ -24,8 +24,8 @@ func designPure(t *testing.T, p dp.Problem) *lp.Result {
 	if err != nil {
 		t.Fatalf("epsilon = %g, sensitivity = %g, %s: %v", p.Epsilon, p.Sensitivity, p.Loss.Name(), err)
 	}
-	if r.Table.Certificate().DeltaUpper.Sign() != 0 || r.Table.Table().Claims().Delta != "0" || r.Table.Table().TailRatio() == 0 {
-		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Table().Claims().Delta, r.Table.Table().TailRatio())
+	if r.Table.Certificate().DeltaUpper.Sign() != 0 || r.Table.Certificate().Claims().Delta != "0" || r.Table.Table().TailRatio() == 0 {
+		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Certificate().Claims().Delta, r.Table.Table().TailRatio())
 	}
 	return r
 }
@@ -322,7 +322,7 @@ func TestPureTampered(t *testing.T) {
 		spec := func() tables.Spec {
 			s := tables.Spec{
 				Problem: dp.Problem{Privacy: r.Table.Table().Privacy(), Query: r.Table.Table().Query(), Loss: r.Table.Table().Loss()}, Grid: r.Table.Table().Grid(),
-				TailRatio: r.Table.Table().TailRatio(), Claims: r.Table.Table().Claims(),
+				TailRatio: r.Table.Table().TailRatio(), Claims: r.Table.Certificate().Claims(),
 			}
 			for i := range r.Table.Table().Cells() {
 				s.Weights = append(s.Weights, r.Table.Table().Weight(i))

@@ -73,7 +73,7 @@ func (t *Table) Certify() Certificate { return t.certificate().clone() }
 
 func (s *Spec) certify() Certificate {
 	var c Certificate
-	c.DeltaUpper, c.WorstShift = s.worstShift()
+	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon))
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
 	c.ExpectedLoss = s.expected(s.Loss)
 	c.LowerBound = s.Dual.LowerBound(s.Problem)
@@ -94,6 +94,12 @@ func (g Grid) covers(sensitivity float64) bool {
 // was designed for, exactly as Certificate.ExpectedLoss is: an upper bound, and
 // the value itself for a loss whose averages over points of the grid are exact.
 func (t *Table) ExpectedLossOf(loss loss.Loss) *big.Rat { return t.spec.expected(loss) }
+
+// Mean returns E X, exactly, in query units.
+func (t *Table) Mean() *big.Rat {
+	mean := t.spec.twiceMean()
+	return mean.Mul(mean, t.spec.Grid.Step()).Mul(mean, exact.PowerOfTwo(-65))
+}
 
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
 // bound above it if the loss gives one.

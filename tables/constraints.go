@@ -61,7 +61,7 @@ func (s *Spec) keeps() error {
 	}
 	if v := c.MaxVariance; v != 0 {
 		if found, bound := s.expected(loss.L2{}), exact.Rational(v); found.Cmp(bound) > 0 {
-			return broken("max_variance = %g is stated, but it is %s", v, DecimalUp(found))
+			return broken("max_variance = %g is stated, but it is %s", v, claims.Up(found))
 		}
 	}
 	for _, q := range c.Quantiles {
@@ -72,12 +72,12 @@ func (s *Spec) keeps() error {
 		rest := new(big.Rat).SetInt64(1)
 		rest.Sub(rest, exact.Rational(q.Probability))
 		if found := s.expected(loss); found.Cmp(rest) > 0 {
-			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, DecimalUp(found))
+			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, claims.Up(found))
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 {
 		if found := s.distinguishing(); found.Cmp(exact.Rational(p)) > 0 {
-			return broken("max_distinguishing = %g is stated, but it is %s", p, DecimalUp(found))
+			return broken("max_distinguishing = %g is stated, but it is %s", p, claims.Up(found))
 		}
 	}
 	return nil
@@ -106,19 +106,30 @@ func (s *Spec) isSymmetric(first, last int) bool {
 }
 
 // rises returns the index of a weight that is less than its neighbour further
-// from 0, or -1. All cells have as many points, and one of them holds 0.
+// from 0, or -1. All cells have as many points, and one of them holds 0. Where there
+// is a tail, the last cell of a block also has the first of its next period beyond it.
 func (s *Spec) rises(first, last int) int {
+	less := func(i, j int) bool { return s.Weights[i] < s.Weights[j] }
+	var p *periodic
 	if s.hasTail() {
-		return s.unroll().rises(s.Grid)
+		p = s.unroll()
+		less = func(i, j int) bool { return p.cells[i].Less(p.cells[j]) }
 	}
 	for i := first; i < last; i++ {
 		inner, outer := i, i+1
 		if s.Grid.FirstPoint(i+1) <= 0 {
 			inner, outer = outer, inner
 		}
-		if s.Weights[inner] < s.Weights[outer] {
+		if less(inner, outer) {
 			return inner
 		}
+	}
+	switch {
+	case p == nil:
+	case p.left[p.k].Less(p.left[p.k-1]):
+		return first
+	case p.right[p.k-1].Less(p.right[p.k]):
+		return last
 	}
 	return -1
 }
@@ -138,7 +149,7 @@ func (s *Spec) twiceMean() *big.Rat {
 	mean := new(big.Rat).SetInt(twice)
 	if outwards.Sign() != 0 {
 		r := s.ratio()
-		r.Quo(r, new(big.Rat).Sub(new(big.Rat).SetInt64(1), r))
+		r.Quo(r, rest(r))
 		r.Mul(r, new(big.Rat).SetInt64(2*s.Grid.period()))
 		mean.Add(mean, r.Mul(r, new(big.Rat).SetInt(outwards)))
 	}
@@ -150,33 +161,6 @@ func (s *Spec) twiceMean() *big.Rat {
 // hockey-stick divergence with e^ε replaced by infinity, linear between whole
 // cells like the others, and the atom in full.
 func (s *Spec) distinguishing() *big.Rat {
-	worst := new(big.Int)
-	n := len(s.Weights)
-	if s.hasTail() {
-		deltas, _ := s.tailDeltas(s.Grid.CellsPerSensitivity, exact.RatioInfinity())
-		for _, d := range deltas {
-			if d.Cmp(worst) > 0 {
-				worst = d
-			}
-		}
-		return claims.Probability(worst)
-	}
-	for k := 1; k <= s.Grid.CellsPerSensitivity; k++ {
-		for _, shift := range []int{k, -k} {
-			var sum exact.Uint128
-			sum.Add64(s.Atom)
-			for j, w := range s.Weights {
-				if i := j - shift; i < 0 || i >= n || s.Weights[i] == 0 {
-					sum.Add64(w)
-				}
-			}
-			if b := sum.Big(); b.Cmp(worst) > 0 {
-				worst = b
-			}
-		}
-		if k > n {
-			break // disjoint: every longer shift is the same
-		}
-	}
-	return new(big.Rat).SetFrac(worst, new(big.Int).Lsh(big.NewInt(1), 64))
+	most, _ := s.worstShift(exact.RatioInfinity())
+	return most
 }

@@ -3,6 +3,7 @@ package tables
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -20,40 +21,41 @@ const maxDualIndex = 1 << 30
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
 type Dual struct {
-	CellsPerSensitivity int
-	Exponent            int
+	CellsPerSensitivity int `json:"cells_per_sensitivity"`
+	Exponent            int `json:"exponent"`
 	// Mirrored: each multiplier of (k, j) also stands at (-k, -j), or at
 	// (-k, -1-j) if Edges.
-	Mirrored bool
+	Mirrored bool `json:"mirrored"`
 	// Edges: cell j reaches from node j to node j+1 and does not move, and
 	// noise has atoms at 0 only, which is enough for a loss that does not
 	// decrease away from 0.
-	Edges  bool
-	Shifts []DualShift
+	Edges  bool        `json:"edges,omitempty"`
+	Shifts []DualShift `json:"shifts"`
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of
 	// monotone noise that cell j weighs at least as much as the next one
 	// outwards, by |j| to the right and to the left of 0, in the same unit. If
 	// Mirrored, the right ones stand on both sides.
-	MonotoneRight, MonotoneLeft *DualRun
+	MonotoneRight *DualRun `json:"monotone_right,omitempty"`
+	MonotoneLeft  *DualRun `json:"monotone_left,omitempty"`
 	// Mean, Variance and Quantiles are the multipliers of E X = 0 (any sign;
 	// loss per query unit), of E X² <= MaxVariance (loss per query unit
 	// squared) and of the quantiles (loss).
-	Mean      float64
-	Variance  float64
-	Quantiles []float64
+	Mean      float64   `json:"mean,omitempty"`
+	Variance  float64   `json:"variance,omitempty"`
+	Quantiles []float64 `json:"quantiles,omitempty"`
 }
 
 // DualRun is a run of multipliers.
 type DualRun struct {
-	FirstCell   int // >= 0
-	Multipliers []int64
+	FirstCell   int     `json:"first_cell"` // >= 0
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 // DualShift holds the multipliers of one shift.
 type DualShift struct {
-	Shift       int // in cells, 1 <= |Shift| <= CellsPerSensitivity
-	FirstCell   int
-	Multipliers []int64
+	Shift       int     `json:"shift"` // in cells, 1 <= |Shift| <= CellsPerSensitivity
+	FirstCell   int     `json:"first_cell"`
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 func (d *Dual) clone() *Dual {
@@ -61,13 +63,12 @@ func (d *Dual) clone() *Dual {
 		return nil
 	}
 	c := *d
-	c.Shifts = make([]DualShift, len(d.Shifts))
+	c.Shifts = slices.Clone(d.Shifts)
 	for i, s := range d.Shifts {
-		s.Multipliers = append([]int64(nil), s.Multipliers...)
-		c.Shifts[i] = s
+		c.Shifts[i].Multipliers = slices.Clone(s.Multipliers)
 	}
 	c.MonotoneRight, c.MonotoneLeft = d.MonotoneRight.clone(), d.MonotoneLeft.clone()
-	c.Quantiles = append([]float64(nil), d.Quantiles...)
+	c.Quantiles = slices.Clone(d.Quantiles)
 	return &c
 }
 
@@ -75,7 +76,7 @@ func (r *DualRun) clone() *DualRun {
 	if r == nil {
 		return nil
 	}
-	return &DualRun{FirstCell: r.FirstCell, Multipliers: append([]int64(nil), r.Multipliers...)}
+	return &DualRun{FirstCell: r.FirstCell, Multipliers: slices.Clone(r.Multipliers)}
 }
 
 func (d *Dual) validate() error {

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -36,12 +35,13 @@ type moment struct {
 	lambda *big.Rat
 }
 
-// newNodes lays the nodes of a dual over the problem. For an integer or lattice
-// query a shift by K nodes may not be longer than the noise has to bear.
-func newNodes(d *Dual, p *dp.Problem) (*nodes, error) {
+// newNodes lays the nodes of a dual over the problem, and returns nil if the
+// multipliers are not those of the problem. For an integer or lattice query a shift by
+// K nodes may not be longer than the noise has to bear.
+func newNodes(d *Dual, p *dp.Problem) *nodes {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Increasing(p.Loss) || p.Constraints.Unbiased) {
-		return nil, check.Field("tables", "dual.edges", "true", "false unless the query is real and the loss does not decrease away from 0")
+	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Unimodal(p.Loss) || p.Constraints.Unbiased) {
+		return nil // only there the atoms may be taken to lie at 0
 	}
 	sensitivity := exact.Rational(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
@@ -51,31 +51,32 @@ func newNodes(d *Dual, p *dp.Problem) (*nodes, error) {
 		step := new(big.Rat).SetInt64(1) // of the points that noise may take
 		if p.Query == dp.LatticeQuery {
 			if !(p.Step > 0 && p.Step <= math.MaxFloat64) {
-				return nil, check.Field("tables", "step", p.Step, "a finite number above 0")
+				return nil // no problem
 			}
 			step.SetFloat64(p.Step)
 		}
 		points := exact.Ceil(sensitivity.Quo(sensitivity, step)) // that values may be apart
 		stride := points.Div(points, k)
 		if stride.Sign() == 0 {
-			return nil, check.Field("tables", "dual.cells_per_sensitivity", k, "at most the points per sensitivity")
+			return nil // more cells than points per sensitivity
 		}
 		n.points = stride.IsInt64() && stride.Int64() == 1
 		n.step = new(big.Rat).SetInt(stride)
 		n.step.Mul(n.step, step)
 	}
-	if err := n.limit(); err != nil {
-		return nil, err
+	n.limit()
+	if !n.lagrangian(d) || !n.monotone(d) {
+		return nil
 	}
-	return n, n.lagrangian(d)
+	return n
 }
 
 // limit finds the nodes that noise on the support reaches: those within less
 // than a step of it, or in it if noise takes values at nodes only.
-func (n *nodes) limit() error {
+func (n *nodes) limit() {
 	s := n.problem.Constraints.Support
 	if s == nil {
-		return nil
+		return
 	}
 	at := func(end float64) *big.Rat {
 		r := exact.Rational(end)
@@ -97,17 +98,16 @@ func (n *nodes) limit() error {
 			n.last.Sub(n.last, big.NewInt(1))
 		}
 	}
-	return nil
 }
 
 // lagrangian adds the moment constraints of the problem with the multipliers of
-// the dual to the loss.
-func (n *nodes) lagrangian(d *Dual) error {
+// the dual to the loss, and reports whether there is a constraint for each.
+func (n *nodes) lagrangian(d *Dual) bool {
 	c := n.problem.Constraints
+	if d.Mean != 0 && !c.Unbiased || d.Variance != 0 && c.MaxVariance == 0 || len(d.Quantiles) > len(c.Quantiles) {
+		return false
+	}
 	if d.Mean != 0 {
-		if !c.Unbiased {
-			return check.Field("tables", "dual.mean", d.Mean, "0 where noise may be biased")
-		}
 		n.mean = exact.Rational(d.Mean)
 	}
 	add := func(loss loss.Loss, lambda float64, bound *big.Rat) {
@@ -118,40 +118,33 @@ func (n *nodes) lagrangian(d *Dual) error {
 		n.moments = append(n.moments, m)
 		n.constant.Add(n.constant, bound.Mul(bound, m.lambda))
 	}
-	if d.Variance != 0 && c.MaxVariance == 0 {
-		return check.Field("tables", "dual.variance", d.Variance, "0 where the variance is not bounded")
-	}
 	add(loss.L2{}, d.Variance, exact.Rational(c.MaxVariance))
-	if len(d.Quantiles) > len(c.Quantiles) {
-		return check.Errorf("tables", dp.ErrInvalid, "dual.quantiles = %d numbers, want at most one per quantile", len(d.Quantiles))
-	}
 	for i, lambda := range d.Quantiles {
 		loss, err := c.Quantiles[i].Loss()
 		if err != nil {
-			return check.Errorf("tables", nil, "%w", err)
+			return false
 		}
 		one := new(big.Rat).SetInt64(1)
 		add(loss, lambda, one.Sub(one, exact.Rational(c.Quantiles[i].Probability)))
 	}
-	return nil
+	return true
 }
 
 // one returns l_j of a loss.
 func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
+	if !n.edges && !n.points {
+		return l.LowerNode(j, n.step)
+	}
+	side := 1
+	if n.edges && j < 0 { // the end nearer to 0, seen from inside the cell
+		j, side = j+1, -1
+	}
+	x := new(big.Rat).SetInt64(j)
+	x.Mul(x, n.step)
 	if n.edges {
-		// The end nearer to 0, seen from inside the cell.
-		side := 1
-		if j < 0 {
-			j, side = j+1, -1
-		}
-		x := new(big.Rat).SetInt64(j)
-		return loss.LimitDown(l, x.Mul(x, n.step), side)
+		return loss.LimitDown(l, x, side)
 	}
-	if n.points {
-		x := new(big.Rat).SetInt64(j)
-		return l.AtDown(x.Mul(x, n.step))
-	}
-	return l.LowerNode(j, n.step)
+	return l.AtDown(x)
 }
 
 // sum combines what f says of the loss and of the moments, and the slope of the
@@ -283,20 +276,14 @@ func (n *nodes) monotoneFrom() int {
 	return 1
 }
 
-// fits reports why the multipliers are not those of the problem, if so.
-func (d *Dual) fits(n *nodes) error {
+// monotone reports whether multipliers of monotony are about cells of monotone noise.
+func (n *nodes) monotone(d *Dual) bool {
 	for _, r := range []*DualRun{d.MonotoneRight, d.MonotoneLeft} {
-		if r == nil {
-			continue
-		}
-		if !n.problem.Constraints.Monotone {
-			return check.Errorf("tables", dp.ErrInvalid, "dual.monotone is set, want none where noise need not be monotone")
-		}
-		if r.FirstCell < n.monotoneFrom() {
-			return check.Errorf("tables", dp.ErrInvalid, "dual.monotone.first_cell = %d, want at least %d", r.FirstCell, n.monotoneFrom())
+		if r != nil && !(n.problem.Constraints.Monotone && r.FirstCell >= n.monotoneFrom()) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // maxWalk bounds how far beyond the multipliers a bound looks for the cell from
@@ -321,8 +308,8 @@ func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 	if d == nil {
 		return zero
 	}
-	n, err := newNodes(d, &p)
-	if err != nil || d.fits(n) != nil {
+	n := newNodes(d, &p)
+	if n == nil {
 		return zero
 	}
 	m := minimum{nodes: n, exponent: d.Exponent, up: exact.ExpUp(p.Epsilon, exact.RatioBits)}

@@ -31,44 +31,52 @@ func hockeyStick(weights []uint64, k int, r *exact.Ratio) *big.Int {
 }
 
 // shiftDeltas returns, for the shifts k = 1 … K, the larger hockey-stick
-// divergence of the shifts by k and −k cells at e^epsilon, with the atom counted
-// in full, in units of 2^-(64+exact.RatioBits), and whether −k attains it.
+// divergence of the shifts by k and −k cells at the bound r on e^epsilon, with the
+// atom counted in full, in units of 2^-(64+exact.RatioBits), and whether −k attains it.
 //
 // Guarantee (docs/proofs/table-privacy.md): the noise of the table, added to
 // values that are at most K·S grid points apart, has a hockey-stick divergence
 // of at most the largest of them.
-func (s *Spec) shiftDeltas() (deltas []*big.Int, negative []bool) {
-	weights, atom, maxShift := s.Weights, s.Atom, s.Grid.CellsPerSensitivity
-	r := exact.RatioDown(s.Privacy.Epsilon)
-	if s.hasTail() {
-		return s.tailDeltas(maxShift, r)
+func (s *Spec) shiftDeltas(r *exact.Ratio) (deltas []*big.Int, negative []bool) {
+	sides := []func(k int) *big.Int{
+		func(k int) *big.Int { return hockeyStick(s.Weights, k, r) },
+		func(k int) *big.Int { return hockeyStick(s.Weights, -k, r) },
 	}
-	symmetric := isSymmetric(weights)
-	charge := new(big.Int).SetUint64(atom)
+	if s.hasTail() {
+		p, mirrored := s.unroll(), s.unroll()
+		mirrored.mirror()
+		sides[0] = func(k int) *big.Int { return p.hockeyStick(k, r) }
+		sides[1] = func(k int) *big.Int { return mirrored.hockeyStick(k, r) }
+	}
+	if isSymmetric(s.Weights) {
+		sides = sides[:1] // the mirror image of shift k is shift −k
+	}
+	charge := new(big.Int).SetUint64(s.Atom)
 	charge.Lsh(charge, exact.RatioBits)
-	deltas, negative = make([]*big.Int, maxShift), make([]bool, maxShift)
+	deltas, negative = make([]*big.Int, s.Grid.CellsPerSensitivity), make([]bool, s.Grid.CellsPerSensitivity)
 	for i := range deltas {
-		k := i + 1
-		if k > len(weights) {
+		if i >= len(s.Weights) {
 			// Disjoint supports: every longer shift is the same.
 			deltas[i], negative[i] = deltas[i-1], negative[i-1]
 			continue
 		}
-		worst := hockeyStick(weights, k, r)
-		if !symmetric { // else the mirror image of shift k is shift −k
-			if h := hockeyStick(weights, -k, r); h.Cmp(worst) > 0 {
-				worst, negative[i] = h, true
+		for side, divergence := range sides {
+			if h := divergence(i + 1); side == 0 || h.Cmp(deltas[i]) > 0 {
+				deltas[i], negative[i] = h, side == 1
 			}
 		}
-		deltas[i] = worst.Add(worst, charge)
+		if s.hasTail() { // in units of 2^-64 times the others
+			exact.ShiftUp(deltas[i], 64)
+		}
+		deltas[i].Add(deltas[i], charge)
 	}
 	return deltas, negative
 }
 
 // worstShift returns the largest of the shiftDeltas as a probability, and the
 // shift that attains it.
-func (s *Spec) worstShift() (delta *big.Rat, shift int) {
-	deltas, negative := s.shiftDeltas()
+func (s *Spec) worstShift(r *exact.Ratio) (delta *big.Rat, shift int) {
+	deltas, negative := s.shiftDeltas(r)
 	worst := 0
 	for i, d := range deltas {
 		if d.Cmp(deltas[worst]) > 0 {
@@ -92,7 +100,7 @@ func (s *Spec) worstShift() (delta *big.Rat, shift int) {
 // exact as a function of E (with a tail rounded up to a multiple of 2^-160), and so an
 // upper bound of the true divergence. The largest is Certificate.DeltaUpper.
 func (t *Table) ShiftDeltas() []*big.Rat {
-	deltas, _ := t.spec.shiftDeltas()
+	deltas, _ := t.spec.shiftDeltas(exact.RatioDown(t.spec.Epsilon))
 	rats := make([]*big.Rat, len(deltas))
 	for i, d := range deltas {
 		rats[i] = claims.Probability(d)
@@ -108,9 +116,7 @@ func (t *Table) DeltaUpperAt(epsilon float64) *big.Rat {
 	if !(epsilon >= 0 && epsilon <= MaxEpsilon) {
 		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, MaxEpsilon))
 	}
-	spec := t.spec
-	spec.Privacy.Epsilon = epsilon
-	delta, _ := spec.worstShift()
+	delta, _ := t.spec.worstShift(exact.RatioDown(epsilon))
 	return delta
 }
 

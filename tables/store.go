@@ -227,11 +227,8 @@ func read(path, k string) (*Verified, error) {
 
 // key returns a text that is the same for the same problem only.
 func key(p dp.Problem) (string, error) {
-	if err := errors.Join(p.Privacy.Validate(), p.Constraints.Validate()); err != nil {
+	if err := p.Validate(); err != nil {
 		return "", check.Errorf("tables", nil, "%w", err)
-	}
-	if p.Loss == nil {
-		return "", check.Field("tables", "loss", "none", "a loss")
 	}
 	if p.Query == "" {
 		p.Query = dp.RealQuery

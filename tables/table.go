@@ -2,7 +2,6 @@ package tables
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -165,13 +164,12 @@ func (s *Spec) validate() error {
 	g := s.Grid
 	errs := check.In("tables")
 	bad := errs.Bad
-	errs.Add(claims.Privacy("tables", s.Privacy))
-	if s.Loss == nil {
-		bad("loss", "none", "a loss")
+	claims.Epsilon(s.Epsilon, errs)
+	p := s.Problem
+	if p.Query == dp.LatticeQuery && p.Step == 0 {
+		p.Step = 1 // until New fills it in
 	}
-	if err := s.Constraints.Validate(); err != nil {
-		errs.Add(check.Errorf("tables", dp.ErrInvalid, "constraints: %w", err))
-	}
+	errs.Add(p.Validate())
 	s.validateQuery(bad)
 	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
 		bad("granularity_exponent", e, fmt.Sprintf("an integer from %d to %d", -exponentRange, exponentRange))
@@ -214,7 +212,6 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 	if abs(g.Offset) > MaxReach {
 		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(MaxReach)))
 	}
-	want := 0.0
 	switch s.Query {
 	case "", dp.RealQuery:
 		if g.Unit != 0 && g.Unit != 1 {
@@ -224,9 +221,6 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 		if (g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0 {
 			bad("granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
 		}
-		if d := s.Privacy.Sensitivity; d != math.Trunc(d) {
-			bad("sensitivity", d, "an integer for an integer query")
-		}
 	case dp.LatticeQuery:
 		if g.GranularityExponent != 0 {
 			bad("granularity_exponent", g.GranularityExponent, "0 for a lattice query")
@@ -234,12 +228,9 @@ func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 		if u := g.Unit; u != 0 && !(u >= minUnit && u <= maxUnit) {
 			bad("unit", u, fmt.Sprintf("a number from %g to %g (query units)", minUnit, maxUnit))
 		}
-		want = g.unit()
-	default:
-		bad("query", fmt.Sprintf("%.40q", string(s.Query)), "real, integer or lattice")
-	}
-	if s.Step != 0 && s.Step != want {
-		bad("step", s.Step, fmt.Sprintf("%g, as the grid has it", want))
+		if s.Step != 0 && s.Step != g.unit() {
+			bad("step", s.Step, fmt.Sprintf("%g, as the grid has it", g.unit()))
+		}
 	}
 }
 
@@ -276,9 +267,6 @@ func (t *Table) Loss() loss.Loss { return t.spec.Loss }
 
 // Grid returns the layout.
 func (t *Table) Grid() Grid { return t.spec.Grid }
-
-// Claims returns what the table states about itself; see Verify.
-func (t *Table) Claims() Claims { return t.spec.Claims }
 
 // Dual returns the multipliers behind the lower bound, or nil.
 func (t *Table) Dual() *Dual { return t.spec.Dual.clone() }

@@ -253,7 +253,7 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := tab.Certify()
-	good := tab.Claims()
+	good := tab.spec.Claims
 	lower := func(s string) string { // one unit less in the last digit
 		r, err := exact.ParseDecimal(s)
 		if err != nil {
@@ -298,7 +298,7 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 // written down, the bound stays below the loss of a table known to be private.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	exceed, err := loss.NewExceed(0.5)
+	exceed, err := loss.New("exceed", 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,8 +136,7 @@ type tailLoss struct {
 }
 
 func (s *Spec) newTailLoss(l loss.Loss) *tailLoss {
-	t := &tailLoss{s: s, loss: l, ratio: s.ratio(), sum: new(big.Rat)}
-	t.rest = new(big.Rat).Sub(new(big.Rat).SetInt64(1), t.ratio)
+	t := &tailLoss{s: s, loss: l, ratio: s.ratio(), rest: rest(s.ratio()), sum: new(big.Rat)}
 	t.from, t.degree, _ = loss.PolynomialBeyond(l)
 	for range t.degree + 1 {
 		t.orders = append(t.orders, new(big.Rat))
@@ -239,28 +238,6 @@ func (p *periodic) mirror() {
 	p.left, p.right = p.right, p.left
 }
 
-// rises is Spec.rises for a law with a tail: beside the cells of the table, which lie
-// on either side of the one with the point 0, the last cell of a block is
-// compared with the first of its next period.
-func (p *periodic) rises(g Grid) int {
-	for i := range p.cells[1:] {
-		inner, outer := i, i+1
-		if g.FirstPoint(i+1) <= 0 {
-			inner, outer = outer, inner
-		}
-		if p.cells[inner].Less(p.cells[outer]) {
-			return inner
-		}
-	}
-	if p.left[p.k].Less(p.left[p.k-1]) {
-		return 0
-	}
-	if p.right[p.k-1].Less(p.right[p.k]) {
-		return len(p.cells) - 1
-	}
-	return -1
-}
-
 // hockeyStick returns Σ_j (p_j - E·p_{j-k})₊ over all cells of the infinite law,
 // for 1 <= k <= K, in units of 2^-(128+96), exactly.
 //
@@ -289,28 +266,4 @@ func (p *periodic) hockeyStick(k int, r *exact.Ratio) *big.Int {
 	add(p.left[p.k:], p.left[p.k-k:])
 	add(p.right[k:k+p.k], p.right)
 	return r.Excess(gain.Big(), price.Big())
-}
-
-// tailDeltas is shiftDeltas of a law with a tail, in the same units, rounded up.
-func (s *Spec) tailDeltas(maxShift int, r *exact.Ratio) (deltas []*big.Int, negative []bool) {
-	p := s.unroll()
-	deltas, negative = make([]*big.Int, maxShift), make([]bool, maxShift)
-	for i := range deltas {
-		deltas[i] = p.hockeyStick(i+1, r)
-	}
-	if !isSymmetric(s.Weights) {
-		p.mirror()
-		for i := range deltas {
-			if h := p.hockeyStick(i+1, r); h.Cmp(deltas[i]) > 0 {
-				deltas[i], negative[i] = h, true
-			}
-		}
-	}
-	charge := new(big.Int).SetUint64(s.Atom)
-	charge.Lsh(charge, exact.RatioBits)
-	ones := new(big.Int).SetUint64(^uint64(0))
-	for _, d := range deltas {
-		d.Add(d, ones).Rsh(d, 64).Add(d, charge)
-	}
-	return deltas, negative
 }

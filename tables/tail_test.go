@@ -198,8 +198,8 @@ func TestGeometric(t *testing.T) {
 				t.Fatal(err)
 			}
 			cert := tab.Certify()
-			if cert.DeltaUpper.Sign() != 0 || tab.Claims().Delta != "0" {
-				t.Errorf("epsilon = %g: delta = %s, want 0", epsilon, tab.Claims().Delta)
+			if cert.DeltaUpper.Sign() != 0 || tab.spec.Claims.Delta != "0" {
+				t.Errorf("epsilon = %g: delta = %s, want 0", epsilon, tab.spec.Claims.Delta)
 			}
 			if got, _ := cert.ExpectedLoss.Float64(); math.Abs(got-c.want) > 1e-9*c.want {
 				t.Errorf("epsilon = %g: expected %s = %.12g, want %.12g", epsilon, c.loss.Name(), got, c.want)
@@ -215,7 +215,7 @@ func TestTailTampering(t *testing.T) {
 	if _, err := mustTable(t, good).Verify(); err != nil {
 		t.Fatal(err)
 	}
-	claims := mustTable(t, good).Claims()
+	claims := mustTable(t, good).spec.Claims
 	for name, c := range map[string]struct {
 		change func(*Spec)
 		want   error

@@ -25,13 +25,12 @@ var (
 // MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
 const MaxEpsilon = 100
 
-// Privacy returns an error unless the promise is one that a file can make.
-func Privacy(pkg string, p dp.Privacy) error {
-	if p.Epsilon > MaxEpsilon && p.Epsilon <= math.MaxFloat64 {
-		return errors.Join(check.Field(pkg, "epsilon", p.Epsilon, fmt.Sprintf("a number from 0 to %d", MaxEpsilon)),
-			dp.Privacy{Delta: p.Delta, Sensitivity: p.Sensitivity}.Validate())
+// Epsilon adds an error for an epsilon beyond MaxEpsilon. That it is a number >= 0 is
+// for dp.Privacy.Validate.
+func Epsilon(epsilon float64, errs *check.List) {
+	if epsilon > MaxEpsilon && epsilon <= math.MaxFloat64 {
+		errs.Badf("epsilon", epsilon, "a number from 0 to %d", MaxEpsilon)
 	}
-	return p.Validate()
 }
 
 // digits is the number of significant digits of a stated claim.

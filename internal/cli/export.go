@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,6 @@ const maxGolden = 1 << 22
 // defaultSeed is the seed of exported draws: 00 01 02 … 1f.
 const defaultSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-// exportOptions are those of export.
 type exportOptions struct {
 	shell.Common
 	table string
@@ -25,8 +25,8 @@ type exportOptions struct {
 }
 
 func newExportCommand(s *shell.Streams) *cobra.Command {
-	o := &exportOptions{Common: shell.Common{Streams: s}, draws: sampler.GoldenDraws}
-	cmd := &cobra.Command{
+	o := &exportOptions{Common: shell.Common{Streams: s}, draws: 1000}
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "export TABLE [-o FILE]",
 		Short: "Write a table's probabilities and test draws for other implementations",
 		Long: `Verify a table and write, as one JSON object, what an implementation in another
@@ -37,8 +37,7 @@ stream of random words leads to.
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
   noisewright export table.json --draws 10`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.table, "TABLE", "json")
 	f.Integer(&o.draws, "draws", "", 0, maxGolden, "number of draws")
 	f.Func("seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal", func(text string) error {
@@ -50,19 +49,12 @@ The draws are for comparison only: who knows their seed knows them.`,
 	})
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "json")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *exportOptions) run(context.Context) error {
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("exporting")
+	o.Progress().Watch("exporting")
 	v, err := o.ReadSound(o.table)
-	if err != nil {
-		return err
-	}
-	e, err := sampler.NewExport(v, o.seed, o.draws)
 	if err != nil {
 		return err
 	}
@@ -71,9 +63,5 @@ func (o *exportOptions) run(context.Context) error {
 		return err
 	}
 	defer w.Discard()
-	if err := e.Encode(w); err != nil {
-		return err
-	}
-	line.Clear()
-	return w.Commit()
+	return w.Put(func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) })
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 )
 
-// intervalOptions are those of interval.
 type intervalOptions struct {
 	shell.Common
 	table        string
@@ -28,7 +27,7 @@ type intervalReport struct {
 
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
 	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "interval --table TABLE VALUE",
 		Short: "Say where the true value behind a noisy one may be",
 		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
@@ -43,8 +42,7 @@ privatize --lower and --upper, the clipped one.
 VALUE is a released value with all its digits. Put -- before a negative one.`,
 		Example: `  noisewright interval --table table.json 1234
   noisewright interval --table table.json --level 0.99 --json -- -3`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.File(&o.table, "table", "table file that the noise was drawn from", "json")
 	f.Require(&o.table, "table", "a table file")
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
@@ -53,7 +51,7 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 		return shell.About("value", text, err)
 	})
 	f.Summary(&o.Common)
-	f.Run(o.run)
+	cmd := f.Run(o.run)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit
 			err = shell.BadInput("put -- before a negative VALUE: noisewright interval --table TABLE -- -3", err)
@@ -64,18 +62,12 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 }
 
 func (o *intervalOptions) run(context.Context) error {
-	t, k, err := o.ReadEither(o.table)
+	v, err := o.ReadSound(o.table)
 	if err != nil {
 		return err
 	}
-	if k != nil {
-		return shell.BadInput("", fmt.Errorf("%s is a kernel, whose noise depends on the true value, want a table", shell.InputName(o.table)))
-	}
-	if _, err := shell.SoundTable(o.table, t); err != nil {
-		return err
-	}
 	r := intervalReport{Schema: shell.Schema, Value: o.value, Level: o.level}
-	if r.Lower, r.Upper, err = t.Interval(o.value, o.level); err != nil {
+	if r.Lower, r.Upper, err = v.Table().Interval(o.value, o.level); err != nil {
 		return shell.BadInput("", err)
 	}
 	return o.Print(r, []shell.Row{

@@ -7,35 +7,39 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 )
 
 func TestParseMechanism(t *testing.T) {
-	for _, x := range []struct{ text, name string }{
-		{"laplace:epsilon=0.5", "laplace:epsilon=0.5"},
-		{"discrete-laplace:epsilon=1", "discrete-laplace:epsilon=1,sensitivity=1"},
-		{"discrete-laplace:sensitivity=3,epsilon=1", "discrete-laplace:epsilon=1,sensitivity=3"},
-		{"staircase:epsilon=1", "staircase:epsilon=1,loss=l1"},
-		{"staircase:epsilon=1,loss=l2", "staircase:epsilon=1,loss=l2"},
-		{"gaussian:sigma=2e1", "gaussian:sigma=20"},
-		{"discrete-gaussian:sigma=2.5,sensitivity=2", "discrete-gaussian:sigma=2.5,sensitivity=2"},
-		{"randomized-response:epsilon=2,categories=7", "randomized-response:epsilon=2,categories=7"},
-		{"dp:epsilon=1,delta=1e-9", "dp:epsilon=1,delta=1e-09"},
+	must := func(m *account.PrivacyLossDistribution, err error) *account.PrivacyLossDistribution {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for text, want := range map[string]*account.PrivacyLossDistribution{
+		"laplace:epsilon=0.5":                        must(account.Laplace(0.5)),
+		"discrete-laplace:epsilon=1":                 must(account.DiscreteLaplace(1, 1)),
+		"discrete-laplace:sensitivity=3,epsilon=1":   must(account.DiscreteLaplace(1, 3)),
+		"staircase:epsilon=1":                        must(account.Staircase(1, loss.L1{})),
+		"staircase:epsilon=1,loss=l2":                must(account.Staircase(1, loss.L2{})),
+		"gaussian:sigma=2e1":                         must(account.Gaussian(20)),
+		"gaussian:epsilon=1,delta=1e-6":              must(account.AnalyticGaussian(1, 1e-6)),
+		"discrete-gaussian:sigma=2.5,sensitivity=2":  must(account.DiscreteGaussian(2.5, 2)),
+		"randomized-response:epsilon=2,categories=7": must(account.RandomizedResponse(2, 7)),
+		"dp:epsilon=1,delta=1e-9":                    must(account.Approximate(1, 1e-9)),
 	} {
-		m, err := parseMechanism(x.text)
-		if err != nil || m.Name() != x.name {
-			t.Errorf("parseMechanism(%q) = %v, %v, want %s", x.text, m, err, x.name)
+		m, err := parseMechanism(text)
+		if err != nil || !isMechanism(text) {
+			t.Errorf("parseMechanism(%q): %v, isMechanism = %v", text, err, isMechanism(text))
 			continue
 		}
-		if !isMechanism(x.text) {
-			t.Errorf("isMechanism(%q) = false", x.text)
+		for _, epsilon := range []float64{0, 0.3} {
+			if got, want := singleDelta(t, m, epsilon), singleDelta(t, want, epsilon); got != want {
+				t.Errorf("parseMechanism(%q) has delta = %v at epsilon = %g, want %v", text, got, epsilon, want)
+			}
 		}
-		if again, err := parseMechanism(m.Name()); err != nil || again.Name() != x.name {
-			t.Errorf("parseMechanism(%q), the name of a mechanism: %v", m.Name(), err)
-		}
-	}
-	m, err := parseMechanism("gaussian:epsilon=1,delta=1e-6")
-	if err != nil || !strings.HasPrefix(m.Name(), "gaussian:sigma=") || singleDelta(t, m, 1).Upper > 1e-6 || singleDelta(t, m, 1-1e-6).Upper < 1e-6 {
-		t.Errorf("the analytic Gaussian: %v, %v", m, err)
 	}
 	for _, k := range mechanismKinds() {
 		if !isMechanism(k.form) || k.note == "" {

@@ -16,7 +16,6 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 )
 
-// plotOptions are those of plot.
 type plotOptions struct {
 	shell.Common
 	file          string // a table or a kernel
@@ -30,7 +29,7 @@ type plotOptions struct {
 
 func newPlotCommand(s *shell.Streams) *cobra.Command {
 	o := &plotOptions{Common: shell.Common{Streams: s}, width: 18, height: 11}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "plot TABLE|KERNEL -o FIGURE.svg|FIGURE.png",
 		Short: "Draw the density of a table",
 		Long: `Verify a table and draw the density of its noise, with the Laplace and the
@@ -47,8 +46,7 @@ The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
   noisewright plot table.json --log --width 24 --height 12 -o figure.png`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.file, "TABLE", "json")
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
@@ -59,8 +57,7 @@ the whole support.`,
 	f.Number(&o.width, "width", centimeters(8), "width of the figure in cm, from 8 to 100")
 	f.Number(&o.height, "height", centimeters(6), "height of the figure in cm, from 6 to 100")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // centimeters is the rule of a size.
@@ -73,9 +70,7 @@ func centimeters(least float64) shell.Rule {
 }
 
 func (o *plotOptions) run(ctx context.Context) error {
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("drawing")
+	o.Progress().Watch("drawing")
 	drawing, err := o.figure()
 	if err != nil {
 		return err
@@ -112,7 +107,7 @@ func (o *plotOptions) figure() (drawing, error) {
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.SoundTable(o.file, t)
+	v, err := shell.Sound(o.file, t.Verify)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +131,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	v, err := shell.SoundKernel(o.file, k)
+	v, err := shell.Sound(o.file, k.Verify)
 	if err != nil {
 		return nil, err
 	}

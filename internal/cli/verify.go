@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// verifyOptions are those of verify.
 type verifyOptions struct {
 	shell.Common
 	file string // a table or a kernel
@@ -19,7 +18,7 @@ type verifyOptions struct {
 
 func newVerifyCommand(s *shell.Streams) *cobra.Command {
 	o := &verifyOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "verify TABLE",
 		Short: "Check a table's claims in exact arithmetic",
 		Long: `Recompute, in exact arithmetic and from nothing but the weights, the grid and
@@ -39,12 +38,10 @@ cells, "step" is null unless values are published on the integers or in steps,
 and "error" is there only if a claim is false.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.file, "TABLE", "json")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // verdict is what verify --json prints.
@@ -75,9 +72,7 @@ func (o *verifyOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("verifying")
+	o.Progress().Watch("verifying")
 	var (
 		falsehood error
 		report    any
@@ -94,7 +89,6 @@ func (o *verifyOptions) run(context.Context) error {
 		report = newVerdict(t, c, falsehood)
 		rows = certifiedRows(t, c)
 	}
-	line.Clear()
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), falsehood))

@@ -1,41 +1,55 @@
-// Package strictjson reads JSON token by token, for formats whose every field is
-// known: no field is unknown, missing or repeated, none is null, numbers are written
-// plainly and fit, and nothing follows. encoding/json's mapping to structs lets all of
-// these pass. Messages say where in the file they are about.
+// Package strictjson maps files of JSON to structs as encoding/json does, but reads
+// them strictly: no field is unknown, missing, repeated or in another case, none is
+// null, numbers are written plainly and fit, and nothing follows. Messages say where in
+// the file they are about.
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Format is what [Decode] has to know of a kind of file.
 type Format struct {
 	// Noun is what a file holds, for messages.
 	Noun string
+	// Name and Version are what the fields "format" and "version" of a file are to be.
+	Name    string
+	Version int
 	// MaxSize bounds a file, in bytes.
 	MaxSize int64
+	// MaxElements bounds every array by the name of its field.
+	MaxElements map[string]int
 	// Err is the sentinel for errors.Is of a file that is not of the format. It is
 	// not printed.
 	Err error
 }
 
-// Decode reads one value from r with the given function, and nothing may follow it.
-// Memory is bounded by what the function keeps and some 64 KiB.
+// Decode reads one value from r into the struct that dst points to, and nothing may
+// follow it. Its fields are those of the object, by their json tags as in
+// encoding/json, of type string, bool, float64, int (32 bits), int64 (2^53 in
+// magnitude, on which all readers of JSON agree), struct, pointer or slice. One with
+// omitempty or omitzero may be missing. With the option string, an int64 >= 0 or a
+// uint64, or all of a slice, are decimal strings. A slice that is read is not nil.
 //
-// Errors wrap the format's, or are those of the function and of r.
-func Decode(r io.Reader, f Format, read func(*Parser) error) error {
+// Memory is bounded by what is kept and some 64 KiB. Errors wrap the format's, or are
+// those of r.
+func Decode(r io.Reader, f Format, dst any) error {
 	limited := &io.LimitedReader{R: r, N: f.MaxSize + 1}
-	p := &Parser{dec: json.NewDecoder(limited), format: f}
+	p := &parser{dec: json.NewDecoder(limited), format: f}
 	p.dec.UseNumber()
-	err := read(p)
+	err := p.value(reflect.ValueOf(dst).Elem(), field{})
 	if err == nil {
 		err = p.end()
 	}
@@ -45,27 +59,144 @@ func Decode(r io.Reader, f Format, read func(*Parser) error) error {
 	return err
 }
 
-// Parser reads a file. Each method reads the next value, and fails if it is of another
-// kind; what has been stored is then of no use. The methods that store a value fit
-// [Slice].
-type Parser struct {
+// Encode writes a struct as Decode reads it, on one line. What encodes itself as JSON
+// does.
+func Encode(w io.Writer, src any) error {
+	text, err := appendValue(nil, reflect.ValueOf(src), field{})
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// field is a field of a struct.
+type field struct {
+	name           string
+	index          []int
+	text, optional bool
+}
+
+// fieldsOf returns the fields of a struct, and of those embedded in it.
+func fieldsOf(t reflect.Type) []field {
+	var list []field
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "-" {
+			continue
+		}
+		list = append(list, field{name, f.Index, strings.Contains(options, "string"), strings.Contains(options, "omit")})
+	}
+	return list
+}
+
+func appendValue(b []byte, v reflect.Value, f field) (_ []byte, err error) {
+	if _, own := v.Interface().(json.Marshaler); !own {
+		switch v.Kind() {
+		case reflect.Pointer:
+			return appendValue(b, v.Elem(), f)
+		case reflect.Struct:
+			b = append(b, '{')
+			for _, f := range fieldsOf(v.Type()) {
+				x := v.FieldByIndex(f.index)
+				if f.optional && (x.IsZero() || x.Kind() == reflect.Slice && x.Len() == 0) {
+					continue
+				}
+				b = append(strconv.AppendQuote(b, f.name), ':')
+				if b, err = appendValue(b, x, f); err != nil {
+					return nil, err
+				}
+				b = append(b, ',')
+			}
+			return append(bytes.TrimSuffix(b, []byte{','}), '}'), nil
+		case reflect.Slice:
+			b = append(b, '[')
+			for i := range v.Len() {
+				if b, err = appendValue(b, v.Index(i), f); err != nil {
+					return nil, err
+				}
+				b = append(b, ',')
+			}
+			return append(bytes.TrimSuffix(b, []byte{','}), ']'), nil
+		}
+	}
+	text, err := json.Marshal(v.Interface())
+	if f.text {
+		text = strconv.AppendQuote(nil, string(text))
+	}
+	return append(b, text...), err
+}
+
+// parser reads a file.
+type parser struct {
 	dec    *json.Decoder
 	format Format
 	path   string // of the value being read, for messages
 }
 
-// Fields are those of an object by their names, each with what reads its value.
-type Fields map[string]func() error
+// value reads the next value into v, which is that of a field or in it.
+func (p *parser) value(v reflect.Value, f field) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return p.value(v.Elem(), f)
+	case reflect.Struct:
+		return p.object(v)
+	case reflect.Slice:
+		return p.array(v, f)
+	}
+	tok, err := p.token()
+	if err != nil {
+		return err
+	}
+	switch kind := v.Kind(); {
+	case f.text || kind == reflect.String:
+		s, ok := tok.(string)
+		if !ok {
+			return p.wrong(tok, "a string")
+		}
+		if f.text {
+			return p.decimal(v, s)
+		}
+		v.SetString(s)
+		if p.path == "format" && s != p.format.Name {
+			return p.wrong(s, strconv.Quote(p.format.Name))
+		}
+		return nil
+	case kind == reflect.Bool:
+		b, ok := tok.(bool)
+		if !ok {
+			return p.wrong(tok, "true or false")
+		}
+		v.SetBool(b)
+		return nil
+	}
+	n, ok := tok.(json.Number)
+	if !ok {
+		return p.wrong(tok, "a number")
+	}
+	if v.Kind() == reflect.Float64 {
+		x, err := n.Float64()
+		if err != nil {
+			return p.wrong(n, "a number in the range of float64")
+		}
+		v.SetFloat(x)
+		return nil
+	}
+	return p.integer(v, n)
+}
 
-// Object reads an object whose fields are exactly the given ones, in any order, each
-// once; the optional ones may be missing.
-func (p *Parser) Object(fields Fields, optional ...string) error {
+// object reads an object with all fields of the struct, but for optional ones, in any
+// order, each once.
+func (p *parser) object(v reflect.Value) error {
 	if err := p.delim('{', "an object"); err != nil {
 		return err
 	}
 	outer := p.path
-	defer func() { p.path = outer }()
-	seen := make(map[string]bool, len(fields))
+	missing := make(map[string]field)
+	for _, f := range fieldsOf(v.Type()) {
+		missing[f.name] = f
+	}
+	fields := maps.Clone(missing)
 	for p.dec.More() {
 		tok, err := p.token()
 		if err != nil {
@@ -73,47 +204,47 @@ func (p *Parser) Object(fields Fields, optional ...string) error {
 		}
 		name, ok := tok.(string)
 		if !ok {
-			return p.Wrong(tok, "a field name")
+			return p.wrong(tok, "a field name")
 		}
-		read, known := fields[name]
+		f, known := fields[name]
 		if !known {
-			p.path = outer
 			return p.errorf("%s in %s is not a field of the format", quote(name), p.where())
 		}
 		p.path = join(outer, name)
-		if seen[name] {
+		if _, first := missing[name]; !first {
 			return p.errorf("%s stands twice", p.path)
 		}
-		seen[name] = true
-		if err := read(); err != nil {
+		delete(missing, name)
+		if err := p.value(v.FieldByIndex(f.index), f); err != nil {
 			return err
 		}
+		p.path = outer
 	}
-	p.path = outer
 	if _, err := p.token(); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !seen[name] && !slices.Contains(optional, name) {
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if !missing[name].optional {
 			return p.errorf("%s is missing", join(outer, name))
 		}
 	}
 	return nil
 }
 
-// Array reads an array of at most limit elements with the given function.
-func (p *Parser) Array(limit int, element func() error) error {
+func (p *parser) array(v reflect.Value, f field) error {
 	if err := p.delim('[', "an array"); err != nil {
 		return err
 	}
-	outer := p.path
-	defer func() { p.path = outer }()
+	outer, limit := p.path, p.format.MaxElements[f.name]
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for i := 0; p.dec.More(); i++ {
 		if i >= limit {
 			return p.errorf("%s has more than %d elements", outer, limit)
 		}
 		p.path = outer + "[" + strconv.Itoa(i) + "]"
-		if err := element(); err != nil {
+		v.Grow(1)
+		v.SetLen(i + 1)
+		if err := p.value(v.Index(i), f); err != nil {
 			return err
 		}
 	}
@@ -122,119 +253,42 @@ func (p *Parser) Array(limit int, element func() error) error {
 	return err
 }
 
-// Slice reads an array of at most limit elements into dst, which is not nil then.
-func Slice[T any](p *Parser, limit int, dst *[]T, element func(*T) error) error {
-	*dst = []T{}
-	var v, zero T
-	return p.Array(limit, func() error {
-		v = zero
-		err := element(&v)
-		*dst = append(*dst, v)
-		return err
-	})
+// decimal reads an integer without sign or leading zeros.
+func (p *parser) decimal(v reflect.Value, s string) error {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || strconv.FormatUint(n, 10) != s {
+		return p.wrong(s, "a decimal string of an integer from 0 to 2^64-1")
+	}
+	if v.CanUint() {
+		v.SetUint(n)
+		return nil
+	}
+	if n > math.MaxInt64 {
+		return p.wrong(n, "an integer up to 2^63-1")
+	}
+	v.SetInt(int64(n)) //nolint:gosec // checked above
+	return nil
 }
 
-// String reads a string.
-func (p *Parser) String(dst *string) error {
-	tok, err := p.token()
-	if err != nil {
-		return err
+// integer reads one without a fraction or an exponent.
+func (p *parser) integer(v reflect.Value, number json.Number) error {
+	lo, hi := int64(math.MinInt32), int64(math.MaxInt32)
+	if v.Kind() == reflect.Int64 {
+		lo, hi = -1<<53, 1<<53
 	}
-	var ok bool
-	if *dst, ok = tok.(string); !ok {
-		return p.Wrong(tok, "a string")
+	n, err := number.Int64()
+	if err != nil || n < lo || n > hi {
+		return p.wrong(number, fmt.Sprintf("an integer from %d to %d", lo, hi))
+	}
+	v.SetInt(n)
+	if p.path == "version" && n != int64(p.format.Version) {
+		return p.wrong(n, fmt.Sprintf("version %d, the one this program reads", p.format.Version))
 	}
 	return nil
 }
 
-// Text reads the one string that is wanted.
-func (p *Parser) Text(want string) error {
-	var s string
-	err := p.String(&s)
-	if err == nil && s != want {
-		err = p.Wrong(s, strconv.Quote(want))
-	}
-	return err
-}
-
-// Bool reads true or false.
-func (p *Parser) Bool(dst *bool) error {
-	tok, err := p.token()
-	if err != nil {
-		return err
-	}
-	var ok bool
-	if *dst, ok = tok.(bool); !ok {
-		return p.Wrong(tok, "true or false")
-	}
-	return nil
-}
-
-// Float reads a number, rounded to the nearest float64.
-func (p *Parser) Float(dst *float64) error {
-	n, err := p.number()
-	if err != nil {
-		return err
-	}
-	*dst, err = strconv.ParseFloat(n.String(), 64)
-	if err != nil {
-		return p.Wrong(n, "a number in the range of float64")
-	}
-	return nil
-}
-
-// Int reads an integer of 32 bits, written without a fraction or an exponent.
-func (p *Parser) Int(dst *int) error {
-	v, err := p.integer(math.MinInt32, math.MaxInt32)
-	*dst = int(v)
-	return err
-}
-
-// Int64 reads an integer of a magnitude up to 2^53, which all readers of JSON agree
-// on, written without a fraction or an exponent.
-func (p *Parser) Int64(dst *int64) error {
-	v, err := p.integer(-1<<53, 1<<53)
-	*dst = v
-	return err
-}
-
-// Version reads the one version of a format that is wanted.
-func (p *Parser) Version(want int64) error {
-	v, err := p.integer(math.MinInt32, math.MaxInt32)
-	if err == nil && v != want {
-		err = p.Wrong(v, fmt.Sprintf("version %d, the one this program reads", want))
-	}
-	return err
-}
-
-// Uint64Text reads a decimal string of an integer from 0 to 2^64-1, without sign or
-// leading zeros.
-func (p *Parser) Uint64Text(dst *uint64) error {
-	var s string
-	if err := p.String(&s); err != nil {
-		return err
-	}
-	v, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || strconv.FormatUint(v, 10) != s {
-		return p.Wrong(s, "a decimal string of an integer from 0 to 2^64-1")
-	}
-	*dst = v
-	return nil
-}
-
-// Int63Text is Uint64Text up to 2^63-1.
-func (p *Parser) Int63Text(dst *int64) error {
-	var v uint64
-	err := p.Uint64Text(&v)
-	if err == nil && v > math.MaxInt64 {
-		err = p.Wrong(v, "an integer up to 2^63-1")
-	}
-	*dst = int64(v) //nolint:gosec // checked above
-	return err
-}
-
-// Wrong returns the error about a value that was read and is not what is wanted.
-func (p *Parser) Wrong(got any, want string) error {
+// wrong returns the error about a value that was read and is not what is wanted.
+func (p *parser) wrong(got any, want string) error {
 	var text string
 	switch v := got.(type) {
 	case nil:
@@ -247,39 +301,15 @@ func (p *Parser) Wrong(got any, want string) error {
 	return p.errorf("%s = %s, want %s", p.where(), text, want)
 }
 
-func (p *Parser) number() (json.Number, error) {
-	tok, err := p.token()
-	if err != nil {
-		return "", err
-	}
-	n, ok := tok.(json.Number)
-	if !ok {
-		return "", p.Wrong(tok, "a number")
-	}
-	return n, nil
-}
-
-func (p *Parser) integer(lo, hi int64) (int64, error) {
-	n, err := p.number()
-	if err != nil {
-		return 0, err
-	}
-	v, err := strconv.ParseInt(n.String(), 10, 64)
-	if err != nil || v < lo || v > hi {
-		return 0, p.Wrong(n, fmt.Sprintf("an integer from %d to %d", lo, hi))
-	}
-	return v, nil
-}
-
-func (p *Parser) delim(d json.Delim, want string) error {
+func (p *parser) delim(d json.Delim, want string) error {
 	tok, err := p.token()
 	if err == nil && tok != d {
-		err = p.Wrong(tok, want)
+		err = p.wrong(tok, want)
 	}
 	return err
 }
 
-func (p *Parser) token() (json.Token, error) {
+func (p *parser) token() (json.Token, error) {
 	tok, err := p.dec.Token()
 	var syntax *json.SyntaxError
 	switch {
@@ -295,7 +325,7 @@ func (p *Parser) token() (json.Token, error) {
 }
 
 // end checks that nothing follows.
-func (p *Parser) end() error {
+func (p *parser) end() error {
 	tok, err := p.dec.Token()
 	var syntax *json.SyntaxError
 	switch {
@@ -310,21 +340,15 @@ func (p *Parser) end() error {
 	}
 }
 
-func (p *Parser) where() string {
+func (p *parser) where() string {
 	if p.path == "" {
 		return "the outermost object"
 	}
 	return p.path
 }
 
-// formatError is an error of the kind of its format, which it does not print.
-type formatError struct{ kind, err error }
-
-func (e *formatError) Error() string   { return e.err.Error() }
-func (e *formatError) Unwrap() []error { return []error{e.kind, e.err} }
-
-func (p *Parser) errorf(format string, args ...any) error {
-	return &formatError{p.format.Err, fmt.Errorf(format, args...)}
+func (p *parser) errorf(format string, args ...any) error {
+	return check.Errorf("", p.format.Err, format, args...)
 }
 
 func join(outer, name string) string {

@@ -15,26 +15,24 @@ const (
 )
 
 // fileFormat bounds bundle.json: 2^16 names of up to 1 KiB are meant to be shorter.
-var fileFormat = strictjson.Format{Noun: "bundle", MaxSize: 16 << 20, Err: ErrFormat}
+var fileFormat = strictjson.Format{
+	Noun: "bundle", Name: formatName, Version: formatVersion, MaxSize: 16 << 20, Err: ErrFormat,
+	MaxElements: map[string]int{"features": MaxFeatures, "table_of": MaxCoordinates},
+}
 
 // file is bundle.json.
 type file struct {
-	Format        string        `json:"format"`
-	Version       int           `json:"version"`
-	Privacy       filePrivacy   `json:"privacy"`
-	Features      []string      `json:"features"`
-	FeatureBounds bool          `json:"feature_bounds"`
-	Coordinates   int           `json:"coordinates"`
-	Domain        Domain        `json:"domain"`
-	ClipOrigin    string        `json:"clip_origin"`
-	Noise         fileNoise     `json:"noise"`
-	Task          bool          `json:"task"`
-	Predicted     filePredicted `json:"predicted"`
-}
-
-type filePrivacy struct {
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
+	Format        string    `json:"format"`
+	Version       int       `json:"version"`
+	Privacy       Promise   `json:"privacy"`
+	Features      []string  `json:"features"`
+	FeatureBounds bool      `json:"feature_bounds"`
+	Coordinates   int       `json:"coordinates"`
+	Domain        Domain    `json:"domain"`
+	ClipOrigin    string    `json:"clip_origin"`
+	Noise         fileNoise `json:"noise"`
+	Task          bool      `json:"task"`
+	Predicted     Predicted `json:"predicted"`
 }
 
 type fileNoise struct {
@@ -45,20 +43,15 @@ type fileNoise struct {
 	TableOf     []int       `json:"table_of"`
 }
 
-type filePredicted struct {
-	TrainingLoss  float64 `json:"training_loss"`
-	UnclippedLoss float64 `json:"theory_loss"`
-}
-
 func newFile(s *Spec) file {
 	return file{
 		Format: formatName, Version: formatVersion,
-		Privacy:  filePrivacy(s.Promise),
+		Privacy:  s.Promise,
 		Features: s.Features, FeatureBounds: s.FeatureLower != nil,
 		Coordinates: len(s.Axes), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
 		Noise:     fileNoise{s.Noise, s.Composition, s.Tau, len(s.Tables), s.TableOf},
 		Task:      s.Task.Rows > 0,
-		Predicted: filePredicted(s.Predicted),
+		Predicted: s.Predicted,
 	}
 }
 
@@ -73,7 +66,7 @@ func (f file) encode(w io.Writer) error {
 // Errors wrap ErrFormat, or are those of r.
 func decodeFile(r io.Reader) (file, error) {
 	var f file
-	if err := strictjson.Decode(r, fileFormat, func(p *strictjson.Parser) error { return readFile(p, &f) }); err != nil {
+	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
 		return file{}, err
 	}
 	switch {
@@ -85,39 +78,4 @@ func decodeFile(r io.Reader) (file, error) {
 			len(f.Features), f.Coordinates, MaxFeatures, MaxEntries)
 	}
 	return f, nil
-}
-
-func readFile(p *strictjson.Parser, f *file) error {
-	f.Format, f.Version = formatName, formatVersion
-	return p.Object(strictjson.Fields{
-		"format":  func() error { return p.Text(formatName) },
-		"version": func() error { return p.Version(formatVersion) },
-		"privacy": func() error {
-			return p.Object(strictjson.Fields{
-				"epsilon": func() error { return p.Float(&f.Privacy.Epsilon) },
-				"delta":   func() error { return p.Float(&f.Privacy.Delta) },
-			})
-		},
-		"features":       func() error { return strictjson.Slice(p, MaxFeatures, &f.Features, p.String) },
-		"feature_bounds": func() error { return p.Bool(&f.FeatureBounds) },
-		"coordinates":    func() error { return p.Int(&f.Coordinates) },
-		"domain":         func() error { return p.String((*string)(&f.Domain)) },
-		"clip_origin":    func() error { return p.String(&f.ClipOrigin) },
-		"noise": func() error {
-			return p.Object(strictjson.Fields{
-				"kind":        func() error { return p.String((*string)(&f.Noise.Kind)) },
-				"composition": func() error { return p.String((*string)(&f.Noise.Composition)) },
-				"tau":         func() error { return p.Float(&f.Noise.Tau) },
-				"tables":      func() error { return p.Int(&f.Noise.Tables) },
-				"table_of":    func() error { return strictjson.Slice(p, MaxCoordinates, &f.Noise.TableOf, p.Int) },
-			})
-		},
-		"task": func() error { return p.Bool(&f.Task) },
-		"predicted": func() error {
-			return p.Object(strictjson.Fields{
-				"training_loss": func() error { return p.Float(&f.Predicted.TrainingLoss) },
-				"theory_loss":   func() error { return p.Float(&f.Predicted.UnclippedLoss) },
-			})
-		},
-	})
 }

@@ -54,10 +54,10 @@ func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Verified, err
 		rest.Sub(rest, w).Sub(rest, w)
 	})
 	g.FirstCell = -half
-	return prove(tables.Spec{Problem: p, Grid: g, Weights: mirrored(rest.Uint64(), side)}, func(delta *big.Rat) float64 {
-		stated, err := exact.ParseDecimal(tables.DecimalUp(delta))
+	return prove(tables.Spec{Problem: p, Grid: g, Weights: mirrored(rest.Uint64(), side)}, func(c tables.Certificate) float64 {
+		stated, err := exact.ParseDecimal(c.Claims().Delta)
 		if err != nil {
-			panic(err) // DecimalUp prints what ParseDecimal reads
+			panic(err) // a claim is a decimal
 		}
 		return exact.FloatUp(stated)
 	})

@@ -49,5 +49,5 @@ func ExponentialPower(p dp.Problem, exponent, scale float64, g tables.Grid) (*ta
 		}
 		// The mean over the cell, by Simpson's rule.
 		return (density(x-cell/2) + 4*density(x) + density(x+cell/2)) / 6
-	}, exact.FloatUp)
+	}, func(c tables.Certificate) float64 { return exact.FloatUp(c.DeltaUpper) })
 }

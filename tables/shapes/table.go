@@ -2,7 +2,6 @@ package shapes
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -11,7 +10,7 @@ import (
 
 // symmetric returns the table of the symmetric law whose cells j and -j, 0 <= j <=
 // half, have probabilities proportional to mass(j), rounded to weights; see prove.
-func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(*big.Rat) float64) (*tables.Verified, error) {
+func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(tables.Certificate) float64) (*tables.Verified, error) {
 	if err := checkHalf(half); err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func mirrored(middle uint64, outwards []uint64) []uint64 {
 
 // prove returns the table of the spec, verified. If needed is not nil its delta is
 // what the noise needs at its epsilon, as needed rounds it up.
-func prove(s tables.Spec, needed func(*big.Rat) float64) (*tables.Verified, error) {
+func prove(s tables.Spec, needed func(tables.Certificate) float64) (*tables.Verified, error) {
 	if needed != nil {
 		s.Delta = 0.5 // until it is found
 		t, err := tables.New(s)
@@ -60,7 +59,7 @@ func prove(s tables.Spec, needed func(*big.Rat) float64) (*tables.Verified, erro
 			return nil, check.Errorf("shapes", nil, "%w", err)
 		}
 		c := t.Certify()
-		s.Claims, s.Delta = c.Claims(), needed(c.DeltaUpper)
+		s.Claims, s.Delta = c.Claims(), needed(c)
 	}
 	t, err := tables.New(s)
 	if err != nil {

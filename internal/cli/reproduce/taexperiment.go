@@ -79,7 +79,7 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	split := f.Rows * 7 / 10
 	e := &taExperiment{
 		train: all.Slice(0, split, 0, taHours), test: all.Slice(split, f.Rows, 0, taHours),
-		task: identity(taHours), names: want, curve: curve,
+		task: taskspace.Identity(taHours), names: want, curve: curve,
 	}
 	for h := 8; h < 20; h++ {
 		e.task.Set(h, h, 2)
@@ -90,41 +90,23 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	if e.coordinates, err = taskspace.NewCoordinates(e.moments, e.task, 0); err != nil {
 		return nil, shell.BadInput("", err)
 	}
-	y, err := e.coordinates.Transform(e.train)
-	if err != nil {
-		return nil, err
-	}
-	radii, err := taskspace.BallRadii(y, 1)
-	if err != nil {
-		return nil, err
-	}
-	e.radius = radii[taHours-1]
+	e.radius = taskspace.BallRadii(e.coordinates.Transform(e.train), 1)[taHours-1]
 	return e, nil
-}
-
-// identity returns the identity.
-func identity(n int) *mat.Dense {
-	m := mat.NewDense(n, n, nil)
-	for i := range n {
-		m.Set(i, i, 1)
-	}
-	return m
 }
 
 // rows returns the first task coordinates with squared scales, as rows of an
 // encoder that clips nothing.
 func (e *taExperiment) rows(squared []float64) *taskspace.Encoder {
 	var entries []float64
-	analysis := e.coordinates.Analysis()
 	for i, s := range squared {
 		if s == 0 {
 			continue
 		}
-		for _, a := range analysis.RawRowView(i) {
+		for _, a := range e.coordinates.Analysis.RawRowView(i) {
 			entries = append(entries, math.Sqrt(s)*a)
 		}
 	}
-	return &taskspace.Encoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean()}
+	return &taskspace.Encoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean}
 }
 
 // sampled evaluates an encoder with noise whose variances are a function of the
@@ -135,17 +117,9 @@ func (e *taExperiment) sampled(l taLoss, encoder *taskspace.Encoder, variances f
 		value *float64
 		hours *[]float64
 	}{{e.train, &l.train, nil}, {e.test, &l.test, &l.hours}} {
-		u, err := encoder.Encode(set.data)
-		if err != nil {
-			return err
-		}
-		v := variances(u)
+		v := variances(encoder.Encode(set.data))
 		l.z = len(v)
-		m, err := encoder.UnclippedMoments(e.moments)
-		if err != nil {
-			return err
-		}
-		d, err := taskspace.NewDecoder(m, v)
+		d, err := taskspace.NewDecoder(encoder.UnclippedMoments(e.moments), v)
 		if err != nil {
 			return err
 		}
@@ -190,7 +164,7 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		b := largestDistance(u) / epsilon
 		return slices.Repeat([]float64{factor * b * b}, z)
 	}
-	aware, err := taskspace.Waterfill(e.coordinates.Lambda(), e.radius, epsilon)
+	aware, err := taskspace.Waterfill(e.coordinates.Lambda, e.radius, epsilon)
 	if err != nil {
 		return err
 	}
@@ -199,7 +173,7 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		encoder *taskspace.Encoder
 	}{
 		{latent.TaskAware, e.rows(aware.Sigma2)},
-		{latent.TaskAgnostic, &taskspace.Encoder{Rows: identity(taHours), Mean: e.coordinates.Mean()}},
+		{latent.TaskAgnostic, &taskspace.Encoder{Rows: taskspace.Identity(taHours), Mean: e.coordinates.Mean}},
 		{latent.PrivacyAgnostic, e.rows([]float64{1, 1, 1})},
 	} {
 		if err := e.sampled(taLoss{protocol: protocol, approach: approach.name, epsilon: epsilon}, approach.encoder, noise); err != nil {
@@ -221,15 +195,11 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 		}
 		return out
 	}
-	y, err := e.coordinates.Transform(e.train)
-	if err != nil {
-		return err
-	}
-	half := ranges(y)
+	half := ranges(e.coordinates.Transform(e.train))
 	for i := range half {
 		half[i] /= 2
 	}
-	points, err := e.curve.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta)
+	points, err := e.curve.Split(ctx, e.coordinates.Lambda, half, epsilon, delta)
 	if err != nil {
 		return err
 	}

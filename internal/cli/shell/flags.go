@@ -23,25 +23,34 @@ import (
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
-	arguments []string
+	arguments []string       // not read yet
 }
 
-// NewFlags returns no flags yet.
-func NewFlags(cmd *cobra.Command) *Flags { return &Flags{cmd: cmd} }
+// NewFlags returns no flags yet. The command takes no arguments, until there are some
+// to read.
+func NewFlags(cmd *cobra.Command) *Flags {
+	cmd.Args = cobra.ArbitraryArgs // checked by Run, with the flags
+	return &Flags{cmd: cmd}
+}
 
-// Run gives the command its work, which is done once all flags are read and good.
-func (f *Flags) Run(run func(context.Context) error) {
+// Run gives the command its work, which is done once all flags are read and good, and
+// returns it.
+func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.arguments = args
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
 		}
+		if len(f.arguments) > 0 {
+			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
+		}
 		if err := errors.Join(errs...); err != nil {
 			return BadInput(cmd.CommandPath()+" --help", err)
 		}
 		return run(cmd.Context())
 	}
+	return f.cmd
 }
 
 // Flag is a flag kept as written.
@@ -113,22 +122,18 @@ func (f *Flags) Argument(p *string, what string, extensions ...string) {
 		*p = text
 		return nil
 	})
-	if len(extensions) == 0 {
-		return
+	if len(extensions) > 0 {
+		f.completeFiles(1, extensions)
 	}
-	f.completeFiles(1, extensions)
 }
 
 // Arguments makes the command take one file or more; missing is the error of none.
 func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
-	f.cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
+	f.Check(func() error {
+		*p, f.arguments = f.arguments, nil
+		if len(*p) == 0 {
 			return errors.New(missing)
 		}
-		return nil
-	}
-	f.Check(func() error {
-		*p = f.arguments
 		return nil
 	})
 	f.completeFiles(math.MaxInt, extensions)
@@ -146,8 +151,17 @@ func (f *Flags) completeFiles(n int, extensions []string) {
 
 // ArgumentFunc makes the command take one argument that read reads.
 func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
-	f.cmd.Args = OneArgument(what)
-	f.Check(func() error { return read(f.arguments[0]) })
+	f.Check(func() error {
+		args := f.arguments
+		f.arguments = nil
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%s is missing", what)
+		case 1:
+			return read(args[0])
+		}
+		return fmt.Errorf("%d arguments, want only %s: %q is one too many", len(args), what, args[1])
+	})
 }
 
 // Alias gives a flag another, older name that the help does not show.
@@ -180,6 +194,24 @@ func (f *Flags) Require(p *string, name, want string) {
 		if *p == "" {
 			return About(name, "", Want(want))
 		}
+		return nil
+	})
+}
+
+// Source adds --table, a table or a kernel file to draw from, which --kernel names too.
+func (f *Flags) Source(table *string) {
+	kernel := ""
+	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.File(&kernel, "kernel", "", "json")
+	_ = f.cmd.Flags().MarkHidden("kernel")
+	f.Check(func() error {
+		switch {
+		case *table != "" && kernel != "":
+			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
+		case *table+kernel == "":
+			return About("table", "", Want("a table file"))
+		}
+		*table += kernel
 		return nil
 	})
 }
@@ -224,6 +256,14 @@ func ParseNumber(text string, r Rule) (float64, error) {
 		return math.NaN(), Want(r.Want)
 	}
 	return v, nil
+}
+
+// ParsePair reads two numbers A,B, perhaps infinite or NaN.
+func ParsePair(text string) (a, b float64, err error) {
+	first, second, _ := strings.Cut(text, ",")
+	a, errA := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	b, errB := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	return a, b, errors.Join(errA, errB)
 }
 
 // Numbers adds a list of numbers, separated by commas, which are sorted, each once.

@@ -53,7 +53,7 @@ func ParseLosses(name string, values []string) (loss.Loss, error) {
 	if errs != nil {
 		return nil, errors.Join(errs...)
 	}
-	l, err := loss.ParseAll(terms)
+	l, err := loss.Parse(strings.Join(terms, " + "))
 	if err != nil {
 		return nil, aboutLoss(name, strings.Join(values, " + "), err)
 	}
