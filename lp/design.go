@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -207,6 +208,10 @@ type side struct {
 	missed float64 // estimate of what finer grids can still gain
 	rounds int     // programs of this side
 	took   time.Duration
+	before struct { // the last program: the one before it
+		value float64
+		k     int
+	}
 }
 
 func newDesigner(p dp.Problem, s search) (*designer, error) {
@@ -222,12 +227,6 @@ func newDesigner(p dp.Problem, s search) (*designer, error) {
 // maxSame bounds how often a side of a problem on points widens the support of
 // cells that cannot become finer.
 const maxSame = 12
-
-// stuck reports whether a side has solved the finest grid there is, time and
-// again.
-func (d *designer) stuck(s *side) bool {
-	return d.points > 0 && int64(s.grid.k) == d.points && s.rounds > maxSame
-}
 
 // begin finds the table to start from: one that needs no solver, unless the
 // constraints exclude it.
@@ -383,29 +382,45 @@ func (d *designer) affordable(s *side) float64 {
 
 // advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, s *side) error {
-	if d.stuck(s) {
+	if int64(s.grid.k) == d.points && s.rounds > maxSame {
 		return check.Errorf("lp", ErrLimit, "cells of single points on all of the support do not reach the gap")
 	}
 	g := s.bound.extent(s.grid.k, s.reach)
-	s.grid = g
 	if err := d.options.allow(g); err != nil {
 		return err
 	}
-	previous := g.k
-	if s.hint != nil {
-		previous = s.hint.grid.k
-	}
-	s.rounds++
+	s.begin(g)
 	start := time.Now()
-	before := s.value
 	var err error
 	s.value, err = s.bound.solve(ctx, d, g)
 	s.took = time.Since(start)
+	s.learn()
+	return err
+}
+
+// solve solves a program of a side and keeps what it gives. If the solver gave up, that
+// is no error.
+func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, interior int) (value float64, status solver.Status, err error) {
+	unit := d.scale()
+	prog, err := newProgram(s.bound.layout(g, unit, margin), d.options.NewSolver, interior)
 	if err != nil {
-		return err
+		return 0, solver.StatusFailed, err
 	}
-	s.learn(before, previous)
-	return nil
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
+	tolerance, stall := s.bound.effort(d.options.Gap, margin)
+	status, err = prog.run(ctx, g, s.hint, tolerance, stall)
+	d.rounds += prog.relaxation.Rounds()
+	var taken error
+	if prog.relaxation.Rounds() > 0 {
+		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
+	}
+	switch {
+	case errors.Is(err, cuts.ErrFailed):
+		return value, solver.StatusFailed, nil
+	case err == nil && status == solver.StatusLimit:
+		return value, status, ErrLimit
+	}
+	return value, status, cmp.Or(err, taken)
 }
 
 // allow refuses grids with too many cells.
@@ -419,15 +434,23 @@ func (o Options) allow(g grid) error {
 	return nil
 }
 
-// learn estimates what a side still misses from what its last two programs
-// achieved; s.grid is the last one's grid, k the cells per sensitivity of the
-// one before.
-func (s *side) learn(before float64, k int) {
+// begin begins a program of the side.
+func (s *side) begin(g grid) {
+	s.before.value, s.before.k = s.value, g.k
+	if s.hint != nil {
+		s.before.k = s.hint.grid.k
+	}
+	s.grid, s.value = g, 0
+	s.rounds++
+}
+
+// learn estimates what a side still misses from what its last two programs achieved.
+func (s *side) learn() {
 	s.missed = math.Inf(1)
-	if before > 0 && s.value > 0 && s.grid.k > k {
+	if s.before.value > 0 && s.value > 0 && s.grid.k > s.before.k {
 		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
-		ratio := float64(s.grid.k) / float64(k)
-		s.missed = math.Abs(s.value-before) / (math.Pow(ratio, s.bound.order()) - 1)
+		ratio := float64(s.grid.k) / float64(s.before.k)
+		s.missed = math.Abs(s.value-s.before.value) / (math.Pow(ratio, s.bound.order()) - 1)
 	}
 }
 

@@ -15,14 +15,15 @@ const dualBits = 60
 // the solver's errors, the result proves a true bound.
 func (p *program) dual(g grid, unit float64) *tables.Dual {
 	mirrored := p.isMirrored()
+	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored, Edges: g.edges}
+	p.momentDuals(d, unit)
 	if mirrored {
-		unit /= 2 // each multiplier will stand twice
+		unit /= 2 // each of the other multipliers will stand twice
 	}
 	var total float64
 	for i := range p.shifts {
 		total += p.relaxation.Price(i) * unit
 	}
-	d := &tables.Dual{CellsPerSensitivity: g.k, Mirrored: mirrored, Edges: g.edges}
 	descents := p.descents()
 	for _, run := range descents {
 		for _, y := range run {
@@ -30,7 +31,6 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		}
 	}
 	if total <= 0 {
-		p.momentDuals(d, unit, mirrored)
 		return d
 	}
 	_, exp := math.Frexp(total)
@@ -39,59 +39,48 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		d.Exponent++
 	}
 	scale := math.Ldexp(unit, -d.Exponent)
-	p.momentDuals(d, unit, mirrored)
-	multipliers := p.repaired()
-	for i, k := range p.shifts {
-		if multipliers[i] == nil {
+	for i, y := range p.repaired() {
+		if y == nil {
 			continue
 		}
-		s := tables.DualShift{Shift: k}
-		for j := p.eventLo; j < p.eventHi; j++ {
-			y := int64(multipliers[i][j] * scale)
-			if y == 0 && len(s.Multipliers) == 0 {
-				continue
-			}
-			if len(s.Multipliers) == 0 {
-				s.FirstCell = p.first + j
-			}
-			s.Multipliers = append(s.Multipliers, y)
-		}
-		for n := len(s.Multipliers); n > 0 && s.Multipliers[n-1] == 0; n-- {
-			s.Multipliers = s.Multipliers[:n-1]
-		}
-		if len(s.Multipliers) > 0 {
-			d.Shifts = append(d.Shifts, s)
+		if first, m := integers(y[p.eventLo:p.eventHi], scale); m != nil {
+			m = trimmed(m)
+			d.Shifts = append(d.Shifts, tables.DualShift{Shift: p.shifts[i], FirstCell: p.first + p.eventLo + first, Multipliers: m})
 		}
 	}
-	d.MonotoneRight, d.MonotoneLeft = dualRun(descents[0], scale), dualRun(descents[1], scale)
+	for i, run := range []**tables.DualRun{&d.MonotoneRight, &d.MonotoneLeft} {
+		if first, m := integers(descents[i], scale); m != nil {
+			*run = &tables.DualRun{FirstCell: first, Multipliers: m}
+		}
+	}
 	return d
 }
 
-// dualRun rounds multipliers by |j| to integers.
-func dualRun(run []float64, scale float64) *tables.DualRun {
-	r := &tables.DualRun{}
-	for j, y := range run {
-		m := int64(y * scale)
-		if m == 0 && len(r.Multipliers) == 0 {
+// integers rounds multipliers down to whole units, without the zeros in front; m is nil
+// if there is nothing else.
+func integers(y []float64, scale float64) (first int, m []int64) {
+	for i, v := range y {
+		n := int64(v * scale)
+		if n == 0 && m == nil {
+			first = i + 1
 			continue
 		}
-		if len(r.Multipliers) == 0 {
-			r.FirstCell = j
-		}
-		r.Multipliers = append(r.Multipliers, m)
+		m = append(m, n)
 	}
-	if len(r.Multipliers) == 0 {
-		return nil
+	return first, m
+}
+
+// trimmed leaves out the zeros at the end.
+func trimmed(m []int64) []int64 {
+	for len(m) > 0 && m[len(m)-1] == 0 {
+		m = m[:len(m)-1]
 	}
-	return r
+	return m
 }
 
 // momentDuals reads the multipliers of the moment rows: that of the mean, if
 // there is one, comes first.
-func (p *program) momentDuals(d *tables.Dual, unit float64, mirrored bool) {
-	if mirrored {
-		unit *= 2 // these stand once
-	}
+func (p *program) momentDuals(d *tables.Dual, unit float64) {
 	for i, m := range p.moments {
 		price := -p.momentPrice(i) * unit
 		switch m.kind {

@@ -60,7 +60,7 @@ func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta
 	if err != nil {
 		return 0, err
 	}
-	return p.relaxation.Value(), p.close()
+	return p.relaxation.Value(), p.relaxation.Close()
 }
 
 // SolveIntegers solves the upper and the lower program of a query on the
@@ -91,7 +91,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	if err != nil {
 		return 0, err
 	}
-	return p.relaxation.Value(), p.close()
+	return p.relaxation.Value(), p.relaxation.Close()
 }
 
 // Aligned exposes the choice of grids.

@@ -86,6 +86,7 @@ func evenly(p KernelProblem, cells int) partition {
 	width := q.Upper - q.Lower
 	per := float64(cells) * p.Sensitivity / width
 	step := width / float64(cells)
+	edge := func(i int) float64 { return q.Lower + float64(i)*(width/float64(cells)) }
 	if k := math.Round(per); per < float64(cells) && cells > 2 {
 		// The outer cells want to be about as wide as the others.
 		if k < 1 || width-float64(cells-2)*p.Sensitivity/k < step {
@@ -97,18 +98,14 @@ func evenly(p KernelProblem, cells int) partition {
 		grain = math.Ldexp(1, exp)
 		step = math.Ceil(step/grain) * grain
 		middle := math.Round((q.Lower+width/2)/grain) * grain
-		edges := []float64{q.Lower}
-		for i := 1; i < cells; i++ {
-			edges = append(edges, middle+float64(2*i-cells)*(step/2))
+		inner := func(i int) float64 { return middle + float64(2*i-cells)*(step/2) }
+		if inner(1) > q.Lower && inner(cells-1) < q.Upper {
+			edge = inner
 		}
-		if edges[1] > q.Lower && edges[cells-1] < q.Upper {
-			return centers(append(edges, q.Upper))
-		}
-		step = width / float64(cells)
 	}
 	edges := []float64{q.Lower}
 	for i := 1; i < cells; i++ {
-		edges = append(edges, q.Lower+float64(i)*step)
+		edges = append(edges, edge(i))
 	}
 	return centers(append(edges, q.Upper))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -167,12 +168,9 @@ func (d *kernelDesigner) begin(cells int) error {
 	if d.problem.InstanceCap > 0 {
 		return nil
 	}
-	laws := make([][]float64, len(costs))
-	for k := range laws {
-		laws[k] = make([]float64, len(costs))
-		laws[k][best] = 1
-	}
-	return d.keep(split, laws)
+	answer := make([]float64, len(costs))
+	answer[best] = 1
+	return d.keep(split, slices.Repeat([][]float64{answer}, len(costs)))
 }
 
 // keep certifies the kernel with the given laws and keeps it if it is the best.
@@ -243,7 +241,7 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.close()) }()
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
 	if err := prog.expect(d.upperLaws); err != nil {
 		return err
 	}
@@ -272,7 +270,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.close()) }()
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
 	if err := prog.expect(d.lowerLaws); err != nil {
 		return err
 	}

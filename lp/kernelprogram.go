@@ -2,6 +2,7 @@ package lp
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
@@ -90,8 +91,6 @@ func newKernelProgram(l kernelLayout, newSolver solver.Factory) (*kernelProgram,
 	return p, err
 }
 
-func (p *kernelProgram) close() error { return p.relaxation.Close() }
-
 // problem states the layout in variables. The rows are the total masses, of query i in
 // row i, and the caps.
 func (p *kernelProgram) problem() cuts.Problem {
@@ -112,16 +111,10 @@ func (p *kernelProgram) problem() cuts.Problem {
 			out.Scale = append(out.Scale, 1/float64(n))
 		}
 	}
-	totals := make([][]capTerm, p.sums())
-	for k := range totals {
-		for j := range n {
-			totals[k] = append(totals[k], capTerm{k, j, 1})
-		}
+	for k := range p.sums() {
+		out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: p.variable[k], Value: slices.Repeat([]float64{1}, n)})
 	}
-	out.Rows = append(p.rows(totals), p.rows(p.caps)...)
-	for k := range totals {
-		out.Rows[k].Lower = 1
-	}
+	out.Rows = append(out.Rows, p.rows(p.caps)...)
 	for _, l := range p.limits {
 		out.Limits = append(out.Limits, cuts.Limit{Gain: p.variable[l.gain], Lose: p.variable[l.lose]})
 	}
@@ -141,17 +134,9 @@ func (p *kernelProgram) rows(caps [][]capTerm) []cuts.Row {
 	var rows []cuts.Row
 	for _, terms := range caps {
 		r := cuts.Row{Lower: math.Inf(-1), Upper: 1}
-		place := make(map[int]int, len(terms))
 		for _, t := range terms {
-			v := p.variable[t.k][t.j]
-			at, ok := place[v]
-			if !ok {
-				at = len(r.Index)
-				place[v] = at
-				r.Index = append(r.Index, v)
-				r.Value = append(r.Value, 0)
-			}
-			r.Value[at] += t.coefficient
+			r.Index = append(r.Index, p.variable[t.k][t.j])
+			r.Value = append(r.Value, t.coefficient)
 		}
 		rows = append(rows, r)
 	}
@@ -174,9 +159,9 @@ func (p *kernelProgram) expect(coarse [][]float64) error {
 			mass[p.variable[k][j]] = interpolate(coarse, p.n, k, j)
 		}
 	}
-	all := make([]int, len(p.limits))
-	for i := range all {
-		all[i] = i
+	var all []int
+	for i := range p.limits {
+		all = append(all, i)
 	}
 	return p.relaxation.Expect(mass, all, hintSlack)
 }
@@ -247,11 +232,9 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 		caps = make([]float64, p.n)
 		for k := range p.caps {
 			kappa := max(0, -p.relaxation.Dual(p.sums()+k)) * unit / instanceCap
-			caps[k] += kappa / 2
-			if !p.mirrored {
-				caps[k] += kappa / 2
-			} else {
-				caps[p.n-1-k] += kappa / 2
+			caps[k] += kappa * image
+			if p.mirrored {
+				caps[p.n-1-k] += kappa * image
 			}
 			total += kappa
 		}
@@ -261,27 +244,16 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 	}
 	_, exp := math.Frexp(total)
 	d.Exponent = exp - dualBits
-	integer := func(y float64) int64 { return int64(math.Ldexp(y, -d.Exponent)) }
 	for _, kappa := range caps {
-		d.Caps = append(d.Caps, integer(kappa))
+		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
+	y := make([]float64, p.n)
 	for i, l := range p.limits {
-		m := kernels.DualPair{Gain: l.gain, Lose: l.lose}
-		for j := range p.n {
-			y := integer(p.relaxation.Multiplier(i, j) * unit * image)
-			switch {
-			case len(m.Multipliers) > 0:
-				m.Multipliers = append(m.Multipliers, y)
-			case y > 0:
-				m.First = j
-				m.Multipliers = append(m.Multipliers, y)
-			}
+		for j := range y {
+			y[j] = math.Ldexp(p.relaxation.Multiplier(i, j)*unit*image, -d.Exponent)
 		}
-		for n := len(m.Multipliers); n > 0 && m.Multipliers[n-1] == 0; n-- {
-			m.Multipliers = m.Multipliers[:n-1]
-		}
-		if len(m.Multipliers) > 0 {
-			d.Pairs = append(d.Pairs, m)
+		if first, m := integers(y, 1); m != nil {
+			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: trimmed(m)})
 		}
 	}
 	return d

@@ -2,14 +2,12 @@ package lp
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -68,20 +66,14 @@ func (l *lower) extent(k int, reach float64) grid {
 // reached returns the first and the last node that noise on the support reaches:
 // within less than a cell of it, or in it if the nodes are all points there are.
 func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
-	width := l.nodeStep(g)
-	lo, hi = math.Inf(-1), math.Inf(1)
-	end := func(x float64) *big.Rat {
+	end := func(x float64) float64 {
+		if math.IsInf(x, 0) {
+			return x
+		}
 		r := exact.Rational(x)
-		return r.Quo(r, width)
+		return floorFloat(r.Quo(r, l.nodeStep(g)), l.exactNodes(g))
 	}
-	if !math.IsInf(s.Lower, 0) {
-		lo = floorFloat(end(s.Lower), l.exactNodes(g))
-	}
-	if !math.IsInf(s.Upper, 0) {
-		r := end(s.Upper)
-		hi = -floorFloat(r.Neg(r), l.exactNodes(g))
-	}
-	return lo, hi
+	return end(s.Lower), -end(-s.Upper)
 }
 
 // exactNodes reports whether the nodes are all points there are.
@@ -198,7 +190,7 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	if !l.jumping || l.discrete() || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+	if !l.jumping || l.points > 0 || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {
@@ -230,40 +222,23 @@ const (
 	interiorRows    = 4001
 )
 
-// prove solves one program.
+// prove solves one program. The duals of its last relaxation prove a bound even if a limit
+// or a failure stopped the generation.
 func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	unit, interior := d.scale(), 0
+	interior := 0
 	if l.Epsilon >= interiorEpsilon && l.Delta <= interiorDelta {
 		interior = interiorRows
 	}
-	prog, err := newProgram(l.layout(g, unit, 0), d.options.NewSolver, interior)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, prog.close()) }()
-	tolerance, stall := l.effort(d.options.Gap, 0)
-	status, err := prog.run(ctx, g, d.lower.hint, tolerance, stall)
-	d.rounds += prog.relaxation.Rounds()
-	if prog.relaxation.Rounds() > 0 {
-		// The duals of the last relaxation prove a bound even if a limit
-		// or a failure stopped the generation.
-		bound, _ = l.take(d, prog, g, unit, false)
-		d.lower.hint = prog.hint(g)
-	}
-	switch {
-	case errors.Is(err, cuts.ErrFailed):
-		return bound, nil
-	case err == nil && status == solver.StatusLimit:
-		return bound, ErrLimit
-	case err == nil && status == solver.StatusInfeasible && !l.Constraints.None():
+	bound, status, err := d.solve(ctx, &d.lower, g, 0, interior)
+	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {
 		return 0, d.conflict(ctx, g.k)
-	default:
-		return bound, err
 	}
+	return bound, err
 }
 
 // take certifies the bound that the multipliers prove, complete or not.
 func (l *lower) take(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
+	d.lower.hint = p.hint(g)
 	dual := p.dual(g, unit)
 	if d.offer != nil {
 		d.offer(d, dual)

@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -50,7 +51,7 @@ type moment struct {
 func newModel(p dp.Problem) (*model, error) {
 	m := &model{Problem: p}
 	m.folded = (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
-	if m.discrete() {
+	if p.Query == dp.IntegerQuery || p.Query == dp.LatticeQuery {
 		m.unit = new(big.Rat).SetInt64(1)
 		if p.Query == dp.LatticeQuery {
 			m.unit.SetFloat64(p.Step)
@@ -76,10 +77,6 @@ func newModel(p dp.Problem) (*model, error) {
 
 // of returns the model that a bound is of.
 func (m *model) of() *model { return m }
-
-func (m *model) discrete() bool {
-	return m.Query == dp.IntegerQuery || m.Query == dp.LatticeQuery
-}
 
 // around returns the ends of what is within reach sensitivities of the peak, in cells
 // from 0.
@@ -125,12 +122,9 @@ func (m *model) findPeak() float64 {
 		}
 	}
 	width := 2 * min(reach, 60/max(m.Epsilon, 1/reach))
-	if s := m.Constraints.Support; s != nil {
-		try(lo)
-		try(hi)
-	}
-	center := min(max(0, lo), hi)
-	try(center)
+	try(lo)
+	try(hi)
+	try(0)
 	for width > 0.01 {
 		around := best
 		for i := -8; i <= 8; i++ {
@@ -195,8 +189,10 @@ func (m *model) marks() []float64 {
 	for _, x := range m.steps {
 		add(x * m.Sensitivity)
 	}
-	if gamma, ok := stairStep(m.Problem); ok && len(marks) == 0 {
-		marks = append(marks, gamma)
+	if m.Epsilon >= alignFrom && len(marks) == 0 {
+		if gamma, ok := noise.StaircaseStep(m.Epsilon, m.Loss); ok {
+			marks = append(marks, gamma)
+		}
 	}
 	for _, x := range loss.Kinks(m.Loss) {
 		add(x)

@@ -60,12 +60,10 @@ type momentRow struct {
 func (l *layout) problem() cuts.Problem {
 	p := cuts.Problem{Ratio: l.ratio, Delta: l.delta, Budget: l.budget, Scale: slices.Clone(l.scale)}
 	cells := l.cells()
-	total := cuts.Row{Lower: 1, Upper: 1}
 	for v, n := range cells {
 		p.Cost = append(p.Cost, l.cost[v]*float64(n))
-		total.Index = append(total.Index, v)
-		total.Value = append(total.Value, float64(n))
 	}
+	total := cuts.Row{Lower: 1, Upper: 1, Index: slices.Clone(l.variable), Value: slices.Repeat([]float64{1}, len(l.variable))}
 	if l.atom {
 		p.Common = []int{len(p.Cost)}
 		p.Cost = append(p.Cost, 0)
@@ -144,8 +142,6 @@ func newProgram(l layout, newSolver solver.Factory, interior int) (*program, err
 	}
 	return p, nil
 }
-
-func (p *program) close() error { return p.relaxation.Close() }
 
 // run lifts what is expected to matter and solves; see cuts.Program.Solve for tolerance
 // and stall. Without a hint the expected shape is the scale of the variables, and the

@@ -62,7 +62,7 @@ func (m *model) searchStairs() (l loss.Loss, c staircase.Core, ok bool) {
 		p.Loss = loss.Symmetrized(p.Loss)
 	}
 	s := staircase.Problem{Loss: p.Loss, Epsilon: m.Epsilon, Sensitivity: m.Sensitivity, Points: m.points, Symmetric: m.folded}
-	if m.discrete() {
+	if m.points > 0 {
 		s.Unit, _ = m.unit.Float64()
 	}
 	s.Periods = int(math.Ceil(tailReach(p, staircase.Negligible)+math.Abs(m.peak))) + 3
@@ -74,7 +74,7 @@ func (m *model) searchStairs() (l loss.Loss, c staircase.Core, ok bool) {
 // and lattice queries, and otherwise on grids with whole cells ever closer to the
 // best core, until that gains nothing more.
 func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
-	if d.discrete() {
+	if d.points > 0 {
 		cells, points := d.pointCells(1), float64(d.points)
 		cells.CellsPerSensitivity = int(d.points)
 		return d.tryStairs(cells, int(math.Round(c.From*points+0.5)), int(math.Round(c.Width*points)))
@@ -166,13 +166,13 @@ func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.
 		sides = 1
 	}
 	k, finest := 1, max(1, d.options.MaxCells/(least*sides))
-	if d.discrete() {
+	if d.points > 0 {
 		k = d.stridedNodes(finest)
 		finest = k
 	}
 	for idle := 0; ; {
 		before := d.bound
-		if !d.discrete() {
+		if d.points == 0 {
 			k = min(aligned(d.lower.bound, k), finest)
 		}
 		periods := min(max(least, fewMultipliers/k), most)
@@ -189,7 +189,7 @@ func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.
 			return nil
 		case ctx.Err() != nil:
 			return ErrLimit
-		case d.discrete() && int64(k) == d.points:
+		case int64(k) == d.points:
 			return check.Errorf("lp", ErrLimit, "nodes on all points do not prove the gap, which happens for losses with several valleys and for high powers")
 		case k >= finest:
 			return check.Errorf("lp", ErrLimit, "more than %d cells per sensitivity are needed, max-cells = %d", k, d.options.MaxCells)
@@ -257,7 +257,7 @@ const fewMultipliers = 1 << 14
 // K nodes per sensitivity, by events within n nodes of the middle of the core.
 func (d *designer) stairsDual(c staircase.Core, loss loss.Loss, k, n int) *tables.Dual {
 	scale := float64(k)
-	if d.discrete() {
+	if d.points > 0 {
 		scale = float64(d.points) / float64(d.points/int64(k))
 	}
 	nodes := staircase.Nodes{K: k, N: n}

@@ -4,31 +4,18 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/noise"
 )
 
 // alignFrom is the epsilon from which grids are aligned to the staircase step.
 const alignFrom = 2
 
-// stairStep returns γ, where the optimal density has a step near γΔ, if there is one
-// worth aligning to.
-func stairStep(p dp.Problem) (gamma float64, ok bool) {
-	if p.Epsilon < alignFrom {
-		return 0, false
-	}
-	return noise.StaircaseStep(p.Epsilon, p.Loss)
-}
-
 // supportBound returns the half-width, in sensitivities, of truncated Laplace
 // noise: noise with this support exists.
-func supportBound(p dp.Problem) float64 { return supportFor(p, p.Delta) }
-
-// supportFor is supportBound for another delta.
-func supportFor(p dp.Problem, delta float64) float64 {
+func supportBound(p dp.Problem) float64 {
 	if p.Epsilon == 0 {
-		return 1 / (2 * delta)
+		return 1 / (2 * p.Delta)
 	}
-	return math.Log1p(math.Expm1(p.Epsilon)/(2*delta)) / p.Epsilon
+	return math.Log1p(math.Expm1(p.Epsilon)/(2*p.Delta)) / p.Epsilon
 }
 
 // fromZero reports whether the density cannot increase and begins at 0. Each

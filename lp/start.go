@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/staircase"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -102,18 +103,15 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 			hi = b // also where both are beyond all use
 		}
 	}
-	y, top, ok := multipliers(lo)
-	if !ok || top == 0 {
+	y, _, ok := multipliers(lo)
+	if !ok {
 		return nil
 	}
-	_, exp := math.Frexp(2 * top)
-	d := &tables.Dual{CellsPerSensitivity: 1, Exponent: exp - dualBits, Mirrored: true}
-	s := tables.DualShift{Shift: -1, Multipliers: make([]int64, len(y))}
+	shift := make(map[int]float64, len(y))
 	for j, v := range y {
-		s.Multipliers[j] = int64(math.Ldexp(v, -d.Exponent))
+		shift[j] = v
 	}
-	d.Shifts = []tables.DualShift{s}
-	return d
+	return shiftsDual(1, staircase.Multipliers{-1: shift}, true)
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always

@@ -190,34 +190,18 @@ func (w *sweep) advance(ctx context.Context, of func(*member) *side, list []*mem
 	if err := w.options.allow(g); err != nil {
 		return err
 	}
-	before := make([]float64, len(open))
-	previous := make([]int, len(open))
-	for i, d := range open {
-		s := of(d)
-		before[i], previous[i] = s.value, k
-		if s.hint != nil {
-			previous[i] = s.hint.grid.k
-		}
-		s.grid, s.value = g, 0
-		s.rounds++
+	for _, d := range open {
+		of(d).begin(g)
 	}
-	err = w.solve(ctx, of, g, open)
-	for i, d := range open {
-		of(d).learn(before[i], previous[i])
+	// Tables that do not keep what they should are made again with the next margin.
+	left := open
+	for i := 0; i < len(marginShares) && len(left) > 0 && err == nil; i++ {
+		left, err = w.descend(ctx, of, g, left, marginShares[i]*w.options.Gap)
+	}
+	for _, d := range open {
+		of(d).learn()
 	}
 	return err
-}
-
-// solve solves one side for the given members on a grid. Tables that do not keep what
-// they should are made again with the next margin.
-func (w *sweep) solve(ctx context.Context, of func(*member) *side, g grid, open []*member) error {
-	for _, share := range marginShares {
-		var err error
-		if open, err = w.descend(ctx, of, g, open, share*w.options.Gap); err != nil || len(open) == 0 {
-			return err
-		}
-	}
-	return nil
 }
 
 // descend solves one program for smaller and smaller deltas. It returns those
@@ -232,7 +216,7 @@ func (w *sweep) descend(ctx context.Context, of func(*member) *side, g grid, ope
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, prog.close()) }()
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
 	rounds := 0
 	for i, d := range open {
 		s := of(d)
@@ -251,7 +235,6 @@ func (w *sweep) descend(ctx context.Context, of func(*member) *side, g grid, ope
 			d.rounds += solved
 			rounds += solved
 			s.value, taken = s.bound.take(d.designer, prog, g, unit, err == nil && status == solver.StatusOptimal)
-			s.hint = prog.hint(g)
 		}
 		switch {
 		case errors.Is(err, cuts.ErrFailed):

@@ -8,8 +8,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/lp/internal/cuts"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -120,10 +118,11 @@ func (u upper) reach(float64) float64 {
 	if fromZero(u.Problem) {
 		return 1/u.Delta + 2
 	}
-	a := supportBound(u.Problem)
-	if d := u.Constraints.MaxDistinguishing; d > 0 && d < u.Delta {
-		a = supportFor(u.Problem, d)
+	p := u.Problem
+	if d := u.Constraints.MaxDistinguishing; d > 0 {
+		p.Delta = min(p.Delta, d)
 	}
+	a := supportBound(p)
 	if u.Epsilon == 0 {
 		return 1.5*a + 1
 	}
@@ -213,13 +212,8 @@ func (u upper) distinguish(l *layout, k int, limit float64) {
 // table's loss, or 0 if this grid gave none; the next may.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (float64, error) {
 	for _, share := range marginShares {
-		loss, err := u.try(ctx, d, g, share*d.options.Gap)
-		switch {
-		case notKept(err):
-			continue // the margin was too small
-		case errors.Is(err, cuts.ErrFailed):
-			return 0, nil
-		default:
+		loss, _, err := d.solve(ctx, &d.upper, g, share*d.options.Gap, 0)
+		if !notKept(err) { // otherwise the margin was too small
 			return loss, err
 		}
 	}
@@ -232,33 +226,13 @@ func notKept(err error) bool {
 	return errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, tables.ErrFalseClaim)
 }
 
-func (u upper) try(ctx context.Context, d *designer, g grid, margin float64) (loss float64, err error) {
-	unit := d.scale()
-	prog, err := newProgram(u.layout(g, unit, margin), d.options.NewSolver, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, prog.close()) }()
-	tolerance, stall := u.effort(d.options.Gap, margin)
-	status, err := prog.run(ctx, g, d.upper.hint, tolerance, stall)
-	d.rounds += prog.relaxation.Rounds()
-	switch {
-	case err != nil:
-		return 0, err
-	case status == solver.StatusLimit:
-		return 0, ErrLimit
-	case status != solver.StatusOptimal:
-		return 0, nil // no noise on this support; the next is wider
-	}
-	d.upper.hint = prog.hint(g)
-	return u.take(d, prog, g, unit, true)
-}
-
-// take makes a table of the masses.
+// take makes a table of the masses. Without any there was no noise on this support; the
+// next is wider.
 func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (float64, error) {
 	if !complete {
 		return 0, nil
 	}
+	d.upper.hint = p.hint(g)
 	t, err := u.makeTable(g, p.masses(), p.atomMass())
 	if err != nil {
 		return 0, err

@@ -57,10 +57,7 @@ static nw_model *nw_new(void) {
 // nw_ok counts a warning as success: a run stopped at a limit ends with one.
 static int nw_ok(HighsInt status) { return status != kHighsStatusError; }
 
-static int nw_feasible(HighsInt solution_status) {
-	return solution_status == kHighsSolutionStatusFeasible;
-}
-
+// In the order of solver.Status.
 enum { NW_FAILED, NW_OPTIMAL, NW_INFEASIBLE, NW_UNBOUNDED, NW_LIMIT };
 
 static int nw_status(nw_model *m) {
@@ -95,24 +92,17 @@ func (m model) free() { C.nw_free(m.c) }
 func version() string { return C.GoString(C.Highs_version()) }
 
 // setCancel may be called while run is under way.
-func (m model) setCancel(on bool) {
-	if on {
-		C.nw_set_cancel(m.c, 1)
-	} else {
-		C.nw_set_cancel(m.c, 0)
-	}
+func (m model) setCancel(flag int) { C.nw_set_cancel(m.c, C.int(flag)) }
+
+// addColumns and addRows take the starts and the indices of the vectors apart.
+func (m model) addColumns(cost []float64, v solver.Vectors, start, index []int32) bool {
+	return ok(C.Highs_addCols(m.c.highs, C.HighsInt(len(cost)), doubles(cost), doubles(v.Lower), doubles(v.Upper),
+		C.HighsInt(len(index)), ints(start), ints(index), doubles(v.Value)))
 }
 
-func (m model) addColumns(cost, lower, upper []float64, start, index []int32, value []float64) bool {
-	return ok(C.Highs_addCols(m.c.highs, C.HighsInt(len(cost)),
-		doubles(cost), doubles(lower), doubles(upper),
-		C.HighsInt(len(index)), ints(start), ints(index), doubles(value)))
-}
-
-func (m model) addRows(lower, upper []float64, start, index []int32, value []float64) bool {
-	return ok(C.Highs_addRows(m.c.highs, C.HighsInt(len(lower)),
-		doubles(lower), doubles(upper),
-		C.HighsInt(len(index)), ints(start), ints(index), doubles(value)))
+func (m model) addRows(v solver.Vectors, start, index []int32) bool {
+	return ok(C.Highs_addRows(m.c.highs, C.HighsInt(len(v.Lower)), doubles(v.Lower), doubles(v.Upper),
+		C.HighsInt(len(index)), ints(start), ints(index), doubles(v.Value)))
 }
 
 func (m model) zeroClocks() bool  { return ok(C.Highs_zeroAllClocks(m.c.highs)) }
@@ -126,78 +116,39 @@ func (m model) solution(primal, columnDual, rowValue, rowDual []float64) bool {
 }
 
 // status reads the outcome of the last run.
-func (m model) status() solver.Status {
-	switch C.nw_status(m.c) {
-	case C.NW_OPTIMAL:
-		return solver.StatusOptimal
-	case C.NW_INFEASIBLE:
-		return solver.StatusInfeasible
-	case C.NW_UNBOUNDED:
-		return solver.StatusUnbounded
-	case C.NW_LIMIT:
-		return solver.StatusLimit
-	default:
-		return solver.StatusFailed
-	}
+func (m model) status() solver.Status { return solver.Status(C.nw_status(m.c)) }
+
+// named makes a call with the name of an option or of a figure of the last run.
+func named(name string, call func(*C.char) C.HighsInt) bool {
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	return ok(call(c))
 }
 
 func (m model) setString(option, value string) bool {
-	o, v := C.CString(option), C.CString(value)
-	defer C.free(unsafe.Pointer(o))
+	v := C.CString(value)
 	defer C.free(unsafe.Pointer(v))
-	return ok(C.Highs_setStringOptionValue(m.c.highs, o, v))
+	return named(option, func(o *C.char) C.HighsInt { return C.Highs_setStringOptionValue(m.c.highs, o, v) })
 }
 
 func (m model) setInt(option string, value int) bool {
-	o := C.CString(option)
-	defer C.free(unsafe.Pointer(o))
-	return ok(C.Highs_setIntOptionValue(m.c.highs, o, C.HighsInt(value)))
+	return named(option, func(o *C.char) C.HighsInt { return C.Highs_setIntOptionValue(m.c.highs, o, C.HighsInt(value)) })
 }
 
 func (m model) setDouble(option string, value float64) bool {
-	o := C.CString(option)
-	defer C.free(unsafe.Pointer(o))
-	return ok(C.Highs_setDoubleOptionValue(m.c.highs, o, C.double(value)))
+	return named(option, func(o *C.char) C.HighsInt { return C.Highs_setDoubleOptionValue(m.c.highs, o, C.double(value)) })
 }
 
-func (m model) intOption(option string) (int, bool) {
-	o := C.CString(option)
-	defer C.free(unsafe.Pointer(o))
-	var v C.HighsInt
-	good := ok(C.Highs_getIntOptionValue(m.c.highs, o, &v))
-	return int(v), good
-}
-
-func (m model) doubleOption(option string) (float64, bool) {
-	o := C.CString(option)
-	defer C.free(unsafe.Pointer(o))
-	var v C.double
-	good := ok(C.Highs_getDoubleOptionValue(m.c.highs, o, &v))
-	return float64(v), good
-}
-
-// intInfo and doubleInfo read a figure of the last run.
 func (m model) intInfo(info string) (int, bool) {
-	o := C.CString(info)
-	defer C.free(unsafe.Pointer(o))
 	var v C.HighsInt
-	good := ok(C.Highs_getIntInfoValue(m.c.highs, o, &v))
+	good := named(info, func(i *C.char) C.HighsInt { return C.Highs_getIntInfoValue(m.c.highs, i, &v) })
 	return int(v), good
 }
 
 func (m model) doubleInfo(info string) (float64, bool) {
-	o := C.CString(info)
-	defer C.free(unsafe.Pointer(o))
 	var v C.double
-	good := ok(C.Highs_getDoubleInfoValue(m.c.highs, o, &v))
+	good := named(info, func(i *C.char) C.HighsInt { return C.Highs_getDoubleInfoValue(m.c.highs, i, &v) })
 	return float64(v), good
-}
-
-// feasible reads one of the infos primal_solution_status and
-// dual_solution_status.
-func (m model) feasible(info string) bool {
-	status, good := m.intInfo(info)
-	return good && C.nw_feasible(C.HighsInt(status)) != 0
 }
 
 func ok(status C.HighsInt) bool { return C.nw_ok(status) != 0 }

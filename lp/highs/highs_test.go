@@ -106,7 +106,7 @@ func open(t *testing.T, newSolver solver.Factory) solver.Solver {
 // load puts the program in by columns without entries, then by rows.
 func (p program) load(t *testing.T, s solver.Solver) {
 	t.Helper()
-	if err := s.AddColumns(solver.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}); err != nil {
+	if err := s.AddColumns(p.cost, solver.Vectors{Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.AddRows(p.rows(0, len(p.matrix))); err != nil {
@@ -115,8 +115,8 @@ func (p program) load(t *testing.T, s solver.Solver) {
 }
 
 // rows is the batch of rows from to to, without the entries that are 0.
-func (p program) rows(from, to int) solver.Rows {
-	r := solver.Rows{Lower: p.rowLower[from:to], Upper: p.rowUpper[from:to]}
+func (p program) rows(from, to int) solver.Vectors {
+	r := solver.Vectors{Lower: p.rowLower[from:to], Upper: p.rowUpper[from:to]}
 	for _, row := range p.matrix[from:to] {
 		r.Start = append(r.Start, len(r.Index))
 		for j, v := range row {
@@ -444,14 +444,14 @@ func testIncremental(t *testing.T, newSolver solver.Factory) {
 				t.Errorf("%s: %d rows, %d columns: %g, afresh %g", m.name, rows, columns, got.Objective, want)
 			}
 			// Three columns over the present rows, then four rows.
-			c := solver.Columns{Cost: all.cost[columns : columns+3], Lower: all.lower[:3], Upper: all.upper[:3]}
+			c := solver.Vectors{Lower: all.lower[:3], Upper: all.upper[:3]}
 			for j := columns; j < columns+3; j++ {
 				c.Start = append(c.Start, len(c.Index))
 				for i := range rows {
 					c.Index, c.Value = append(c.Index, i), append(c.Value, all.matrix[i][j])
 				}
 			}
-			if err := grown.AddColumns(c); err != nil {
+			if err := grown.AddColumns(all.cost[columns:columns+3], c); err != nil {
 				t.Fatal(err)
 			}
 			columns += 3
@@ -551,7 +551,7 @@ func testEmpty(t *testing.T, newSolver solver.Factory) {
 		t.Errorf("empty program: %+v, want optimal, 0", got)
 	}
 	// Columns alone sit at the bound their cost asks for.
-	if err := s.AddColumns(solver.Columns{Cost: []float64{1, -1}, Lower: []float64{2, 3}, Upper: []float64{7, 8}, Start: []int{0, 0}}); err != nil {
+	if err := s.AddColumns([]float64{1, -1}, solver.Vectors{Lower: []float64{2, 3}, Upper: []float64{7, 8}, Start: []int{0, 0}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := solve(t, s, solver.Options{}); got.Status != solver.StatusOptimal || got.Objective != 2-8 {
@@ -562,24 +562,24 @@ func testEmpty(t *testing.T, newSolver solver.Factory) {
 		want  solver.Status
 	}{{0, solver.StatusOptimal}, {1, solver.StatusInfeasible}} {
 		s := open(t, newSolver)
-		if err := s.AddRows(solver.Rows{Lower: []float64{test.lower}, Upper: []float64{inf}, Start: []int{0}}); err != nil {
+		if err := s.AddRows(solver.Vectors{Lower: []float64{test.lower}, Upper: []float64{inf}, Start: []int{0}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := solve(t, s, solver.Options{}); got.Status != test.want {
 			t.Errorf("a row ≥ %g alone: status %d, want %d", test.lower, got.Status, test.want)
 		}
 		// A column makes either row feasible.
-		if err := s.AddColumns(solver.Columns{Cost: []float64{2}, Lower: []float64{0}, Upper: []float64{inf}, Start: []int{0}, Index: []int{0}, Value: []float64{1}}); err != nil {
+		if err := s.AddColumns([]float64{2}, solver.Vectors{Lower: []float64{0}, Upper: []float64{inf}, Start: []int{0}, Index: []int{0}, Value: []float64{1}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := solve(t, s, solver.Options{}); got.Status != solver.StatusOptimal || !near(got.Objective, 2*test.lower) {
 			t.Errorf("a row ≥ %g and a column: %+v, want optimal, %g", test.lower, got, 2*test.lower)
 		}
 	}
-	if err := s.AddColumns(solver.Columns{}); err != nil {
+	if err := s.AddColumns(nil, solver.Vectors{}); err != nil {
 		t.Error(err)
 	}
-	if err := s.AddRows(solver.Rows{}); err != nil {
+	if err := s.AddRows(solver.Vectors{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -712,33 +712,36 @@ func testInvalid(t *testing.T, newSolver solver.Factory) {
 	p.load(t, s)
 	nan := math.NaN()
 	one, zero, free := []float64{1}, []int{0}, []float64{inf}
-	for name, c := range map[string]solver.Columns{
-		"cost NaN":       {Cost: []float64{nan}, Lower: one, Upper: one, Start: zero},
-		"cost infinite":  {Cost: free, Lower: one, Upper: one, Start: zero},
-		"lower NaN":      {Cost: one, Lower: []float64{nan}, Upper: one, Start: zero},
-		"lower +Inf":     {Cost: one, Lower: free, Upper: free, Start: zero},
-		"lower -1e20":    {Cost: one, Lower: []float64{-1e20}, Upper: free, Start: zero},
-		"upper -Inf":     {Cost: one, Lower: one, Upper: []float64{-inf}, Start: zero},
-		"upper 1e20":     {Cost: one, Lower: one, Upper: []float64{1e20}, Start: zero},
-		"no upper":       {Cost: one, Lower: one, Start: zero},
-		"no start":       {Cost: one, Lower: one, Upper: one},
-		"start 1":        {Cost: one, Lower: one, Upper: one, Start: []int{1}, Index: zero, Value: one},
-		"starts fall":    {Cost: []float64{1, 1, 1}, Lower: []float64{0, 0, 0}, Upper: []float64{1, 1, 1}, Start: []int{0, 1, 0}, Index: zero, Value: one},
-		"start past end": {Cost: []float64{1, 1}, Lower: []float64{0, 0}, Upper: []float64{1, 1}, Start: []int{0, 2}, Index: zero, Value: one},
-		"index 1":        {Cost: one, Lower: one, Upper: one, Start: zero, Index: []int{1}, Value: one},
-		"index -1":       {Cost: one, Lower: one, Upper: one, Start: zero, Index: []int{-1}, Value: one},
-		"index twice":    {Cost: one, Lower: one, Upper: one, Start: zero, Index: []int{0, 0}, Value: []float64{1, 1}},
-		"no value":       {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero},
-		"value NaN":      {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}},
-		"value infinite": {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: free},
-		"value 1e16":     {Cost: one, Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{1e16}},
-		"stray entries":  {Index: zero, Value: one},
+	for name, c := range map[string]struct {
+		cost []float64
+		solver.Vectors
+	}{
+		"cost NaN":       {[]float64{nan}, solver.Vectors{Lower: one, Upper: one, Start: zero}},
+		"cost infinite":  {free, solver.Vectors{Lower: one, Upper: one, Start: zero}},
+		"lower NaN":      {one, solver.Vectors{Lower: []float64{nan}, Upper: one, Start: zero}},
+		"lower +Inf":     {one, solver.Vectors{Lower: free, Upper: free, Start: zero}},
+		"lower -1e20":    {one, solver.Vectors{Lower: []float64{-1e20}, Upper: free, Start: zero}},
+		"upper -Inf":     {one, solver.Vectors{Lower: one, Upper: []float64{-inf}, Start: zero}},
+		"upper 1e20":     {one, solver.Vectors{Lower: one, Upper: []float64{1e20}, Start: zero}},
+		"no upper":       {one, solver.Vectors{Lower: one, Start: zero}},
+		"no start":       {one, solver.Vectors{Lower: one, Upper: one}},
+		"start 1":        {one, solver.Vectors{Lower: one, Upper: one, Start: []int{1}, Index: zero, Value: one}},
+		"starts fall":    {[]float64{1, 1, 1}, solver.Vectors{Lower: []float64{0, 0, 0}, Upper: []float64{1, 1, 1}, Start: []int{0, 1, 0}, Index: zero, Value: one}},
+		"start past end": {[]float64{1, 1}, solver.Vectors{Lower: []float64{0, 0}, Upper: []float64{1, 1}, Start: []int{0, 2}, Index: zero, Value: one}},
+		"index 1":        {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: []int{1}, Value: one}},
+		"index -1":       {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: []int{-1}, Value: one}},
+		"index twice":    {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: []int{0, 0}, Value: []float64{1, 1}}},
+		"no value":       {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: zero}},
+		"value NaN":      {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}}},
+		"value infinite": {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: zero, Value: free}},
+		"value 1e16":     {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{1e16}}},
+		"stray entries":  {nil, solver.Vectors{Index: zero, Value: one}},
 	} {
-		if err := s.AddColumns(c); !errors.Is(err, check.ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
+		if err := s.AddColumns(c.cost, c.Vectors); !errors.Is(err, check.ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
 			t.Errorf("AddColumns, %s: error %v, want ErrInvalid", name, err)
 		}
 	}
-	for name, r := range map[string]solver.Rows{
+	for name, r := range map[string]solver.Vectors{
 		"lower NaN":   {Lower: []float64{nan}, Upper: one, Start: zero},
 		"no upper":    {Lower: one, Start: zero},
 		"index 2":     {Lower: one, Upper: one, Start: zero, Index: []int{2}, Value: one},
@@ -756,7 +759,7 @@ func testInvalid(t *testing.T, newSolver solver.Factory) {
 	}
 	// The same index in two vectors of one batch is no repetition.
 	twice := []float64{1, 1}
-	if err := s.AddColumns(solver.Columns{Cost: twice, Lower: twice, Upper: twice, Start: []int{0, 1}, Index: []int{0, 0}, Value: twice}); err != nil {
+	if err := s.AddColumns(twice, solver.Vectors{Lower: twice, Upper: twice, Start: []int{0, 1}, Index: []int{0, 0}, Value: twice}); err != nil {
 		t.Error(err)
 	}
 }
@@ -794,7 +797,7 @@ func testClose(t *testing.T, newSolver solver.Factory) {
 	}
 	_, solveErr := s.Solve(t.Context(), solver.Options{})
 	for name, err := range map[string]error{
-		"AddColumns": s.AddColumns(solver.Columns{}), "AddRows": s.AddRows(solver.Rows{}),
+		"AddColumns": s.AddColumns(nil, solver.Vectors{}), "AddRows": s.AddRows(solver.Vectors{}),
 		"Solve": solveErr, "Reset": s.Reset(),
 	} {
 		if !errors.Is(err, ErrClosed) {
@@ -860,7 +863,7 @@ func BenchmarkSolve(b *testing.B) {
 					b.Fatal(err)
 				}
 				err = errors.Join(
-					s.AddColumns(solver.Columns{Cost: p.cost, Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}),
+					s.AddColumns(p.cost, solver.Vectors{Lower: p.lower, Upper: p.upper, Start: make([]int, len(p.cost))}),
 					s.AddRows(p.rows(0, 190)))
 				if err != nil {
 					b.Fatal(err)

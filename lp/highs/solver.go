@@ -3,10 +3,12 @@
 package highs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -27,6 +29,8 @@ const (
 	minEntry     = 1e-12
 	minTolerance = 1e-10
 
+	usualTolerance = 1e-7 // HiGHS' default
+
 	// An optimal claim stands if the unscaled residuals are at most this
 	// many tolerances. HiGHS meets the tolerance on the scaled program; the
 	// unscaled one misses it by up to two orders of magnitude on honest
@@ -34,7 +38,8 @@ const (
 	// ones. Callers recompute what matters.
 	residualSlack = 1000
 
-	maxScaling = 4 // the last of HiGHS' scaling strategies
+	usualScaling = 2 // HiGHS' default of 1.15: equilibration
+	maxScaling   = 4 // the last of its scaling strategies
 )
 
 // New returns an empty program. The caller closes it; nothing is freed
@@ -45,15 +50,10 @@ func New() (solver.Solver, error) {
 		return nil, check.Errorf("highs", ErrSolver, "new model")
 	}
 	s := &instance{model: m, open: true}
-	var ok1, ok2, ok3 bool
-	s.scaling, ok1 = m.intOption("simplex_scale_strategy")
-	s.primalTolerance, ok2 = m.doubleOption("primal_feasibility_tolerance")
-	s.dualTolerance, ok3 = m.doubleOption("dual_feasibility_tolerance")
 	// One thread: a program is solved many times in a row from nearby bases,
 	// where simplex has nothing to share out, and results do not depend on
 	// the machine's number of cores.
-	if !ok1 || !ok2 || !ok3 || !m.setInt("threads", 1) || !m.setString("parallel", "off") ||
-		!m.setString("run_crossover", "on") || !m.setDouble("small_matrix_value", minEntry) {
+	if !m.setInt("threads", 1) || !m.setString("parallel", "off") || !m.setDouble("small_matrix_value", minEntry) {
 		m.free()
 		return nil, check.Errorf("highs", ErrSolver, "options of a new model")
 	}
@@ -69,7 +69,7 @@ func New() (solver.Solver, error) {
 // Version returns the version of the HiGHS library in use, such as "1.15.1".
 func Version() string { return version() }
 
-// instance is an lp.Solver over one HiGHS model.
+// instance is a solver.Solver over one HiGHS model.
 type instance struct {
 	model
 	open          bool
@@ -78,11 +78,7 @@ type instance struct {
 	// rowsExcludeZero is set once some row's bounds exclude 0; it decides a
 	// program that has no columns, which HiGHS does not look at.
 	rowsExcludeZero bool
-
-	// HiGHS' own choices and names.
-	scaling                        int
-	primalTolerance, dualTolerance float64
-	interiorPoint                  string
+	interiorPoint   string // HiGHS' name of the method
 
 	// Buffers kept between calls.
 	start, index                          []int32
@@ -100,59 +96,42 @@ func (s *instance) ready() error {
 	return nil
 }
 
-// AddColumns appends columns. A batch that breaks a rule of [lp.Columns] is an
-// error with [ErrInvalid] and changes nothing.
-func (s *instance) AddColumns(c solver.Columns) error {
-	if err := s.ready(); err != nil {
-		return err
-	}
-	n := len(c.Cost)
-	var errs []error
-	for j, v := range c.Cost {
+// AddColumns appends columns. A batch that breaks a rule of [solver.Vectors] is
+// an error with check.ErrInvalid and changes nothing.
+func (s *instance) AddColumns(cost []float64, c solver.Vectors) error {
+	var bad error
+	for j, v := range cost {
 		if !(math.Abs(v) < highsInfinity) {
-			errs = append(errs, invalid("Cost[%d] = %g, want a magnitude below %g", j, v, highsInfinity))
+			bad = invalid("Cost[%d] = %g, want a magnitude below %g", j, v, highsInfinity)
 			break
 		}
 	}
-	errs = append(errs, checkBounds(n, c.Lower, c.Upper),
-		s.checkMatrix(n, s.rows, s.columns, c.Start, c.Index, c.Value))
-	if err := errors.Join(errs...); err != nil {
-		return check.Errorf("highs", nil, "add %d columns: %w", n, err)
-	}
-	if n == 0 {
-		return nil
-	}
-	if !s.addColumns(c.Cost, c.Lower, c.Upper, s.start, s.index, c.Value) {
-		s.damaged = true
-		return check.Errorf("highs", ErrSolver, "add %d columns", n)
-	}
-	s.columns += n
-	return nil
+	return s.add("columns", len(cost), &s.columns, s.rows, c, bad, func() bool { return s.addColumns(cost, c, s.start, s.index) })
 }
 
-// AddRows appends rows. A batch that breaks a rule of [lp.Rows] is an error
-// with [ErrInvalid] and changes nothing.
-func (s *instance) AddRows(r solver.Rows) error {
+// AddRows appends rows, as AddColumns does columns.
+func (s *instance) AddRows(r solver.Vectors) error {
+	err := s.add("rows", len(r.Lower), &s.rows, s.columns, r, nil, func() bool { return s.addRows(r, s.start, s.index) })
+	for i := 0; i < len(r.Lower) && err == nil; i++ {
+		s.rowsExcludeZero = s.rowsExcludeZero || r.Lower[i] > 0 || r.Upper[i] < 0
+	}
+	return err
+}
+
+// add appends n vectors to the present ones by a call, unless there is something bad
+// about them. Their entries are to lie in [0, dim).
+func (s *instance) add(what string, n int, present *int, dim int, v solver.Vectors, bad error, call func() bool) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
-	n := len(r.Lower)
-	err := errors.Join(checkBounds(n, r.Lower, r.Upper),
-		s.checkMatrix(n, s.columns, s.rows, r.Start, r.Index, r.Value))
-	if err != nil {
-		return check.Errorf("highs", nil, "add %d rows: %w", n, err)
+	if err := errors.Join(bad, checkBounds(n, v.Lower, v.Upper), s.checkMatrix(n, dim, *present, v)); err != nil {
+		return check.Errorf("highs", nil, "add %d %s: %w", n, what, err)
 	}
-	if n == 0 {
-		return nil
-	}
-	if !s.addRows(r.Lower, r.Upper, s.start, s.index, r.Value) {
+	if n > 0 && !call() {
 		s.damaged = true
-		return check.Errorf("highs", ErrSolver, "add %d rows", n)
+		return check.Errorf("highs", ErrSolver, "add %d %s", n, what)
 	}
-	s.rows += n
-	for i := range n {
-		s.rowsExcludeZero = s.rowsExcludeZero || r.Lower[i] > 0 || r.Upper[i] < 0
-	}
+	*present += n
 	return nil
 }
 
@@ -176,7 +155,8 @@ func checkBounds(n int, lower, upper []float64) error {
 // checkMatrix reports the first fault of n compressed sparse vectors whose
 // entries lie in [0, dim), to be appended to the present ones, and leaves
 // start and index in HiGHS' type in the buffers.
-func (s *instance) checkMatrix(n, dim, present int, start, index []int, value []float64) error {
+func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
+	start, index, value := v.Start, v.Index, v.Value
 	switch {
 	case len(start) != n:
 		return invalid("len(Start) = %d, want %d", len(start), n)
@@ -221,23 +201,21 @@ func (s *instance) checkMatrix(n, dim, present int, start, index []int, value []
 //
 //   - StatusOptimal: everything is set.
 //   - StatusInfeasible, StatusUnbounded: Objective is +Inf, −Inf.
-//   - StatusLimit: Primal or RowDual is set if HiGHS found it feasible; the
-//     other is nil. Objective is that of Primal, or NaN.
-//   - StatusFailed: Objective is NaN.
+//   - StatusLimit, StatusFailed: Objective is NaN.
 //
 // A cancelled context stops simplex and interior point when they next look,
 // which is about once in an iteration; presolve is stopped by time only, that
 // of the context's deadline included. An option outside its range is an error with
-// [ErrInvalid].
+// check.ErrInvalid.
 func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
-		return failed(), err
+		return without(solver.StatusFailed), err
 	}
 	if err := checkOptions(o); err != nil {
-		return failed(), check.Errorf("highs", nil, "solve: %w", err)
+		return without(solver.StatusFailed), check.Errorf("highs", nil, "solve: %w", err)
 	}
 	if ctx.Err() != nil {
-		return solver.Solution{Status: solver.StatusLimit, Objective: math.NaN()}, nil
+		return without(solver.StatusLimit), nil
 	}
 	if s.columns == 0 {
 		return s.solveEmpty(), nil
@@ -250,23 +228,23 @@ func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution
 		}
 	}
 	if !s.setOptions(o) {
-		return failed(), check.Errorf("highs", ErrSolver, "solve: options")
+		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve: options")
 	}
 	// With a basis at hand HiGHS skips presolve.
 	if o.Presolve && !s.clearSolver() || !s.zeroClocks() {
-		return failed(), check.Errorf("highs", ErrSolver, "solve")
+		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve")
 	}
 	return s.read(s.runUntil(ctx), o), nil
 }
 
 // runUntil runs HiGHS until it is done or ctx is cancelled.
 func (s *instance) runUntil(ctx context.Context) bool {
-	s.setCancel(false)
+	s.setCancel(0)
 	// The flag is in C memory that Close frees, so an AfterFunc under way
 	// has to end before this call does.
 	set := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		s.setCancel(true)
+		s.setCancel(1)
 		close(set)
 	})
 	good := s.run()
@@ -316,13 +294,7 @@ func (s *instance) setOptions(o solver.Options) bool {
 	if o.Presolve {
 		presolve = "on"
 	}
-	scaling := o.Scaling
-	switch {
-	case scaling == 0:
-		scaling = s.scaling
-	case scaling < 0:
-		scaling = 0
-	}
+	scaling := max(cmp.Or(o.Scaling, usualScaling), 0)
 	limit := math.Inf(1)
 	if o.TimeLimit > 0 {
 		limit = o.TimeLimit.Seconds()
@@ -331,28 +303,20 @@ func (s *instance) setOptions(o solver.Options) bool {
 	if o.IterationLimit > 0 {
 		iterations = min(o.IterationLimit, math.MaxInt32)
 	}
-	primal, dual := s.tolerances(o)
 	return s.setString("solver", method) &&
 		s.setString("run_crossover", crossover) &&
 		s.setInt("simplex_iteration_limit", iterations) &&
 		s.setInt("simplex_strategy", strategy) &&
 		s.setString("presolve", presolve) &&
 		s.setInt("simplex_scale_strategy", scaling) &&
-		s.setDouble("primal_feasibility_tolerance", primal) &&
-		s.setDouble("dual_feasibility_tolerance", dual) &&
+		s.setDouble("primal_feasibility_tolerance", cmp.Or(o.Tolerance, usualTolerance)) &&
+		s.setDouble("dual_feasibility_tolerance", cmp.Or(o.Tolerance, usualTolerance)) &&
 		s.setDouble("time_limit", limit)
-}
-
-func (s *instance) tolerances(o solver.Options) (primal, dual float64) {
-	if o.Tolerance == 0 {
-		return s.primalTolerance, s.dualTolerance
-	}
-	return o.Tolerance, o.Tolerance
 }
 
 // read collects the outcome of a run; good is false if the run was an error.
 func (s *instance) read(good bool, o solver.Options) solver.Solution {
-	result := failed()
+	result := without(solver.StatusFailed)
 	// The counts are of this run: HiGHS zeroes them at its start.
 	simplex, ok1 := s.intInfo("simplex_iteration_count")
 	interior, ok2 := s.intInfo("ipm_iteration_count")
@@ -369,48 +333,32 @@ func (s *instance) read(good bool, o solver.Options) solver.Solution {
 	case solver.StatusUnbounded:
 		result.Objective = math.Inf(-1)
 	case solver.StatusOptimal:
-		if !s.residualsWithin(o) || !s.readSolution(&result, true, true) {
-			return solver.Solution{Objective: math.NaN(), Iterations: result.Iterations}
+		if !s.residualsWithin(o) || !s.readSolution(&result) {
+			result.Status = solver.StatusFailed
 		}
-	case solver.StatusLimit:
-		s.readSolution(&result, s.feasible("primal_solution_status"), s.feasible("dual_solution_status"))
-	case solver.StatusFailed:
 	}
 	return result
 }
 
 // residualsWithin checks an optimal claim against HiGHS' unscaled residuals.
 func (s *instance) residualsWithin(o solver.Options) bool {
-	primalTolerance, dualTolerance := s.tolerances(o)
+	most := residualSlack * cmp.Or(o.Tolerance, usualTolerance)
 	primal, ok1 := s.doubleInfo("max_primal_infeasibility")
 	dual, ok2 := s.doubleInfo("max_dual_infeasibility")
-	return ok1 && ok2 && primal <= residualSlack*primalTolerance && dual <= residualSlack*dualTolerance
+	return ok1 && ok2 && primal <= most && dual <= most
 }
 
-// readSolution sets the wanted parts of the result and reports whether HiGHS
-// had them and they are finite.
-func (s *instance) readSolution(result *solver.Solution, primal, dual bool) bool {
-	if !primal && !dual {
-		return true
-	}
+// readSolution completes the result and reports whether HiGHS had all of it and it is
+// finite.
+func (s *instance) readSolution(result *solver.Solution) bool {
 	s.primal, s.columnDual = resize(s.primal, s.columns), resize(s.columnDual, s.columns)
 	s.rowValue, s.rowDual = resize(s.rowValue, s.rows), resize(s.rowDual, s.rows)
 	objective, good := s.doubleInfo("objective_function_value")
-	if !good || !s.solution(s.primal, s.columnDual, s.rowValue, s.rowDual) {
+	if !good || !s.solution(s.primal, s.columnDual, s.rowValue, s.rowDual) ||
+		!check.Finite(objective) || !check.Finite(s.primal...) || !check.Finite(s.rowDual...) {
 		return false
 	}
-	if primal {
-		if !check.Finite(s.primal...) || !check.Finite(objective) {
-			return false
-		}
-		result.Primal, result.Objective = s.primal, objective
-	}
-	if dual {
-		if !check.Finite(s.rowDual...) {
-			return false
-		}
-		result.RowDual = s.rowDual
-	}
+	result.Objective, result.Primal, result.RowDual = objective, s.primal, s.rowDual
 	return true
 }
 
@@ -445,17 +393,13 @@ func (s *instance) Close() error {
 	return nil
 }
 
-func failed() solver.Solution {
-	return solver.Solution{Status: solver.StatusFailed, Objective: math.NaN()}
+// without is the outcome of a call that found no solution.
+func without(status solver.Status) solver.Solution {
+	return solver.Solution{Status: status, Objective: math.NaN()}
 }
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, check.ErrInvalid)...)
 }
 
-func resize(s []float64, n int) []float64 {
-	if cap(s) < n {
-		return make([]float64, n)
-	}
-	return s[:n]
-}
+func resize(s []float64, n int) []float64 { return slices.Grow(s[:0], n)[:n] }

@@ -14,10 +14,10 @@ import (
 //
 // A Solver is not safe for concurrent use.
 type Solver interface {
-	// AddColumns appends columns; the entries name existing rows.
-	AddColumns(Columns) error
+	// AddColumns appends columns with a cost each; the entries name existing rows.
+	AddColumns(cost []float64, columns Vectors) error
 	// AddRows appends rows; the entries name existing columns.
-	AddRows(Rows) error
+	AddRows(rows Vectors) error
 	// Solve solves the current program, starting from the last basis where
 	// there is one and the method can use it. A time limit or a cancelled
 	// context is not an error: it is a Solution with status StatusLimit.
@@ -33,22 +33,24 @@ type Solver interface {
 // Factory makes an empty Solver; the caller closes it.
 type Factory func() (Solver, error)
 
-// Columns is a batch of columns in compressed sparse column form: the entries
-// of column i are Index[Start[i]:Start[i+1]], the last running to the end.
-// Infinite bounds are math.Inf.
-type Columns struct {
-	Cost, Lower, Upper []float64
-	Start              []int
-	Index              []int
-	Value              []float64
+// Vectors is a batch of columns or of rows in compressed sparse form: the entries of
+// the i-th are Index[Start[i]:Start[i+1]], the last running to the end. Infinite
+// bounds are math.Inf.
+type Vectors struct {
+	Lower, Upper []float64
+	Start, Index []int
+	Value        []float64
 }
 
-// Rows is a batch of rows in compressed sparse row form, laid out as Columns.
-type Rows struct {
-	Lower, Upper []float64
-	Start        []int
-	Index        []int
-	Value        []float64
+// Add starts a vector.
+func (v *Vectors) Add(lower, upper float64) {
+	v.Lower, v.Upper = append(v.Lower, lower), append(v.Upper, upper)
+	v.Start = append(v.Start, len(v.Index))
+}
+
+// Entry adds an entry to the last vector.
+func (v *Vectors) Entry(index int, value float64) {
+	v.Index, v.Value = append(v.Index, index), append(v.Value, value)
 }
 
 // Method is the algorithm a Solver is asked to use.

@@ -82,14 +82,15 @@ func (g *gridProgram) solve(ctx context.Context) (float64, error) {
 
 // masses adds the masses, whose sum is 1.
 func (g *gridProgram) masses(s solver.Solver) error {
-	columns := solver.Columns{Start: make([]int, g.cells())}
-	sum := solver.Rows{Lower: []float64{1}, Upper: []float64{1}, Start: []int{0}}
+	var cost []float64
+	var columns, sum solver.Vectors
+	sum.Add(1, 1)
 	for i := range g.cells() {
-		columns.Cost = append(columns.Cost, 2*g.cost(i)) // of cell i and its mirror image
-		columns.Lower, columns.Upper = append(columns.Lower, 0), append(columns.Upper, 1)
-		sum.Index, sum.Value = append(sum.Index, i), append(sum.Value, 2)
+		cost = append(cost, 2*g.cost(i)) // of cell i and its mirror image
+		columns.Add(0, 1)
+		sum.Entry(i, 2)
 	}
-	if err := s.AddColumns(columns); err != nil {
+	if err := s.AddColumns(cost, columns); err != nil {
 		return err
 	}
 	return s.AddRows(sum)
@@ -97,20 +98,17 @@ func (g *gridProgram) masses(s solver.Solver) error {
 
 // limit adds the limit of a shift, with its summands, to a program of so many columns.
 func (g *gridProgram) limit(s solver.Solver, shift, columns int) error {
-	summands := solver.Columns{Start: make([]int, 2*g.n)}
-	rows := solver.Rows{}
+	var summands, rows solver.Vectors
 	row := func(upper float64, entries map[int]float64) {
-		rows.Lower, rows.Upper = append(rows.Lower, math.Inf(-1)), append(rows.Upper, upper)
-		rows.Start = append(rows.Start, len(rows.Index))
+		rows.Add(math.Inf(-1), upper)
 		for j, v := range entries {
-			rows.Index, rows.Value = append(rows.Index, j), append(rows.Value, v)
+			rows.Entry(j, v)
 		}
 	}
 	sum := map[int]float64{}
 	for i := -g.n; i < g.n; i++ {
 		at := columns + i + g.n
-		summands.Cost = append(summands.Cost, 0)
-		summands.Lower, summands.Upper = append(summands.Lower, 0), append(summands.Upper, math.Inf(1))
+		summands.Add(0, math.Inf(1))
 		sum[at] = 1
 		entries := map[int]float64{at: -1}
 		entries[mirrored(i)]++
@@ -120,7 +118,7 @@ func (g *gridProgram) limit(s solver.Solver, shift, columns int) error {
 		row(0, entries)
 	}
 	row(g.Delta, sum)
-	if err := s.AddColumns(summands); err != nil {
+	if err := s.AddColumns(make([]float64, 2*g.n), summands); err != nil {
 		return err
 	}
 	return s.AddRows(rows)

@@ -7,6 +7,7 @@
 package cuts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -37,8 +38,7 @@ type Problem struct {
 	Budget bool
 }
 
-// Row is the constraint Lower ≤ Σ_i Value_i·p_{Index_i} ≤ Upper; no index stands
-// twice.
+// Row is the constraint Lower ≤ Σ_i Value_i·p_{Index_i} ≤ Upper.
 type Row struct {
 	Lower, Upper float64
 	Index        []int
@@ -108,49 +108,60 @@ func New(problem Problem, options Options) (*Program, error) {
 		Problem: problem, options: options, solver: s, limit: problem.Delta,
 		lifted: make([]lifted, len(problem.Limits)), mass: make([]float64, len(problem.Cost)),
 	}
-	if err := p.build(); err != nil {
+	var cost []float64
+	var masses solver.Vectors
+	for v, c := range p.Cost {
+		cost = append(cost, c*p.Scale[v])
+		masses.Add(0, math.Inf(1))
+	}
+	if p.Budget {
+		cost = append(cost, 0)
+		masses.Add(0, math.Inf(1))
+	}
+	err = p.addColumns(cost, masses)
+	if err == nil {
+		err = p.add(p.Rows...)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return p, nil
 }
 
-func (p *Program) build() error {
-	var cols columns
-	for v, c := range p.Cost {
-		cols.add(c * p.Scale[v])
-	}
-	if p.Budget {
-		cols.add(0)
-	}
-	if err := p.addColumns(cols); err != nil {
-		return err
-	}
-	return p.add(p.Rows)
-}
-
 // Close frees the solver.
 func (p *Program) Close() error { return p.solver.Close() }
 
-func (p *Program) addColumns(c columns) error {
-	p.columns += len(c.Cost)
-	return p.solver.AddColumns(c.Columns)
+func (p *Program) addColumns(cost []float64, columns solver.Vectors) error {
+	p.columns += len(cost)
+	return p.solver.AddColumns(cost, columns)
 }
 
-func (p *Program) addRows(r rows) error {
-	p.rows += len(r.Lower)
-	return p.solver.AddRows(r.Rows)
+func (p *Program) addRows(rows solver.Vectors) error {
+	p.rows += len(rows.Lower)
+	return p.solver.AddRows(rows)
 }
 
-func (p *Program) add(all []Row) error {
-	var batch rows
+// add scales rows for the solver, and makes one entry of those with the same index.
+func (p *Program) add(all ...Row) error {
+	var batch solver.Vectors
 	for _, r := range all {
-		scale := r.Scale
-		if scale == 0 {
-			scale = 1
-		}
-		batch.add(r.Lower/scale, r.Upper/scale)
+		scale := cmp.Or(r.Scale, 1)
+		batch.Add(r.Lower/scale, r.Upper/scale)
+		first := len(batch.Index)
+		place := make(map[int]int, len(r.Index))
 		for i, v := range r.Index {
-			batch.entry(v, r.Value[i]*p.Scale[v]/scale)
+			if at, ok := place[v]; ok {
+				batch.Value[at] += r.Value[i]
+				continue
+			}
+			place[v] = len(batch.Index)
+			batch.Entry(v, r.Value[i])
+		}
+		for at := first; at < len(batch.Index); at++ {
+			if v := batch.Index[at]; v != p.budget() {
+				batch.Value[at] *= p.Scale[v]
+			}
+			batch.Value[at] /= scale
 		}
 	}
 	return p.addRows(batch)
@@ -159,10 +170,7 @@ func (p *Program) add(all []Row) error {
 // Tighten bounds δ of a problem with a Budget. It only ever goes down.
 func (p *Program) Tighten(delta float64) error {
 	p.limit = delta
-	var r rows
-	r.add(math.Inf(-1), delta/p.Delta)
-	r.entry(p.budget(), 1)
-	return p.addRows(r)
+	return p.add(Row{Lower: math.Inf(-1), Upper: delta, Index: []int{p.budget()}, Value: []float64{p.Delta}, Scale: p.Delta})
 }
 
 // budget is the column of the budget.
@@ -231,7 +239,7 @@ func (p *Program) separate(tolerance float64) (bool, error) {
 		return added, err
 	}
 	broken := p.options.Broken(p.mass)
-	return added || len(broken) > 0, p.add(broken)
+	return added || len(broken) > 0, p.add(broken...)
 }
 
 // liftWorst lifts a batch of the violated limits.
@@ -290,8 +298,5 @@ func (p *Program) Rounds() int { return p.rounds }
 
 // Dual returns the derivative of the optimum in the bound of one of the Rows.
 func (p *Program) Dual(row int) float64 {
-	if scale := p.Rows[row].Scale; scale != 0 {
-		return p.duals[row] / scale
-	}
-	return p.duals[row]
+	return p.duals[row] / cmp.Or(p.Rows[row].Scale, 1)
 }

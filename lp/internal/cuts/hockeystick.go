@@ -3,6 +3,8 @@ package cuts
 import (
 	"math"
 	"slices"
+
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // A limit Σ_j (p_gain(j) − R·p_lose(j))₊ ≤ δ is the maximum of a linear function over
@@ -34,13 +36,12 @@ func (p *Program) lift(i int, slack float64) (added bool, err error) {
 	l := &p.lifted[i]
 	if !l.done {
 		*l = lifted{done: true, sum: p.rows, term: slices.Repeat([]int{-1}, len(p.Limits[i].Gain))}
-		if err := p.addRows(p.sumRow(p.Limits[i])); err != nil {
+		if err := p.add(p.sumRow(p.Limits[i])); err != nil {
 			return false, err
 		}
 		added = true
 	}
-	var cols columns
-	var terms rows
+	var cols, terms solver.Vectors
 	for j, u := range p.Limits[i].Gain {
 		v := p.Limits[i].Lose[j]
 		if v < 0 || l.term[j] >= 0 {
@@ -49,56 +50,44 @@ func (p *Program) lift(i int, slack float64) (added bool, err error) {
 		if m := p.mass[u]; !(m > 0 && m > slack*p.Ratio*p.mass[v]) {
 			continue
 		}
-		s := p.columns + len(cols.Cost)
+		s := p.columns + len(cols.Lower)
 		balance := math.Sqrt(p.Scale[u] / p.Delta)
-		cols.add(0)
-		cols.entry(l.sum, balance)
+		cols.Add(0, math.Inf(1))
+		cols.Entry(l.sum, balance)
 
 		l.term[j] = p.rows + len(terms.Lower)
-		terms.add(math.Inf(-1), 0)
+		terms.Add(math.Inf(-1), 0)
 		loss := p.Ratio * p.Scale[v] / p.Scale[u]
 		f := p.termFactor(u, v)
 		if u == v {
-			terms.entry(u, f*(1-loss))
+			terms.Entry(u, f*(1-loss))
 		} else {
-			terms.entry(u, f)
-			terms.entry(v, -f*loss)
+			terms.Entry(u, f)
+			terms.Entry(v, -f*loss)
 		}
-		terms.entry(s, -f/balance)
+		terms.Entry(s, -f/balance)
 	}
-	if len(cols.Cost) == 0 {
+	if len(cols.Lower) == 0 {
 		return added, nil
 	}
-	if err := p.addColumns(cols); err != nil {
+	if err := p.addColumns(make([]float64, len(cols.Lower)), cols); err != nil {
 		return false, err
 	}
 	return true, p.addRows(terms)
 }
 
 // sumRow is the row of a limit's sum without the auxiliaries.
-func (p *Program) sumRow(l Limit) rows {
-	var r rows
-	r.add(math.Inf(-1), 1)
-	place := make(map[int]int) // of each variable's entry
-	count := func(v int) {
-		if at, ok := place[v]; ok {
-			r.Value[at] += p.Scale[v] / p.Delta
-			return
-		}
-		place[v] = len(r.Index)
-		r.entry(v, p.Scale[v]/p.Delta)
-	}
-	for _, v := range p.Common {
-		count(v)
-	}
-	if p.Budget {
-		r.Upper[0] = 0
-		r.entry(p.budget(), -1)
-	}
+func (p *Program) sumRow(l Limit) Row {
+	r := Row{Lower: math.Inf(-1), Upper: p.Delta, Index: slices.Clone(p.Common), Scale: p.Delta}
 	for j, v := range l.Gain {
 		if l.Lose[j] < 0 {
-			count(v)
+			r.Index = append(r.Index, v)
 		}
+	}
+	r.Value = slices.Repeat([]float64{1}, len(r.Index))
+	if p.Budget {
+		r.Upper = 0
+		r.Index, r.Value = slices.Insert(r.Index, len(p.Common), p.budget()), slices.Insert(r.Value, len(p.Common), -p.Delta)
 	}
 	return r
 }

@@ -16,10 +16,10 @@ type scripted struct {
 	resets  int
 }
 
-func (s *scripted) AddColumns(solver.Columns) error { return nil }
-func (s *scripted) AddRows(solver.Rows) error       { return nil }
-func (s *scripted) Reset() error                    { s.resets++; return nil }
-func (s *scripted) Close() error                    { return nil }
+func (s *scripted) AddColumns([]float64, solver.Vectors) error { return nil }
+func (s *scripted) AddRows(solver.Vectors) error               { return nil }
+func (s *scripted) Reset() error                               { s.resets++; return nil }
+func (s *scripted) Close() error                               { return nil }
 
 func (s *scripted) Solve(_ context.Context, o solver.Options) (solver.Solution, error) {
 	a := s.answers[min(len(s.asked), len(s.answers)-1)]
