@@ -19,8 +19,10 @@
 //   - noise and tables/shapes hold classical mechanisms, to compare with and as
 //     proved tables.
 //
-// This package and lp/highs need cgo to design. Programs that only draw can import
-// tables and sampler, which are pure Go.
+// On a device import tables and sampler (tables.ReadFile, Table.Verify, sampler.New),
+// or latent/bundle for feature vectors: they and what they import use the standard
+// library only. This package links the LP solver if cgo is on; without cgo everything
+// but Design and most of Calibrate works.
 package noisewright
 
 import (
@@ -28,6 +30,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -86,10 +89,18 @@ func Calibrate(ctx context.Context, p Problem, releases int) (*Verified, error) 
 	return c.Table, c.Limit
 }
 
+// Save writes the table to a file, which appears whole or not at all. What is there is
+// replaced.
+func Save(path string, v *Verified) error {
+	if v == nil || v.Table() == nil {
+		return check.Field("noisewright", "table", "none", "a verified one")
+	}
+	return tables.WriteFile(path, v.Table())
+}
+
 // Load reads a table from a file and proves it again. The error wraps
 // tables.ErrNotPrivate or tables.ErrFalseClaim if the proof fails, tables.ErrFormat
 // or dp.ErrInvalid if the file is no table, or is that of the file system.
-// tables.WriteFile writes such files.
 func Load(path string) (*Verified, error) {
 	t, err := tables.ReadFile(path)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,33 +14,43 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // problem is a small problem: half a second at most.
 var problem = noisewright.Problem{Privacy: noisewright.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: noisewright.L1}
 
 func Example() {
-	noise, err := noisewright.Design(context.Background(), noisewright.Problem{
-		Privacy: noisewright.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 8}, // the query lies in [-4, 4]
+	directory, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(directory) //nolint:errcheck // a temporary directory
+	file, x := filepath.Join(directory, "table.json"), 3.25
+
+	table, err := noisewright.Design(context.Background(), noisewright.Problem{
+		Privacy: noisewright.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 8},
 		Loss:    noisewright.L2,
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	s, err := noisewright.NewSampler(noise)
+	err = noisewright.Save(file, table)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	x := 3.25
-	private, err := s.AddNoise(max(-4, min(x, 4)))
+	table, err = noisewright.Load(file) // proves it again
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	low, high, err := noise.Table().Interval(private, 0.95) // holds x with probability 0.95
+	s, err := noisewright.NewSampler(table)
+	if err != nil {
+		log.Fatal(err)
+	}
+	private, err := s.AddNoise(max(-4, min(x, 4))) // the sensitivity of x in [-4, 4] is 8
+	if err != nil {
+		log.Fatal(err)
+	}
+	low, high, err := table.Table().Interval(private, 0.95) // holds the clipped x with probability 0.95
 	fmt.Println(low < private, private < high, err)
 	// Output: true true <nil>
 }
@@ -53,7 +65,7 @@ func TestDesignLoadSample(t *testing.T) {
 		t.Errorf("gap %g, %t, want at most %g", gap, ok, lp.DefaultGap)
 	}
 	path := filepath.Join(t.TempDir(), "table.json")
-	if err := tables.WriteFile(path, v.Table()); err != nil {
+	if err := noisewright.Save(path, v); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := noisewright.Load(path)
@@ -103,6 +115,9 @@ func TestErrors(t *testing.T) {
 		t.Errorf("no file: %v, %v, want an error", v, err)
 	}
 	for _, v := range []*noisewright.Verified{nil, new(noisewright.Verified)} {
+		if err := noisewright.Save(filepath.Join(t.TempDir(), "t.json"), v); !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("a file of nothing proved: %v, want dp.ErrInvalid", err)
+		}
 		if s, err := noisewright.NewSampler(v); s != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("a sampler of nothing proved: %v, %v, want dp.ErrInvalid", s, err)
 		}

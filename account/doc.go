@@ -1,7 +1,9 @@
-// Package account computes what several releases together cost: the total
-// (epsilon, delta) of tables and classical mechanisms under composition. The other
-// way round, [Calibrate] finds the noise of a single release for so many releases and
-// a total.
+// Package account bounds the privacy loss of several releases: the total (epsilon,
+// delta) of tables and classical mechanisms under composition. [Table], [Gaussian] and
+// others give the [PrivacyLossDistribution] of one release, [Compose] puts releases
+// together, and [Composition.Epsilon] and [Composition.Delta] bound their total from
+// both sides. The other way round, [Calibrate] finds the noise of a single release
+// for so many releases and a total.
 //
 // Every [PrivacyLossDistribution] is known by its privacy profile
 //

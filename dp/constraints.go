@@ -59,11 +59,7 @@ type Quantile struct {
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
 func (q Quantile) Loss() (loss.Loss, error) {
-	l, err := loss.NewExceed(q.Magnitude)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return loss.New("exceed", q.Magnitude)
 }
 
 // MaxQuantiles bounds the number of quantiles of a Constraints.

@@ -1,5 +1,6 @@
-// Package dp is the statement of a problem: what privacy is promised, for which
-// query, at which loss, and what the noise must keep beside that.
+// Package dp is the statement of a problem. A [Problem] is the [Privacy] that is
+// promised (epsilon, delta and the sensitivity), the values the [Query] takes, the
+// loss to minimize (package loss), and the [Constraints] that the noise keeps.
 package dp
 
 import "github.com/noisewright/noisewright/internal/check"

@@ -98,7 +98,7 @@ func (s *Spec) validate() error {
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
 	} else if _, ok := loss.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
-		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Increasing that returns true")
+		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Unimodal that returns true")
 	}
 	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		bad("instance_cap", c, "0 for none, or a finite number above 0")

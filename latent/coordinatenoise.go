@@ -24,18 +24,18 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 		from, to = 1, min(to, maxCoordinates)
 	}
 	var cs []*Candidate
+	splits := map[int]*budget.Allocation{}
 	for z := from; z <= to; z++ {
 		l := r.leading(z)
 		if l.radii[0] == 0 && r.problem.Domain == bundle.Ball {
 			continue
 		}
-		a, err := l.split(ctx, &r.problem, family)
+		a, err := budget.Split(ctx, l.lambda, l.halfwidths, r.problem.Epsilon, r.problem.Delta, family)
 		if err != nil {
 			return nil, err
 		}
-		if a.Used() > 0 {
-			cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, nil, l))
-		}
+		splits[z] = a
+		cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, nil, l))
 	}
 	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
@@ -43,10 +43,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 	}
 	l := r.leading(len(best.axes))
 	if curve != nil {
-		a, err := l.split(ctx, &r.problem, family) // once more, to have it made
-		if err != nil {
-			return nil, err
-		}
+		a := splits[len(best.axes)]
 		points, err := curve.pointsOf(ctx, a)
 		if err != nil {
 			return nil, err
@@ -79,14 +76,6 @@ func (r *Result) leading(z int) *leading {
 		l.lambda, l.halfwidths = r.objective.Effective(l.radii)
 	}
 	return l
-}
-
-func (l *leading) split(ctx context.Context, p *Problem, family budget.Family) (*budget.Allocation, error) {
-	delta := p.Delta
-	if family.Pure {
-		delta = 0
-	}
-	return budget.Split(ctx, l.lambda, l.halfwidths, p.Epsilon, delta, family)
 }
 
 // splitCandidate is the encoder of the coordinates used, each with half the unit
@@ -263,21 +252,19 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 	return 1 - math.Pow(1-d, float64(z))*(1-sum)
 }
 
-// keeps reports whether the shares of a candidate compose to the promise: its tables if
-// there are any.
+// keeps reports whether the shares of a candidate, which are equal, compose to the
+// promise: its table, if it has any.
 func (r *Result) keeps(c *Candidate) (bool, error) {
-	mechanisms := make([]*account.PrivacyLossDistribution, c.Z)
-	for i := range mechanisms {
-		var err error
-		if c.points != nil {
-			mechanisms[i], err = account.Table(c.points[i].Table)
-		} else {
-			mechanisms[i], err = account.Approximate(c.Epsilon[i], c.Delta[i])
-		}
-		if err != nil {
-			return false, err
-		}
+	var one *account.PrivacyLossDistribution
+	var err error
+	if c.points != nil {
+		one, err = account.Table(c.points[0].Table)
+	} else {
+		one, err = account.Approximate(c.Epsilon[0], c.Delta[0])
 	}
-	delta, err := composedDelta(mechanisms, r.problem.Epsilon)
+	if err != nil {
+		return false, err
+	}
+	delta, err := composedDelta(slices.Repeat([]*account.PrivacyLossDistribution{one}, c.Z), r.problem.Epsilon)
 	return delta <= r.problem.Delta, err
 }

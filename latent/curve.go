@@ -184,11 +184,11 @@ func symmetric(t *tables.Table) bool {
 // mean returns E X, exactly: it is the difference of two losses, of which x is
 // that of their costs.
 func mean(t *tables.Table) (*big.Rat, error) {
-	right, err := loss.NewAsymmetric(1, 2)
+	right, err := loss.New("asymmetric", 1, 2)
 	if err != nil {
 		return nil, err
 	}
-	left, err := loss.NewAsymmetric(2, 1)
+	left, err := loss.New("asymmetric", 2, 1)
 	if err != nil {
 		return nil, err
 	}

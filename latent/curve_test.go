@@ -279,8 +279,8 @@ func TestCurveSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Used() != 2 || calls.Load() != 2 {
-		t.Fatalf("%d coordinates used and %d designs, want 2 of both", a.Used(), calls.Load())
+	if a.Epsilon[0] == 0 || a.Epsilon[1] == 0 || a.Epsilon[2] != 0 || calls.Load() != 2 {
+		t.Fatalf("shares %g and %d designs, want two of both", a.Epsilon, calls.Load())
 	}
 	for i, p := range points {
 		switch {

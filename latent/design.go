@@ -128,51 +128,51 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if r.coordinates, err = taskspace.NewCoordinates(r.moments, p.Task, p.Ridge); err != nil {
 		return nil, err
 	}
-	r.Lambda = r.coordinates.Lambda()
+	r.Lambda = r.coordinates.Lambda
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
-	wanted := func(k bundle.Kind) bool { return o.Kinds == nil || slices.Contains(o.Kinds, k) }
 	var all []*Candidate
-	for _, j := range []struct {
-		kind bundle.Kind
-		find func(context.Context) ([]*Candidate, error)
-	}{
-		{bundle.Laplace, r.laplace},
-		{bundle.Gaussian, r.gaussian},
-		{bundle.TruncatedLaplace, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.TruncatedLaplace, budget.TruncatedLaplace(), nil)
-		}},
-		{bundle.Staircase, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Staircase, budget.Staircase(), nil)
-		}},
-		{bundle.Designed, func(ctx context.Context) ([]*Candidate, error) {
-			return r.perCoordinate(ctx, bundle.Designed, o.Curve.family(), o.Curve)
-		}},
-	} {
-		needsDelta := j.kind == bundle.Gaussian || j.kind == bundle.TruncatedLaplace
-		if !wanted(j.kind) || needsDelta && p.Delta == 0 || j.kind == bundle.Designed && o.Curve == nil {
+	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed} {
+		switch {
+		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
+			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
+			kind == bundle.Designed && o.Curve == nil:
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := j.find(ctx)
+		found, err := r.find(ctx, kind, o.Curve)
 		if err != nil {
-			return nil, check.Errorf("latent", nil, "%s noise: %w", j.kind, err)
+			return nil, check.Errorf("latent", nil, "%s noise: %w", kind, err)
 		}
 		all = append(all, found...)
 	}
 	r.Candidates = bestOfEach(all)
 	for _, c := range r.Candidates {
 		if c.encoder == nil {
-			if c.encoder, err = r.unitEncoder(c.axes, c.radii); err != nil {
-				return nil, err
-			}
+			c.encoder = r.unitEncoder(c.axes, c.radii)
 		}
 		c.Bundled = c.Bundled && r.drawable(c)
 	}
 	return r, nil
+}
+
+// find returns the candidates with noise of a kind.
+func (r *Result) find(ctx context.Context, kind bundle.Kind, curve *Curve) ([]*Candidate, error) {
+	switch kind {
+	case bundle.Laplace:
+		return r.laplace(ctx)
+	case bundle.Gaussian:
+		return r.gaussian(ctx)
+	case bundle.TruncatedLaplace:
+		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
+	case bundle.Staircase:
+		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
+	default:
+		return r.perCoordinate(ctx, kind, curve.family(), curve)
+	}
 }
 
 // drawable reports whether Gaussian noise has a table: where e^ε/δ is large, weights of
@@ -218,40 +218,26 @@ func bestOfEach(all []*Candidate) []*Candidate {
 }
 
 // prepare finds the radii of the domain, and what losses are computed from.
-func (r *Result) prepare() (err error) {
-	p, n := &r.problem, r.coordinates.Len()
+func (r *Result) prepare() error {
+	p := &r.problem
 	var y *mat.Dense
 	if p.Data != nil {
-		if y, err = r.coordinates.Transform(p.Data); err != nil {
-			return err
-		}
+		y = r.coordinates.Transform(p.Data)
 	}
 	switch {
 	case p.Domain == bundle.Bounds:
 		r.Radii = r.boundsRadii()
 	case p.Radius > 0:
-		r.Radii = make([]float64, n)
-		for i := range r.Radii {
-			r.Radii[i] = p.Radius
-		}
+		r.Radii = slices.Repeat([]float64{p.Radius}, len(r.Lambda))
 	case p.Domain == bundle.Ball:
-		r.Radii, err = taskspace.BallRadii(y, p.Clip)
+		r.Radii = taskspace.BallRadii(y, p.Clip)
 	default:
-		r.Radii, err = taskspace.CoordinateRadii(y, p.Clip)
-	}
-	if err != nil {
-		return err
+		r.Radii = taskspace.CoordinateRadii(y, p.Clip)
 	}
 	if !(slices.Max(r.Radii) > 0) {
 		return check.Field("latent", "clip", p.Clip, "a larger share: it leaves no coordinate but 0")
 	}
-	clipped, err := r.clipped(y)
-	if err != nil {
-		return err
-	}
-	if r.objective, err = taskspace.NewObjective(r.coordinates, r.moments, y, clipped); err != nil {
-		return err
-	}
+	r.objective = taskspace.NewObjective(r.coordinates, r.moments, y, r.clipped(y))
 	r.BaselineLoss = r.objective.Baseline()
 	return nil
 }
@@ -260,11 +246,10 @@ func (r *Result) prepare() (err error) {
 // rounded up, so that what is between the bounds is clipped no further.
 func (r *Result) boundsRadii() []float64 {
 	up := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
-	p, n := &r.problem, r.coordinates.Len()
-	analysis := r.coordinates.Analysis()
+	p, n := &r.problem, len(r.Lambda)
 	radii := make([]float64, n)
 	for i := range radii {
-		for j, a := range analysis.RawRowView(i) {
+		for j, a := range r.coordinates.Analysis.RawRowView(i) {
 			radii[i] += math.Abs(a) * up(p.High[j]-p.Low[j])
 		}
 		radii[i] = up(up(radii[i]*(1+float64(n+2)*0x1p-52)) / 2)
@@ -274,20 +259,20 @@ func (r *Result) boundsRadii() []float64 {
 
 // clipped returns the coordinates of the training data as they are clipped to the box, or
 // made of features that are clipped to bounds; nil for a ball.
-func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
+func (r *Result) clipped(y *mat.Dense) *mat.Dense {
 	p := &r.problem
 	switch {
 	case y == nil:
-		return nil, nil
+		return nil
 	case p.Domain == bundle.Ball:
 		rows, _ := y.Dims()
 		r.outside = float64(rows)
 		if p.Radius == 0 {
 			r.outside *= 1 - p.Clip
 		}
-		return nil, nil
+		return nil
 	case p.Domain == bundle.Bounds:
-		e := &taskspace.Encoder{Rows: r.coordinates.Analysis(), Mean: r.coordinates.Mean(), Low: p.Low, High: p.High}
+		e := &taskspace.Encoder{Rows: r.coordinates.Analysis, Mean: r.coordinates.Mean, Low: p.Low, High: p.High}
 		return e.Encode(p.Data)
 	}
 	clipped := mat.DenseCopyOf(y)
@@ -295,22 +280,22 @@ func (r *Result) clipped(y *mat.Dense) (*mat.Dense, error) {
 	for i := range rows {
 		bundle.Box.Clip(clipped.RawRowView(i), r.Radii)
 	}
-	return clipped, nil
+	return clipped
 }
 
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
 // the features are clipped too, and the unit coordinates are centred between
 // what the bounds allow.
-func (r *Result) unitEncoder(axes, radii []float64) (*taskspace.Encoder, error) {
-	e, err := r.coordinates.Encoder(r.problem.Domain, axes, radii)
-	if err != nil || r.problem.Domain != bundle.Bounds {
-		return e, err
+func (r *Result) unitEncoder(axes, radii []float64) *taskspace.Encoder {
+	e := r.coordinates.Encoder(r.problem.Domain, axes, radii)
+	if r.problem.Domain == bundle.Bounds {
+		r.bound(e)
 	}
-	return r.bounded(e), nil
+	return e
 }
 
-// bounded makes e clip features to the bounds and centres it.
-func (r *Result) bounded(e *taskspace.Encoder) *taskspace.Encoder {
+// bound makes e clip features to the bounds and centres it.
+func (r *Result) bound(e *taskspace.Encoder) {
 	e.Low, e.High = r.problem.Low, r.problem.High
 	z, n := e.Rows.Dims()
 	e.Offset = make([]float64, z)
@@ -319,12 +304,11 @@ func (r *Result) bounded(e *taskspace.Encoder) *taskspace.Encoder {
 			e.Offset[i] -= e.Rows.At(i, j) * ((e.Low[j]+e.High[j])/2 - e.Mean[j])
 		}
 	}
-	return e
 }
 
 // encoded returns the moments behind the decoder: of the training data, clipped
 // as the device clips, or of the moments.
-func (r *Result) encoded(e *taskspace.Encoder) (*taskspace.EncodedMoments, error) {
+func (r *Result) encoded(e *taskspace.Encoder) *taskspace.EncodedMoments {
 	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)
 	}
@@ -337,6 +321,5 @@ func (r *Result) encoderLoss(m *taskspace.EncodedMoments, variances []float64) (
 	if err != nil {
 		return 0, err
 	}
-	gain, err := m.Gain(r.problem.Task, d)
-	return r.BaselineLoss - gain, err
+	return r.BaselineLoss - m.Gain(r.coordinates.Task, d), nil
 }

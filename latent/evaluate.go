@@ -53,25 +53,46 @@ func (e *Evaluation) Interval(z float64) (low, high float64) {
 //
 // Errors wrap [dp.ErrInvalid], or are those of p and the context.
 func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws int) (*Evaluation, error) {
-	v, err := newEvaluator(p, data)
-	if err != nil {
-		return nil, err
+	b := p.Bundle()
+	rows, n := data.Dims()
+	if n != b.Features() {
+		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
+	}
+	if rows == 0 {
+		return nil, check.Field("latent", "rows", rows, "at least 1")
 	}
 	if draws < 2 {
 		return nil, check.Field("latent", "draws", draws, "at least 2")
 	}
-	e := &Evaluation{Rows: v.rows, Draws: draws}
-	if e.Predicted, e.BaselineLoss, err = v.predict(); err != nil {
+	s := b.Spec()
+	task := taskspace.Identity(n)
+	if s.Task.Rows > 0 {
+		task = mat.NewDense(s.Task.Rows, s.Task.Cols, s.Task.Data)
+	}
+	e := &Evaluation{Rows: rows, Draws: draws}
+	var err error
+	if e.Predicted, err = predict(b, &s, task, data); err != nil {
 		return nil, err
 	}
+	constant, err := meanLosses(task, data, func([]float64) ([]float64, error) { return s.Mean, nil })
+	if err != nil {
+		return nil, err
+	}
+	e.BaselineLoss = sum(constant)
 	// Of the total and of each output, relative to the prediction, so that squares do
 	// not cancel.
 	measured := make([]tally, 1+len(e.Predicted.Output))
+	unit, decoded := make([]float64, b.Coordinates()), make([]float64, n)
 	for range draws {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		losses, err := v.draw()
+		losses, err := meanLosses(task, data, func(x []float64) ([]float64, error) {
+			if _, err := p.Privatize(unit, x); err != nil {
+				return nil, err
+			}
+			return b.Decode(decoded, unit)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -90,96 +111,51 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	return e, nil
 }
 
-// evaluator has what the losses of a bundle on data are computed with.
-type evaluator struct {
-	privatizer *bundle.Privatizer
-	bundle     *bundle.Bundle
-	data       mat.Matrix
-	rows       int
-	task       *mat.Dense // m×n
-
-	// Scratch.
-	x, unit, decoded   []float64
-	difference, output *mat.VecDense
-}
-
-func newEvaluator(p *bundle.Privatizer, data mat.Matrix) (*evaluator, error) {
-	b := p.Bundle()
-	rows, n := data.Dims()
-	if n != b.Features() {
-		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
-	}
-	if rows == 0 {
-		return nil, check.Field("latent", "rows", rows, "at least 1")
-	}
-	v := &evaluator{privatizer: p, bundle: b, data: data, rows: rows, task: taskspace.Identity(n), x: make([]float64, n)}
-	if t := b.Spec().Task; t.Rows > 0 {
-		v.task = mat.NewDense(t.Rows, t.Cols, t.Data)
-	}
-	m, _ := v.task.Dims()
-	v.difference, v.output = mat.NewVecDense(n, nil), mat.NewVecDense(m, nil)
-	return v, nil
-}
-
-// outputs returns a number for each output of the task.
-func (v *evaluator) outputs() []float64 { return make([]float64, v.output.Len()) }
-
-// add adds the squared outputs of x − x̂, divided by the rows, to sums.
-func (v *evaluator) add(sums, reconstruction []float64) {
-	for j, r := range reconstruction {
-		v.difference.SetVec(j, v.x[j]-r)
-	}
-	v.output.MulVec(v.task, v.difference)
-	for k := range sums {
-		sums[k] += v.output.AtVec(k) * v.output.AtVec(k) / float64(v.rows)
-	}
-}
-
-// predict returns the expected loss and that of always answering with the mean.
-func (v *evaluator) predict() (loss TaskLoss, baseline float64, err error) {
-	s := v.bundle.Spec()
-	points, err := measureAll(s.Tables, s.TableOf)
-	if err != nil {
-		return TaskLoss{}, 0, err
-	}
-	signal, constant := v.outputs(), v.outputs()
-	for i := range v.rows {
-		mat.Row(v.x, i, v.data)
-		if v.unit, err = v.bundle.Encode(v.unit[:0], v.x); err != nil {
-			return TaskLoss{}, 0, check.Errorf("latent", nil, "row %d: %w", i+1, err)
+// meanLosses returns the mean over the rows of data of the squared outputs of the task,
+// of the features less what is made of them.
+func meanLosses(task *mat.Dense, data mat.Matrix, reconstruct func(x []float64) ([]float64, error)) ([]float64, error) {
+	outputs, n := task.Dims()
+	rows, _ := data.Dims()
+	losses := make([]float64, outputs)
+	x, output := make([]float64, n), mat.NewVecDense(outputs, nil)
+	for i := range rows {
+		made, err := reconstruct(mat.Row(x, i, data))
+		if err != nil {
+			return nil, check.Errorf("latent", nil, "row %d: %w", i+1, err)
 		}
-		for k, p := range points {
-			v.unit[k] += p.Mean
+		for j, v := range made {
+			x[j] -= v
 		}
-		if v.decoded, err = v.bundle.Decode(v.decoded[:0], v.unit); err != nil {
-			return TaskLoss{}, 0, err
+		output.MulVec(task, mat.NewVecDense(n, x))
+		for k := range losses {
+			losses[k] += output.AtVec(k) * output.AtVec(k) / float64(rows)
 		}
-		v.add(signal, v.decoded)
-		v.add(constant, s.Mean)
-	}
-	var read mat.Dense
-	read.Mul(v.task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))
-	variances := make([]float64, len(points))
-	for i, p := range points {
-		variances[i] = p.Variance
-	}
-	return TaskLoss(taskspace.NewLoss(signal, &read, variances)), sum(constant), nil
-}
-
-// draw returns the mean loss of the rows, by output, with noise.
-func (v *evaluator) draw() (losses []float64, err error) {
-	losses = v.outputs()
-	for i := range v.rows {
-		mat.Row(v.x, i, v.data)
-		if v.unit, err = v.privatizer.Privatize(v.unit[:0], v.x); err != nil {
-			return nil, err
-		}
-		if v.decoded, err = v.bundle.Decode(v.decoded[:0], v.unit); err != nil {
-			return nil, err
-		}
-		v.add(losses, v.decoded)
 	}
 	return losses, nil
+}
+
+// predict returns the expected loss of a bundle of the content s.
+func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (TaskLoss, error) {
+	means, variances, err := noiseMoments(s)
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	signal, err := meanLosses(task, data, func(x []float64) ([]float64, error) {
+		unit, err := b.Encode(nil, x)
+		if err != nil {
+			return nil, err
+		}
+		for k, m := range means {
+			unit[k] += m
+		}
+		return b.Decode(nil, unit)
+	})
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	var read mat.Dense
+	read.Mul(task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))
+	return TaskLoss(taskspace.NewLoss(signal, &read, variances)), nil
 }
 
 // tally has the sum of numbers and that of their squares.

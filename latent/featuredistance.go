@@ -25,8 +25,8 @@ const (
 // radius r it is, for x = μ + A⁻¹y, 2r·max ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂
 // for ℓ2.
 func (r *Result) featureDistance(kind bundle.Kind) (float64, error) {
-	p, n := &r.problem, r.coordinates.Len()
-	synthesis := r.coordinates.Synthesis()
+	p, n := &r.problem, len(r.Lambda)
+	synthesis := r.coordinates.Synthesis
 	norm := 2.0
 	if kind == bundle.Laplace {
 		norm = 1
@@ -44,8 +44,8 @@ func (r *Result) featureDistance(kind bundle.Kind) (float64, error) {
 		columns.Apply(func(i, j int, _ float64) float64 { return synthesis.At(j, i) * (2 * r.Radii[i]) }, columns)
 		return signMaximum(columns, norm)
 	case kind == bundle.Laplace:
-		synthesis.Scale(2*r.Radii[n-1], synthesis)
-		return signMaximum(synthesis, 2)
+		largest, err := signMaximum(synthesis, 2)
+		return 2 * r.Radii[n-1] * largest, err
 	default:
 		largest, err := spectralNorm(synthesis)
 		return 2 * r.Radii[n-1] * largest, err

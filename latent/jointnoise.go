@@ -34,14 +34,25 @@ func (j joint) candidate(encoder string, z int) *Candidate {
 	return c
 }
 
+// within keeps bodies a little inside those of sensitivity 1, as semi-axes are rounded.
+const within = 1 - 0x1p-40
+
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon}
 	switch r.problem.Domain {
 	case bundle.Ball:
-		return r.joint(ctx, j, r.laplaceBall, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
+		aware, err := r.laplaceBall()
+		if err != nil {
+			return nil, err
+		}
+		return r.joint(ctx, j, aware, r.equalAxes(func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
 	case bundle.Box:
-		return r.joint(ctx, j, r.laplaceBox, func(z int) float64 { return 0.5 / float64(z) })
+		axes, err := r.laplaceBox(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.joint(ctx, j, [][]float64{axes}, r.equalAxes(func(z int) float64 { return 0.5 / float64(z) * within }))
 	default:
 		return r.laplaceBounds(ctx, j)
 	}
@@ -58,47 +69,36 @@ func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	}
 	j := joint{bundle.Gaussian, bundle.L2, sigma}
 	if p.Domain == bundle.Ball {
-		// Equal scales are optimal, so the privacy-agnostic encoder is too.
-		return r.joint(ctx, j, r.gaussianBall, nil)
+		// The body of semi-axes s has an ℓ2 diameter of 2·max s_i, so that none gains by
+		// being shorter than the longest: the privacy-agnostic encoder is optimal.
+		return r.joint(ctx, j, r.equalAxes(func(int) float64 { return 0.5 }), nil)
 	}
-	return r.joint(ctx, j, r.gaussianBox, func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) })
+	lambda, halfwidths := r.objective.Effective(r.Radii)
+	aware := taskspace.GaussianBox(lambda, halfwidths, sigma).SemiAxes()
+	return r.joint(ctx, j, [][]float64{aware}, r.equalAxes(func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
 }
 
-// joint returns the best of the encoders found, the best with equal semi-axes, and
-// the one that sends the features themselves.
-func (r *Result) joint(ctx context.Context, j joint, find func(context.Context, joint) ([]*Candidate, error), equal func(z int) float64) ([]*Candidate, error) {
-	aware, err := find(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	var same []*Candidate
-	if equal != nil {
-		for _, z := range counts(len(r.Lambda)) {
-			if c := r.equalAxes(j, z, equal); c != nil {
-				same = append(same, c)
-			}
+// joint returns the best of the encoders with these semi-axes, the best of the
+// benchmark's, and the one that sends the features themselves.
+func (r *Result) joint(ctx context.Context, j joint, aware, benchmark [][]float64) ([]*Candidate, error) {
+	var best [2]*Candidate
+	for i, all := range [][][]float64{aware, benchmark} {
+		var cs []*Candidate
+		for _, axes := range all {
+			cs = append(cs, r.axesCandidate(j, []string{TaskAware, PrivacyAgnostic}[i], axes))
+		}
+		var err error
+		if best[i], err = r.bestOf(ctx, cs); err != nil {
+			return nil, err
 		}
 	}
-	best, err := r.bestOf(ctx, aware)
-	if err != nil {
-		return nil, err
-	}
-	benchmark, err := r.bestOf(ctx, same)
-	if err != nil {
-		return nil, err
-	}
-	cs := withBenchmark(best, benchmark)
-	features, err := r.agnostic(j)
-	if err != nil {
-		return nil, err
-	}
-	return append(cs, features), nil
+	return r.withFeatures(j, best[0], best[1])
 }
 
-// withBenchmark returns the task-aware and the privacy-agnostic candidate, either of
-// which may be nil. Clipping can make the second the better one; then it is the
-// encoder to use for the task, too.
-func withBenchmark(aware, agnostic *Candidate) []*Candidate {
+// withFeatures returns the task-aware and the privacy-agnostic candidate, either of
+// which may be nil, and the one that sends the features themselves. Clipping can make the
+// second the better one; then it is the encoder to use for the task, too.
+func (r *Result) withFeatures(j joint, aware, agnostic *Candidate) ([]*Candidate, error) {
 	var cs []*Candidate
 	if agnostic != nil {
 		cs = append(cs, agnostic)
@@ -111,7 +111,8 @@ func withBenchmark(aware, agnostic *Candidate) []*Candidate {
 	if aware != nil {
 		cs = append(cs, aware)
 	}
-	return cs
+	features, err := r.agnostic(j)
+	return append(cs, features), err
 }
 
 // counts returns the numbers of coordinates that are tried, of n: all up to 64, and
@@ -125,24 +126,23 @@ func counts(n int) []int {
 }
 
 // equalAxes releases those of the first z coordinates that are not clipped to 0 with
-// equal semi-axes; nil if there are none.
-func (r *Result) equalAxes(j joint, z int, equal func(z int) float64) *Candidate {
-	axes, radii := make([]float64, z), r.radiiOf(z)
-	used := 0
-	for _, c := range radii {
-		if c > 0 {
-			used++
+// equal semi-axes, a function of their number, for all z.
+func (r *Result) equalAxes(equal func(used int) float64) [][]float64 {
+	var all [][]float64
+	for _, z := range counts(len(r.Lambda)) {
+		var used []int
+		for i, c := range r.radiiOf(z) {
+			if c > 0 {
+				used = append(used, i)
+			}
 		}
-	}
-	if used == 0 {
-		return nil
-	}
-	for i, c := range radii {
-		if c > 0 {
-			axes[i] = equal(used) * (1 - 0x1p-40)
+		axes := make([]float64, z)
+		for _, i := range used {
+			axes[i] = equal(len(used))
 		}
+		all = append(all, axes)
 	}
-	return r.axesCandidate(j, PrivacyAgnostic, axes, radii)
+	return all
 }
 
 // radiiOf returns the radii of the first z coordinates: that of the ball around
@@ -151,79 +151,52 @@ func (r *Result) radiiOf(z int) []float64 {
 	if r.problem.Domain != bundle.Ball {
 		return r.Radii[:z]
 	}
-	radii := make([]float64, z)
-	for i := range radii {
-		radii[i] = r.Radii[z-1]
-	}
-	return radii
+	return slices.Repeat(r.Radii[z-1:z], z)
 }
 
-// axesCandidate is the encoder of coordinates with the semi-axes; its Theory is
-// Σ λ_i·q/(1+q), q = variance·r_i²/s_i².
-func (r *Result) axesCandidate(j joint, encoder string, axes, radii []float64) *Candidate {
+// axesCandidate is the encoder of the first coordinates with these semi-axes; its
+// UnclippedLoss is Σ λ_i·q/(1+q), q = variance·r_i²/s_i².
+func (r *Result) axesCandidate(j joint, encoder string, axes []float64) *Candidate {
+	radii := r.radiiOf(len(axes))
 	used := 0
-	theory := 0.0
+	unclipped := 0.0
 	for i, l := range r.Lambda {
 		if i >= len(axes) || axes[i] == 0 {
-			theory += l
+			unclipped += l
 			continue
 		}
 		used++
 		ratio := j.deviation * (radii[i] / axes[i])
-		theory += l / (1 + 1/(ratio*ratio))
+		unclipped += l / (1 + 1/(ratio*ratio))
 	}
 	c := j.candidate(encoder, used)
-	c.axes, c.radii, c.UnclippedLoss = axes, radii, theory
+	c.axes, c.radii, c.UnclippedLoss = axes, radii, unclipped
 	return c
 }
 
 // laplaceBall proposes the scales of Waterfill for balls around all numbers of
 // coordinates. It uses fewer than z when it does for all larger z, as the radii grow.
-func (r *Result) laplaceBall(_ context.Context, j joint) ([]*Candidate, error) {
-	var cs []*Candidate
+func (r *Result) laplaceBall() ([][]float64, error) {
+	var all [][]float64
 	for _, z := range counts(len(r.Lambda)) {
-		radius := r.Radii[z-1]
-		if radius == 0 {
+		if r.Radii[z-1] == 0 {
 			continue
 		}
-		s, err := taskspace.WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+		s, err := taskspace.Waterfill(r.Lambda[:z], r.Radii[z-1], r.problem.Epsilon)
 		if err != nil {
 			return nil, err
 		}
 		if s.Z < z {
 			break
 		}
-		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes()[:z], r.radiiOf(z)))
+		all = append(all, s.SemiAxes())
 	}
-	return cs, nil
+	return all, nil
 }
 
-func (r *Result) gaussianBall(_ context.Context, j joint) ([]*Candidate, error) {
-	var cs []*Candidate
-	for _, z := range counts(len(r.Lambda)) {
-		if r.Radii[z-1] == 0 {
-			continue
-		}
-		s, err := taskspace.GaussianBall(r.Lambda, r.Radii[z-1], j.deviation, z)
-		if err != nil {
-			return nil, err
-		}
-		cs = append(cs, r.axesCandidate(j, TaskAware, s.SemiAxes()[:z], r.radiiOf(z)))
-	}
-	return cs, nil
-}
-
-func (r *Result) laplaceBox(ctx context.Context, j joint) ([]*Candidate, error) {
-	axes, err := r.laplaceAxes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []*Candidate{r.axesCandidate(j, TaskAware, axes, r.Radii)}, nil
-}
-
-// laplaceAxes returns the best semi-axes in a box for Laplace noise, of which 2Σs_i <=
+// laplaceBox returns the best semi-axes in a box for Laplace noise, of which 2Σs_i <=
 // 1: those of a split of epsilon, s_i = ε_i/(2ε).
-func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
+func (r *Result) laplaceBox(ctx context.Context) ([]float64, error) {
 	lambda, halfwidths := r.objective.Effective(r.Radii)
 	a, err := budget.Split(ctx, lambda, halfwidths, r.problem.Epsilon, 0, budget.Laplace())
 	if err != nil {
@@ -231,15 +204,9 @@ func (r *Result) laplaceAxes(ctx context.Context) ([]float64, error) {
 	}
 	axes := make([]float64, len(a.Epsilon))
 	for i, e := range a.Epsilon {
-		axes[i] = e / (2 * r.problem.Epsilon) * (1 - 0x1p-40)
+		axes[i] = e / (2 * r.problem.Epsilon) * within
 	}
 	return axes, nil
-}
-
-func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
-	lambda, halfwidths := r.objective.Effective(r.Radii)
-	s := taskspace.GaussianBox(lambda, halfwidths, j.deviation)
-	return []*Candidate{r.axesCandidate(j, TaskAware, s.SemiAxes(), r.Radii)}, nil
 }
 
 // agnostic returns the benchmark that sends the features themselves. Between bounds
@@ -247,9 +214,9 @@ func (r *Result) gaussianBox(_ context.Context, j joint) ([]*Candidate, error) {
 // device can clip to axis by axis, so its losses are those of features that all lie in
 // the domain.
 func (r *Result) agnostic(j joint) (*Candidate, error) {
-	n := r.coordinates.Len()
+	n := len(r.Lambda)
 	c := j.candidate(TaskAgnostic, n)
-	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean()}
+	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean}
 	distance, err := r.featureDistance(j.kind)
 	if err != nil {
 		return nil, err
@@ -260,25 +227,18 @@ func (r *Result) agnostic(j joint) (*Candidate, error) {
 		for i := range n {
 			c.encoder.Axes = append(c.encoder.Axes, (p.High[i]-p.Low[i])*scale/2)
 		}
-		r.bounded(c.encoder)
+		r.bound(c.encoder)
 	} else {
 		c.Bundled = false
 		for i := range c.variances {
 			c.variances[i] *= distance * distance
 		}
 	}
-	m, err := c.encoder.UnclippedMoments(r.moments)
-	if err != nil {
-		return nil, err
-	}
-	if c.UnclippedLoss, err = r.encoderLoss(m, c.variances); err != nil || !c.Bundled {
+	if c.UnclippedLoss, err = r.encoderLoss(c.encoder.UnclippedMoments(r.moments), c.variances); err != nil || !c.Bundled {
 		c.Loss = c.UnclippedLoss // nothing is clipped
 		return c, err
 	}
-	if m, err = r.encoded(c.encoder); err != nil {
-		return nil, err
-	}
-	c.Loss, err = r.encoderLoss(m, c.variances)
+	c.Loss, err = r.encoderLoss(r.encoded(c.encoder), c.variances)
 	return c, err
 }
 
@@ -298,7 +258,7 @@ const maxSignWork = 1 << 26
 // features. None is optimal there; the distance and the loss of each are the real ones.
 // For more coordinates the distance is that of the box, where the first is optimal.
 func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, error) {
-	axes, err := r.laplaceAxes(ctx)
+	axes, err := r.laplaceBox(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +267,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c := r.axesCandidate(j, encoder, r.scaled(axes), r.Radii[:len(axes)])
+		c := r.axesCandidate(j, encoder, r.scaled(axes))
 		var err error
 		if c.Loss, err = r.loss(c); err != nil {
 			return nil, err
@@ -324,15 +284,13 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 	}
 	n := len(r.Lambda)
 	for z := 1; z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {
-		equal := make([]float64, z)
-		copy(equal, r.Radii)
-		if _, err := try(PrivacyAgnostic, equal); err != nil {
+		if _, err := try(PrivacyAgnostic, r.Radii[:z]); err != nil {
 			return nil, err
 		}
 		// The ball for which the noise is that of the last scales.
 		radius := math.Sqrt(float64(z))
 		for range 2 {
-			s, err := taskspace.WaterfillAt(r.Lambda, radius, r.problem.Epsilon, z)
+			s, err := taskspace.Waterfill(r.Lambda[:z], radius, r.problem.Epsilon)
 			if err != nil {
 				return nil, err
 			}
@@ -350,28 +308,14 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 			radius = ball[0] / c.axes[0] / 2
 		}
 	}
-	features, err := r.agnostic(j)
-	if err != nil {
-		return nil, err
-	}
-	return append(withBenchmark(best[TaskAware], best[PrivacyAgnostic]), features), nil
+	return r.withFeatures(j, best[TaskAware], best[PrivacyAgnostic])
 }
 
 // scaled returns the semi-axes of the coordinates, half of the ranges of an encoder with
 // features between the bounds, times the number for which the encoder's ℓ1 range is a
 // little below 1, for a bundle's proof rounds outwards.
 func (r *Result) scaled(axes []float64) []float64 {
-	analysis := r.coordinates.Analysis()
-	var entries []float64
-	for i, s := range axes {
-		if s > 0 {
-			for _, a := range analysis.RawRowView(i) {
-				entries = append(entries, s/r.Radii[i]*a)
-			}
-		}
-	}
-	n := len(r.Lambda)
-	w := bundle.Matrix{Rows: len(entries) / n, Cols: n, Data: entries}
+	w := denseMatrix(r.coordinates.Encoder(bundle.Bounds, axes, r.Radii).Rows)
 	scale := (1 - 0x1p-30) / bundle.RangeL1(w, r.problem.Low, r.problem.High)
 	scaled := make([]float64, len(axes))
 	for i, s := range axes {

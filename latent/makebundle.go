@@ -28,7 +28,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 		Mean: c.encoder.Mean, Encoder: denseMatrix(c.encoder.Rows), Offset: c.encoder.Offset, Axes: slices.Clone(c.encoder.Axes),
 		Domain: p.Domain, ClipOrigin: p.clipOrigin(),
 		Noise: c.Noise, Composition: c.Composition,
-		Task:    denseMatrix(r.coordinates.Task()),
+		Task:    denseMatrix(r.coordinates.Task),
 		Promise: p.Promise,
 	}
 	if s.Offset == nil {
@@ -49,32 +49,22 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if joint && p.Domain != bundle.Ball {
 		device.Axes = gridAxes(s.Axes, s.Tables[0])
 	}
-	noise, err := measureAll(s.Tables, s.TableOf)
+	means, variances, err := noiseMoments(&s)
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.encoded(&device)
-	if err != nil {
-		return nil, err
-	}
-	variances := make([]float64, c.Z)
-	for i, point := range noise {
-		variances[i] = point.Variance
-	}
+	m := r.encoded(&device)
 	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return nil, err
 	}
 	s.Decoder, s.DecoderOffset = denseMatrix(d.Matrix), d.Offset
 	for j := range d.Offset {
-		for i, point := range noise {
-			s.DecoderOffset[j] -= d.Matrix.At(j, i) * point.Mean
+		for i, mean := range means {
+			s.DecoderOffset[j] -= d.Matrix.At(j, i) * mean
 		}
 	}
-	if s.Predicted.TrainingLoss, err = r.encoderLoss(m, variances); err != nil {
-		return nil, err
-	}
-	s.Predicted.UnclippedLoss = c.UnclippedLoss
+	s.Predicted = bundle.Predicted{TrainingLoss: r.BaselineLoss - m.Gain(r.coordinates.Task, d), UnclippedLoss: c.UnclippedLoss}
 	b, err := bundle.New(s)
 	if err != nil {
 		return nil, err
@@ -94,20 +84,18 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 	return whole
 }
 
-// measureAll returns the moments of the table of each coordinate.
-func measureAll(distinct []*tables.Table, of []int) ([]*Point, error) {
-	points := make([]*Point, len(distinct))
-	for k, t := range distinct {
-		var err error
+// noiseMoments returns the mean and the variance of the noise of each coordinate.
+func noiseMoments(s *bundle.Spec) (means, variances []float64, err error) {
+	points := make([]*Point, len(s.Tables))
+	for k, t := range s.Tables {
 		if points[k], err = measure(t); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	all := make([]*Point, len(of))
-	for i, k := range of {
-		all[i] = points[k]
+	for _, k := range s.TableOf {
+		means, variances = append(means, points[k].Mean), append(variances, points[k].Variance)
 	}
-	return all, nil
+	return means, variances, nil
 }
 
 // Loss returns the expected loss of a candidate on the rows of other data (N×n),
@@ -116,46 +104,36 @@ func measureAll(distinct []*tables.Table, of []int) ([]*Point, error) {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
-	m, err := r.encoded(c.encoder)
+	d, err := taskspace.NewDecoder(r.encoded(c.encoder), c.variances)
 	if err != nil {
 		return TaskLoss{}, err
 	}
-	d, err := taskspace.NewDecoder(m, c.variances)
-	if err != nil {
-		return TaskLoss{}, err
-	}
-	loss, err := taskspace.ExpectedLoss(r.problem.Task, c.encoder, d, data, c.variances)
+	loss, err := taskspace.ExpectedLoss(r.coordinates.Task, c.encoder, d, data, c.variances)
 	return TaskLoss(loss), err
 }
 
 // tables fills in the tables of the noise.
-func (r *Result) tables(s *bundle.Spec, c *Candidate) (err error) {
+func (r *Result) tables(s *bundle.Spec, c *Candidate) error {
 	p := &r.problem
+	var joint *tables.Table
+	var err error
 	switch c.Noise {
 	case bundle.Laplace:
-		var t *tables.Table
-		if t, err = bundle.LaplaceTable(p.Epsilon, s.Domain, s.Axes); err == nil {
-			s.Tables = []*tables.Table{t}
-		}
-		s.TableOf = make([]int, c.Z)
+		joint, err = bundle.LaplaceTable(p.Epsilon, s.Domain, s.Axes)
 	case bundle.Gaussian:
-		var t *tables.Table
-		if t, s.Tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes); err == nil {
-			s.Tables = []*tables.Table{t}
-		}
-		s.TableOf = make([]int, c.Z)
+		joint, s.Tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes)
 	default:
-		index := map[*tables.Table]int{}
 		for _, point := range c.points {
-			i, ok := index[point.Table]
-			if !ok {
-				i = len(s.Tables)
-				index[point.Table] = i
+			k := slices.Index(s.Tables, point.Table)
+			if k < 0 {
+				k = len(s.Tables)
 				s.Tables = append(s.Tables, point.Table)
 			}
-			s.TableOf = append(s.TableOf, i)
+			s.TableOf = append(s.TableOf, k)
 		}
+		return nil
 	}
+	s.Tables, s.TableOf = []*tables.Table{joint}, make([]int, c.Z)
 	return err
 }
 

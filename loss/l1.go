@@ -78,21 +78,11 @@ func triangle(n int64) *big.Int {
 	return t.Rsh(t, 1)
 }
 
-var l1Kind = Kind{
-	Name:    "l1",
-	Syntax:  "l1",
-	Meaning: "the absolute error |x|",
-	Unit:    "mean absolute error in query units",
-	parse:   func([]string) (Loss, error) { return L1{}, nil },
-}
+// Unimodal reports that |x| does not decrease away from 0.
+func (L1) Unimodal() bool { return true }
 
-// Increasing reports that |x| does not decrease away from 0.
-func (L1) Increasing() bool { return true }
+// PolynomialBeyond says that it is one on either side of 0.
+func (L1) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 1, true }
 
-// piecewise implements piecewiser.
-func (L1) piecewise() *Piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }
-
-// twoSlopes is left·|x| for x < 0 and right·x for x > 0.
-func twoSlopes(name string, left, right *big.Rat) *Piecewise {
-	return newPiecewise(name, []float64{0}, []Quadratic{{C1: new(big.Rat).Neg(left)}, {C1: right}}, nil)
-}
+// asPiecewise implements piecewiser.
+func (L1) asPiecewise() *piecewise { return twoSlopes("l1", big.NewRat(1, 1), big.NewRat(1, 1)) }

@@ -60,21 +60,16 @@ func (L2) Growth(j int64, step *big.Rat) *big.Rat {
 // Symmetric implements Loss.
 func (L2) Symmetric() bool { return true }
 
-var l2Kind = Kind{
-	Name:    "l2",
-	Syntax:  "l2",
-	Meaning: "the squared error x²",
-	Unit:    "mean squared error in query units squared",
-	parse:   func([]string) (Loss, error) { return L2{}, nil },
-}
+// Unimodal reports that x² does not decrease away from 0.
+func (L2) Unimodal() bool { return true }
 
-// Increasing reports that x² does not decrease away from 0.
-func (L2) Increasing() bool { return true }
+// PolynomialBeyond says that it is one.
+func (L2) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 2, true }
 
-// piecewise implements piecewiser.
-func (L2) piecewise() *Piecewise { return square("l2") }
+// asPiecewise implements piecewiser.
+func (L2) asPiecewise() *piecewise { return square("l2") }
 
 // square is x².
-func square(name string) *Piecewise {
+func square(name string) *piecewise {
 	return newPiecewise(name, nil, []Quadratic{{C2: big.NewRat(1, 1)}}, nil)
 }

@@ -5,17 +5,22 @@ import "math/big"
 // Loss is the cost c(x) >= 0 of noise x, in the units the loss defines (the
 // query's for l1, squared for l2). At and CellMean steer a search and need not
 // be exact; the methods on big.Rat are what every certificate rests on. Their
-// names say which way they are rounded; they are exact for l1, l2 and every
-// [Piecewise].
+// names say which way they are rounded; they are exact for all kinds but lp:P.
 //
 // A user's own loss implements this interface; piecewise quadratic ones get all
-// of it from [NewPiecewise].
+// of it from [NewPiecewise]. It may have some of these methods beside it, whose
+// meaning is that of the functions of the same names:
+//
+//	Kinks() []float64
+//	Unimodal() bool
+//	PolynomialBeyond() (from *big.Rat, degree int, ok bool)
+//	PowerBound() (power float64, ok bool)
 //
 // Implementations are immutable and safe for concurrent use. The rationals they
 // return are the caller's.
 type Loss interface {
 	// Name is the loss as written in flags and files, e.g. "l1" or "huber:2".
-	// ParseLoss of it gives the loss back.
+	// Parse of it gives the loss back.
 	Name() string
 	// At returns c(x).
 	At(x float64) float64
@@ -47,10 +52,46 @@ type Loss interface {
 	Growth(j int64, step *big.Rat) *big.Rat
 }
 
-// Kinked is implemented by a Loss that is not smooth everywhere. It lets the
-// integrals of ExpectedLoss break where they must.
-type Kinked interface {
-	// Kinks returns the points x at which c or its derivative jumps, 0 excepted,
-	// in query units and in any order.
-	Kinks() []float64
+// Kinks returns the points x at which c or its derivative jumps, 0 excepted, in
+// query units and in any order, as far as the loss says so. Numerical integrals of
+// an expected loss break there.
+func Kinks(l Loss) []float64 {
+	if k, ok := l.(interface{ Kinks() []float64 }); ok {
+		return k.Kinks()
+	}
+	return nil
+}
+
+// Unimodal reports whether the loss is known to be unimodal with its minimum at 0:
+// on either side it does not decrease away from 0. If it is symmetric too, the
+// staircase mechanism is optimal for δ = 0.
+func Unimodal(l Loss) bool {
+	u, ok := l.(interface{ Unimodal() bool })
+	return ok && u.Unimodal()
+}
+
+// PolynomialBeyond returns from >= 0 and a degree such that c is one polynomial of at
+// most this degree for x > from and one for x < -from, and GridMeanUp is exact on
+// either; ok is false if none are known. Then the expectation of the loss under noise
+// with a geometric tail, whose cells repeat for ever with ever less weight, is known.
+func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
+	if p, is := l.(interface {
+		PolynomialBeyond() (from *big.Rat, degree int, ok bool)
+	}); is {
+		return p.PolynomialBeyond()
+	}
+	return nil, 0, false
+}
+
+// PowerBound returns a power from 0 to 64 such that, on either side of 0, c is convex
+// and does not decrease away from 0, and c(x)/|x|^power does not increase; ok is false
+// if none is known. Then the expectation of the loss under noise with a geometric tail
+// can be bounded.
+func PowerBound(l Loss) (power float64, ok bool) {
+	if p, is := l.(interface {
+		PowerBound() (power float64, ok bool)
+	}); is {
+		return p.PowerBound()
+	}
+	return 0, false
 }

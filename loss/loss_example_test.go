@@ -55,17 +55,17 @@ func ExampleReadPWL() {
 // A loss of one's own: squared error that stops growing at ±2.
 func ExampleNewPiecewise() {
 	four, one := big.NewRat(4, 1), big.NewRat(1, 1)
-	loss, err := loss.NewPiecewise("capped", []float64{-2, 2}, []loss.Quadratic{{C0: four}, {C2: one}, {C0: four}})
+	c, err := loss.NewPiecewise("capped", []float64{-2, 2}, []loss.Quadratic{{C0: four}, {C2: one}, {C0: four}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(loss.At(1), loss.At(5), loss.LowerNode(1, one), loss.Symmetric(), loss.Increasing())
+	fmt.Println(c.At(1), c.At(5), c.LowerNode(1, one), c.Symmetric(), loss.Unimodal(c))
 	// Output: 1 4 3/4 true true
 }
 
 func ExampleSymmetrized() {
-	l, err := loss.NewPinball(0.75)
+	l, err := loss.New("pinball", 0.75)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,11 +14,11 @@ func BenchmarkLoss(b *testing.B) {
 	const points = 1<<20 + 1
 	fine := new(big.Rat).SetFloat64(0x1p-26)
 	step := big.NewRat(1, 64)
-	large := []Segment{{Knot: math.Inf(-1), Slope: -5000}}
+	large := []segment{{Knot: math.Inf(-1), Slope: -5000}}
 	for i := range maxKnots - 1 {
-		large = append(large, Segment{Knot: float64(i-5000) / 16, Slope: float64(i) - 4999.5})
+		large = append(large, segment{Knot: float64(i-5000) / 16, Slope: float64(i) - 4999.5})
 	}
-	losses := map[string]Loss{"pwl of 9999 knots": must2(NewPWL(large))}
+	losses := map[string]Loss{"pwl of 9999 knots": must2(newPWL(large))}
 	for _, name := range []string{
 		"l1", "l2", "huber:2", "exceed:3", "pwl:-inf,-2;-1,-0.5;0,1;5,3,2", "l1:0.7 + exceed:3:0.3", "lp:3", "lp:1.5", "lp:1.1",
 	} {

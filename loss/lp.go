@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"sync/atomic"
@@ -14,36 +13,17 @@ import (
 // off, see tailCut, is why.
 const maxPower = 64
 
-var lpKind = Kind{
-	Name:    "lp",
-	Syntax:  "lp:P",
-	Meaning: fmt.Sprintf("|x|^P; 1 <= P <= %d", maxPower),
-	Unit:    "mean of |error|^P in query units to the power P",
-	fields:  []string{"P"},
-	parse: func(v []string) (Loss, error) {
-		p, err := number("lp", "P", v[0])
-		if err != nil {
-			return nil, err
-		}
-		return NewPower(p)
-	},
-}
-
-// NewPower returns the loss |x|^p, 1 <= p <= 64. For p = 1 and p = 2 it is a
-// [Piecewise] and exact; otherwise all bounds but AtDown of an integer power are
+// newPower returns the loss |x|^p, 1 <= p <= 64. For p = 1 and p = 2 it is a
+// piecewise and exact; otherwise all bounds but AtDown of an integer power are
 // rounded outwards.
-func NewPower(p float64) (Loss, error) {
-	if !(p >= 1 && p <= maxPower) {
-		return nil, badField("lp", "P", formatNumber(p), fmt.Sprintf("a number from 1 to %d", maxPower))
-	}
-	name := "lp:" + formatNumber(p)
+func newPower(name string, p float64) Loss {
 	switch p {
 	case 1:
-		return twoSlopes(name, big.NewRat(1, 1), big.NewRat(1, 1)), nil
+		return twoSlopes(name, big.NewRat(1, 1), big.NewRat(1, 1))
 	case 2:
-		return square(name), nil
+		return square(name)
 	}
-	return &powerLoss{name: name, p: p, exactP: exact.Rational(p)}, nil
+	return &powerLoss{name: name, p: p, exactP: exact.Rational(p)}
 }
 
 // powerBits is the relative precision 2^-96 of the bounds on powers. The
@@ -83,8 +63,11 @@ func (l *powerLoss) Name() string { return l.name }
 // Symmetric implements Loss.
 func (l *powerLoss) Symmetric() bool { return true }
 
-// Increasing reports that |x|^p does not decrease away from 0.
-func (l *powerLoss) Increasing() bool { return true }
+// Unimodal reports that |x|^p does not decrease away from 0.
+func (l *powerLoss) Unimodal() bool { return true }
+
+// PowerBound says that |x|^p is its own bound.
+func (l *powerLoss) PowerBound() (power float64, ok bool) { return l.p, true }
 
 // At implements Loss.
 func (l *powerLoss) At(x float64) float64 { return math.Pow(math.Abs(x), l.p) }

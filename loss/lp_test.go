@@ -25,7 +25,7 @@ func bracket(x *big.Rat, p float64) (low, high *big.Rat) {
 func TestPowerGridMean(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, p := range testPowers {
-		l := must2(NewPower(p))
+		l := must2(New("lp", p))
 		for range 12 {
 			step := testSteps[rng.IntN(len(testSteps))]
 			count := 1 + rng.Int64N([]int64{5, 40, 400}[rng.IntN(3)])
@@ -72,7 +72,7 @@ func TestPowerGridMean(t *testing.T) {
 // not above any increment and does not decrease.
 func TestPowerLowerNode(t *testing.T) {
 	for _, p := range testPowers {
-		l := must2(NewPower(p))
+		l := must2(New("lp", p))
 		for _, step := range []*big.Rat{big.NewRat(1, 1), big.NewRat(2, 7)} {
 			const cells = 90
 			nodes, values := make([]*big.Rat, cells+2), make([]*big.Rat, cells+2)
@@ -143,7 +143,7 @@ func TestPowerLowerNode(t *testing.T) {
 func TestPowerRamp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, p := range testPowers {
-		l := must2(NewPower(p))
+		l := must2(New("lp", p))
 		check := func(from, to *big.Rat, want float64) {
 			t.Helper()
 			got, _ := l.RampMeanUp(from, to).Float64()
@@ -207,7 +207,7 @@ func TestPowerRamp(t *testing.T) {
 // TestPowerCellMean: against the antiderivative in rational arithmetic.
 func TestPowerCellMean(t *testing.T) {
 	for _, p := range testPowers {
-		l := must2(NewPower(p))
+		l := must2(New("lp", p))
 		anti := func(x *big.Rat) *big.Rat {
 			v, _ := bracket(x, p)
 			return v.Mul(v, x)
@@ -227,11 +227,11 @@ func TestPowerCellMean(t *testing.T) {
 
 // TestPowerAtDown: exact for whole powers, and at most 2^-96 below otherwise.
 func TestPowerAtDown(t *testing.T) {
-	if got := must2(NewPower(3)).AtDown(big.NewRat(-2, 3)); got.Cmp(big.NewRat(8, 27)) != 0 {
+	if got := must2(New("lp", 3)).AtDown(big.NewRat(-2, 3)); got.Cmp(big.NewRat(8, 27)) != 0 {
 		t.Errorf("lp:3 at -2/3 is %s, want 8/27", got)
 	}
 	for _, p := range testPowers {
-		l := must2(NewPower(p))
+		l := must2(New("lp", p))
 		for _, x := range []*big.Rat{big.NewRat(-7, 3), big.NewRat(1, 1<<40), big.NewRat(1<<40, 3), new(big.Rat)} {
 			low, high := bracket(x, p)
 			got := l.AtDown(x)

@@ -14,10 +14,10 @@ type Quadratic struct {
 	C0, C1, C2 *big.Rat
 }
 
-// Piecewise is a loss made of polynomials of degree 2 at most, with jumps. All
+// piecewise is a loss made of polynomials of degree 2 at most, with jumps. All
 // its values on big.Rat are exact; LowerNode is the exact interpolant described
 // there. It is immutable and safe for concurrent use.
-type Piecewise struct {
+type piecewise struct {
 	name   string
 	x      []float64 // the knots, ascending, as float64 and as rationals
 	knots  []*big.Rat
@@ -28,12 +28,12 @@ type Piecewise struct {
 	// over the knots before i, down[i] that over the knots from i on.
 	up, down []*big.Rat
 
-	atFloat               []float64
-	area                  []float64 // ∫ c from the knot next to 0 to knot i
-	symmetric, increasing bool
+	atFloat             []float64
+	area                []float64 // ∫ c from the knot next to 0 to knot i
+	symmetric, unimodal bool
 }
 
-// branch is one polynomial of a Piecewise.
+// branch is one polynomial of a piecewise.
 type branch struct {
 	Quadratic
 	g0 *big.Rat // C0 less the jumps: the coefficient of g
@@ -46,11 +46,11 @@ type branch struct {
 // between knots[i-1] and knots[i], the outermost pieces reaching to infinity; at
 // a knot it takes the lower of the two values. The knots are finite, ascending and
 // meant exactly, one less than the pieces. The loss must not be negative
-// anywhere. Errors wrap [ErrInvalid].
+// anywhere. Errors wrap dp.ErrInvalid.
 //
-// A loss made this way can be designed for, but no file or flag can name it:
-// [ParseLoss] knows the kinds of [LossUsage] only.
-func NewPiecewise(name string, knots []float64, pieces []Quadratic) (*Piecewise, error) {
+// All bounds of such a loss are exact. It can be designed for, but no file or flag
+// can name it: [Parse] knows [Kinds] only.
+func NewPiecewise(name string, knots []float64, pieces []Quadratic) (Loss, error) {
 	if len(pieces) != len(knots)+1 {
 		return nil, check.Errorf("loss", check.ErrInvalid, "%s: pieces = %d, want one more than the %d knots", name, len(pieces), len(knots))
 	}
@@ -68,8 +68,8 @@ func NewPiecewise(name string, knots []float64, pieces []Quadratic) (*Piecewise,
 
 // newPiecewise builds a loss from checked parts. at are the values at the knots,
 // or nil for the lower of the limits. Knots where nothing happens are dropped.
-func newPiecewise(name string, x []float64, pieces []Quadratic, at []*big.Rat) *Piecewise {
-	l := &Piecewise{name: name, pieces: []branch{{Quadratic: pieces[0].filled()}}}
+func newPiecewise(name string, x []float64, pieces []Quadratic, at []*big.Rat) *piecewise {
+	l := &piecewise{name: name, pieces: []branch{{Quadratic: pieces[0].filled()}}}
 	for i, v := range x {
 		v += 0 // no negative zero
 		knot := new(big.Rat).SetFloat64(v)
@@ -91,12 +91,12 @@ func newPiecewise(name string, x []float64, pieces []Quadratic, at []*big.Rat) *
 	l.split()
 	l.approximate()
 	l.symmetric = l.isSymmetric()
-	l.increasing = l.rises(1) && l.rises(-1)
+	l.unimodal = l.rises(1) && l.rises(-1)
 	return l
 }
 
 // split computes the jumps and the continuous part.
-func (l *Piecewise) split() {
+func (l *piecewise) split() {
 	n := len(l.knots)
 	l.up, l.down = make([]*big.Rat, n+1), make([]*big.Rat, n+1)
 	l.up[0], l.down[n] = new(big.Rat), new(big.Rat)
@@ -115,7 +115,7 @@ func (l *Piecewise) split() {
 }
 
 // approximate computes what the float64 methods use.
-func (l *Piecewise) approximate() {
+func (l *piecewise) approximate() {
 	ref := new(big.Rat)
 	for i := range l.pieces {
 		p := &l.pieces[i]
@@ -149,21 +149,21 @@ func (l *Piecewise) approximate() {
 }
 
 // Name implements Loss.
-func (l *Piecewise) Name() string { return l.name }
+func (l *piecewise) Name() string { return l.name }
 
 // Symmetric implements Loss.
-func (l *Piecewise) Symmetric() bool { return l.symmetric }
+func (l *piecewise) Symmetric() bool { return l.symmetric }
 
-// Increasing reports whether c does not decrease away from 0 on either side.
-func (l *Piecewise) Increasing() bool { return l.increasing }
+// Unimodal reports whether c does not decrease away from 0 on either side.
+func (l *piecewise) Unimodal() bool { return l.unimodal }
 
-// Kinks implements Kinked.
-func (l *Piecewise) Kinks() []float64 {
+// Kinks are the knots.
+func (l *piecewise) Kinks() []float64 {
 	return slices.DeleteFunc(slices.Clone(l.x), func(x float64) bool { return x == 0 })
 }
 
 // At implements Loss.
-func (l *Piecewise) At(x float64) float64 {
+func (l *piecewise) At(x float64) float64 {
 	i := sort.SearchFloat64s(l.x, x)
 	if i < len(l.x) && l.x[i] == x {
 		return l.atFloat[i]
@@ -173,7 +173,7 @@ func (l *Piecewise) At(x float64) float64 {
 
 // CellMean implements Loss. Positions are taken relative to the centre, so a
 // narrow cell far from 0 loses nothing.
-func (l *Piecewise) CellMean(center, width float64) float64 {
+func (l *piecewise) CellMean(center, width float64) float64 {
 	h := width / 2
 	first := sort.Search(len(l.x), func(i int) bool { return l.x[i]-center > -h })
 	end := first + sort.Search(len(l.x)-first, func(i int) bool { return l.x[first+i]-center >= h })
@@ -195,7 +195,7 @@ func (l *Piecewise) CellMean(center, width float64) float64 {
 }
 
 // AtDown implements Loss; it is exact.
-func (l *Piecewise) AtDown(x *big.Rat) *big.Rat {
+func (l *piecewise) AtDown(x *big.Rat) *big.Rat {
 	i := l.before(x)
 	if i < len(l.knots) && l.knots[i].Cmp(x) == 0 {
 		return new(big.Rat).Set(l.at[i])
@@ -205,7 +205,7 @@ func (l *Piecewise) AtDown(x *big.Rat) *big.Rat {
 
 // GridMeanUp implements Loss; it is exact. The cost is that of the pieces that
 // the points touch, whatever the count.
-func (l *Piecewise) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
+func (l *piecewise) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	last := first + count - 1
 	sum := new(big.Rat)
 	point := new(big.Rat).SetInt64(first)
@@ -231,7 +231,7 @@ func (l *Piecewise) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 
 // RampMeanUp implements Loss; it is exact. With d = to-from it is
 // 2/d²·∫ c(x)(to-x) dx.
-func (l *Piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
+func (l *piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 	d := new(big.Rat).Sub(to, from)
 	if d.Sign() == 0 {
 		return l.AtDown(from)
@@ -264,12 +264,12 @@ func (l *Piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 // from the first node whose whole interval lies behind it. Both are lower
 // interpolants, and so is their sum. For a convex quadratic the excess is
 // C2·step²/4; a linear piece, or a kink at a node, loses nothing.
-func (l *Piecewise) LowerNode(j int64, step *big.Rat) *big.Rat {
+func (l *piecewise) LowerNode(j int64, step *big.Rat) *big.Rat {
 	x := new(big.Rat).SetInt64(j)
 	return l.lowerNode(x.Mul(x, step), step)
 }
 
-func (l *Piecewise) lowerNode(x, step *big.Rat) *big.Rat {
+func (l *piecewise) lowerNode(x, step *big.Rat) *big.Rat {
 	left, right := new(big.Rat).Sub(x, step), new(big.Rat).Add(x, step)
 	low, high := l.upTo(left), l.before(right)
 	var node *big.Rat
@@ -296,7 +296,7 @@ func (l *Piecewise) lowerNode(x, step *big.Rat) *big.Rat {
 // excess returns the largest amount, at least 0, by which the chord of g between
 // the points (a, ga) and (b, gb) exceeds g; the pieces low to high cover [a, b].
 // It is attained at a knot or where a convex piece has the chord's slope.
-func (l *Piecewise) excess(a, b, ga, gb *big.Rat, low, high int) *big.Rat {
+func (l *piecewise) excess(a, b, ga, gb *big.Rat, low, high int) *big.Rat {
 	slope := new(big.Rat).Sub(gb, ga)
 	slope.Quo(slope, new(big.Rat).Sub(b, a))
 	most := new(big.Rat)
@@ -334,7 +334,7 @@ func (l *Piecewise) excess(a, b, ga, gb *big.Rat, low, high int) *big.Rat {
 // Growth implements Loss; it is the least increment there is. Between the knots
 // the increments are linear in j, so only cells at most three from a knot, and the
 // cell j itself, can have it; beyond the last knot they do not fall, for c >= 0.
-func (l *Piecewise) Growth(j int64, step *big.Rat) *big.Rat {
+func (l *piecewise) Growth(j int64, step *big.Rat) *big.Rat {
 	const near = 3
 	side := int64(1)
 	if j < 0 {
@@ -381,20 +381,54 @@ func (l *Piecewise) Growth(j int64, step *big.Rat) *big.Rat {
 	return least
 }
 
+// PolynomialBeyond says that it is, from the outermost knot on.
+func (l *piecewise) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
+	from = new(big.Rat)
+	for _, x := range l.knots {
+		from = higher(from, new(big.Rat).Abs(x))
+	}
+	return from, 2, true
+}
+
+// ceiling returns the largest of the values at the ends of each piece's part of the
+// interval, and at the tops of those that have one inside.
+func (l *piecewise) ceiling(low, high *big.Rat) *big.Rat {
+	most := new(big.Rat)
+	for i := l.before(low); i <= l.upTo(high); i++ {
+		a, b := low, high
+		if i > 0 && l.knots[i-1].Cmp(a) > 0 {
+			a = l.knots[i-1]
+		}
+		if i < len(l.knots) && l.knots[i].Cmp(b) < 0 {
+			b = l.knots[i]
+		}
+		p := l.pieces[i]
+		most = higher(most, higher(p.value(a), p.value(b)))
+		if p.C2.Sign() < 0 {
+			top := new(big.Rat).Quo(p.C1, p.C2)
+			top.Mul(top, big.NewRat(-1, 2))
+			if top.Cmp(a) > 0 && top.Cmp(b) < 0 {
+				most = higher(most, p.value(top))
+			}
+		}
+	}
+	return most
+}
+
 // before returns how many knots are below x: the piece that holds x or ends
 // there.
-func (l *Piecewise) before(x *big.Rat) int {
+func (l *piecewise) before(x *big.Rat) int {
 	return sort.Search(len(l.knots), func(i int) bool { return l.knots[i].Cmp(x) >= 0 })
 }
 
 // upTo returns how many knots are not above x: the piece that holds x or starts
 // there.
-func (l *Piecewise) upTo(x *big.Rat) int {
+func (l *piecewise) upTo(x *big.Rat) int {
 	return sort.Search(len(l.knots), func(i int) bool { return l.knots[i].Cmp(x) > 0 })
 }
 
 // negative returns a point where, or next to which, the loss is below 0.
-func (l *Piecewise) negative() (x float64, found bool) {
+func (l *piecewise) negative() (x float64, found bool) {
 	for i := range l.pieces {
 		p := &l.pieces[i]
 		var ends []*big.Rat
@@ -433,7 +467,7 @@ func (l *Piecewise) negative() (x float64, found bool) {
 	return 0, false
 }
 
-func (l *Piecewise) isSymmetric() bool {
+func (l *piecewise) isSymmetric() bool {
 	n := len(l.knots)
 	for i := range l.pieces {
 		if !l.pieces[i].equal(l.pieces[n-i].mirrored()) {
@@ -449,7 +483,7 @@ func (l *Piecewise) isSymmetric() bool {
 }
 
 // rises reports whether c does not fall away from 0 on the side of the sign.
-func (l *Piecewise) rises(sign int) bool {
+func (l *piecewise) rises(sign int) bool {
 	zero := new(big.Rat)
 	for i := range l.pieces {
 		// The ends of the piece on this side, nil where it has none.
@@ -482,7 +516,7 @@ func (l *Piecewise) rises(sign int) bool {
 }
 
 // mirror returns c(-x).
-func (l *Piecewise) mirror(name string) *Piecewise {
+func (l *piecewise) mirror(name string) *piecewise {
 	n := len(l.knots)
 	x, at, pieces := make([]float64, n), make([]*big.Rat, n), make([]Quadratic, n+1)
 	for i := range n {
@@ -494,14 +528,14 @@ func (l *Piecewise) mirror(name string) *Piecewise {
 	return newPiecewise(name, x, pieces, at)
 }
 
-// weighted is a Piecewise with a factor.
+// weighted is a piecewise with a factor.
 type weighted struct {
-	*Piecewise
+	*piecewise
 	weight *big.Rat
 }
 
 // sumPiecewise returns Σ weight·c.
-func sumPiecewise(name string, terms []weighted) *Piecewise {
+func sumPiecewise(name string, terms []weighted) *piecewise {
 	var x []float64
 	for _, t := range terms {
 		x = append(x, t.x...)
@@ -670,6 +704,14 @@ func floorQuo(x, step *big.Rat) (n *big.Int, multiple bool) {
 // lower returns the lower of two numbers.
 func lower(a, b *big.Rat) *big.Rat {
 	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
+}
+
+// higher returns the higher of two numbers.
+func higher(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
 		return b
 	}
 	return a

@@ -44,7 +44,7 @@ func (p plain) at(x *big.Rat) *big.Rat {
 // randomPiecewise returns a loss of up to six pieces with knots and coefficients
 // that are small multiples of 1/4: jumps, kinks, concave and convex pieces. The
 // level makes it >= 0.
-func randomPiecewise(rng *rand.Rand) (*Piecewise, plain) {
+func randomPiecewise(rng *rand.Rand) (*piecewise, plain) {
 	n := rng.IntN(6)
 	var x []float64
 	for range n {
@@ -87,7 +87,7 @@ func randomPiecewise(rng *rand.Rand) (*Piecewise, plain) {
 	for {
 		l, err := NewPiecewise("test", x, oracle.pieces)
 		if err == nil {
-			return l, oracle
+			return l.(*piecewise), oracle
 		}
 		level.SetInt64(8)
 		for i, q := range oracle.pieces {
@@ -296,9 +296,9 @@ func TestPiecewiseTightNodes(t *testing.T) {
 		check(pin, j, want)
 	}
 	for _, l := range []Loss{L1{}, L2{}} {
-		p := l.(piecewiser).piecewise()
-		if !p.Symmetric() || !p.Increasing() {
-			t.Errorf("%s as a Piecewise is not symmetric and increasing", l.Name())
+		p := l.(piecewiser).asPiecewise()
+		if !p.Symmetric() || !p.Unimodal() {
+			t.Errorf("%s as a piecewise loss is not symmetric and unimodal", l.Name())
 		}
 		for _, step := range testSteps {
 			for j := int64(-30); j <= 30; j++ {
@@ -323,7 +323,7 @@ func TestPiecewiseTightNodes(t *testing.T) {
 // TestPiecewiseLongRuns: 2^41 points starting at 2^52, against a run cut into
 // parts, and a mean that must lie between the values at its ends.
 func TestPiecewiseLongRuns(t *testing.T) {
-	l, err := NewHuber(0x1p20)
+	l, err := New("huber", 0x1p20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestPiecewiseCellMean(t *testing.T) {
 			}
 		}
 	}
-	l, err := NewDeadzone(1e9)
+	l, err := New("deadzone", 1e9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestPiecewiseCellMean(t *testing.T) {
 
 // TestPiecewiseShape: symmetry and monotonicity, and what NewPiecewise refuses.
 func TestPiecewiseShape(t *testing.T) {
-	for name, want := range map[string][2]bool{ // symmetric, increasing
+	for name, want := range map[string][2]bool{ // symmetric, unimodal
 		"huber:2": {true, true}, "deadzone:1": {true, true}, "exceed:1": {true, true},
 		"pinball:0.5": {true, true}, "pinball:0.3": {false, true}, "asymmetric:2,2": {true, true},
 		"pwl:-inf,-1;0,1":             {true, true},
@@ -409,25 +409,25 @@ func TestPiecewiseShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Symmetric() != want[0] || Increasing(l) != want[1] {
-			t.Errorf("%s: symmetric %t, increasing %t; want %v", name, l.Symmetric(), Increasing(l), want)
+		if l.Symmetric() != want[0] || Unimodal(l) != want[1] {
+			t.Errorf("%s: symmetric %t, unimodal %t; want %v", name, l.Symmetric(), Unimodal(l), want)
 		}
 	}
 	one, minus := big.NewRat(1, 1), big.NewRat(-1, 1)
-	for name, make := range map[string]func() (*Piecewise, error){
-		"no pieces":        func() (*Piecewise, error) { return NewPiecewise("x", nil, nil) },
-		"too few":          func() (*Piecewise, error) { return NewPiecewise("x", []float64{1}, []Quadratic{{}}) },
-		"NaN":              func() (*Piecewise, error) { return NewPiecewise("x", []float64{math.NaN()}, []Quadratic{{}, {}}) },
-		"infinite":         func() (*Piecewise, error) { return NewPiecewise("x", []float64{math.Inf(1)}, []Quadratic{{}, {}}) },
-		"descending":       func() (*Piecewise, error) { return NewPiecewise("x", []float64{1, 1}, []Quadratic{{}, {}, {}}) },
-		"negative":         func() (*Piecewise, error) { return NewPiecewise("x", nil, []Quadratic{{C0: minus}}) },
-		"line":             func() (*Piecewise, error) { return NewPiecewise("x", nil, []Quadratic{{C1: one}}) },
-		"falling parabola": func() (*Piecewise, error) { return NewPiecewise("x", nil, []Quadratic{{C2: minus}}) },
-		"vertex":           func() (*Piecewise, error) { return NewPiecewise("x", nil, []Quadratic{{C2: one, C0: minus}}) },
-		"negative between": func() (*Piecewise, error) {
+	for name, make := range map[string]func() (Loss, error){
+		"no pieces":        func() (Loss, error) { return NewPiecewise("x", nil, nil) },
+		"too few":          func() (Loss, error) { return NewPiecewise("x", []float64{1}, []Quadratic{{}}) },
+		"NaN":              func() (Loss, error) { return NewPiecewise("x", []float64{math.NaN()}, []Quadratic{{}, {}}) },
+		"infinite":         func() (Loss, error) { return NewPiecewise("x", []float64{math.Inf(1)}, []Quadratic{{}, {}}) },
+		"descending":       func() (Loss, error) { return NewPiecewise("x", []float64{1, 1}, []Quadratic{{}, {}, {}}) },
+		"negative":         func() (Loss, error) { return NewPiecewise("x", nil, []Quadratic{{C0: minus}}) },
+		"line":             func() (Loss, error) { return NewPiecewise("x", nil, []Quadratic{{C1: one}}) },
+		"falling parabola": func() (Loss, error) { return NewPiecewise("x", nil, []Quadratic{{C2: minus}}) },
+		"vertex":           func() (Loss, error) { return NewPiecewise("x", nil, []Quadratic{{C2: one, C0: minus}}) },
+		"negative between": func() (Loss, error) {
 			return NewPiecewise("x", []float64{0, 1}, []Quadratic{{}, {C1: minus}, {}})
 		},
-		"falls to infinity": func() (*Piecewise, error) { return NewPiecewise("x", []float64{0}, []Quadratic{{}, {C1: minus}}) },
+		"falls to infinity": func() (Loss, error) { return NewPiecewise("x", []float64{0}, []Quadratic{{}, {C1: minus}}) },
 	} {
 		if l, err := make(); l != nil || !errors.Is(err, check.ErrInvalid) {
 			t.Errorf("%s: %v, %v; want an error", name, l, err)
@@ -436,10 +436,10 @@ func TestPiecewiseShape(t *testing.T) {
 }
 
 // TestSymmetrized: the mean of both sides, exactly, for random losses, for a
-// weighted one and for one that is no Piecewise.
+// weighted one and for one that is no piecewise.
 func TestSymmetrized(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	losses := []Loss{&Scaled{must2(NewPinball(0.3)), 0.5, half}, opaque{must2(NewAsymmetric(1, 3))}}
+	losses := []Loss{must2(Parse("pinball:0.3:0.5")), must2(Parse("pinball:0.3 + lp:1.5")), opaque{must2(New("asymmetric", 1, 3))}}
 	for range 100 {
 		l, _ := randomPiecewise(rng)
 		losses = append(losses, l)
@@ -470,12 +470,23 @@ func TestSymmetrized(t *testing.T) {
 			if got, want := s.RampMeanUp(x, step), mean(l.RampMeanUp(x, step), l.RampMeanUp(minus, new(big.Rat).Neg(step))); got.Cmp(want) != 0 {
 				t.Fatalf("%s: RampMeanUp(%s, %s) = %s, want %s", s.Name(), x, step, got, want)
 			}
+			for _, side := range []int{1, -1} {
+				if got, want := LimitDown(s, x, side), mean(LimitDown(l, x, side), LimitDown(l, minus, -side)); got.Cmp(want) != 0 {
+					t.Fatalf("%s: limit at %s from side %d = %s, want %s", s.Name(), x, side, got, want)
+				}
+			}
 			// The nodes of the sum are no lower than the sum of the nodes.
 			if s.LowerNode(j, step).Cmp(mean(l.LowerNode(j, step), l.LowerNode(-j, step))) < 0 {
 				t.Fatalf("%s: node %d is lower than the mean of its parts", s.Name(), j)
 			}
 		}
 	}
+}
+
+// mean returns (a+b)/2 in a.
+func mean(a, b *big.Rat) *big.Rat {
+	a.Add(a, b)
+	return a.Mul(a, half)
 }
 
 func must2[T any](v T, err error) T {

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,17 +12,8 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-var pwlKind = Kind{
-	Name:    "pwl",
-	Syntax:  "pwl:SEGMENTS",
-	Meaning: "piecewise linear: SEGMENTS are -inf,SLOPE;KNOT,SLOPE[,JUMP];… with the slope right of each knot and the jump at it",
-	Unit:    "mean piecewise linear loss, in the unit that the slopes give",
-	fields:  []string{"SEGMENTS"},
-	parse:   func(v []string) (Loss, error) { return parsePWL(v[0]) },
-}
-
-// Segment is a stretch of a piecewise linear loss.
-type Segment struct {
+// segment is a stretch of a piecewise linear loss.
+type segment struct {
 	// Knot is where the segment starts, in query units; -Inf for the first.
 	Knot float64
 	// Slope is the slope from there to the next knot.
@@ -32,13 +22,13 @@ type Segment struct {
 	Jump float64
 }
 
-// NewPWL returns the piecewise linear loss with the given segments, in
+// newPWL returns the piecewise linear loss with the given segments, in
 // ascending order of their knots, the first at -Inf; at a jump it takes the lower
 // value. Its level is such that its infimum is 0. The first slope must be
 // negative and the last positive, for otherwise the loss does not grow at that
 // end, noise may escape there, and no bound on it converges. There are at most
-// 10,000 segments. Errors wrap [ErrInvalid].
-func NewPWL(segments []Segment) (*Piecewise, error) {
+// 10,000 segments. Errors wrap dp.ErrInvalid.
+func newPWL(segments []segment) (Loss, error) {
 	if len(segments) < 2 || len(segments) > maxKnots {
 		return nil, badField("pwl", "number of segments", fmt.Sprint(len(segments)), fmt.Sprintf("2 to %d", maxKnots))
 	}
@@ -53,17 +43,9 @@ func NewPWL(segments []Segment) (*Piecewise, error) {
 	if !(last.Slope > 0) {
 		return nil, badField("pwl", "last slope", formatNumber(last.Slope), "a number > 0, "+why)
 	}
-	for i, s := range segments {
-		where := fmt.Sprintf("pwl: segment %d", i+1)
-		err := errors.Join(checkNumber(where, "slope", s.Slope), checkNumber(where, "jump", s.Jump))
-		if i > 0 {
-			err = errors.Join(err, checkNumber(where, "knot", s.Knot))
-			if err == nil && !(s.Knot > segments[i-1].Knot) {
-				err = badField(where, "knot", formatNumber(s.Knot), "knots in ascending order")
-			}
-		}
-		if err != nil {
-			return nil, err
+	for i, s := range segments[1:] {
+		if !(s.Knot > segments[i].Knot) {
+			return nil, badField(fmt.Sprintf("pwl: segment %d", i+2), "knot", formatNumber(s.Knot), "knots in ascending order")
 		}
 	}
 	return pwl(segments), nil
@@ -71,7 +53,7 @@ func NewPWL(segments []Segment) (*Piecewise, error) {
 
 // pwl builds the loss from checked segments. Its infimum is at a knot, for it
 // falls at the left end and rises at the right one.
-func pwl(segments []Segment) *Piecewise {
+func pwl(segments []segment) *piecewise {
 	n := len(segments) - 1
 	x, pieces := make([]float64, n), make([]Quadratic, n+1)
 	names := make([]string, n+1)
@@ -103,7 +85,7 @@ func pwl(segments []Segment) *Piecewise {
 }
 
 // String is the segment as in a loss's name: "knot,slope" or "knot,slope,jump".
-func (s Segment) String() string {
+func (s segment) String() string {
 	text := "-inf"
 	if !math.IsInf(s.Knot, -1) {
 		text = formatNumber(s.Knot)
@@ -117,31 +99,31 @@ func (s Segment) String() string {
 
 func parsePWL(s string) (Loss, error) {
 	parts := strings.SplitN(s, ";", maxKnots+1)
-	segments := make([]Segment, 0, len(parts))
+	segments := make([]segment, 0, len(parts))
 	for i, part := range parts {
-		segment, err := parseSegment(fmt.Sprintf("pwl: segment %d", i+1), strings.SplitN(part, ",", 4))
+		s, err := parseSegment(fmt.Sprintf("pwl: segment %d", i+1), strings.SplitN(part, ",", 4))
 		if err != nil {
 			return nil, err
 		}
-		segments = append(segments, segment)
+		segments = append(segments, s)
 	}
-	return wrap(NewPWL(segments))
+	return newPWL(segments)
 }
 
 // parseSegment reads knot, slope and possibly jump.
-func parseSegment(where string, values []string) (Segment, error) {
+func parseSegment(where string, values []string) (segment, error) {
 	if len(values) != 2 && len(values) != 3 {
-		return Segment{}, badField(where, "segment", fmt.Sprintf("%q", abbreviated(strings.Join(values, ","))), "knot,slope or knot,slope,jump")
+		return segment{}, badField(where, "segment", fmt.Sprintf("%q", abbreviated(strings.Join(values, ","))), "knot,slope or knot,slope,jump")
 	}
-	s := Segment{Knot: math.Inf(-1)}
+	s := segment{Knot: math.Inf(-1)}
 	var err error
 	if values[0] != "-inf" {
 		if s.Knot, err = number(where, "knot", values[0]); err != nil {
-			return Segment{}, err
+			return segment{}, err
 		}
 	}
 	if s.Slope, err = number(where, "slope", values[1]); err != nil {
-		return Segment{}, err
+		return segment{}, err
 	}
 	if len(values) == 3 {
 		if values[2] == "" {
@@ -152,13 +134,13 @@ func parseSegment(where string, values []string) (Segment, error) {
 	return s, err
 }
 
-// ReadPWL reads a piecewise linear loss (see [NewPWL]) from CSV text: the header
+// ReadPWL reads a piecewise linear loss (see [newPWL]) from CSV text: the header
 // "knot,slope" or "knot,slope,jump", then one segment per line, the first with the
 // knot -inf. Nothing is quoted, no spaces, no empty lines but at the end. The
-// errors name the line and wrap [ErrInvalid], unless the reader itself fails.
+// errors name the line and wrap dp.ErrInvalid, unless the reader itself fails.
 func ReadPWL(r io.Reader) (Loss, error) {
 	scanner := bufio.NewScanner(r)
-	var segments []Segment
+	var segments []segment
 	columns := 0
 	for line := 1; scanner.Scan(); line++ {
 		where := fmt.Sprintf("pwl: line %d", line)
@@ -189,5 +171,5 @@ func ReadPWL(r io.Reader) (Loss, error) {
 	if err := scanner.Err(); err != nil {
 		return nil, check.Errorf("loss", nil, "reading a pwl loss: %w", err)
 	}
-	return wrap(NewPWL(segments))
+	return newPWL(segments)
 }

@@ -53,16 +53,16 @@ func TestReadPWL(t *testing.T) {
 // TestPWLLarge: the largest loss there may be survives its name, and its methods
 // stay fast enough to be called for every cell.
 func TestPWLLarge(t *testing.T) {
-	segments := []Segment{{Knot: math.Inf(-1), Slope: -5000}}
+	segments := []segment{{Knot: math.Inf(-1), Slope: -5000}}
 	for i := range maxKnots - 1 {
-		segments = append(segments, Segment{Knot: float64(i-5000) / 16, Slope: float64(i) - 5000 + 0.5})
+		segments = append(segments, segment{Knot: float64(i-5000) / 16, Slope: float64(i) - 5000 + 0.5})
 	}
-	l := must2(NewPWL(segments))
+	l := must2(newPWL(segments))
 	if back := must2(Parse(l.Name())); back.Name() != l.Name() {
 		t.Error("the name of a large pwl loss does not survive")
 	}
-	if !l.Increasing() || l.Symmetric() {
-		t.Error("a convex loss with its minimum at 0 is not increasing, or is symmetric")
+	if !Unimodal(l) || l.Symmetric() {
+		t.Error("a convex loss with its minimum at 0 is not unimodal, or is symmetric")
 	}
 	sum, err := Sum(Term{l, 1}, Term{l, 2})
 	if sum != nil || !errors.Is(err, check.ErrInvalid) {

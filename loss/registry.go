@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// LossKind describes one kind of loss that a flag or a file can name.
+// Kind describes one kind of loss that a flag or a file can name.
 type Kind struct {
 	// Name is the kind, the part of a loss's name before the first colon.
 	Name string
@@ -22,33 +22,61 @@ type Kind struct {
 	// Unit is what an expected loss is, with its unit.
 	Unit string
 
-	// fields are the parameters after the kind, in order.
+	// fields are the parameters after the kind, in order; each is > 0 unless holds
+	// checks the rule.
 	fields []string
-	// parse builds the loss from the parameters, as many as there are fields.
-	parse func(values []string) (Loss, error)
+	rule   string
+	holds  func(v float64) bool
+	// build makes the loss with its name from the parameters. A kind whose only
+	// parameter is no number has parse instead.
+	build func(name string, v []float64) Loss
+	parse func(text string) (Loss, error)
 }
 
-// kinds is the registry: one entry per kind of loss.
-var kinds = []Kind{
-	l1Kind, l2Kind, lpKind, pinballKind, asymmetricKind, huberKind, deadzoneKind, exceedKind, pwlKind,
-}
+// Kinds describes every kind of loss in display order. A weight W > 0 may follow any
+// of them after one more colon, as in l1:0.7, and losses joined by " + " are added.
+func Kinds() []Kind { return slices.Clone(kinds) }
 
-// LossUsage describes every kind of loss in display order. A weight W > 0 may
-// follow any of them after one more colon, as in l1:0.7, and losses joined by
-// " + " are added.
-func Kinds() []Kind { return append([]Kind(nil), kinds...) }
-
-// LossNames lists the kinds ParseLoss accepts, sorted.
+// Names lists the kinds, sorted.
 func Names() []string {
-	names := make([]string, 0, len(kinds))
-	for _, k := range kinds {
-		names = append(names, k.Name)
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
-// LossUnit says what an expected loss is and in which unit, e.g. "mean absolute
+// New returns the loss of a kind, such as New("l1"), New("pinball", 0.9) or
+// New("asymmetric", 1, 2), whose parameters are those of [Kinds], meant exactly; pwl
+// has none that are numbers, see [ReadPWL]. Errors wrap dp.ErrInvalid.
+func New(kind string, parameters ...float64) (Loss, error) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == kind && k.build != nil })
+	if i < 0 || len(parameters) != len(kinds[i].fields) {
+		return nil, badField("loss", "kind", fmt.Sprintf("%q with %d numbers", kind, len(parameters)), "one of Kinds with its parameters")
+	}
+	return kinds[i].make(parameters)
+}
+
+// make returns the loss with as many parameters as there are fields.
+func (k Kind) make(parameters []float64) (Loss, error) {
+	var texts []string
+	for i, v := range parameters {
+		err := checkPositive(k.Name, k.fields[i], v)
+		if k.holds != nil {
+			if err = nil; !k.holds(v) {
+				err = badField(k.Name, k.fields[i], formatNumber(v), k.rule)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, formatNumber(v))
+	}
+	return k.build(k.Name+":"+strings.Join(texts, ","), parameters), nil
+}
+
+// Unit says what an expected loss is and in which unit, e.g. "mean absolute
 // error in query units". It knows the loss by its name.
 func Unit(l Loss) string {
 	name := l.Name()
@@ -83,11 +111,10 @@ const (
 	maxNumber = 1e60
 )
 
-// ParseLoss returns the loss with the given name: a kind with its parameters,
-// as LossUsage lists them, possibly with a weight, or several joined by " + ".
-// Numbers are plain decimals, an exponent allowed, and stand for the float64
-// nearest to them. ParseLoss(l.Name()) gives a loss back that equals l. Errors
-// wrap [ErrInvalid].
+// Parse returns the loss with the given name: a kind with its parameters, as [Kinds]
+// lists them, possibly with a weight, or several joined by " + ". Numbers are plain
+// decimals, an exponent allowed, and stand for the float64 nearest to them.
+// Parse(l.Name()) gives a loss back that equals l. Errors wrap dp.ErrInvalid.
 func Parse(name string) (Loss, error) {
 	// A name comes from a file: no part of it is split further than it may go.
 	if n := strings.Count(name, termSeparator) + 1; n > maxTerms {
@@ -110,27 +137,33 @@ func Parse(name string) (Loss, error) {
 	return Sum(terms...)
 }
 
-// ParseLosses returns the sum of the losses with the given names, in this order.
-// Each is as in ParseLoss; there is at least one.
-func ParseAll(names []string) (Loss, error) {
-	return Parse(strings.Join(names, termSeparator))
-}
-
 func parseTerm(s string) (Term, error) {
 	k, values, weight, err := cutTerm(s)
 	if err != nil {
 		return Term{}, err
 	}
 	t := Term{Weight: 1}
-	if t.Loss, err = k.parse(values); err != nil {
+	if k.parse != nil {
+		t.Loss, err = k.parse(values[0])
+	} else {
+		v := make([]float64, len(values))
+		for i, text := range values {
+			if v[i], err = number(k.Name, k.fields[i], text); err != nil {
+				return Term{}, err
+			}
+		}
+		t.Loss, err = k.make(v)
+	}
+	if err != nil {
 		return Term{}, err
 	}
 	if weight != "" {
-		if t.Weight, err = positive(k.Name, "weight", weight); err != nil {
-			return Term{}, err
+		t.Weight, err = number(k.Name, "weight", weight)
+		if err == nil {
+			err = checkPositive(k.Name, "weight", t.Weight)
 		}
 	}
-	return t, nil
+	return t, err
 }
 
 // cutTerm splits "kind:value:…:weight"; weight is empty if there is none.
@@ -172,28 +205,13 @@ func abbreviated(s string) string {
 // number reads a parameter: 0 or a decimal number of moderate size.
 func number(kind, field, s string) (float64, error) {
 	v, err := decimalFloat(s)
-	if err == nil {
-		err = checkNumber(kind, field, v)
-	} else {
-		err = badField(kind, field, fmt.Sprintf("%q", abbreviated(s)), "a decimal number such as 0.5 or 2e-3")
+	if err != nil {
+		return 0, badField(kind, field, fmt.Sprintf("%q", abbreviated(s)), "a decimal number such as 0.5 or 2e-3")
 	}
-	return v, err
-}
-
-// positive reads a parameter > 0 of moderate size.
-func positive(kind, field, s string) (float64, error) {
-	v, err := number(kind, field, s)
-	if err == nil {
-		err = checkPositive(kind, field, v)
-	}
-	return v, err
-}
-
-func checkNumber(kind, field string, v float64) error {
 	if a := math.Abs(v); v != 0 && !(a >= minNumber && a <= maxNumber) {
-		return badField(kind, field, formatNumber(v), "0 or a number of size "+formatNumber(minNumber)+" to "+formatNumber(maxNumber))
+		return 0, badField(kind, field, formatNumber(v), "0 or a number of size "+formatNumber(minNumber)+" to "+formatNumber(maxNumber))
 	}
-	return nil
+	return v, nil
 }
 
 func checkPositive(kind, field string, v float64) error {
@@ -210,21 +228,14 @@ func badField(kind, field, value, rule string) error {
 // decimalFloat is strconv.ParseFloat for decimal digits alone: no plus sign, no
 // names, no hexadecimal, no underscores. What rounds to 0 must be 0.
 func decimalFloat(s string) (float64, error) {
-	nonzero := false
-	mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && !strings.ContainsRune("-.eE", rune(c)) {
-			return 0, strconv.ErrSyntax
-		}
-	}
-	for _, c := range []byte(mantissa) {
-		nonzero = nonzero || c >= '1' && c <= '9'
+	if strings.TrimLeft(s, "0123456789-.eE") != "" {
+		return 0, strconv.ErrSyntax
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return 0, err
 	}
-	if v == 0 && nonzero {
+	if mantissa, _, _ := strings.Cut(strings.ToLower(s), "e"); v == 0 && strings.ContainsAny(mantissa, "123456789") {
 		return 0, strconv.ErrRange
 	}
 	return v + 0, nil // no negative zero

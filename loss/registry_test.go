@@ -25,12 +25,12 @@ var lossNames = []string{
 func TestParseLoss(t *testing.T) {
 	kinds := Names()
 	if !slices.IsSorted(kinds) || len(kinds) != len(Kinds()) {
-		t.Errorf("LossNames() = %v, want the kinds of LossUsage, sorted", kinds)
+		t.Errorf("Names() = %v, want the kinds of Kinds, sorted", kinds)
 	}
 	for _, name := range lossNames {
 		l, err := Parse(name)
 		if err != nil || l.Name() != name {
-			t.Errorf("ParseLoss(%q) = %v, %v", name, l, err)
+			t.Errorf("Parse(%q) = %v, %v", name, l, err)
 			continue
 		}
 		kind, _, _ := strings.Cut(name, ":")
@@ -47,14 +47,14 @@ func TestParseLoss(t *testing.T) {
 	} {
 		switch l, err := Parse(name); {
 		case want == "" && err == nil:
-			t.Errorf("ParseLoss(%q) = %s, want an error", name, l.Name())
+			t.Errorf("Parse(%q) = %s, want an error", name, l.Name())
 		case want != "" && (err != nil || l.Name() != want):
-			t.Errorf("ParseLoss(%q) = %v, %v; want %s", name, l, err, want)
+			t.Errorf("Parse(%q) = %v, %v; want %s", name, l, err, want)
 		}
 	}
-	l, err := ParseAll([]string{"l1:0.7", "exceed:3:0.3 + l2"})
+	l, err := Parse("l1:0.7 + exceed:3:0.3 + l2")
 	if err != nil || l.Name() != "l1:0.7 + exceed:3:0.3 + l2" {
-		t.Errorf("ParseLosses: %v, %v", l, err)
+		t.Errorf("Parse: %v, %v", l, err)
 	}
 }
 
@@ -108,17 +108,39 @@ func TestParseLossRefuses(t *testing.T) {
 	} {
 		l, err := Parse(name)
 		if l != nil || !errors.Is(err, check.ErrInvalid) {
-			t.Errorf("ParseLoss(%q) = %v, %v; want an error", name, l, err)
+			t.Errorf("Parse(%q) = %v, %v; want an error", name, l, err)
 			continue
 		}
 		for _, part := range want {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("ParseLoss(%q): %q, want it to say %q", name, err, part)
+				t.Errorf("Parse(%q): %q, want it to say %q", name, err, part)
 			}
 		}
 	}
-	if _, err := ParseAll(nil); !errors.Is(err, check.ErrInvalid) {
-		t.Errorf("ParseLosses(nil): %v, want an error", err)
+}
+
+// TestNew: parameters as numbers make the loss that their names do.
+func TestNew(t *testing.T) {
+	for want, l := range map[string]Loss{
+		"l1": must2(New("l1")), "pinball:0.9": must2(New("pinball", 0.9)), "asymmetric:1,2": must2(New("asymmetric", 1, 2)), "exceed:1e22": must2(New("exceed", 1e22)),
+	} {
+		if parsed := must2(Parse(want)); l.Name() != want || l.At(-3) != parsed.At(-3) || l.At(1e30) != parsed.At(1e30) {
+			t.Errorf("New: %s, want %s", l.Name(), want)
+		}
+	}
+	for i, make := range []func() (Loss, error){
+		func() (Loss, error) { return New("l3") },
+		func() (Loss, error) { return New("l1", 1) },
+		func() (Loss, error) { return New("huber") },
+		func() (Loss, error) { return New("huber", -1) },
+		func() (Loss, error) { return New("huber", math.NaN()) },
+		func() (Loss, error) { return New("lp", 65) },
+		func() (Loss, error) { return New("pinball", 1) },
+		func() (Loss, error) { return New("pwl", 1) },
+	} {
+		if l, err := make(); l != nil || !errors.Is(err, check.ErrInvalid) {
+			t.Errorf("%d: %v, %v; want an error", i, l, err)
+		}
 	}
 }
 
@@ -216,11 +238,11 @@ func TestLossUnit(t *testing.T) {
 		"pwl:-inf,-1;0,1":       "mean piecewise linear loss, in the unit that the slopes give",
 	} {
 		if got := Unit(must2(Parse(name))); got != want {
-			t.Errorf("LossUnit(%s) = %q, want %q", name, got, want)
+			t.Errorf("Unit(%s) = %q, want %q", name, got, want)
 		}
 	}
 	if got := Unit(renamed{L1{}, "my own"}); !strings.Contains(got, "my own") {
-		t.Errorf("LossUnit of a user's loss: %q", got)
+		t.Errorf("Unit of a user's loss: %q", got)
 	}
 	for _, k := range Kinds() {
 		text := k.Syntax + k.Meaning + k.Unit
@@ -265,7 +287,7 @@ func TestLossValues(t *testing.T) {
 func TestPinballQuantile(t *testing.T) {
 	sample := []float64{-3, -1.5, 0.25, 1, 2, 4, 4.5, 7, 11, 20}
 	for _, tau := range []float64{0.05, 0.35, 0.55, 0.95} {
-		l := must2(NewPinball(tau))
+		l := must2(New("pinball", tau))
 		best, least := 0.0, math.Inf(1)
 		for m := -5.0; m <= 22; m += 0.125 {
 			sum := 0.0
@@ -291,7 +313,7 @@ func TestPinballQuantile(t *testing.T) {
 	}
 }
 
-// FuzzParseLoss: what is read prints as a name that is read as the same loss.
+// FuzzParse: what is read prints as a name that is read as the same loss.
 func FuzzParseLoss(f *testing.F) {
 	for _, name := range lossNames {
 		f.Add(name)
@@ -304,17 +326,17 @@ func FuzzParseLoss(f *testing.F) {
 		l, err := Parse(s)
 		if err != nil {
 			if l != nil || !errors.Is(err, check.ErrInvalid) {
-				t.Fatalf("ParseLoss(%q) = %v, %v", s, l, err)
+				t.Fatalf("Parse(%q) = %v, %v", s, l, err)
 			}
 			return
 		}
 		name := l.Name()
 		back, err := Parse(name)
 		if err != nil || back.Name() != name {
-			t.Fatalf("ParseLoss(%q) prints as %q, which is read as %v, %v", s, name, back, err)
+			t.Fatalf("Parse(%q) prints as %q, which is read as %v, %v", s, name, back, err)
 		}
 		if strings.ContainsAny(strings.ReplaceAll(name, termSeparator, ""), "+ ") || Unit(l) == "" {
-			t.Fatalf("ParseLoss(%q) prints as %q in %q", s, name, Unit(l))
+			t.Fatalf("Parse(%q) prints as %q in %q", s, name, Unit(l))
 		}
 		for _, x := range []float64{-1e3, -1, 0, 0.3, 2, 1e5} {
 			r := exact.Rational(x)

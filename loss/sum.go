@@ -3,9 +3,11 @@ package loss
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Term is a loss with a weight: one term of a sum.
@@ -15,31 +17,11 @@ type Term struct {
 	Weight float64
 }
 
-// piecewiser is a loss that is piecewise quadratic.
-type piecewiser interface{ piecewise() *Piecewise }
-
-func (l *Piecewise) piecewise() *Piecewise { return l }
-
-// wrap turns a constructor's result into a Loss, keeping a failed one's nil a
-// nil interface.
-func wrap[L Loss](l L, err error) (Loss, error) {
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-func checkLoss(l Loss) error {
-	if l == nil {
-		return check.Field("loss", "loss", "<nil>", "a loss such as L1 or L2")
-	}
-	return nil
-}
-
 // Sum returns the weighted sum of 1 to 32 losses. Those that are piecewise
-// quadratic are added to one [Piecewise], which has tighter lower nodes than the
-// sum of theirs. A term that is itself weighted or a sum must have weight 1, for
-// the product of two weights may not be a float64. Errors wrap [ErrInvalid].
+// quadratic are added to one piecewise quadratic loss, which has tighter lower nodes
+// than the sum of theirs. A term that is itself weighted or a sum must have weight 1,
+// for the product of two weights may not be a float64. Errors wrap
+// dp.ErrInvalid.
 func Sum(terms ...Term) (Loss, error) {
 	if len(terms) == 0 || len(terms) > maxTerms {
 		return nil, badField("sum", "number of terms", fmt.Sprint(len(terms)), fmt.Sprintf("1 to %d", maxTerms))
@@ -47,8 +29,8 @@ func Sum(terms ...Term) (Loss, error) {
 	var losses []Loss
 	var names []string
 	for _, t := range terms {
-		if err := checkLoss(t.Loss); err != nil {
-			return nil, err
+		if t.Loss == nil {
+			return nil, check.Field("loss", "loss", "<nil>", "a loss such as L1 or L2")
 		}
 		l := t.Loss
 		if t.Weight != 1 {
@@ -65,138 +47,221 @@ func Sum(terms ...Term) (Loss, error) {
 	return add(strings.Join(names, termSeparator), losses)
 }
 
+func scale(t Term) (Loss, error) {
+	if err := checkPositive(t.Loss.Name(), "weight", t.Weight); err != nil {
+		return nil, err
+	}
+	if _, weight := Unweighted(t.Loss); weight != 1 || strings.Contains(t.Loss.Name(), termSeparator) {
+		return nil, badField(abbreviated(t.Loss.Name()), "weight", formatNumber(t.Weight), "1 for a loss that is weighted already or a sum")
+	}
+	return part{t.Loss, t.Weight, 1}.alone(), nil
+}
+
+// Unweighted returns the loss without the weight that it may have, and that weight.
+func Unweighted(l Loss) (plain Loss, weight float64) {
+	if c, ok := l.(*combination); ok && len(c.parts) == 1 {
+		return c.parts[0].loss, c.parts[0].factor
+	}
+	return l, 1
+}
+
+// piecewiser is a loss that is piecewise quadratic.
+type piecewiser interface{ asPiecewise() *piecewise }
+
+func (l *piecewise) asPiecewise() *piecewise { return l }
+
 // add returns the sum of the losses under the given name.
 func add(name string, losses []Loss) (Loss, error) {
-	var exact []weighted
-	var others []Loss
-	knots := 0
-	var collect func(l Loss, weight *big.Rat)
-	collect = func(l Loss, weight *big.Rat) {
-		switch l := l.(type) {
+	var exactly []weighted
+	var others []part
+	knots, symmetric := 0, true
+	var collect func(p part)
+	collect = func(p part) {
+		switch l := p.loss.(type) {
 		case piecewiser:
-			p := l.piecewise()
-			knots += len(p.knots)
-			exact = append(exact, weighted{p, weight})
-		case *total:
-			for _, part := range l.parts {
-				collect(part, weight)
+			q := l.asPiecewise()
+			if p.side < 0 {
+				q = q.mirror("")
 			}
-		case *Scaled:
-			if p, ok := l.loss.(piecewiser); ok {
-				collect(p.piecewise(), new(big.Rat).Mul(weight, l.weight))
-				return
+			knots += len(q.knots)
+			exactly = append(exactly, weighted{q, exact.Rational(p.factor)})
+		case *combination:
+			for _, inner := range l.parts { // a factor of 1 or 1/2 at least on one level
+				collect(part{inner.loss, p.factor * inner.factor, p.side * inner.side})
 			}
-			others = append(others, l)
 		default:
-			others = append(others, l)
+			others = append(others, p)
 		}
 	}
 	for _, l := range losses {
-		collect(l, big.NewRat(1, 1))
+		collect(part{l, 1, 1})
+		symmetric = symmetric && l.Symmetric()
 	}
 	if knots > maxKnots {
 		return nil, badField("sum", "number of knots", fmt.Sprint(knots), fmt.Sprintf("at most %d", maxKnots))
 	}
-	if len(exact) == 0 {
-		return &total{name, others}, nil
+	if len(exactly) > 0 {
+		p := sumPiecewise(name, exactly)
+		if len(others) == 0 {
+			return p, nil
+		}
+		others = append(others, part{p, 1, 1})
 	}
-	p := sumPiecewise(name, exact)
-	if len(others) == 0 {
-		return p, nil
-	}
-	return &total{name, append(others, p)}, nil
+	return &combination{name, others, symmetric}, nil
 }
 
-// total is a sum of losses that are not all piecewise quadratic. Every bound of a
-// sum is the sum of the bounds: they all have one direction.
-type total struct {
+// Symmetrized returns (c(x) + c(-x))/2, which is l itself if that is symmetric.
+// Its expectation is that of l under noise made symmetric. Its name is for messages;
+// [Parse] does not know it.
+func Symmetrized(l Loss) Loss {
+	if l.Symmetric() {
+		return l
+	}
+	name := "symmetrized " + l.Name()
+	if p, ok := l.(*piecewise); ok {
+		return sumPiecewise(name, []weighted{{p, half}, {p.mirror(""), half}})
+	}
+	if plain, weight := Unweighted(l); weight != 1 {
+		return part{Symmetrized(plain), weight, 1}.alone()
+	}
+	return &combination{name, []part{{l, 0.5, 1}, {l, 0.5, -1}}, true}
+}
+
+// combination is Σ factor·c(side·x) over its parts: a weighted loss, a sum that is not
+// all piecewise quadratic, a loss made symmetric. Every bound of it is the sum of the
+// parts' bounds: they all have one direction.
+type combination struct {
 	name  string
-	parts []Loss
+	parts []part
+	// symmetric says no to a sum whose parts are symmetric only together, which
+	// costs time, not truth.
+	symmetric bool
+}
+
+type part struct {
+	loss   Loss
+	factor float64 // > 0, meant exactly
+	side   int64   // 1 or -1
+}
+
+// alone returns a part as a loss of its own.
+func (p part) alone() Loss {
+	if p.factor == 1 && p.side == 1 {
+		return p.loss
+	}
+	return &combination{p.loss.Name() + ":" + formatNumber(p.factor), []part{p}, p.loss.Symmetric()}
+}
+
+// turned returns side·x.
+func (p part) turned(x *big.Rat) *big.Rat {
+	if p.side < 0 {
+		return new(big.Rat).Neg(x)
+	}
+	return x
+}
+
+// sum adds up a bound of the parts, a new number for each.
+func (l *combination) sum(bound func(p part) *big.Rat) *big.Rat {
+	var sum *big.Rat
+	for _, p := range l.parts {
+		b := bound(p)
+		if p.factor != 1 {
+			b.Mul(b, exact.Rational(p.factor))
+		}
+		if sum == nil {
+			sum = b
+		} else {
+			sum.Add(sum, b)
+		}
+	}
+	return sum
+}
+
+func (l *combination) all(is func(Loss) bool) bool {
+	return !slices.ContainsFunc(l.parts, func(p part) bool { return !is(p.loss) })
 }
 
 // Name implements Loss.
-func (l *total) Name() string { return l.name }
+func (l *combination) Name() string { return l.name }
 
 // At implements Loss.
-func (l *total) At(x float64) float64 {
+func (l *combination) At(x float64) float64 {
 	sum := 0.0
 	for _, p := range l.parts {
-		sum += p.At(x)
+		sum += float64(p.factor * p.loss.At(float64(p.side)*x))
 	}
 	return sum
 }
 
 // CellMean implements Loss.
-func (l *total) CellMean(center, width float64) float64 {
+func (l *combination) CellMean(center, width float64) float64 {
 	sum := 0.0
 	for _, p := range l.parts {
-		sum += p.CellMean(center, width)
+		sum += float64(p.factor * p.loss.CellMean(float64(p.side)*center, width))
 	}
 	return sum
 }
 
-// Symmetric implements Loss. It says no to a sum whose parts are symmetric only
-// together, which costs time, not truth.
-func (l *total) Symmetric() bool { return l.all(Loss.Symmetric) }
+// Symmetric implements Loss.
+func (l *combination) Symmetric() bool { return l.symmetric }
 
-// Increasing reports whether every part is known not to decrease away from 0.
-func (l *total) Increasing() bool { return l.all(Increasing) }
+// Unimodal reports whether every part is known not to decrease away from 0.
+func (l *combination) Unimodal() bool { return l.all(Unimodal) }
 
-func (l *total) all(is func(Loss) bool) bool {
-	for _, p := range l.parts {
-		if !is(p) {
-			return false
-		}
-	}
-	return true
-}
-
-// Kinks implements Kinked.
-func (l *total) Kinks() []float64 {
+// Kinks are those of the parts.
+func (l *combination) Kinks() []float64 {
 	var all []float64
 	for _, p := range l.parts {
-		all = append(all, Kinks(p)...)
+		for _, x := range Kinks(p.loss) {
+			all = append(all, float64(p.side)*x)
+		}
 	}
 	return all
 }
 
 // AtDown implements Loss.
-func (l *total) AtDown(x *big.Rat) *big.Rat {
-	return l.sum(func(p Loss) *big.Rat { return p.AtDown(x) })
+func (l *combination) AtDown(x *big.Rat) *big.Rat {
+	return l.sum(func(p part) *big.Rat { return p.loss.AtDown(p.turned(x)) })
 }
 
 // GridMeanUp implements Loss.
-func (l *total) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
-	return l.sum(func(p Loss) *big.Rat { return p.GridMeanUp(first, count, step) })
+func (l *combination) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
+	return l.sum(func(p part) *big.Rat {
+		from := first
+		if p.side < 0 {
+			from = -(first + count - 1)
+		}
+		return p.loss.GridMeanUp(from, count, step)
+	})
 }
 
 // RampMeanUp implements Loss.
-func (l *total) RampMeanUp(from, to *big.Rat) *big.Rat {
-	return l.sum(func(p Loss) *big.Rat { return p.RampMeanUp(from, to) })
+func (l *combination) RampMeanUp(from, to *big.Rat) *big.Rat {
+	return l.sum(func(p part) *big.Rat { return p.loss.RampMeanUp(p.turned(from), p.turned(to)) })
 }
 
 // LowerNode implements Loss.
-func (l *total) LowerNode(j int64, step *big.Rat) *big.Rat {
-	return l.sum(func(p Loss) *big.Rat { return p.LowerNode(j, step) })
+func (l *combination) LowerNode(j int64, step *big.Rat) *big.Rat {
+	return l.sum(func(p part) *big.Rat { return p.loss.LowerNode(p.side*j, step) })
 }
 
-// Growth implements Loss.
-func (l *total) Growth(j int64, step *big.Rat) *big.Rat {
-	return l.sum(func(p Loss) *big.Rat { return p.Growth(j, step) })
+// Growth implements Loss: the increments of a sum are the sums of increments.
+func (l *combination) Growth(j int64, step *big.Rat) *big.Rat {
+	return l.sum(func(p part) *big.Rat { return p.loss.Growth(p.side*j, step) })
 }
 
-func (l *total) sum(part func(Loss) *big.Rat) *big.Rat {
-	sum := new(big.Rat)
-	for _, p := range l.parts {
-		sum.Add(sum, part(p))
+// PolynomialBeyond is known of a weighted loss; see TailParts for others.
+func (l *combination) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
+	if len(l.parts) > 1 {
+		return nil, 0, false
 	}
-	return sum
+	return PolynomialBeyond(l.parts[0].loss)
 }
 
-// kinksOf returns the kinks that a loss declares.
-func Kinks(l Loss) []float64 {
-	if k, ok := l.(Kinked); ok {
-		return k.Kinks()
+// PowerBound is known of a weighted loss; see TailParts for others.
+func (l *combination) PowerBound() (power float64, ok bool) {
+	if len(l.parts) > 1 {
+		return 0, false
 	}
-	return nil
+	return PowerBound(l.parts[0].loss)
 }

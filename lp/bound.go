@@ -10,6 +10,7 @@ import (
 // bound is one of the two programs of a problem, upper or lower, and what its solutions
 // are good for. Each is described, alone, in a file of its own.
 type bound interface {
+	// of returns the problem.
 	of() *model
 
 	// cells returns the grid of K cells per sensitivity, without its extent.

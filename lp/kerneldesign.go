@@ -28,7 +28,8 @@ type KernelResult struct {
 	Kernel *kernels.Verified
 	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
 	Gap float64
-	// Rounds counts the linear programs solved.
+	// Rounds counts the relaxations solved of both bounds: a program is solved again
+	// whenever constraints were added.
 	Rounds int
 	// Elapsed is the wall time taken.
 	Elapsed time.Duration
@@ -257,7 +258,7 @@ func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
 	for _, share := range marginShares {
 		err := d.tryUpper(ctx, split, share*min(d.options.Gap, largestMargin))
 		switch {
-		case errors.Is(err, tables.ErrNotPrivate), errors.Is(err, tables.ErrFalseClaim):
+		case notKept(err):
 			continue // the margin was too small
 		case errors.Is(err, cuts.ErrFailed):
 			return nil

@@ -198,7 +198,7 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	if !l.jumping || l.discrete() || !loss.Increasing(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+	if !l.jumping || l.discrete() || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

@@ -74,7 +74,7 @@ func newModel(p dp.Problem) (*model, error) {
 	return m, nil
 }
 
-// of returns the model of a bound.
+// of returns the model that a bound is of.
 func (m *model) of() *model { return m }
 
 func (m *model) discrete() bool {
@@ -169,12 +169,8 @@ func (m *model) jumps() bool {
 	if len(m.Constraints.Quantiles) > 0 {
 		return true
 	}
-	kinked, ok := m.Loss.(loss.Kinked)
-	if !ok {
-		return false
-	}
 	const near = 1e-9
-	for _, x := range kinked.Kinks() {
+	for _, x := range loss.Kinks(m.Loss) {
 		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
 		if math.Abs(above-below) > 1e-6*max(above, below) {
 			return true
@@ -202,10 +198,8 @@ func (m *model) marks() []float64 {
 	if gamma, ok := stairStep(m.Problem); ok && len(marks) == 0 {
 		marks = append(marks, gamma)
 	}
-	if kinked, ok := m.Loss.(loss.Kinked); ok {
-		for _, x := range kinked.Kinks() {
-			add(x)
-		}
+	for _, x := range loss.Kinks(m.Loss) {
+		add(x)
 	}
 	for _, q := range m.Constraints.Quantiles {
 		add(q.Magnitude)

@@ -27,11 +27,19 @@ import (
 // what proves a bound for one delta proves one for all, and noise for one, mixed
 // with an atom, is noise for a larger one. For real queries without constraints.
 func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done func(i int, r *Result) error) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
+	errs := check.In("lp")
+	errs.Add(o.validate())
 	if !p.Constraints.None() || (p.Query != "" && p.Query != dp.RealQuery) {
-		return check.Errorf("lp", dp.ErrInvalid, "a sweep over delta with constraints or a query on points, want neither")
+		errs.Add(check.Errorf("lp", dp.ErrInvalid, "a sweep over delta with constraints or a query on points, want neither"))
+	}
+	for _, p.Delta = range deltas {
+		if err := validate(p); err != nil {
+			errs.Add(err)
+			break
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return err
 	}
 	o = o.filled()
 	if o.TimeLimit > 0 {
@@ -42,9 +50,6 @@ func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done 
 	w := &sweep{options: o, done: done}
 	for i, delta := range deltas {
 		p.Delta = delta
-		if err := validate(p); err != nil {
-			return err
-		}
 		d, err := newDesigner(p, o, time.Now())
 		if err != nil {
 			return err

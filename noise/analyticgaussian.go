@@ -20,11 +20,8 @@ const analyticGaussian = "analytic-gaussian"
 // [dp.ErrInvalid] for bad parameters and [ErrNotApplicable] for δ = 0. The cost is
 // some 60 microseconds.
 func GaussianSigma(p dp.Privacy) (float64, error) {
-	if err := p.Validate(); err != nil {
+	if err := applies(analyticGaussian, p, p.Delta > 0, gaussianNeedsDelta); err != nil {
 		return 0, err
-	}
-	if p.Delta == 0 {
-		return 0, notApplicable(analyticGaussian, "Gaussian noise is never private with delta = 0, want delta > 0")
 	}
 	sigma := p.Sensitivity / solveMu(p.Epsilon, p.Delta)
 	// Round up: step away from the solution, each step twice the last, until

@@ -4,47 +4,68 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/quadrature"
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Mechanism is a law of additive noise X for a scalar query.
-//
-// Those of this package are immutable, safe for concurrent use, provided the loss
-// they are given is, and symmetric about 0.
-type Mechanism interface {
-	// Name is the mechanism as written in flags and tables, e.g. "laplace".
-	Name() string
-	// Note is one line for a reader: the law's own parameters and what it
-	// assumes.
-	Note() string
-	// Density returns the density of the continuous part at x, per query unit.
-	Density(x float64) float64
-	// Mass returns the probability of the noise being exactly x, which is not
-	// in the density.
-	Mass(x float64) float64
-	// ExpectedLoss returns E c(X) for the loss c, in the loss's units, and a
-	// bound on the absolute error of that value. L1 and L2 have closed
-	// forms, weighted or not; any other loss is integrated or summed numerically.
-	//
-	// The bound of a closed form or a sum is a rounding bound. The bound of an
-	// integral is an estimate in the usual sense (two quadrature rules compared
-	// on every piece), reliable if a loss with kinks or jumps is a [loss.Kinked].
-	// Both assume that the loss grows no faster than |x|^64, for then what is cut
-	// off the tails is below 1e-60 of the value.
-	//
-	// It returns an error wrapping [dp.ErrInvalid] if loss is nil or if the value
-	// is not a finite float64.
-	ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error)
+// Mechanism is a law of additive noise X for a scalar query. It is immutable, safe
+// for concurrent use, provided the loss it is given is, and symmetric about 0.
+type Mechanism struct {
+	name, note string
+	density    func(x float64) float64                       // nil: none
+	mass       func(x float64) float64                       // nil: none
+	expected   func(l loss.Loss) (value, errorBound float64) // see ExpectedLoss
 }
 
-// continuous is what the laws without masses on points have in common.
-type continuous struct{ name string }
+// Name is the mechanism as written in flags and tables, e.g. "laplace".
+func (m Mechanism) Name() string { return m.name }
 
-func (c continuous) Name() string         { return c.name }
-func (continuous) Mass(_ float64) float64 { return 0 }
+// Note is one line for a reader: the law's own parameters and what it assumes.
+func (m Mechanism) Note() string { return m.note }
+
+// Density returns the density of the continuous part at x, per query unit.
+func (m Mechanism) Density(x float64) float64 {
+	if m.density == nil {
+		return 0
+	}
+	return m.density(x)
+}
+
+// Mass returns the probability of the noise being exactly x, which is not in the
+// density.
+func (m Mechanism) Mass(x float64) float64 {
+	if m.mass == nil {
+		return 0
+	}
+	return m.mass(x)
+}
+
+// ExpectedLoss returns E c(X) for the loss c, in the loss's units, and a bound on
+// the absolute error of that value. L1 and L2 have closed forms, weighted or not;
+// any other loss is integrated or summed numerically.
+//
+// The bound of a closed form or a sum is a rounding bound. The bound of an integral
+// is an estimate in the usual sense (two quadrature rules compared on every piece),
+// reliable if a loss with kinks or jumps declares them ([loss.Kinks]). Both assume that the
+// loss grows no faster than |x|^64, for then what is cut off the tails is below
+// 1e-60 of the value.
+//
+// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or if the value is
+// not a finite float64.
+func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
+	if err := checkLoss(l); err != nil {
+		return 0, 0, err
+	}
+	value, errorBound = m.expected(l)
+	if !check.Finite(value + errorBound) {
+		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", m.name, l.Name(), value)
+	}
+	return value, errorBound, nil
+}
 
 // ErrNotApplicable marks a mechanism that exists but cannot be used at the given
 // parameters; a [NotApplicableError] says why.
@@ -80,26 +101,50 @@ const (
 	tailCut = 300.0
 )
 
-// evaluate is the body of every ExpectedLoss: first and second are E|X| and
-// E X², which answer L1 and L2; numeric answers any other loss.
-func evaluate(name string, l loss.Loss, first, second float64, numeric func(loss.Loss) (value, errorBound float64)) (value, errorBound float64, err error) {
-	if err := checkLoss(l); err != nil {
-		return 0, 0, err
-	}
+// evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss
+// by numeric.
+func evaluate(l loss.Loss, first, second float64, numeric func(loss.Loss) (value, errorBound float64)) (value, errorBound float64) {
 	switch plain, weight := loss.Unweighted(l); plain.(type) {
 	case loss.L1:
 		value = weight * first
-		errorBound = closedFormError * value
 	case loss.L2:
 		value = weight * second
-		errorBound = closedFormError * value
 	default:
-		value, errorBound = numeric(l)
+		return numeric(l)
 	}
-	if !check.Finite(value + errorBound) {
-		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
+	return value, closedFormError * value
+}
+
+// integrate returns ∫ (c(x)+c(-x))·weight(y)/norm dy over 0 <= y <= end, x being y
+// times the scale, for a weight that decays on the scale 1. The panels are the powers
+// of two, since a loss may have a scale of its own, and the loss's kinks.
+func integrate(l loss.Loss, scale, end float64, weight func(y float64) float64, norm float64) (value, errorBound float64) {
+	return quadrature.Integrate(func(y float64) float64 {
+		x := scale * y
+		return (l.At(x) + l.At(-x)) * weight(y) / norm
+	}, lossPanels(l, scale, end))
+}
+
+func lossPanels(l loss.Loss, scale, end float64) []float64 {
+	// Below the first panel, 10^-6 of the scale, only a kink that was not
+	// declared can hide.
+	const first = 0x1p-20
+	panels := quadrature.GeometricPanels([]float64{0}, first, end)
+	for _, x := range loss.Kinks(l) {
+		if y := math.Abs(x) / scale; y > 0 && y < end {
+			panels = append(panels, y)
+		}
 	}
-	return value, errorBound, nil
+	slices.Sort(panels)
+	return slices.Compact(panels)
+}
+
+// applies refuses bad parameters, and those that a mechanism is not for.
+func applies(mechanism string, p dp.Privacy, ok bool, reason string, args ...any) error {
+	if err := p.Validate(); err != nil || ok {
+		return err
+	}
+	return notApplicable(mechanism, reason, args...)
 }
 
 // finiteScale refuses a law whose scale left the range of float64, which only

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -15,20 +16,21 @@ import (
 // exported density and atom alone: the integral of the positive part of
 // f(x) - e^ε f(x-shift), in pieces between the kinks of both, plus the atom. It
 // also returns the integral's error.
-func hockeyStick(m Mechanism, epsilon, shift float64) (value, errorBound float64) {
-	points, end := kinks(m)
+func hockeyStick(t *testing.T, m Mechanism, p dp.Privacy, shift float64) (value, errorBound float64) {
+	t.Helper()
+	points, end := kinks(t, m, p, loss.L1{})
 	var panels []float64
 	for _, x := range points {
 		panels = append(panels, x, -x, x+shift, -x+shift)
 	}
 	panels = append(panels, end+shift, -end-shift)
-	if g, ok := m.(*gaussian); ok {
+	if strings.HasSuffix(m.Name(), "gaussian") {
 		// Where the density ratio is e^ε.
-		panels = append(panels, shift/2-epsilon*g.sigma*g.sigma/shift)
+		panels = append(panels, shift/2-p.Epsilon*sigma(m)*sigma(m)/shift)
 	}
 	slices.Sort(panels)
 	panels = slices.Compact(panels)
-	alpha := math.Exp(epsilon)
+	alpha := math.Exp(p.Epsilon)
 	value, errorBound = quadrature.Integrate(func(x float64) float64 {
 		return math.Max(0, m.Density(x)-alpha*m.Density(x-shift))
 	}, panels)
@@ -53,7 +55,7 @@ func TestPrivacy(t *testing.T) {
 					if err != nil || b.Name == "discrete-laplace" {
 						continue
 					}
-					if points, _ := kinks(m); len(points) > 500 && (sensitivity != 1 || delta != 0.1) {
+					if points, _ := kinks(t, m, p, loss.L1{}); len(points) > 500 && (sensitivity != 1 || delta != 0.1) {
 						continue // a staircase of thousands of steps: once will do
 					}
 					allowed := delta
@@ -61,7 +63,7 @@ func TestPrivacy(t *testing.T) {
 						allowed = 0 // pure mechanisms
 					}
 					for _, part := range []float64{1, 0.73, 0.5, 0.1, 0.001} {
-						got, bound := hockeyStick(m, epsilon, part*sensitivity)
+						got, bound := hockeyStick(t, m, p, part*sensitivity)
 						if !(got <= allowed*(1+1e-9)+bound+1e-14) {
 							t.Errorf("%s %+v: hockey-stick %.17g at shift %g, δ %g", b.Name, p, got, part, allowed)
 						}
@@ -85,12 +87,12 @@ func TestPrivacyAtZeroEpsilon(t *testing.T) {
 		for _, name := range []string{"analytic-gaussian", "truncated-laplace", "uniform"} {
 			m := baseline(t, name, p, loss.L1{})
 			for _, shift := range []float64{2, 1.1, 0.01} {
-				got, bound := hockeyStick(m, 0, shift)
+				got, bound := hockeyStick(t, m, p, shift)
 				if !(got <= delta+bound+1e-13) {
 					t.Errorf("%s %+v: total variation %.17g at shift %g", name, p, got, shift)
 				}
 			}
-			got, _ := hockeyStick(m, 0, 2)
+			got, _ := hockeyStick(t, m, p, 2)
 			near(t, name+": total variation", got, delta, 1e-10)
 		}
 	}
@@ -101,7 +103,7 @@ func TestPrivacyAtZeroEpsilon(t *testing.T) {
 func TestConservativeTruncatedLaplace(t *testing.T) {
 	p := dp.Privacy{Epsilon: 1, Delta: 0.8, Sensitivity: 1}
 	m := baseline(t, "truncated-laplace", p, loss.L1{})
-	if got, _ := hockeyStick(m, 1, 1); !(got < 0.79) {
+	if got, _ := hockeyStick(t, m, p, 1); !(got < 0.79) {
 		t.Errorf("hockey-stick %g, want clearly below 0.8", got)
 	}
 }

@@ -11,12 +11,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-type staircase struct {
-	continuous
-	epsilon, sensitivity, step float64
-	tuned                      string // name of the loss the step is tuned to
-}
-
 const (
 	// smallStepEpsilon: below it the step of a loss without closed form is not
 	// searched for but taken from l1. The densities of two steps differ by a
@@ -41,11 +35,51 @@ const (
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
 func NewStaircase(p dp.Privacy, l loss.Loss) (Mechanism, error) {
-	m, err := newStaircase(p, l)
+	const name = "staircase"
+	s, err := tunedStairs(name, p, l)
 	if err != nil {
-		return nil, err
+		return Mechanism{}, err
 	}
-	return m, nil
+	return Mechanism{
+		name:     name,
+		note:     fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name()),
+		density:  s.density,
+		expected: s.expected,
+	}, nil
+}
+
+// NewStaircaseAtom returns staircase noise, tuned to the loss as in
+// [NewStaircase], with probability 1-δ and exactly 0 with probability δ. It needs
+// ε > 0; for δ = 0 it is the staircase.
+//
+// Mixing (ε, δ₀)-private noise with an atom at 0 of weight t is
+// (ε, (1-t)δ₀+t)-private: the hockey-stick divergence is jointly convex, and
+// the atom's own is 1 at every shift but 0. Its loss is (1-t)V + t·c(0). Here
+// δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly this
+// dependence on δ, which makes the mixture a strong baseline for large δ or ε.
+func NewStaircaseAtom(p dp.Privacy, l loss.Loss) (Mechanism, error) {
+	const name = "staircase-atom"
+	s, err := tunedStairs(name, p, l)
+	if err != nil {
+		return Mechanism{}, err
+	}
+	atom := p.Delta
+	return Mechanism{
+		name:    name,
+		note:    fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; exactly 0 with probability %.6g", s.step, l.Name(), atom),
+		density: func(x float64) float64 { return (1 - atom) * s.density(x) },
+		mass: func(x float64) float64 {
+			if x == 0 {
+				return atom
+			}
+			return 0
+		},
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			value, errorBound = s.expected(l)
+			value = (1-atom)*value + atom*l.At(0)
+			return value, (1-atom)*errorBound + closedFormError*value
+		},
+	}, nil
 }
 
 // TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
@@ -54,35 +88,28 @@ func NewStaircase(p dp.Privacy, l loss.Loss) (Mechanism, error) {
 // ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of
 // [NewStaircase].
 func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
-	m, err := newStaircase(p, l)
-	if err != nil {
-		return 0, err
-	}
-	return m.step, nil
+	s, err := tunedStairs("staircase", p, l)
+	return s.step, err
 }
 
-func newStaircase(p dp.Privacy, l loss.Loss) (*staircase, error) {
-	const name = "staircase"
-	if err := p.Validate(); err != nil {
-		return nil, err
+// stairs are the parameters of staircase noise.
+type stairs struct{ epsilon, sensitivity, step float64 }
+
+func tunedStairs(name string, p dp.Privacy, l loss.Loss) (stairs, error) {
+	if err := applies(name, p, p.Epsilon > 0, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0"); err != nil {
+		return stairs{}, err
 	}
 	if err := checkLoss(l); err != nil {
-		return nil, err
+		return stairs{}, err
 	}
-	if p.Epsilon == 0 {
-		return nil, notApplicable(name, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
-	}
-	m := &staircase{continuous: continuous{name}, epsilon: p.Epsilon, sensitivity: p.Sensitivity, tuned: l.Name()}
+	s := stairs{epsilon: p.Epsilon, sensitivity: p.Sensitivity}
 	plain, _ := loss.Unweighted(l)
 	step, ok := StaircaseStep(p.Epsilon, plain)
 	if !ok {
-		step = m.searchStep(l)
+		step = s.searchStep(l)
 	}
-	m.step = step
-	if !(m.weight() > 0) {
-		return nil, notApplicable(name, "epsilon = %g is too large, its step exp(-epsilon/2) is 0 in float64", p.Epsilon)
-	}
-	return m, nil
+	s.step = step
+	return s, applies(name, p, s.weight() > 0, "epsilon = %g is too large, its step exp(-epsilon/2) is 0 in float64", p.Epsilon)
 }
 
 // StaircaseStep returns the step γ of the optimal staircase for ε >= 0 and the
@@ -112,42 +139,38 @@ func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
 	}
 }
 
-func (m *staircase) Note() string {
-	return fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", m.step, m.tuned)
-}
-
 // weight returns w = γ + b(1-γ).
-func (m *staircase) weight() float64 {
-	return m.step + math.Exp(-m.epsilon)*(1-m.step)
+func (s stairs) weight() float64 {
+	return s.step + math.Exp(-s.epsilon)*(1-s.step)
 }
 
-func (m *staircase) Density(x float64) float64 {
-	y := math.Abs(x) / m.sensitivity
+func (s stairs) density(x float64) float64 {
+	y := math.Abs(x) / s.sensitivity
 	k := math.Floor(y)
-	if y-k >= m.step {
+	if y-k >= s.step {
 		k++
 	}
-	a := -math.Expm1(-m.epsilon) / (2 * m.weight() * m.sensitivity)
-	return a * math.Exp(-m.epsilon*k)
+	a := -math.Expm1(-s.epsilon) / (2 * s.weight() * s.sensitivity)
+	return a * math.Exp(-s.epsilon*k)
 }
 
-// ExpectedLoss: the loss need not be the one the step is
-// tuned to. For a loss other than L1 and L2 the error bound is a rounding bound
-// down to ε = 10^-4; below, it is ε² of the value and assumes a loss that does not
-// decrease away from 0. The cost is then up to 300/ε averages of the loss.
+// expected is ExpectedLoss; the loss need not be the one the step is tuned to. For a
+// loss other than L1 and L2 the error bound is a rounding bound down to ε = 10^-4;
+// below, it is ε² of the value and assumes a loss that does not decrease away from 0.
+// The cost is then up to 300/ε averages of the loss.
 //
 // With |X| = Δ(G+Y), G geometric and Y in [0, 1) with density proportional to 1
 // below γ and to b above, both independent:
 //
 //	E G = b/(1-b),  E G² = b(1+b)/(1-b)²,
 //	E Y = (γ²+b(1-γ²))/(2w),  E Y² = (γ³+b(1-γ³))/(3w).
-func (m *staircase) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err error) {
-	b, c, g, w := math.Exp(-m.epsilon), -math.Expm1(-m.epsilon), m.step, m.weight()
+func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
+	b, c, g, w := math.Exp(-s.epsilon), -math.Expm1(-s.epsilon), s.step, s.weight()
 	g1, g2 := b/c, b*(1+b)/(c*c)
 	y1 := (g*g + b*(1-g*g)) / (2 * w)
 	y2 := (g*g*g + b*(1-g*g*g)) / (3 * w)
-	d := m.sensitivity
-	return evaluate(m.name, loss, d*(g1+y1), d*d*(g2+2*g1*y1+y2), m.numericLoss)
+	d := s.sensitivity
+	return evaluate(l, d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)
 }
 
 // numericLoss returns E c(X) for any loss. The density does not increase away
@@ -164,26 +187,26 @@ func (m *staircase) ExpectedLoss(loss loss.Loss) (value, errorBound float64, err
 // not decrease, ∫F'b^k = ε∫g, and both parts vary by at most 2ε²∫g: a relative
 // error of ε²/2. The integral really starts at -γ, where the interval has no
 // width; γ differs from 1/2 by ε/8, and the bound returned, ε², covers that.
-func (m *staircase) numericLoss(loss loss.Loss) (value, errorBound float64) {
-	c, w := -math.Expm1(-m.epsilon), m.weight()
+func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
+	c, w := -math.Expm1(-s.epsilon), s.weight()
 	// term is the loss of the interval of half-width rΔ, with its weight less
 	// the constant (1-b)²/w.
 	term := func(r float64) float64 {
 		if r <= 0 {
 			return 0
 		}
-		return r * math.Exp(-m.epsilon*(r-m.step)) * loss.CellMean(0, 2*r*m.sensitivity)
+		return r * math.Exp(-s.epsilon*(r-s.step)) * l.CellMean(0, 2*r*s.sensitivity)
 	}
-	if m.epsilon < smallSumEpsilon {
-		scale := 1 / m.epsilon
+	if s.epsilon < smallSumEpsilon {
+		scale := 1 / s.epsilon
 		value, errorBound = quadrature.Integrate(func(y float64) float64 { return term(y * scale) },
-			lossPanels(loss, m.sensitivity*scale, tailCut))
+			lossPanels(l, s.sensitivity*scale, tailCut))
 		unit := c * c / w * scale
-		return unit * value, unit * (errorBound + m.epsilon*m.epsilon*value)
+		return unit * value, unit * (errorBound + s.epsilon*s.epsilon*value)
 	}
 	var sum exact.Sum
-	for k := 0.0; k*m.epsilon <= tailCut; k++ {
-		sum.Add(term(k + m.step))
+	for k := 0.0; k*s.epsilon <= tailCut; k++ {
+		sum.Add(term(k + s.step))
 	}
 	value = c * c / w * sum.Value()
 	return value, closedFormError * value
@@ -195,9 +218,9 @@ func (m *staircase) numericLoss(loss loss.Loss) (value, errorBound float64) {
 // alike, and the steps that put a drop of the density on a kink or jump of the
 // loss: with a jump the minimum may be a cusp there, narrower than any scan. Any
 // step is private, so a local minimum costs loss, never privacy.
-func (m *staircase) searchStep(l loss.Loss) float64 {
-	if m.epsilon < smallStepEpsilon {
-		step, _ := StaircaseStep(m.epsilon, loss.L1{})
+func (s stairs) searchStep(l loss.Loss) float64 {
+	if s.epsilon < smallStepEpsilon {
+		step, _ := StaircaseStep(s.epsilon, loss.L1{})
 		return step
 	}
 	const (
@@ -206,13 +229,13 @@ func (m *staircase) searchStep(l loss.Loss) float64 {
 		beyond  = 6.0                // logit 6 is γ = 0.9975
 		section = 0.6180339887498949 // (√5-1)/2
 	)
-	low := -(m.epsilon + beyond)
+	low := -(s.epsilon + beyond)
 	pitch := (beyond - low) / scans
 	var logits []float64
 	for i := -1; i <= scans+1; i++ {
 		logits = append(logits, low+float64(i)*pitch)
 	}
-	for _, step := range m.kinkSteps(l) {
+	for _, step := range s.kinkSteps(l) {
 		if z := math.Log(step / (1 - step)); z > low && z < beyond {
 			logits = append(logits, z)
 		}
@@ -222,7 +245,7 @@ func (m *staircase) searchStep(l loss.Loss) float64 {
 	step := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	best, bestLoss := 0.0, math.Inf(1)
 	at := func(z float64) float64 {
-		trial := *m
+		trial := s
 		trial.step = step(z)
 		v, _ := trial.numericLoss(l)
 		if v < bestLoss {
@@ -254,11 +277,11 @@ func (m *staircase) searchStep(l loss.Loss) float64 {
 
 // kinkSteps returns the steps that put a drop of the density on one of the kinks
 // of the loss next to 0, a few of them.
-func (m *staircase) kinkSteps(l loss.Loss) []float64 {
+func (s stairs) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64
 	for _, x := range loss.Kinks(l) {
-		distances = append(distances, math.Abs(x)/m.sensitivity)
+		distances = append(distances, math.Abs(x)/s.sensitivity)
 	}
 	slices.Sort(distances)
 	distances = slices.Compact(distances)

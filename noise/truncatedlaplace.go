@@ -5,16 +5,8 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/quadrature"
 	"github.com/noisewright/noisewright/loss"
 )
-
-type truncatedLaplace struct {
-	continuous
-	bound float64 // A, query units
-	decay float64 // εA/Δ: the density falls by e^-decay from 0 to A
-	delta float64
-}
 
 // NewTruncatedLaplace returns Laplace noise of scale Δ/ε cut to |x| <= A and
 // normalized (Geng, Ding, Guo & Kumar, "Tight analysis of privacy and utility
@@ -31,17 +23,45 @@ type truncatedLaplace struct {
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
 func NewTruncatedLaplace(p dp.Privacy) (Mechanism, error) {
 	const name = "truncated-laplace"
-	if err := p.Validate(); err != nil {
-		return nil, err
+	if err := applies(name, p, p.Delta > 0, boundedNeedsDelta); err != nil {
+		return Mechanism{}, err
 	}
-	if p.Delta == 0 {
-		return nil, notApplicable(name, "noise with bounded support is never private with delta = 0, want delta > 0")
+	bound, decay := TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta) // A and εA/Δ
+	if err := finiteScale(name, "support", bound); err != nil {
+		return Mechanism{}, err
 	}
-	m := &truncatedLaplace{continuous{name}, TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta), p.Delta}
-	if err := finiteScale(name, "support", m.bound); err != nil {
-		return nil, err
+	note := fmt.Sprintf("support +-%.6g", bound)
+	if p.Delta > 0.5 {
+		note += "; delta > 1/2: conservative, it achieves a smaller delta"
 	}
-	return m, nil
+	peak := 1 / (2 * bound) // the density at 0, L/(2A(1-e^-L))
+	if decay > 0 {
+		peak = decay / (-2 * math.Expm1(-decay) * bound)
+	}
+	return Mechanism{
+		name: name,
+		note: note,
+		density: func(x float64) float64 {
+			y := math.Abs(x) / bound
+			if y > 1 {
+				return 0
+			}
+			return math.Exp(-decay*y) * peak
+		},
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			first, second := truncatedMoments(decay)
+			return evaluate(l, bound*first, bound*bound*second, func(l loss.Loss) (float64, float64) {
+				if decay < 1 { // nearly uniform: in units of the support
+					factor := peak * bound
+					value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
+					return factor * value, factor * errorBound
+				}
+				mass := -math.Expm1(-decay)
+				value, errorBound = exponentialLoss(bound/decay, decay, l)
+				return value / mass, errorBound / mass
+			})
+		},
+	}, nil
 }
 
 // TruncatedLaplaceBound returns A, the half-width of the truncated Laplace
@@ -103,46 +123,4 @@ func truncatedMoments(decay float64) (first, second float64) {
 		term *= decay / (n + 1)
 	}
 	return phi2 / phi1, 2 * phi3 / phi1
-}
-
-func (m *truncatedLaplace) Note() string {
-	s := fmt.Sprintf("support +-%.6g", m.bound)
-	if m.delta > 0.5 {
-		s += "; delta > 1/2: conservative, it achieves a smaller delta"
-	}
-	return s
-}
-
-func (m *truncatedLaplace) Density(x float64) float64 {
-	y := math.Abs(x) / m.bound
-	if y > 1 {
-		return 0
-	}
-	return math.Exp(-m.decay*y) * m.peak()
-}
-
-// peak returns the density at 0, L/(2A(1-e^-L)).
-func (m *truncatedLaplace) peak() float64 {
-	if m.decay == 0 {
-		return 1 / (2 * m.bound)
-	}
-	return m.decay / (-2 * math.Expm1(-m.decay) * m.bound)
-}
-
-func (m *truncatedLaplace) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
-	first, second := truncatedMoments(m.decay)
-	return evaluate(m.name, l, m.bound*first, m.bound*m.bound*second, func(loss loss.Loss) (float64, float64) {
-		if m.decay < 1 {
-			// Nearly uniform: in units of the support.
-			unit := m.peak() * m.bound
-			value, errorBound := quadrature.Integrate(func(y float64) float64 {
-				x := m.bound * y
-				return (loss.At(x) + loss.At(-x)) * math.Exp(-m.decay*y)
-			}, lossPanels(loss, m.bound, 1))
-			return unit * value, unit * errorBound
-		}
-		mass := -math.Expm1(-m.decay)
-		value, errorBound := exponentialLoss(m.bound/m.decay, m.decay, loss)
-		return value / mass, errorBound / mass
-	})
 }

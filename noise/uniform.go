@@ -8,11 +8,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-type uniform struct {
-	continuous
-	bound float64 // A, query units
-}
-
 // NewUniform returns noise uniform on |x| <= A = Δ/(2δ). A shift of Δ uncovers a
 // mass of exactly Δ/(2A) = δ, so it is (0, δ)-private and therefore (ε, δ)-private
 // for every ε. E|X| = A/2, E X² = A²/3. For ε = 0 and δ <= 1/2 (l1) or δ <= 2/3
@@ -21,35 +16,29 @@ type uniform struct {
 // privacy", AISTATS 2019). It needs δ > 0 and makes no use of ε.
 func NewUniform(p dp.Privacy) (Mechanism, error) {
 	const name = "uniform"
-	if err := p.Validate(); err != nil {
-		return nil, err
+	if err := applies(name, p, p.Delta > 0, boundedNeedsDelta); err != nil {
+		return Mechanism{}, err
 	}
-	if p.Delta == 0 {
-		return nil, notApplicable(name, "noise with bounded support is never private with delta = 0, want delta > 0")
+	bound := p.Sensitivity / (2 * p.Delta)
+	if err := finiteScale(name, "support", bound); err != nil {
+		return Mechanism{}, err
 	}
-	m := &uniform{continuous{name}, p.Sensitivity / (2 * p.Delta)}
-	if err := finiteScale(name, "support", m.bound); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return Mechanism{
+		name: name,
+		note: fmt.Sprintf("support +-%.6g; private with epsilon = 0, epsilon is not used", bound),
+		density: func(x float64) float64 {
+			if math.Abs(x) > bound {
+				return 0
+			}
+			return 1 / (2 * bound)
+		},
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			return evaluate(l, bound/2, bound*bound/3, func(l loss.Loss) (float64, float64) {
+				value := l.CellMean(0, 2*bound) // the average over the support
+				return value, closedFormError * value
+			})
+		},
+	}, nil
 }
 
-func (m *uniform) Note() string {
-	return fmt.Sprintf("support +-%.6g; private with epsilon = 0, epsilon is not used", m.bound)
-}
-
-func (m *uniform) Density(x float64) float64 {
-	if math.Abs(x) > m.bound {
-		return 0
-	}
-	return 1 / (2 * m.bound)
-}
-
-// ExpectedLoss for a loss other than L1 and L2 is the loss's own average over the
-// support.
-func (m *uniform) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
-	return evaluate(m.name, l, m.bound/2, m.bound*m.bound/3, func(loss loss.Loss) (float64, float64) {
-		value := loss.CellMean(0, 2*m.bound)
-		return value, closedFormError * value
-	})
-}
+const boundedNeedsDelta = "noise with bounded support is never private with delta = 0, want delta > 0"

@@ -22,6 +22,7 @@ func handmade(query dp.Query) (*tables.Table, error) {
 		grid.GranularityExponent, grid.PointsPerCell = -10, 1025 // just over one sensitivity
 	case dp.LatticeQuery:
 		grid.Unit, grid.PointsPerCell, grid.Offset = 0.1, 11, 2
+	case dp.IntegerQuery:
 	}
 	return tables.New(tables.Spec{
 		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1.1, Delta: 0.02, Sensitivity: 1}, Query: query, Loss: loss.L1{}},

@@ -24,7 +24,7 @@ func TestExpectedAgainstCells(t *testing.T) {
 		}
 		losses = append(losses, loss)
 	}
-	sum, err := loss.ParseAll([]string{"l1:0.5", "l2:0.25", "exceed:3"})
+	sum, err := loss.Parse("l1:0.5 + l2:0.25 + exceed:3")
 	if err != nil {
 		t.Fatal(err)
 	}

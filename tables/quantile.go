@@ -72,6 +72,7 @@ func (t *Table) Interval(y, level float64) (lower, upper float64, err error) {
 		slack = 1
 	case dp.LatticeQuery:
 		slack = 2
+	case dp.IntegerQuery:
 	}
 	half := t.spec.Grid.Step()
 	half.Mul(half, big.NewRat(1, 2))

@@ -298,7 +298,7 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 // written down, the bound stays below the loss of a table known to be private.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	exceed, err := loss.NewExceed(0.5)
+	exceed, err := loss.New("exceed", 0.5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,6 @@ releases of one table need a small delta each, and they compose worse than
 Gaussian noise: calibrate designs for a number of releases and says from how many
 on Gaussian noise is the better choice.`
 
-// accountOptions are those of account.
 type accountOptions struct {
 	shell.Common
 	releases []string // tables and mechanisms
@@ -127,35 +126,32 @@ func (o *accountOptions) targetFlags(f *shell.Flags) {
 
 func (o *accountOptions) run(ctx context.Context) error {
 	releases := make([]account.Release, len(o.releases))
+	var errs []error
 	for i, arg := range o.releases {
 		m, err := readMechanism(o.Streams, arg)
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 		releases[i] = account.Release{PLD: m, Times: o.times[i]}
 	}
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("composing")
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	o.Progress().Watch("composing")
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {
 		return shell.BadInput("noisewright account --help", err)
 	}
-	var drawing shell.Reserved
-	if o.plot != "" {
-		if drawing.Output, err = o.Create(o.plot, o.releases...); err != nil {
-			return err
-		}
-		defer drawing.Discard()
+	drawing, err := o.Reserve(o.plot, o.releases...)
+	if err != nil {
+		return err
 	}
+	defer drawing.Discard()
 	r, err := newAccountReport(c, releases, o.delta, o.epsilon)
 	if err != nil {
 		return accountFailure(err)
 	}
-	if err := drawing.Put(encoder(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) })); err != nil {
+	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
 		return err
 	}
-	line.Clear()
 	return o.Print(r, accountRows(o.releases, o.times, r))
 }
 

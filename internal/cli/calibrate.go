@@ -45,7 +45,6 @@ const (
 	noisePower    = "exponential-power"
 )
 
-// calibrateOptions are those of calibrate.
 type calibrateOptions struct {
 	shell.Common
 	target account.Target
@@ -79,7 +78,6 @@ written and the exit code is 4.
 ` + shell.LossHelp(),
 		Example: `  noisewright calibrate --releases 12 --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o month.json
   noisewright account month.json --times 12 --delta 1e-6`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	p := &o.target.Problem
@@ -105,15 +103,13 @@ written and the exit code is 4.
 }
 
 func (o *calibrateOptions) run(ctx context.Context) error {
-	w, err := o.Reserve()
+	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	line := o.Progress()
-	defer line.Clear()
 	c := &calibration{target: o.target, options: o.design}
-	c.options.Progress = line.Design(o.design.TimeLimit)
+	c.options.Progress = o.Progress().Design(o.design.TimeLimit)
 	if err := c.find(ctx, o.noise); err != nil {
 		return err
 	}
@@ -122,14 +118,7 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	line.Clear()
-	if err := w.Put(c.found.Table.Table()); err != nil {
-		return err
-	}
-	if err := o.Print(c.report(), c.rows(o.Output)); err != nil {
-		return err
-	}
-	return c.found.Limit
+	return o.Finish(w, c.found.Table.Table().Encode, c.report(), c.rows(o.Output), c.found.Limit)
 }
 
 // gaussianApplies reports whether Gaussian noise is an answer to the problem.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,6 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
-// compareOptions are those of compare.
 type compareOptions struct {
 	shell.Common
 	problem dp.Problem
@@ -66,7 +64,6 @@ If a limit stops the design, the exit code is 4.
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
   noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Privacy(&o.problem.Privacy, shell.Delta)
@@ -79,15 +76,11 @@ If a limit stops the design, the exit code is 4.
 }
 
 func (o *compareOptions) run(ctx context.Context) error {
-	line := o.Progress()
-	defer line.Clear()
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
-
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
 	c := comparison{Schema: shell.Schema}
 	designed := contender{Name: "designed"}
-	r, limit, err := shell.Design(ctx, p, options)
+	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
 	case errors.Is(err, highs.ErrUnavailable):
 		designed.Note = shell.Sentence(err)
@@ -109,14 +102,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 		}
 	}
 	c.judge()
-	line.Clear()
-	switch {
-	case o.JSON:
-		err = shell.PrintJSON(o.Out, c)
-	case !o.Quiet:
-		err = c.print(o.Out, p)
-	}
-	if err != nil {
+	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
 		return err
 	}
 	return limit
@@ -212,18 +198,17 @@ func kindOfNoise(p dp.Problem) string {
 	return kind
 }
 
-// print prints the comparison as a table.
-func (c *comparison) print(w io.Writer, p dp.Problem) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
+// write writes the comparison as a table.
+func (c *comparison) write(b *strings.Builder, p dp.Problem) {
+	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
 	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
-		fmt.Fprintf(&b, "%s: %s\n", r[0], r[1])
+		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
 	bound := "none"
 	if c.LowerBound != nil {
 		bound = fmt.Sprintf("%.7g", *c.LowerBound)
 	}
-	fmt.Fprintf(&b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
+	fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
 	lines := [][]string{{"mechanism", "loss", "above bound", "note"}}
 	for _, m := range c.Mechanisms {
 		line := []string{m.Name, "-", "-", m.Note}
@@ -236,9 +221,7 @@ func (c *comparison) print(w io.Writer, p dp.Problem) error {
 		lines = append(lines, line)
 	}
 	b.WriteByte('\n')
-	shell.WriteColumns(&b, lines, "<>><")
-	_, err := io.WriteString(w, b.String())
-	return err
+	shell.WriteColumns(b, lines, "<>><")
 }
 
 // classical reports whether noise that is symmetric and falls away from 0, as

@@ -17,7 +17,6 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// designOptions are those of design.
 type designOptions struct {
 	shell.Common
 	problem dp.Problem
@@ -64,7 +63,6 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
   noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --query integer --unbiased -o count.json
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	o.tradeFlags(f)
@@ -114,27 +112,23 @@ func (o *designOptions) run(ctx context.Context) error {
 	if o.trading {
 		return o.runTrade(ctx)
 	}
-	w, err := o.Reserve()
+	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	line := o.Progress()
-	defer line.Clear()
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
-	r, limit, err := shell.Design(ctx, o.problem, options)
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	r, limit, err := shell.Design(ctx, o.problem, o.design)
 	if err != nil {
 		return err
 	}
-	line.Clear()
-	if err := w.Put(r.Table.Table()); err != nil {
-		return err
+	t := r.Table.Table()
+	report := designReport{
+		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
+		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
-	if err := o.Print(newDesignReport(r), designRows(r, o.problem, o.Output)); err != nil {
-		return err
-	}
-	return limit
+	return o.Finish(w, t.Encode, report, designRows(r, o.problem, o.Output), limit)
 }
 
 // designReport is what design --json prints.
@@ -145,15 +139,6 @@ type designReport struct {
 	Cells               int `json:"cells"`
 	CellsPerSensitivity int `json:"cells_per_sensitivity"`
 	effort
-}
-
-func newDesignReport(r *lp.Result) designReport {
-	t := r.Table.Table()
-	return designReport{
-		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
-		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
-		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
-	}
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {

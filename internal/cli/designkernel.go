@@ -52,7 +52,6 @@ auto stands for the least expected loss of noise that does not depend on the
 value. The bound is then about the mechanisms that keep the cap.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	p := &o.problem
@@ -92,31 +91,24 @@ type kernelReport struct {
 }
 
 func (o *designKernelOptions) run(ctx context.Context) error {
-	w, err := o.Reserve()
+	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
 	line := o.Progress()
-	defer line.Clear()
-	problem := o.problem
 	var independent json.Number // least loss of such noise
 	if o.autoCap {
-		if problem.InstanceCap, independent, err = o.independent(ctx, line); err != nil {
+		if o.problem.InstanceCap, independent, err = o.independent(ctx, line); err != nil {
 			return err
 		}
 	}
-	options := o.design
-	options.Progress = line.Kernel(options.TimeLimit)
-	r, limit, err := shell.DesignKernel(ctx, problem, options)
+	o.design.Progress = line.Kernel(o.design.TimeLimit)
+	r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
 	if err != nil {
 		return err
 	}
-	line.Clear()
 	k, c := r.Kernel.Kernel(), r.Kernel.Certificate()
-	if err := w.Put(k); err != nil {
-		return err
-	}
 	report := kernelReport{
 		Schema: shell.Schema, kernelStatement: newKernelStatement(k), DataIndependent: independent,
 		certified: newCertifiedKernel(c), Nodes: k.Cells(),
@@ -129,10 +121,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"kernel", o.Output})
 	}
-	if err := o.Print(report, rows); err != nil {
-		return err
-	}
-	return limit
+	return o.Finish(w, k.Encode, report, rows, limit)
 }
 
 // independent designs noise that does not depend on the query value and returns its

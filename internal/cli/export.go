@@ -16,7 +16,6 @@ const maxGolden = 1 << 22
 // defaultSeed is the seed of exported draws: 00 01 02 … 1f.
 const defaultSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-// exportOptions are those of export.
 type exportOptions struct {
 	shell.Common
 	table string
@@ -55,9 +54,7 @@ The draws are for comparison only: who knows their seed knows them.`,
 }
 
 func (o *exportOptions) run(context.Context) error {
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("exporting")
+	o.Progress().Watch("exporting")
 	v, err := o.ReadSound(o.table)
 	if err != nil {
 		return err
@@ -71,9 +68,5 @@ func (o *exportOptions) run(context.Context) error {
 		return err
 	}
 	defer w.Discard()
-	if err := e.Encode(w); err != nil {
-		return err
-	}
-	line.Clear()
-	return w.Commit()
+	return w.Put(e.Encode)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 )
 
-// intervalOptions are those of interval.
 type intervalOptions struct {
 	shell.Common
 	table        string
@@ -64,18 +63,12 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 }
 
 func (o *intervalOptions) run(context.Context) error {
-	t, k, err := o.ReadEither(o.table)
+	v, err := o.ReadSound(o.table)
 	if err != nil {
 		return err
 	}
-	if k != nil {
-		return shell.BadInput("", fmt.Errorf("%s is a kernel, whose noise depends on the true value, want a table", shell.InputName(o.table)))
-	}
-	if _, err := shell.SoundTable(o.table, t); err != nil {
-		return err
-	}
 	r := intervalReport{Schema: shell.Schema, Value: o.value, Level: o.level}
-	if r.Lower, r.Upper, err = t.Interval(o.value, o.level); err != nil {
+	if r.Lower, r.Upper, err = v.Table().Interval(o.value, o.level); err != nil {
 		return shell.BadInput("", err)
 	}
 	return o.Print(r, []shell.Row{

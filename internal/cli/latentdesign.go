@@ -20,7 +20,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// latentDesignOptions are those of latent design.
 type latentDesignOptions struct {
 	shell.Common
 	vectors   vectorOptions
@@ -67,7 +66,6 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
   noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one table")
@@ -165,7 +163,6 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		}
 	}
 	line := o.Progress()
-	defer line.Clear()
 	r, err := o.result(ctx, &p, line)
 	if err != nil {
 		return shell.LatentFailure(err)
@@ -185,7 +182,6 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
 	}
-	line.Clear()
 	return o.Print(newLatentReport(&p, r, best), rows)
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/sampler"
 )
 
-// latentEvaluateOptions are those of latent evaluate.
 type latentEvaluateOptions struct {
 	shell.Common
 	bundle string
@@ -36,7 +35,6 @@ chance does once in %g runs.
 
 Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, 1/noChance),
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Integer(&o.draws, "draws", "", 2, 1e6, "how often every row is privatized, from 2 to 1000000")
@@ -105,14 +103,11 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return shell.BadFile(o.data, err)
 	}
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch(fmt.Sprintf("measuring %d draws of %d rows", o.draws, people.Rows))
+	o.Progress().Watch(fmt.Sprintf("measuring %d draws of %d rows", o.draws, people.Rows))
 	e, err := latent.Evaluate(ctx, p, matrix(people), o.draws)
 	if err != nil {
 		return shell.LatentFailure(err)
 	}
-	line.Clear()
 	if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
 		return shell.BadFile(o.data, errors.New("the squares of its numbers overflow, want features of the size of the training data's"))
 	}

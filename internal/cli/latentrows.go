@@ -164,7 +164,6 @@ func (o *rowsOptions) replace(ctx context.Context, doing string, in *bundleRows,
 	}
 	defer file.Discard()
 	line := o.Progress()
-	defer line.Clear()
 	out := csv.NewWriter(file)
 	record := append(slices.Clone(in.Kept), to...)
 	if err := out.Write(record); err != nil {
@@ -199,6 +198,5 @@ func (o *rowsOptions) replace(ctx context.Context, doing string, in *bundleRows,
 	if err := out.Error(); err != nil {
 		return err
 	}
-	line.Clear()
 	return file.Commit()
 }

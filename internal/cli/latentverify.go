@@ -12,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// latentVerifyOptions are those of latent verify.
 type latentVerifyOptions struct {
 	shell.Common
 	bundle string
@@ -52,9 +51,7 @@ type bundleVerdict struct {
 }
 
 func (o *latentVerifyOptions) run(context.Context) error {
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("verifying")
+	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
@@ -63,7 +60,6 @@ func (o *latentVerifyOptions) run(context.Context) error {
 	if err != nil {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
 	}
-	line.Clear()
 	s := b.Spec()
 	report := bundleVerdict{
 		Schema: shell.Schema, Valid: true, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,

@@ -16,7 +16,6 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 )
 
-// plotOptions are those of plot.
 type plotOptions struct {
 	shell.Common
 	file          string // a table or a kernel
@@ -73,9 +72,7 @@ func centimeters(least float64) shell.Rule {
 }
 
 func (o *plotOptions) run(ctx context.Context) error {
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("drawing")
+	o.Progress().Watch("drawing")
 	drawing, err := o.figure()
 	if err != nil {
 		return err
@@ -112,7 +109,7 @@ func (o *plotOptions) figure() (drawing, error) {
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.SoundTable(o.file, t)
+	v, err := shell.Sound(o.file, t.Verify)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +133,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	v, err := shell.SoundKernel(o.file, k)
+	v, err := shell.Sound(o.file, k.Verify)
 	if err != nil {
 		return nil, err
 	}

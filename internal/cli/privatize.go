@@ -20,7 +20,6 @@ import (
 	"github.com/noisewright/noisewright/sampler"
 )
 
-// privatizeOptions are those of privatize.
 type privatizeOptions struct {
 	shell.Common
 	in            string // the CSV file
@@ -147,7 +146,6 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	}
 	defer w.Discard()
 	line := o.Progress()
-	defer line.Clear()
 	p.progress = func(rows int) { line.Rows("adding noise", rows, in) }
 	if err := p.run(ctx, w, in); err != nil {
 		var data *dataError
@@ -156,7 +154,6 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 		}
 		return err
 	}
-	line.Clear()
 	if err := w.Commit(); err != nil {
 		return err
 	}
@@ -191,7 +188,7 @@ func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
 	if k == nil {
 		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(o.kernel)))
 	}
-	v, err := shell.SoundKernel(o.kernel, k)
+	v, err := shell.Sound(o.kernel, k.Verify)
 	if err != nil {
 		return nil, err
 	}

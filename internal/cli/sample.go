@@ -17,7 +17,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// sampleOptions are those of sample.
 type sampleOptions struct {
 	shell.Common
 	table        string // or a kernel
@@ -50,7 +49,6 @@ To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample --table table.json -n 1000
   noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.File(&o.table, "table", "table file to draw from", "json")
@@ -88,7 +86,6 @@ func (o *sampleOptions) run(ctx context.Context) error {
 		line = o.Progress()
 	}
 	defer w.Discard()
-	defer line.Clear()
 	var text []byte
 	for done := 0; done < o.count; {
 		if err := ctx.Err(); err != nil {
@@ -121,7 +118,7 @@ func (o *sampleOptions) noise(t *tables.Table) (draws, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
 	}
-	v, err := shell.SoundTable(o.table, t)
+	v, err := shell.Sound(o.table, t.Verify)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +167,7 @@ func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := shell.SoundKernel(o.table, k)
+	v, err := shell.Sound(o.table, k.Verify)
 	if err != nil {
 		return nil, err
 	}

@@ -53,15 +53,6 @@ type front struct {
 	losses  [2]loss.Loss
 }
 
-// newFront designs. The limits of the options hold for all designs together.
-func newFront(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o lp.FrontOptions) (*front, error) {
-	r, err := lp.Front(ctx, p, losses, o)
-	if ctx.Err() != nil || r == nil {
-		return nil, shell.DesignError(ctx, err)
-	}
-	return &front{r, p, losses}, nil
-}
-
 // frontReport is what design --trade --json prints.
 type frontReport struct {
 	Schema int `json:"schema"`
@@ -120,18 +111,17 @@ func (f *front) writeCSV(w io.Writer) error {
 	return err
 }
 
-// print prints the front for a reader.
-func (f *front) print(w io.Writer) error {
+// write writes the front for a reader.
+func (f *front) write(b *strings.Builder) {
 	p := f.problem
-	var b strings.Builder
-	fmt.Fprintf(&b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
+	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
 	for _, r := range shell.QueryRows(p.Query, p.Step, p.Constraints) {
-		fmt.Fprintf(&b, "%s: %s\n", r[0], r[1])
+		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
 	for i, name := range []string{"A", "B"} {
-		fmt.Fprintf(&b, "%s = %s\n", name, shell.LossUnit(f.losses[i]))
+		fmt.Fprintf(b, "%s = %s\n", name, shell.LossUnit(f.losses[i]))
 	}
-	fmt.Fprintf(&b, "%d designs, %d of them dominated and left out, %s\n\n", len(f.Points)+f.Dominated, f.Dominated, f.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n\n", len(f.Points)+f.Dominated, f.Dominated, f.Elapsed.Round(time.Millisecond))
 	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
 	for i := range f.Points {
 		r := newPointReport(f.Points[i])
@@ -144,47 +134,36 @@ func (f *front) print(w io.Writer) error {
 			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
 		})
 	}
-	shell.WriteColumns(&b, lines, ">>>>>>>>")
-	_, err := io.WriteString(w, b.String())
-	return err
+	shell.WriteColumns(b, lines, ">>>>>>>>")
 }
 
 // runTrade designs a front and writes it where asked to.
 func (o *designOptions) runTrade(ctx context.Context) error {
-	table, err := o.Reserve()
+	table, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
 	}
 	defer table.Discard()
-	var drawing shell.Reserved
-	if o.plot != "" {
-		if drawing.Output, err = o.Create(o.plot); err != nil {
-			return err
-		}
-		defer drawing.Discard()
-	}
-	line := o.Progress()
-	defer line.Clear()
-	f, err := newFront(ctx, o.problem, o.trade, lp.FrontOptions{
-		Options: o.design, Points: o.points, Designed: func(ended int) { line.Count("designing", ended, o.points) },
-	})
+	drawing, err := o.Reserve(o.plot)
 	if err != nil {
 		return err
 	}
-	line.Clear()
-	if err := table.Put(encoder(f.writeCSV)); err != nil {
+	defer drawing.Discard()
+	line := o.Progress()
+	r, err := lp.Front(ctx, o.problem, o.trade, lp.FrontOptions{ // the limits are for all designs together
+		Options: o.design, Points: o.points, Designed: func(ended int) { line.Count("designing", ended, o.points) },
+	})
+	if ctx.Err() != nil || r == nil {
+		return shell.DesignError(ctx, err)
+	}
+	f := &front{r, o.problem, o.trade}
+	if err := table.Put(f.writeCSV); err != nil {
 		return err
 	}
-	if err := drawing.Put(encoder(func(w io.Writer) error { return f.Draw(w, o.format, 18*vg.Centimeter, 11*vg.Centimeter) })); err != nil {
+	if err := drawing.Put(func(w io.Writer) error { return f.draw(w, o.format) }); err != nil {
 		return err
 	}
-	switch {
-	case o.JSON:
-		err = shell.PrintJSON(o.Out, f.report())
-	case !o.Quiet && o.Output != "-":
-		err = f.print(o.Out)
-	}
-	if err != nil || f.Limited == 0 {
+	if err := o.PrintText(f.report(), f.write); err != nil || f.Limited == 0 {
 		return err
 	}
 	return &shell.Failure{
@@ -194,15 +173,8 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	}
 }
 
-// encoder writes a result.
-type encoder func(io.Writer) error
-
-// Encode implements the interface of what is put into an output.
-func (e encoder) Encode(w io.Writer) error { return e(w) }
-
-// Draw renders the front, between the designs and the bound on all others, as svg
-// or png.
-func (f *front) Draw(w io.Writer, format string, width, height vg.Length) error {
+// draw renders the front, between the designs and the bound on all others.
+func (f *front) draw(w io.Writer, format string) error {
 	var designs, bound plotter.XYs
 	for _, p := range f.Points {
 		x, _ := p.Expected[0].Float64()
@@ -248,5 +220,5 @@ func (f *front) Draw(w io.Writer, format string, width, height vg.Length) error 
 	}
 	dots.GlyphStyle = draw.GlyphStyle{Color: figure.Blue, Radius: vg.Points(2.4), Shape: draw.CircleGlyph{}}
 	p.Add(dots)
-	return figure.Write(p, w, format, width, height)
+	return figure.Write(p, w, format, 18*vg.Centimeter, 11*vg.Centimeter)
 }

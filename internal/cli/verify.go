@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// verifyOptions are those of verify.
 type verifyOptions struct {
 	shell.Common
 	file string // a table or a kernel
@@ -75,9 +74,7 @@ func (o *verifyOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	line := o.Progress()
-	defer line.Clear()
-	line.Watch("verifying")
+	o.Progress().Watch("verifying")
 	var (
 		falsehood error
 		report    any
@@ -94,7 +91,6 @@ func (o *verifyOptions) run(context.Context) error {
 		report = newVerdict(t, c, falsehood)
 		rows = certifiedRows(t, c)
 	}
-	line.Clear()
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), falsehood))

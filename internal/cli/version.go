@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,6 @@ func (v version) String() string {
 	return fmt.Sprintf("noisewright %s (%s, %s)", v.Module, v.Go, solver)
 }
 
-// versionOptions are those of version.
 type versionOptions struct{ shell.Common }
 
 func newVersionCommand(s *shell.Streams) *cobra.Command {
@@ -53,7 +53,6 @@ func newVersionCommand(s *shell.Streams) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of the program, of Go and of the solver",
 		Example: "  noisewright version --json",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Bool(&o.JSON, "json", "print one JSON object")
@@ -63,9 +62,5 @@ func newVersionCommand(s *shell.Streams) *cobra.Command {
 
 func (o *versionOptions) run(context.Context) error {
 	v := readVersion()
-	if o.JSON {
-		return shell.PrintJSON(o.Out, v)
-	}
-	_, err := fmt.Fprintln(o.Out, v)
-	return err
+	return o.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
 }

@@ -25,13 +25,15 @@ const maxCondition = 1e12
 // variance one under the moments they were made from, and
 // ‖K(x − x̂)‖² = Σ λ_i (y_i − ŷ_i)²: each has its own price.
 //
-// Coordinates are immutable and safe for concurrent use.
+// NewCoordinates makes them. They are not to be modified, and safe for concurrent use.
 type Coordinates struct {
-	mean      []float64
-	task      *mat.Dense // m×n
-	lambda    []float64  // n, descending
-	analysis  *mat.Dense // A, n×n
-	synthesis *mat.Dense // A⁻¹, n×n
+	Mean []float64  // μ, n
+	Task *mat.Dense // K, m×n
+	// Lambda are the n prices, descending and at least 0, in units of the task
+	// loss. Their sum is the loss of releasing nothing.
+	Lambda    []float64
+	Analysis  *mat.Dense // A, n×n
+	Synthesis *mat.Dense // A⁻¹, n×n
 }
 
 // NewCoordinates returns the task coordinates of features with moments m (n
@@ -46,7 +48,7 @@ type Coordinates struct {
 // Each row of A has its entry of largest magnitude positive, so that the signs
 // are reproducible.
 //
-// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, and a
+// Errors wrap ErrInvalid: a task of another size or with numbers that are not finite, and a
 // covariance that is singular or whose correlation matrix has a condition number
 // above 1e12; the text says which feature is constant, if one is, and to use a ridge.
 //
@@ -54,9 +56,6 @@ type Coordinates struct {
 //
 // Source: Cheng, Tang and Chinchali (2022), section 4.1.
 func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, error) {
-	if err := m.checkFinite(); err != nil {
-		return nil, err
-	}
 	if !(ridge >= 0) || !check.Finite(ridge) {
 		return nil, check.Field("latent", "ridge", ridge, "a finite number of at least 0")
 	}
@@ -98,23 +97,23 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	}
 
 	c := &Coordinates{
-		mean: slices.Clone(m.Mean), task: task, lambda: lambda,
-		analysis: new(mat.Dense), synthesis: new(mat.Dense),
+		Mean: m.Mean, Task: task, Lambda: lambda,
+		Analysis: new(mat.Dense), Synthesis: new(mat.Dense),
 	}
 	var transposed mat.Dense // Aᵀ = L⁻ᵀQ
 	if err := lower.SolveTo(&transposed, true, q); err != nil {
 		return nil, check.Errorf("latent", check.ErrInvalid, "the covariance cannot be inverted (%w), use a ridge", err)
 	}
-	c.analysis.CloneFrom(transposed.T())
-	c.synthesis.Mul(lower, q)
+	c.Analysis.CloneFrom(transposed.T())
+	c.Synthesis.Mul(lower, q)
 	c.fixSigns()
 	return c, nil
 }
 
 // fixSigns makes the entry of largest magnitude in each row of A positive.
 func (c *Coordinates) fixSigns() {
-	for i := range c.lambda {
-		row := c.analysis.RawRowView(i)
+	for i := range c.Lambda {
+		row := c.Analysis.RawRowView(i)
 		largest := 0.
 		for _, v := range row {
 			if math.Abs(v) > math.Abs(largest) {
@@ -126,7 +125,7 @@ func (c *Coordinates) fixSigns() {
 		}
 		for j := range row {
 			row[j] = -row[j]
-			c.synthesis.Set(j, i, -c.synthesis.At(j, i))
+			c.Synthesis.Set(j, i, -c.Synthesis.At(j, i))
 		}
 	}
 }
@@ -166,14 +165,7 @@ func checkTask(task *mat.Dense, n int) (*mat.Dense, error) {
 	if rows == 0 || cols != n {
 		return nil, check.Field("latent", "task", fmt.Sprintf("%d×%d matrix", rows, cols), fmt.Sprintf("a column for each of %d features", n))
 	}
-	for i := range rows {
-		for j, v := range task.RawRowView(i) {
-			if !check.Finite(v) {
-				return nil, check.Field("latent", fmt.Sprintf("task(%d,%d)", i, j), v, "a finite number")
-			}
-		}
-	}
-	return mat.DenseCopyOf(task), nil
+	return mat.DenseCopyOf(task), checkEntries("task", task)
 }
 
 // Identity returns the n×n identity.
@@ -185,62 +177,30 @@ func Identity(n int) *mat.Dense {
 	return m
 }
 
-// Len returns n, the number of features and of coordinates.
-func (c *Coordinates) Len() int { return len(c.lambda) }
-
-// Mean returns a copy of the mean of the features.
-func (c *Coordinates) Mean() []float64 { return slices.Clone(c.mean) }
-
-// Lambda returns a copy of the n prices of the coordinates, descending and at
-// least 0, in units of the task loss. Their sum is the loss of releasing nothing.
-func (c *Coordinates) Lambda() []float64 { return slices.Clone(c.lambda) }
-
-// Task returns a copy of the task matrix K, m×n.
-func (c *Coordinates) Task() *mat.Dense { return mat.DenseCopyOf(c.task) }
-
-// Analysis returns a copy of A (n×n), y = A(x − μ).
-func (c *Coordinates) Analysis() *mat.Dense { return mat.DenseCopyOf(c.analysis) }
-
-// Synthesis returns a copy of A⁻¹ (n×n), x = μ + A⁻¹y.
-func (c *Coordinates) Synthesis() *mat.Dense { return mat.DenseCopyOf(c.synthesis) }
-
-// Transform returns the coordinates (N×n) of the rows of data (N×n). Errors wrap
-// ErrInvalid: sizes that differ, numbers that are not finite.
-func (c *Coordinates) Transform(data mat.Matrix) (*mat.Dense, error) {
-	all := &Encoder{Rows: c.analysis, Mean: c.mean}
-	return all.Encode(data)
+// Transform returns the coordinates (N×n) of the rows of data (N×n).
+func (c *Coordinates) Transform(data mat.Matrix) *mat.Dense {
+	return c.all().Encode(data)
 }
 
+// all is the encoder that releases the coordinates as they are.
+func (c *Coordinates) all() *Encoder { return &Encoder{Rows: c.Analysis, Mean: c.Mean} }
+
 // Encoder returns the encoder of unit coordinates u_i = (s_i/r_i)·y_i for body
-// semi-axes s (see [Scaling.SemiAxes]) and clipping radii r of the
-// coordinates; both have the same length, at most n. Coordinates with s_i = 0
-// are not released. For [bundle.Ball] all radii are the radius of the ball.
-//
-// Errors wrap ErrInvalid: lengths, an axis that is negative, a radius that is
-// not positive, no positive axis at all.
-func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) (*Encoder, error) {
-	if len(axes) != len(radii) || len(axes) > c.Len() {
-		return nil, check.Field("latent", "number of semi-axes and radii", fmt.Sprintf("%d and %d", len(axes), len(radii)),
-			fmt.Sprintf("equal and at most %d", c.Len()))
-	}
-	e := &Encoder{Mean: c.Mean(), Domain: domain}
+// semi-axes s (see [Scaling.SemiAxes]), at least 0 and not all 0, and as many clipping
+// radii r of the first coordinates, positive. Coordinates with s_i = 0 are not released.
+// For [bundle.Ball] all radii are the radius of the ball.
+func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) *Encoder {
+	e := &Encoder{Mean: c.Mean, Domain: domain}
 	var entries []float64
 	for i, s := range axes {
 		if s == 0 {
 			continue
 		}
-		if !(s > 0) || !check.Finite(s) || !(radii[i] > 0) || !check.Finite(radii[i]) {
-			return nil, check.Field("latent", fmt.Sprintf("semi-axis and radius %d", i), fmt.Sprintf("%g and %g", s, radii[i]),
-				"finite, the axis at least 0 and the radius positive")
-		}
 		e.Axes = append(e.Axes, s)
-		for _, a := range c.analysis.RawRowView(i) {
+		for _, a := range c.Analysis.RawRowView(i) {
 			entries = append(entries, s/radii[i]*a)
 		}
 	}
-	if len(e.Axes) == 0 {
-		return nil, check.Field("latent", "semi-axes", axes, "at least one positive")
-	}
-	e.Rows = mat.NewDense(len(e.Axes), c.Len(), entries)
-	return e, nil
+	e.Rows = mat.NewDense(len(e.Axes), len(c.Mean), entries)
+	return e
 }

@@ -23,15 +23,10 @@ type Decoder struct {
 // diagonal of the variances of the Z noises (at least 0, independent of u and of
 // each other).
 //
-// Errors wrap ErrInvalid: lengths, a variance that is negative or not finite,
-// and C_uu + V singular, which takes a coordinate that is constant or a function of the
-// others and has no noise.
+// The error wraps ErrInvalid: C_uu + V is not finite, or singular, which takes a
+// coordinate that is constant or a function of the others and has no noise.
 func NewDecoder(m *EncodedMoments, variances []float64) (*Decoder, error) {
-	z := m.Unit.SymmetricDim()
-	if err := checkVariances(variances, z); err != nil {
-		return nil, err
-	}
-	noisy := mat.NewSymDense(z, nil)
+	noisy := mat.NewSymDense(len(variances), nil)
 	noisy.CopySym(m.Unit)
 	for i, v := range variances {
 		noisy.SetSym(i, i, noisy.At(i, i)+v)
@@ -57,42 +52,38 @@ type Loss struct {
 }
 
 // ExpectedLoss returns the exact expectation, over the noise, of the mean loss of
-// the rows of data (N×n) for a given encoder and decoder: the mean over rows of
-// ‖K(x − x̂₀)‖², x̂₀ the reconstruction without noise, plus Σ_i V_i‖K D_i‖² for noise
-// of mean zero and variances V. No noise is drawn.
+// the rows of data (N×n) for the task K (m×n), an encoder and a decoder: the mean over
+// rows of ‖K(x − x̂₀)‖², x̂₀ the reconstruction without noise, plus Σ_i V_i‖K D_i‖² for
+// noise of mean zero and variances V. No noise is drawn.
 //
-// The task K is m×n, nil for the identity. Errors wrap ErrInvalid. The cost is
-// O(N·n·(Z + m)).
+// Errors wrap ErrInvalid: data that is empty, not finite or of another number of columns.
+// The cost is O(N·n·(Z + m)).
 func ExpectedLoss(task *mat.Dense, e *Encoder, d *Decoder, data mat.Matrix, variances []float64) (Loss, error) {
-	rows, err := e.check(data)
-	if err != nil {
+	if err := checkData(data); err != nil {
 		return Loss{}, err
 	}
-	task, read, err := d.check(task, e, variances)
-	if err != nil {
-		return Loss{}, err
+	rows, cols := data.Dims()
+	if cols != len(e.Mean) {
+		return Loss{}, check.Field("latent", "columns of the data", cols, fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
 	}
+	x := mat.DenseCopyOf(data)
+	subtractRow(x, d.Offset)
+	var decoded, residual, read mat.Dense
+	decoded.Mul(e.Encode(data), d.Matrix.T())
+	x.Sub(x, &decoded)
+	residual.Mul(x, task.T())
 	outputs, _ := task.Dims()
 	signal := make([]float64, outputs)
-	var decoded, residual mat.Dense
-	for x, u := range e.pairs(data) {
-		subtractRow(x, d.Offset)
-		decoded.Reset()
-		decoded.Mul(u, d.Matrix.T())
-		x.Sub(x, &decoded)
-		residual.Reset()
-		residual.Mul(x, task.T())
-		count, _ := residual.Dims()
-		for i := range count {
-			for o, v := range residual.RawRowView(i) {
-				signal[o] += v * v
-			}
+	for i := range rows {
+		for o, v := range residual.RawRowView(i) {
+			signal[o] += v * v
 		}
 	}
 	for o := range signal {
 		signal[o] /= float64(rows)
 	}
-	return NewLoss(signal, read, variances), nil
+	read.Mul(task, d.Matrix)
+	return NewLoss(signal, &read, variances), nil
 }
 
 // NewLoss adds to the loss of the signal, by output, that of noise of the given
@@ -112,68 +103,22 @@ func NewLoss(signal []float64, read *mat.Dense, variances []float64) Loss {
 	return loss
 }
 
-// check refuses sizes that do not fit an encoder that was checked. It returns
-// the task matrix and KD.
-func (d *Decoder) check(task *mat.Dense, e *Encoder, variances []float64) (k, read *mat.Dense, err error) {
-	z, n := e.Rows.Dims()
-	if err := checkVariances(variances, z); err != nil {
-		return nil, nil, err
-	}
-	if k, err = checkTask(task, n); err != nil {
-		return nil, nil, err
-	}
-	if err := d.checkSize(n, z); err != nil {
-		return nil, nil, err
-	}
-	read = new(mat.Dense)
-	read.Mul(k, d.Matrix)
-	return k, read, nil
-}
-
-func (d *Decoder) checkSize(n, z int) error {
-	if rows, cols := d.Matrix.Dims(); rows != n || cols != z || len(d.Offset) != n {
-		return check.Field("latent", "decoder", fmt.Sprintf("%d×%d matrix with %d offsets", rows, cols, len(d.Offset)),
-			fmt.Sprintf("%d×%d with %d, to fit the encoder", n, z, n))
-	}
-	return nil
-}
-
-func checkVariances(variances []float64, z int) error {
-	if len(variances) != z {
-		return check.Field("latent", "number of noise variances", len(variances), fmt.Sprintf("%d, one for each coordinate", z))
-	}
-	for i, v := range variances {
-		if !(v >= 0) || !check.Finite(v) {
-			return check.Field("latent", fmt.Sprintf("noise variance %d", i), v, "a finite number of at least 0")
-		}
-	}
-	return nil
-}
-
 // solvePositive stores S⁻¹B in dst for a positive definite S.
 func solvePositive(dst *mat.Dense, s *mat.SymDense, b mat.Matrix) error {
 	correlation, deviation := equilibrate(s)
-	var cholesky mat.Cholesky
-	if !cholesky.Factorize(correlation) || !(cholesky.Cond() <= maxCondition) {
-		return check.Errorf("latent", check.ErrInvalid, "the covariance of the noisy coordinates is singular, "+
-			"want noise on every coordinate that is constant or a function of the others")
-	}
 	scaled := mat.DenseCopyOf(b)
 	divideRows(scaled, deviation)
-	if err := cholesky.SolveTo(dst, scaled); err != nil {
-		return check.Errorf("latent", check.ErrInvalid, "decoder: %w", err)
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(correlation) || !(cholesky.Cond() <= maxCondition) || cholesky.SolveTo(dst, scaled) != nil {
+		return check.Errorf("latent", check.ErrInvalid, "the covariance of the noisy coordinates is singular, "+
+			"want noise on every coordinate that is constant or a function of the others")
 	}
 	divideRows(dst, deviation)
 	return nil
 }
 
 func divideRows(m *mat.Dense, by []float64) {
-	for i, s := range by {
-		row := m.RawRowView(i)
-		for j := range row {
-			row[j] /= s
-		}
-	}
+	m.Apply(func(i, _ int, v float64) float64 { return v / by[i] }, m)
 }
 
 func dot(a, b []float64) float64 {

@@ -17,8 +17,8 @@
 //   - [bundle.Bounds] clips the features to public bounds.
 //
 // Noise that is joint to all coordinates has its optimal scales in closed form:
-// [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBall] and [GaussianBox]
-// for Gaussian noise. They are optimal for the second moments of unclipped data;
+// [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBox] for Gaussian noise
+// on a box. They are optimal for the second moments of unclipped data;
 // [Encoder.Moments], [NewDecoder] and [ExpectedLoss] give the best affine decoder for
 // the clipped data and its exact expected loss, without drawing noise, and [Objective]
 // the same for many encoders at once.

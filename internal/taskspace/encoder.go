@@ -1,66 +1,41 @@
 package taskspace
 
 import (
-	"fmt"
-	"slices"
-
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// A LinearEncoder maps n features to Z unit coordinates,
+// An Encoder maps n features to Z unit coordinates,
 //
 //	u = W(x − μ) + offset,
 //
-// and clips them to a body. Its fields are checked by the methods that use them;
-// it must not be modified while one runs.
+// and clips them to a body.
 type Encoder struct {
 	Rows   *mat.Dense // W, Z×n
-	Mean   []float64  // μ, n
+	Mean   []float64  // μ, n, that of the features
 	Offset []float64  // Z; nil is zero
 	// Low and High are public bounds that the features are clipped to first, n
 	// each; nil for none.
 	Low, High []float64
 	// Axes are the semi-axes of the body of the domain, to which u is clipped, Z
-	// of them; nil for no clipping.
+	// of them, positive; nil for no clipping.
 	Axes   []float64
 	Domain bundle.Domain
 }
 
 // Encode returns the clipped unit coordinates (N×Z) of the rows of data (N×n).
-// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite.
-func (e *Encoder) Encode(data mat.Matrix) (*mat.Dense, error) {
-	rows, err := e.check(data)
-	if err != nil {
-		return nil, err
-	}
-	z, _ := e.Rows.Dims()
-	u := mat.NewDense(rows, z, nil)
-	start := 0
-	for block := range blocks(data) {
-		count, _ := block.Dims()
-		e.encode(u.Slice(start, start+count, 0, z).(*mat.Dense), block)
-		start += count
-	}
-	return u, nil
-}
-
-// encode stores the unit coordinates of the rows of block in u. It overwrites
-// the block.
-func (e *Encoder) encode(u, block *mat.Dense) {
-	rows, _ := block.Dims()
-	if e.Low != nil {
-		for i := range rows {
-			row := block.RawRowView(i)
-			for j, v := range row {
-				row[j] = min(max(v, e.Low[j]), e.High[j])
-			}
+func (e *Encoder) Encode(data mat.Matrix) *mat.Dense {
+	x := mat.DenseCopyOf(data)
+	x.Apply(func(_, j int, v float64) float64 {
+		if e.Low != nil {
+			v = min(max(v, e.Low[j]), e.High[j])
 		}
-	}
-	subtractRow(block, e.Mean)
-	u.Mul(block, e.Rows.T())
+		return v - e.Mean[j]
+	}, x)
+	var u mat.Dense
+	u.Mul(x, e.Rows.T())
+	rows, _ := u.Dims()
 	for i := range rows {
 		row := u.RawRowView(i)
 		for k, v := range e.Offset {
@@ -68,79 +43,76 @@ func (e *Encoder) encode(u, block *mat.Dense) {
 		}
 		e.Domain.Clip(row, e.Axes)
 	}
+	return &u
 }
 
-// check refuses fields whose sizes do not fit and, unless it is nil, data that
-// does not. It returns the number of rows of the data.
-func (e *Encoder) check(data mat.Matrix) (rows int, err error) {
-	if e.Rows == nil {
-		return 0, check.Errorf("latent", check.ErrInvalid, "the encoder has no rows")
+// EncodedMoments are the joint second moments of features x and their unit
+// coordinates u after clipping: all that the best affine decoder depends on.
+type EncodedMoments struct {
+	FeatureMean []float64     // E x, n
+	UnitMean    []float64     // E u, Z
+	Unit        *mat.SymDense // C_uu = Cov(u), Z×Z
+	Cross       *mat.Dense    // C_xu = Cov(x, u), n×Z
+}
+
+// Moments returns the moments of the rows of data (N×n) and their clipped unit
+// coordinates, divided by N. The features are those of the data, also where the
+// encoder clips them to bounds: the loss is against what a person really has.
+// The cost is O(N·n·Z).
+func (e *Encoder) Moments(data mat.Matrix) *EncodedMoments {
+	x, u := mat.DenseCopyOf(data), e.Encode(data)
+	// Relative to the encoder's mean, which is near that of the features.
+	mean := columnMeans(x, e.Mean)
+	for j, v := range e.Mean {
+		mean[j] += v
 	}
-	z, n := e.Rows.Dims()
-	for _, field := range []struct {
-		name     string
-		values   []float64
-		optional bool
-		want     int
-	}{
-		{"mean", e.Mean, false, n},
-		{"offset", e.Offset, true, z},
-		{"lower bounds", e.Low, true, n},
-		{"upper bounds", e.High, true, n},
-		{"semi-axes", e.Axes, true, z},
-	} {
-		if field.values == nil && field.optional {
-			continue
-		}
-		if len(field.values) != field.want {
-			return 0, check.Field("latent", "length of the encoder's "+field.name, len(field.values), fmt.Sprint(field.want))
-		}
-		if i := slices.IndexFunc(field.values, func(v float64) bool { return !check.Finite(v) }); i >= 0 {
-			return 0, check.Field("latent", fmt.Sprintf("encoder's %s [%d]", field.name, i), field.values[i], "a finite number")
-		}
-	}
-	for i, s := range e.Axes {
-		if !(s > 0) {
-			return 0, check.Field("latent", fmt.Sprintf("semi-axis %d", i), s, "above 0")
-		}
-	}
-	if (e.Low == nil) != (e.High == nil) {
-		return 0, check.Errorf("latent", check.ErrInvalid, "the encoder has only one of lower and upper bounds, want both or none")
-	}
-	for j := range e.Low {
-		if !(e.Low[j] <= e.High[j]) {
-			return 0, check.Field("latent", fmt.Sprintf("lower bound %d", j), e.Low[j], fmt.Sprintf("at most the upper one, %g", e.High[j]))
-		}
-	}
+	subtractRow(x, mean)
+	m := pairMoments(x, u)
+	m.FeatureMean = mean
+	return m
+}
+
+// pairMoments returns the moments of rows x (N×n) of mean 0 and u (N×Z). It
+// overwrites u.
+func pairMoments(x, u *mat.Dense) *EncodedMoments {
+	rows, z := u.Dims()
+	m := &EncodedMoments{UnitMean: columnMeans(u, make([]float64, z)), Unit: new(mat.SymDense), Cross: new(mat.Dense)}
+	subtractRow(u, m.UnitMean)
+	m.Unit.SymOuterK(1/float64(rows), u.T())
+	m.Cross.Mul(x.T(), u)
+	m.Cross.Scale(1/float64(rows), m.Cross)
+	return m
+}
+
+// UnclippedMoments returns the moments that follow from those of the features
+// alone if nothing is clipped: C_uu = WΣWᵀ, C_xu = ΣWᵀ.
+func (e *Encoder) UnclippedMoments(m Moments) *EncodedMoments {
+	z, _ := e.Rows.Dims()
+	encoded := &EncodedMoments{FeatureMean: m.Mean, UnitMean: make([]float64, z), Unit: mat.NewSymDense(z, nil), Cross: new(mat.Dense)}
+	copy(encoded.UnitMean, e.Offset)
+	encoded.Cross.Mul(m.Covariance, e.Rows.T())
+	var unit mat.Dense
+	unit.Mul(e.Rows, encoded.Cross)
 	for i := range z {
-		for j, v := range e.Rows.RawRowView(i) {
-			if !check.Finite(v) {
-				return 0, check.Field("latent", fmt.Sprintf("encoder(%d,%d)", i, j), v, "a finite number")
-			}
+		for j := i; j < z; j++ {
+			encoded.Unit.SetSym(i, j, (unit.At(i, j)+unit.At(j, i))/2)
 		}
 	}
-	if data == nil {
-		return 0, nil
-	}
-	rows, cols, err := checkData(data)
-	if err == nil && cols != n {
-		err = check.Field("latent", "columns of the data", cols, fmt.Sprintf("%d, as the encoder has", n))
-	}
-	return rows, err
+	return encoded
 }
 
-// pairs yields blocks of the features (as they are) and their unit coordinates.
-// Both may be modified and are valid until the next ones.
-func (e *Encoder) pairs(data mat.Matrix) func(yield func(x, u *mat.Dense) bool) {
-	return func(yield func(x, u *mat.Dense) bool) {
-		var x, u mat.Dense
-		for block := range blocks(data) {
-			x.CloneFrom(block)
-			u.Reset()
-			e.encode(&u, block)
-			if !yield(&x, &u) {
-				return
-			}
-		}
+// Gain returns by how much the decoder of [NewDecoder] for these moments lowers the
+// expected loss for the task (m×n) from that of releasing nothing, tr(KΣKᵀ):
+// tr(K D C_xuᵀ Kᵀ). With it a search over designs needs no pass over the data for
+// each. For any other decoder it means nothing.
+func (m *EncodedMoments) Gain(task *mat.Dense, d *Decoder) float64 {
+	var decoded, covered mat.Dense
+	decoded.Mul(task, d.Matrix)
+	covered.Mul(task, m.Cross)
+	gain := 0.
+	outputs, _ := task.Dims()
+	for o := range outputs {
+		gain += dot(decoded.RawRowView(o), covered.RawRowView(o))
 	}
+	return gain
 }

@@ -24,40 +24,27 @@ func Example() {
 		return
 	}
 	const radius, epsilon = 3, 20
-	scaling, err := taskspace.Waterfill(coordinates.Lambda(), radius, epsilon)
+	scaling, err := taskspace.Waterfill(coordinates.Lambda, radius, epsilon)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("prices %.3f, coordinates used: %d\n", coordinates.Lambda(), scaling.Z)
+	fmt.Printf("prices %.3f, coordinates used: %d\n", coordinates.Lambda, scaling.Z)
 
-	encoder, err := coordinates.Encoder(bundle.Ball, scaling.SemiAxes(), []float64{radius, radius})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	encoder := coordinates.Encoder(bundle.Ball, scaling.SemiAxes(), []float64{radius, radius})
 	// The body of unit coordinates has an l1 sensitivity of 1.
 	variances := make([]float64, scaling.Z)
 	for i := range variances {
 		variances[i] = 2. / (epsilon * epsilon) // of Laplace noise of scale 1/epsilon
 	}
-	encoded, err := encoder.UnclippedMoments(moments)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	encoded := encoder.UnclippedMoments(moments)
 	decoder, err := taskspace.NewDecoder(encoded, variances)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	gain, err := encoded.Gain(task, decoder)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	const baseline = 4*4 + 1 // of releasing nothing: the variances, as the task weighs them
-	fmt.Printf("closed form %.6f, of the decoder %.6f\n", scaling.Loss, baseline-gain)
+	fmt.Printf("closed form %.6f, of the decoder %.6f\n", scaling.Loss, baseline-encoded.Gain(task, decoder))
 	// Output:
 	// prices [16.262 0.738], coordinates used: 2
 	// closed form 3.166968, of the decoder 3.166968

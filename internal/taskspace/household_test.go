@@ -86,33 +86,17 @@ func TestHousehold(t *testing.T) {
 	train, test := household(t)
 	task := householdTask()
 	c := mustCoordinates(t, mustMoments(t, train), task)
-	y, err := c.Transform(train)
-	if err != nil {
-		t.Fatal(err)
-	}
-	radii, err := taskspace.BallRadii(y, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := radii[23]
+	r := taskspace.BallRadii(c.Transform(train), 1)[23]
 	wantClose(t, "largest training norm", r, 14.700, 5e-4, 0)
 
 	// The loss of an encoder that is not clipped, per hour.
 	loss := func(e *taskspace.Encoder, epsilon float64) float64 {
 		e.Axes = nil
-		u, err := e.Encode(test)
-		if err != nil {
-			t.Fatal(err)
-		}
 		z, _ := e.Rows.Dims()
-		b := largestDistance(u) / epsilon
+		b := largestDistance(e.Encode(test)) / epsilon
 		variances := constant(z, 2*b*b)
 		d := mustDecoder(t, e, train, variances)
 		return mustLoss(t, task, e, d, test, variances).Total / 24
-	}
-	identity := mat.NewDense(24, 24, nil)
-	for h := range 24 {
-		identity.Set(h, h, 1)
 	}
 	for _, want := range []struct {
 		epsilon              float64
@@ -126,25 +110,19 @@ func TestHousehold(t *testing.T) {
 		{10, 1, .02530, .03270, .02928},
 		{50, 3, .01480, .01978, .01483},
 	} {
-		a, err := taskspace.Waterfill(c.Lambda(), r, want.epsilon)
+		a, err := taskspace.Waterfill(c.Lambda, r, want.epsilon)
 		if err != nil {
 			t.Fatal(err)
 		}
-		aware, err := c.Encoder(bundle.Ball, a.SemiAxes(), constant(24, r))
-		if err != nil {
-			t.Fatal(err)
-		}
-		privacy, err := c.Encoder(bundle.Ball, constant(3, .5), constant(3, r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		aware := c.Encoder(bundle.Ball, a.SemiAxes(), constant(24, r))
+		privacy := c.Encoder(bundle.Ball, constant(3, .5), constant(3, r))
 		name := fmt.Sprintf("epsilon %g: ", want.epsilon)
 		if a.Z != want.z {
 			t.Errorf("%sZ' = %d, want %d", name, a.Z, want.z)
 		}
 		const printed = 6e-6 // half a unit of the last place, and a little
 		wantClose(t, name+"task-aware", loss(aware, want.epsilon), want.aware, printed, 0)
-		wantClose(t, name+"task-agnostic", loss(&taskspace.Encoder{Rows: identity, Mean: c.Mean()}, want.epsilon), want.task, printed, 0)
+		wantClose(t, name+"task-agnostic", loss(&taskspace.Encoder{Rows: taskspace.Identity(24), Mean: c.Mean}, want.epsilon), want.task, printed, 0)
 		wantClose(t, name+"privacy-agnostic", loss(privacy, want.epsilon), want.privacy, printed, 0)
 	}
 }
@@ -155,14 +133,11 @@ func TestHousehold(t *testing.T) {
 func TestHouseholdSensitivityOverBounds(t *testing.T) {
 	train, _ := household(t)
 	c := mustCoordinates(t, mustMoments(t, train), householdTask())
-	a, err := taskspace.Waterfill(c.Lambda(), 14.7, 300)
+	a, err := taskspace.Waterfill(c.Lambda, 14.7, 300)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := c.Encoder(bundle.Ball, a.SemiAxes(), constant(24, .5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := c.Encoder(bundle.Ball, a.SemiAxes(), constant(24, .5))
 	if a.Z != 20 {
 		t.Errorf("Z = %d, want 20 coordinates", a.Z)
 	}

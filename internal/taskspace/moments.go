@@ -2,19 +2,19 @@ package taskspace
 
 import (
 	"fmt"
-	"iter"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Moments are the mean and the covariance of n features.
+// Moments are the mean and the covariance of n features. NewMoments and GivenMoments
+// make them.
 type Moments struct {
 	Mean       []float64     // n, in the units of the features
 	Covariance *mat.SymDense // n×n, positive semidefinite
-	Count      int           // rows they were estimated from; 0 if they were given
 }
 
 const (
@@ -31,31 +31,23 @@ const (
 // constant feature has a variance of exactly zero.
 //
 // Errors wrap ErrInvalid: no rows or columns, or a number that is not finite.
-// The cost is N·n² operations and a block of rows in memory besides the result.
+// The cost is N·n² operations and a copy of the data.
 func NewMoments(data mat.Matrix) (Moments, error) {
-	rows, n, err := checkData(data)
-	if err != nil {
+	if err := checkData(data); err != nil {
 		return Moments{}, err
 	}
-	origin := mat.Row(nil, 0, data)
-	shift := make([]float64, n)
-	for block := range blocks(data) {
-		subtractRow(block, origin)
-		addColumnSums(shift, block)
+	x := mat.DenseCopyOf(data)
+	rows, n := x.Dims()
+	origin := mat.Row(nil, 0, x)
+	shift := columnMeans(x, origin)
+	// Twice, not once by the mean, which is rounded where the two parts are not.
+	subtractRow(x, origin)
+	subtractRow(x, shift)
+	m := Moments{Mean: origin, Covariance: mat.NewSymDense(n, nil)}
+	for j, v := range shift {
+		m.Mean[j] += v
 	}
-	mean := make([]float64, n)
-	for j := range shift {
-		shift[j] /= float64(rows)
-		mean[j] = origin[j] + shift[j]
-	}
-	covariance := mat.NewSymDense(n, nil)
-	for block := range blocks(data) {
-		// Twice, not once by mean: mean[j] is rounded, the two parts are not.
-		subtractRow(block, origin)
-		subtractRow(block, shift)
-		covariance.SymRankK(covariance, 1/float64(rows), block.T())
-	}
-	m := Moments{Mean: mean, Covariance: covariance, Count: rows}
+	m.Covariance.SymOuterK(1/float64(rows), x.T())
 	if err := m.checkFinite(); err != nil {
 		return Moments{}, err
 	}
@@ -75,7 +67,7 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 		return Moments{}, check.Field("latent", "covariance", fmt.Sprintf("%d×%d matrix", rows, cols),
 			fmt.Sprintf("a square one for the %d features of the mean, at least one", n))
 	}
-	m := Moments{Mean: append([]float64(nil), mean...), Covariance: mat.NewSymDense(n, nil)}
+	m := Moments{Mean: slices.Clone(mean), Covariance: mat.NewSymDense(n, nil)}
 	for i := range n {
 		for j := i; j < n; j++ {
 			m.Covariance.SetSym(i, j, covariance.At(i, j)/2+covariance.At(j, i)/2)
@@ -118,12 +110,8 @@ func (m Moments) ridged(ridge float64) *mat.SymDense {
 	return covariance
 }
 
-// checkFinite refuses sizes that differ, numbers that are not finite and
-// negative variances.
+// checkFinite refuses numbers that are not finite and negative variances.
 func (m Moments) checkFinite() error {
-	if m.Covariance == nil || len(m.Mean) == 0 || m.Covariance.SymmetricDim() != len(m.Mean) {
-		return check.Errorf("latent", check.ErrInvalid, "moments want a mean of n ≥ 1 features and an n×n covariance")
-	}
 	for i, mean := range m.Mean {
 		if !check.Finite(mean) {
 			return check.Field("latent", fmt.Sprintf("mean[%d]", i), mean, "a finite number")
@@ -131,13 +119,29 @@ func (m Moments) checkFinite() error {
 		if v := m.Covariance.At(i, i); v < 0 {
 			return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, i), v, "at least 0, it is a variance")
 		}
-		for j := i; j < len(m.Mean); j++ {
-			if v := m.Covariance.At(i, j); !check.Finite(v) {
-				return check.Field("latent", fmt.Sprintf("covariance(%d,%d)", i, j), v, "a finite number")
+	}
+	return checkEntries("covariance", m.Covariance)
+}
+
+// checkEntries refuses numbers that are not finite.
+func checkEntries(name string, m mat.Matrix) error {
+	rows, cols := m.Dims()
+	for i := range rows {
+		for j := range cols {
+			if v := m.At(i, j); !check.Finite(v) {
+				return check.Field("latent", fmt.Sprintf("%s(%d,%d)", name, i, j), v, "a finite number")
 			}
 		}
 	}
 	return nil
+}
+
+// checkData refuses data that is empty or holds a number that is not finite.
+func checkData(data mat.Matrix) error {
+	if rows, cols := data.Dims(); rows == 0 || cols == 0 {
+		return check.Field("latent", "data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
+	}
+	return checkEntries("data", data)
 }
 
 // equilibrate returns S⁻¹ΣS⁻¹ and the diagonal of S, the standard deviations (1
@@ -161,59 +165,22 @@ func equilibrate(covariance *mat.SymDense) (correlation *mat.SymDense, deviation
 	return correlation, deviation
 }
 
-// checkData returns the size of a data set, or an error if it is empty or holds
-// a number that is not finite.
-func checkData(data mat.Matrix) (rows, cols int, err error) {
-	rows, cols = data.Dims()
-	if rows == 0 || cols == 0 {
-		return 0, 0, check.Field("latent", "data", fmt.Sprintf("%d×%d matrix", rows, cols), "at least one row and one column")
-	}
+// columnMeans returns the mean of the rows of x less the origin.
+func columnMeans(x *mat.Dense, origin []float64) []float64 {
+	rows, cols := x.Dims()
+	means := make([]float64, cols)
 	for i := range rows {
-		for j := range cols {
-			if v := data.At(i, j); !check.Finite(v) {
-				return 0, 0, check.Field("latent", fmt.Sprintf("data(%d,%d)", i, j), v, "a finite number")
-			}
+		for j, v := range x.RawRowView(i) {
+			means[j] += v - origin[j]
 		}
 	}
-	return rows, cols, nil
+	for j := range means {
+		means[j] /= float64(rows)
+	}
+	return means
 }
 
-// blockRows is how many rows are worked on at a time: enough for the matrix
-// products to run at full speed, few enough that a data set is never copied.
-const blockRows = 1024
-
-// blocks yields copies of consecutive blocks of rows of data. A block may be
-// modified and is valid until the next one.
-func blocks(data mat.Matrix) iter.Seq[*mat.Dense] {
-	return func(yield func(*mat.Dense) bool) {
-		rows, cols := data.Dims()
-		storage := make([]float64, min(rows, blockRows)*cols)
-		for start := 0; start < rows; start += blockRows {
-			count := min(blockRows, rows-start)
-			for i := range count {
-				mat.Row(storage[i*cols:(i+1)*cols], start+i, data)
-			}
-			if !yield(mat.NewDense(count, cols, storage[:count*cols])) {
-				return
-			}
-		}
-	}
-}
-
-func subtractRow(block *mat.Dense, row []float64) {
-	rows, _ := block.Dims()
-	for i := range rows {
-		for j, v := range block.RawRowView(i) {
-			block.Set(i, j, v-row[j])
-		}
-	}
-}
-
-func addColumnSums(sums []float64, block *mat.Dense) {
-	rows, _ := block.Dims()
-	for i := range rows {
-		for j, v := range block.RawRowView(i) {
-			sums[j] += v
-		}
-	}
+// subtractRow subtracts row from every row of x.
+func subtractRow(x *mat.Dense, row []float64) {
+	x.Apply(func(_, j int, v float64) float64 { return v - row[j] }, x)
 }

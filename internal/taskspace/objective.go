@@ -29,23 +29,18 @@ type Objective struct {
 // NewObjective returns the objective for features with moments m. y (N×n) are the
 // coordinates of the training data, and clipped what clipping leaves of them, which is
 // overwritten. Without data both are nil, and nothing is clipped; for a ball clipped is
-// nil. Errors wrap ErrInvalid.
-func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) (*Objective, error) {
-	all := &Encoder{Rows: c.analysis, Mean: c.mean}
-	unclipped, err := all.UnclippedMoments(m)
-	if err != nil {
-		return nil, err
-	}
-	o := &Objective{lambda: c.lambda, baseline: c.baseline(m.Covariance), second: unclipped.Unit}
+// nil.
+func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) *Objective {
+	o := &Objective{lambda: c.Lambda, baseline: c.baseline(m.Covariance), second: c.all().UnclippedMoments(m).Unit}
 	switch {
 	case y == nil:
-		o.separate = &EncodedMoments{UnitMean: make([]float64, c.Len()), Unit: o.second, Cross: mat.DenseCopyOf(o.second)}
+		o.separate = &EncodedMoments{Unit: o.second, Cross: mat.DenseCopyOf(o.second)}
 	case clipped == nil:
 		o.y = y
 	default:
 		o.separate = pairMoments(y, clipped)
 	}
-	return o, nil
+	return o
 }
 
 // Baseline returns the loss of releasing nothing, tr(KΣKᵀ).
@@ -58,33 +53,13 @@ func (o *Objective) Separable() bool { return o.separate != nil }
 // baseline returns tr(KΣKᵀ).
 func (c *Coordinates) baseline(covariance mat.Symmetric) float64 {
 	var product mat.Dense
-	product.Mul(c.task, covariance)
+	product.Mul(c.Task, covariance)
 	trace := 0.
-	outputs, _ := c.task.Dims()
+	outputs, _ := c.Task.Dims()
 	for o := range outputs {
-		trace += dot(product.RawRowView(o), c.task.RawRowView(o))
+		trace += dot(product.RawRowView(o), c.Task.RawRowView(o))
 	}
 	return trace
-}
-
-// pairMoments returns the moments of rows x (N×n) of mean 0 and u (N×Z). It
-// overwrites u.
-func pairMoments(x, u *mat.Dense) *EncodedMoments {
-	rows, n := x.Dims()
-	_, z := u.Dims()
-	m := &EncodedMoments{
-		FeatureMean: make([]float64, n), UnitMean: make([]float64, z),
-		Unit: mat.NewSymDense(z, nil), Cross: new(mat.Dense),
-	}
-	addColumnSums(m.UnitMean, u)
-	for k := range m.UnitMean {
-		m.UnitMean[k] /= float64(rows)
-	}
-	subtractRow(u, m.UnitMean)
-	m.Unit.SymRankK(m.Unit, 1/float64(rows), u.T())
-	m.Cross.Mul(x.T(), u)
-	m.Cross.Scale(1/float64(rows), m.Cross)
-	return m
 }
 
 // inBall returns the moments with the given coordinates in a ball: those without

@@ -6,8 +6,6 @@ import (
 	"sort"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/noisewright/noisewright/internal/check"
 )
 
 // BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a
@@ -16,49 +14,27 @@ import (
 // norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
 //
 // The radii depend on the rows, which are taken to be public or trusted
-// training data. Errors wrap ErrInvalid. The cost is n sorts of N numbers.
-func BallRadii(y mat.Matrix, clip float64) ([]float64, error) {
-	rows, n, err := checkClip(y, clip)
-	if err != nil {
-		return nil, err
-	}
-	norms := make([]float64, rows)
-	sorted := make([]float64, rows)
-	radii := make([]float64, n)
-	for j := range n {
-		for i := range norms {
-			norms[i] = math.Hypot(norms[i], y.At(i, j))
-		}
-		copy(sorted, norms)
-		radii[j] = quantile(sorted, clip)
-	}
-	return radii, nil
-}
+// training data. The cost is n sorts of N numbers.
+func BallRadii(y *mat.Dense, clip float64) []float64 { return radii(y, clip, math.Hypot) }
 
 // CoordinateRadii returns the smallest c_i, i = 1…n, such that at least the share
 // clip of the rows of y (N×n task coordinates) has |y_i| ≤ c_i, one coordinate at a
-// time: that quantile of |y_i|. Arguments and errors as for [BallRadii].
-func CoordinateRadii(y mat.Matrix, clip float64) ([]float64, error) {
-	rows, n, err := checkClip(y, clip)
-	if err != nil {
-		return nil, err
-	}
-	sorted := make([]float64, rows)
-	radii := make([]float64, n)
-	for j := range n {
-		for i := range sorted {
-			sorted[i] = math.Abs(y.At(i, j))
-		}
-		radii[j] = quantile(sorted, clip)
-	}
-	return radii, nil
+// time: that quantile of |y_i|. Otherwise it is like [BallRadii].
+func CoordinateRadii(y *mat.Dense, clip float64) []float64 {
+	return radii(y, clip, func(_, v float64) float64 { return math.Abs(v) })
 }
 
-func checkClip(y mat.Matrix, clip float64) (rows, n int, err error) {
-	if !(clip > 0 && clip <= 1) {
-		return 0, 0, check.Field("latent", "clip quantile", clip, "a share of the rows above 0 and at most 1")
+// radii returns quantiles of sizes of the rows, each from the one before and a coordinate.
+func radii(y *mat.Dense, clip float64, size func(before, v float64) float64) []float64 {
+	rows, n := y.Dims()
+	sizes, radii := make([]float64, rows), make([]float64, n)
+	for j := range n {
+		for i := range sizes {
+			sizes[i] = size(sizes[i], y.At(i, j))
+		}
+		radii[j] = quantile(slices.Clone(sizes), clip)
 	}
-	return checkData(y)
+	return radii
 }
 
 // quantile sorts values and returns the smallest of them that at least the

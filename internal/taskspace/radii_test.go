@@ -1,13 +1,11 @@
 package taskspace_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/taskspace"
 )
 
@@ -17,14 +15,7 @@ func TestRadii(t *testing.T) {
 	for _, rows := range []int{1, 2, 7, 10, 100} {
 		y := randomMatrix(rng, rows, 3)
 		for _, clip := range []float64{1e-12, .07, .1, .3, .5, .7, .9, .95, 1 - 1e-12, 1} {
-			ball, err := taskspace.BallRadii(y, clip)
-			if err != nil {
-				t.Fatal(err)
-			}
-			box, err := taskspace.CoordinateRadii(y, clip)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ball, box := taskspace.BallRadii(y, clip), taskspace.CoordinateRadii(y, clip)
 			for z := range 3 {
 				norm := func(i int) float64 { return mat.Norm(y.Slice(i, i+1, 0, z+1), 2) }
 				size := func(i int) float64 { return math.Abs(y.At(i, z)) }
@@ -49,11 +40,6 @@ func TestRadii(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-	for _, clip := range []float64{0, -1, 1.5, math.NaN()} {
-		if _, err := taskspace.BallRadii(mat.NewDense(1, 1, nil), clip); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("clip %g: error %v, want ErrInvalid", clip, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package taskspace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,66 +45,17 @@ func (a Scaling) SemiAxes() []float64 {
 // front of it would only raise the sensitivity).
 //
 // lambda are the prices of the coordinates (at least 0, descending), r > 0 the
-// radius, epsilon > 0 the privacy parameter. Errors wrap ErrInvalid.
+// radius, epsilon > 0 the privacy parameter. For the first z coordinates alone, for
+// which the positivity condition holds if it does at z, pass their prices. The error
+// wraps ErrInvalid if the ratio of noise to signal, s, is no positive float64.
 //
 // Source: Cheng, Tang and Chinchali (2022), Propositions 1–4, Theorem 1, (13).
 func Waterfill(lambda []float64, r, epsilon float64) (Scaling, error) {
-	return WaterfillAt(lambda, r, epsilon, len(lambda))
-}
-
-// WaterfillAt is [Waterfill] restricted to the first z coordinates, 1 ≤ z ≤ n.
-// The positivity condition holds at z if and only if it holds up to z; so the
-// result has Z = z if it holds, and is Waterfill's, with Z < z, if it does not.
-//
-// Smaller z than the optimal Z′ pays when the real sensitivity is not that of the
-// ball, as for [bundle.Bounds]: compute the real loss for every z and keep the best.
-func WaterfillAt(lambda []float64, r, epsilon float64, z int) (Scaling, error) {
-	s, err := laplaceNoise(lambda, r, epsilon)
-	if err != nil {
-		return Scaling{}, err
+	s := 8 * (r / epsilon) * (r / epsilon)
+	if !(s > 0) || !check.Finite(s) {
+		return Scaling{}, check.Field("latent", "radius and epsilon", fmt.Sprintf("%g and %g", r, epsilon), "a ratio of noise to signal within the range of float64")
 	}
-	if err := checkZ(z, len(lambda)); err != nil {
-		return Scaling{}, err
-	}
-	ratios := make([]float64, z)
-	for i := range ratios {
-		ratios[i] = s
-	}
-	return fill(lambda, ratios), nil
-}
-
-// GaussianBall returns the optimal scales for i.i.d. Gaussian noise when the
-// domain is a ball of radius r: the first z coordinates, all with the same scale.
-//
-// Derivation. With unit coordinates u_i = (s_i/r)y_i the body is an ellipsoid of
-// semi-axes s_i, whose ℓ2 diameter is 2·max s_i. So no axis gains anything by
-// being shorter than the longest: s_i = ½ for all, sensitivity 1. A coordinate
-// then has noise of variance τ² against a variance of 1/(4r²), and
-//
-//	L = Σ_{i≤z} λ_i·k/(1 + k) + Σ_{i>z} λ_i,   k = 4r²τ².
-//
-// One more coordinate never costs more with the same r; z < n is for radii that
-// grow with the number of coordinates, as [BallRadii] does.
-//
-// tau > 0 is the standard deviation of noise for ℓ2 sensitivity 1. Other arguments
-// and errors as for [WaterfillAt].
-func GaussianBall(lambda []float64, r, tau float64, z int) (Scaling, error) {
-	if err := checkLambda(lambda); err != nil {
-		return Scaling{}, err
-	}
-	if err := checkZ(z, len(lambda)); err != nil {
-		return Scaling{}, err
-	}
-	k := 4 * (r * tau) * (r * tau)
-	if err := checkNoise("radius", r, "standard deviation of the noise", tau, k); err != nil {
-		return Scaling{}, err
-	}
-	a := Scaling{Z: z, Sigma2: make([]float64, len(lambda))}
-	for i := range z {
-		a.Sigma2[i] = 1
-	}
-	a.Loss = k/(1+k)*sum(lambda[:z]) + sum(lambda[z:])
-	return a, nil
+	return fill(lambda, slices.Repeat([]float64{s}, len(lambda))), nil
 }
 
 // GaussianBox returns the optimal scales for i.i.d. Gaussian noise when the
@@ -130,23 +82,14 @@ func GaussianBox(lambda, c []float64, tau float64) Scaling {
 	return fill(lambda, ratios)
 }
 
-// fill minimizes Σ λ_i q_i/(t_i + q_i) over t ≥ 0, Σt_i ≤ 1, for the first len(q)
-// coordinates; the others are dropped. See [GaussianBox] for the derivation; with
-// R = Σ_U √(λ_i q_i) the loss of the coordinates used is R²/(1 + Σ_U q_i).
+// fill minimizes Σ λ_i q_i/(t_i + q_i) over t ≥ 0, Σt_i ≤ 1. See [GaussianBox] for the
+// derivation; with R = Σ_U √(λ_i q_i) the loss of the coordinates used is R²/(1 + Σ_U q_i).
 func fill(lambda, q []float64) Scaling {
 	order := make([]int, len(q))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch a, b := lambda[i]/q[i], lambda[j]/q[j]; {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lambda[j]/q[j], lambda[i]/q[i]) })
 	// gain(i, U) = t_i·R/√q_i for the set U. Written with differences that vanish
 	// exactly between equal coordinates: √λ_i·(1 + Q) − √q_i·R cancels to nothing
 	// under strong privacy, where q is large.
@@ -182,67 +125,10 @@ func fill(lambda, q []float64) Scaling {
 		a.Sigma2[i] *= (1 - float64(z+8)*0x1p-52) / inside
 	}
 	a.Loss = totalRoot * (totalRoot / (1 + totalQ))
-	released := make([]bool, len(lambda))
-	for _, i := range used {
-		released[i] = true
-	}
 	for i, v := range lambda {
-		if !released[i] {
+		if a.Sigma2[i] == 0 {
 			a.Loss += v
 		}
 	}
 	return a
-}
-
-// laplaceNoise checks its arguments and returns s = 8r²/ε².
-func laplaceNoise(lambda []float64, r, epsilon float64) (float64, error) {
-	if err := checkLambda(lambda); err != nil {
-		return 0, err
-	}
-	s := 8 * (r / epsilon) * (r / epsilon)
-	return s, checkNoise("radius", r, "epsilon", epsilon, s)
-}
-
-// checkNoise refuses parameters whose ratio of noise to signal is no positive
-// number.
-func checkNoise(first string, a float64, second string, b, ratio float64) error {
-	switch {
-	case !(a > 0) || !check.Finite(a):
-		return check.Field("latent", first, a, "a finite number above 0")
-	case !(b > 0) || !check.Finite(b):
-		return check.Field("latent", second, b, "a finite number above 0")
-	case !(ratio > 0) || !check.Finite(ratio):
-		return check.Field("latent", first+" and "+second, fmt.Sprintf("%g and %g", a, b), "a ratio of noise to signal within the range of float64")
-	}
-	return nil
-}
-
-func checkLambda(lambda []float64) error {
-	if len(lambda) == 0 {
-		return check.Field("latent", "number of prices", 0, "at least 1")
-	}
-	for i, v := range lambda {
-		if !(v >= 0) || !check.Finite(v) {
-			return check.Field("latent", fmt.Sprintf("price %d", i), v, "a finite number of at least 0")
-		}
-		if i > 0 && v > lambda[i-1] {
-			return check.Field("latent", fmt.Sprintf("price %d", i), v, fmt.Sprintf("at most %g, prices descend", lambda[i-1]))
-		}
-	}
-	return nil
-}
-
-func checkZ(z, n int) error {
-	if z < 1 || z > n {
-		return check.Field("latent", "number of coordinates", z, fmt.Sprintf("1 to %d", n))
-	}
-	return nil
-}
-
-func sum(values []float64) float64 {
-	total := 0.
-	for _, v := range values {
-		total += v
-	}
-	return total
 }

@@ -1,12 +1,6 @@
 package bundle
 
-import (
-	"math"
-
-	"github.com/noisewright/noisewright/dp"
-)
-
-const realQuery = dp.RealQuery
+import "math"
 
 // body is what encodings are clipped to, made ready for use.
 type body struct {

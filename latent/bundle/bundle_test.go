@@ -144,13 +144,13 @@ func TestExamplesAreProved(t *testing.T) {
 		if v.EpsilonUpper().Cmp(exact.Rational(s.Promise.Epsilon)) > 0 || v.DeltaUpper().Cmp(exact.Rational(s.Promise.Delta)) > 0 {
 			t.Errorf("%s: proved %s, %s for %+v", name, v.EpsilonUpper(), v.DeltaUpper(), s.Promise)
 		}
-		if d := v.DistanceUpper(); (d != nil) != s.Composition.joint() || (d != nil && (d.Sign() <= 0 || d.Cmp(big.NewRat(2, 1)) > 0)) {
+		if d := v.distance; (d != nil) != s.Composition.joint() || (d != nil && (d.Sign() <= 0 || d.Cmp(big.NewRat(2, 1)) > 0)) {
 			t.Errorf("%s: distance %v", name, d)
 		}
-		if name == "l1 box" && v.DistanceUpper().Cmp(big.NewRat(1, 1)) != 0 {
-			t.Errorf("%s: distance %v, want 1", name, v.DistanceUpper())
+		if name == "l1 box" && v.distance.Cmp(big.NewRat(1, 1)) != 0 {
+			t.Errorf("%s: distance %v, want 1", name, v.distance)
 		}
-		if proved := v.Table(0); proved.Table() != s.Tables[0] || v.Bundle() == nil {
+		if proved := v.tables[0]; proved.Table() != s.Tables[0] || v.Bundle() == nil {
 			t.Errorf("%s: the proof is about %v", name, proved.Table())
 		}
 		// Nor is much given away: the examples use what they are promised.

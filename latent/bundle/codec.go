@@ -22,22 +22,17 @@ var fileFormat = strictjson.Format{
 
 // file is bundle.json.
 type file struct {
-	Format        string        `json:"format"`
-	Version       int           `json:"version"`
-	Privacy       filePrivacy   `json:"privacy"`
-	Features      []string      `json:"features"`
-	FeatureBounds bool          `json:"feature_bounds"`
-	Coordinates   int           `json:"coordinates"`
-	Domain        Domain        `json:"domain"`
-	ClipOrigin    string        `json:"clip_origin"`
-	Noise         fileNoise     `json:"noise"`
-	Task          bool          `json:"task"`
-	Predicted     filePredicted `json:"predicted"`
-}
-
-type filePrivacy struct {
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
+	Format        string    `json:"format"`
+	Version       int       `json:"version"`
+	Privacy       Promise   `json:"privacy"`
+	Features      []string  `json:"features"`
+	FeatureBounds bool      `json:"feature_bounds"`
+	Coordinates   int       `json:"coordinates"`
+	Domain        Domain    `json:"domain"`
+	ClipOrigin    string    `json:"clip_origin"`
+	Noise         fileNoise `json:"noise"`
+	Task          bool      `json:"task"`
+	Predicted     Predicted `json:"predicted"`
 }
 
 type fileNoise struct {
@@ -48,20 +43,15 @@ type fileNoise struct {
 	TableOf     []int       `json:"table_of"`
 }
 
-type filePredicted struct {
-	TrainingLoss  float64 `json:"training_loss"`
-	UnclippedLoss float64 `json:"theory_loss"`
-}
-
 func newFile(s *Spec) file {
 	return file{
 		Format: formatName, Version: formatVersion,
-		Privacy:  filePrivacy(s.Promise),
+		Privacy:  s.Promise,
 		Features: s.Features, FeatureBounds: s.FeatureLower != nil,
 		Coordinates: len(s.Axes), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
 		Noise:     fileNoise{s.Noise, s.Composition, s.Tau, len(s.Tables), s.TableOf},
 		Task:      s.Task.Rows > 0,
-		Predicted: filePredicted(s.Predicted),
+		Predicted: s.Predicted,
 	}
 }
 

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,30 +21,36 @@ const (
 
 func tableName(k int) string { return fmt.Sprintf("%s/%02d.json", tablesDir, k) }
 
-// array is one .npy file of a bundle: where its numbers are, and of which shape, rows
-// being -1 if the file alone tells.
+// array is one .npy file of a bundle: its shape, in which -1 stands for what the file
+// alone tells, and where its numbers are; matrix is nil for a vector.
 type array struct {
-	name       string
-	rows, cols int // cols is 0 for a vector
-	data       *[]float64
-	matrix     *Matrix
+	name   string
+	shape  []int
+	data   *[]float64
+	matrix *Matrix
 }
 
-// arrays returns the arrays of a bundle of a shape.
-func (s *Spec) arrays(n, z int, bounds, task bool) []array {
+// arrays returns the arrays of a bundle of n features, z coordinates and so many tasks.
+func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
+	vector := func(name string, length int, data *[]float64) array {
+		return array{name, []int{length}, data, nil}
+	}
+	matrix := func(name string, rows, cols int, m *Matrix) array {
+		return array{name, []int{rows, cols}, &m.Data, m}
+	}
 	list := []array{
-		{name: "mean.npy", rows: n, data: &s.Mean},
-		{name: "encoder.npy", rows: z, cols: n, matrix: &s.Encoder},
-		{name: "offset.npy", rows: z, data: &s.Offset},
-		{name: "axes.npy", rows: z, data: &s.Axes},
-		{name: "decoder.npy", rows: n, cols: z, matrix: &s.Decoder},
-		{name: "decoder_offset.npy", rows: n, data: &s.DecoderOffset},
+		vector("mean.npy", n, &s.Mean),
+		matrix("encoder.npy", z, n, &s.Encoder),
+		vector("offset.npy", z, &s.Offset),
+		vector("axes.npy", z, &s.Axes),
+		matrix("decoder.npy", n, z, &s.Decoder),
+		vector("decoder_offset.npy", n, &s.DecoderOffset),
 	}
 	if bounds {
-		list = append(list, array{name: "feature_lower.npy", rows: n, data: &s.FeatureLower}, array{name: "feature_upper.npy", rows: n, data: &s.FeatureUpper})
+		list = append(list, vector("feature_lower.npy", n, &s.FeatureLower), vector("feature_upper.npy", n, &s.FeatureUpper))
 	}
-	if task {
-		list = append(list, array{name: "task.npy", rows: -1, cols: n, matrix: &s.Task})
+	if tasks != 0 {
+		list = append(list, matrix("task.npy", tasks, n, &s.Task))
 	}
 	return list
 }
@@ -80,9 +85,13 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	s := Spec{
 		Features: f.Features, Domain: f.Domain, ClipOrigin: f.ClipOrigin,
 		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: f.Noise.TableOf,
-		Promise: Promise(f.Privacy), Predicted: Predicted(f.Predicted),
+		Promise: f.Privacy, Predicted: f.Predicted,
 	}
-	for _, a := range s.arrays(len(f.Features), f.Coordinates, f.FeatureBounds, f.Task) {
+	tasks := 0
+	if f.Task {
+		tasks = -1
+	}
+	for _, a := range s.arrays(len(f.Features), f.Coordinates, f.FeatureBounds, tasks) {
 		if err := read(a.name, a.decode); err != nil {
 			return nil, err
 		}
@@ -101,25 +110,15 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 }
 
 func (a array) decode(r io.Reader) error {
-	if a.matrix == nil {
-		data, _, err := decodeNPY(r, a.rows)
-		*a.data = data
-		return err
+	data, shape, err := decodeNPY(r, a.shape...)
+	*a.data = data
+	if err == nil && a.matrix != nil {
+		a.matrix.Rows, a.matrix.Cols = shape[0], shape[1]
 	}
-	data, shape, err := decodeNPY(r, a.rows, a.cols)
-	if err != nil {
-		return err
-	}
-	*a.matrix = Matrix{shape[0], shape[1], data}
-	return nil
+	return err
 }
 
-func (a array) encode(w io.Writer) error {
-	if a.matrix == nil {
-		return encodeNPY(w, []int{len(*a.data)}, *a.data)
-	}
-	return encodeNPY(w, []int{a.matrix.Rows, a.matrix.Cols}, a.matrix.Data)
-}
+func (a array) encode(w io.Writer) error { return encodeNPY(w, a.shape, *a.data) }
 
 // Write writes the bundle as a new directory, whose parent exists. It appears whole or
 // not at all: it is written beside dir under another name and renamed. If overwrite is
@@ -137,30 +136,23 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 	return nil
 }
 
+// written are the names of the files that Write writes, by their path.
+var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|feature_lower|feature_upper|task)\.npy)$`)
+
 // CheckWrite says beforehand whether Write would refuse the directory, with the same
 // errors.
 func CheckWrite(dir string, overwrite bool) error {
 	dir = filepath.Clean(dir)
-	switch _, err := os.Lstat(dir); {
-	case err == nil:
-		return replaceable(dir, overwrite)
-	case !errors.Is(err, fs.ErrNotExist):
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
-	return nil
-}
-
-// written are the names of the files that Write writes, by their path.
-var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|feature_lower|feature_upper|task)\.npy)$`)
-
-// replaceable returns an error unless dir is a bundle and nothing else.
-func replaceable(dir string, overwrite bool) error {
 	f, err := os.Open(filepath.Join(dir, fileName)) //nolint:gosec // a directory of the caller's choice
-	if err != nil {
-		return check.Errorf("bundle", ErrExists, "%s is there and no bundle, want another directory", dir)
+	if err == nil {
+		_, err = decodeFile(f)
+		f.Close() //nolint:errcheck,gosec // only read
 	}
-	_, err = decodeFile(f)
-	f.Close() //nolint:errcheck,gosec // only read
 	if err != nil {
 		return check.Errorf("bundle", ErrExists, "%s is there and no bundle, want another directory", dir)
 	}
@@ -176,30 +168,26 @@ func replaceable(dir string, overwrite bool) error {
 }
 
 func (b *Bundle) writeFiles(dir string) error {
-	// 0777 and 0666 less the umask are what any program gives files the user asked for.
+	// 0777 less the umask is what any program gives a directory the user asked for.
 	if err := os.Mkdir(filepath.Join(dir, tablesDir), 0o777); err != nil { //nolint:gosec
 		return err
 	}
 	write := func(name string, encode func(io.Writer) error) error {
-		var text bytes.Buffer
-		if err := encode(&text); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
+		f, err := atomicfile.Create(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}
-		_, err = f.Write(text.Bytes())
-		if err == nil {
-			err = f.Sync()
+		defer f.Discard()
+		if err := encode(f); err != nil {
+			return err
 		}
-		return errors.Join(err, f.Close())
+		return f.Commit()
 	}
 	s := &b.spec
 	if err := write(fileName, newFile(s).encode); err != nil {
 		return err
 	}
-	for _, a := range s.arrays(b.Features(), b.Coordinates(), s.FeatureLower != nil, s.Task.Rows > 0) {
+	for _, a := range s.arrays(b.Features(), b.Coordinates(), s.FeatureLower != nil, s.Task.Rows) {
 		if err := write(a.name, a.encode); err != nil {
 			return err
 		}

@@ -1,11 +1,9 @@
 package bundle
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,34 +24,21 @@ const (
 
 // encodeNPY writes numbers of the given shape, in C order, as version 1.0.
 func encodeNPY(w io.Writer, shape []int, data []float64) error {
-	var dims strings.Builder
-	for _, d := range shape {
-		fmt.Fprintf(&dims, "%d, ", d)
-	}
-	tuple := strings.TrimSuffix(dims.String(), " ") // (3,) has a comma
-	if len(shape) > 1 {
-		tuple = strings.TrimSuffix(tuple, ",")
+	tuple := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
+	if len(shape) == 1 {
+		tuple += "," // as Python writes it
 	}
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", float64LE, tuple)
 	// The numbers begin at a multiple of 64 bytes, after a newline.
 	const before = len(npyMagic) + 4
 	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
-	var b bytes.Buffer
-	b.WriteString(npyMagic)
-	b.Write([]byte{1, 0})
-	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header)))) //nolint:gosec // some 118
-	b.WriteString(header)
-	buffer := b.Bytes()
-	for _, x := range data {
-		buffer = binary.LittleEndian.AppendUint64(buffer, math.Float64bits(x))
-		if len(buffer) >= 1<<16 {
-			if _, err := w.Write(buffer); err != nil {
-				return err
-			}
-			buffer = buffer[:0]
-		}
+	b := append([]byte(npyMagic), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(header))) //nolint:gosec // some 118
+	b, err := binary.Append(append(b, header...), binary.LittleEndian, data)
+	if err != nil {
+		return err
 	}
-	_, err := w.Write(buffer)
+	_, err = w.Write(b)
 	return err
 }
 
@@ -71,7 +56,7 @@ func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error
 	if err != nil {
 		return nil, nil, err
 	}
-	if !fits(shape, want) {
+	if !slices.EqualFunc(shape, want, func(s, w int) bool { return w < 0 || s == w }) {
 		return nil, nil, check.Errorf("", ErrFormat, "shape = %v, want %v (-1: any)", shape, want)
 	}
 	entries := 1
@@ -88,10 +73,8 @@ func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error
 		return nil, nil, check.Errorf("", ErrFormat, "data after the last of %d numbers", entries)
 	}
 	data = make([]float64, entries)
-	for i := range data {
-		data[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
-	}
-	return data, shape, nil
+	_, err = binary.Decode(raw, binary.LittleEndian, data)
+	return data, shape, err
 }
 
 // decodeNPYHeader reads what is before the numbers. The product of the lengths of the
@@ -148,8 +131,4 @@ func readExactly(r io.Reader, n int) ([]byte, error) {
 		err = check.Errorf("", ErrFormat, "the file ends early")
 	}
 	return b, err
-}
-
-func fits(shape, want []int) bool {
-	return slices.EqualFunc(shape, want, func(s, w int) bool { return w < 0 || s == w })
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,16 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
+)
+
+// Sentinel errors, checked with errors.Is.
+var (
+	// ErrFormat marks files that are not a bundle.
+	ErrFormat = errors.New("malformed bundle")
+	// ErrNotPrivate marks a bundle whose promise is not proved.
+	ErrNotPrivate = errors.New("bundle is not private as promised")
+	// ErrExists marks a directory that is there already.
+	ErrExists = errors.New("directory exists")
 )
 
 // Limits of a bundle. They keep every float64 of an encoding finite and every
@@ -96,15 +107,15 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly.
 type Promise struct {
-	Epsilon float64 // 0 to tables.MaxEpsilon
-	Delta   float64 // 0 <= Delta < 1
+	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
+	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
 // Predicted holds expected task losses E‖Task·(x - x̂)‖², the noise included; 0 is
 // unknown. They are estimates of the designer, which nothing here proves.
 type Predicted struct {
-	TrainingLoss  float64 // over the training data, clipped as the device clips
-	UnclippedLoss float64 // by the formula of the design, without clipping
+	TrainingLoss  float64 `json:"training_loss"` // over the training data, clipped as the device clips
+	UnclippedLoss float64 `json:"theory_loss"`   // by the formula of the design, without clipping
 }
 
 // Spec is the content of a bundle. There are n features, Z released coordinates
@@ -341,7 +352,7 @@ func (s *Spec) validateTables(all checker) {
 		switch {
 		case t == nil || t.Loss() == nil:
 			c.Bad(field, "none", "a table made by package tables")
-		case t.Query() != realQuery:
+		case t.Query() != dp.RealQuery:
 			c.Bad(field, fmt.Sprintf("one for a query of kind %s", t.Query()), "one for a real query")
 		case !used[k]:
 			c.Bad(field, "unused", "a table of some coordinate")

@@ -27,18 +27,16 @@ func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, 
 // Verified is the proof that a bundle keeps its promise. Only Verify makes one. It
 // is immutable and safe for concurrent use.
 type Verified struct {
-	bundle   *Bundle
-	tables   []*tables.Verified
-	epsilon  *big.Rat
-	delta    *big.Rat
+	bundle         *Bundle
+	tables         []*tables.Verified
+	epsilon, delta *big.Rat
+	// distance bounds that of any two clipped encodings for joint noise, in units of the
+	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2.
 	distance *big.Rat
 }
 
 // Bundle returns the bundle it is about.
 func (v *Verified) Bundle() *Bundle { return v.bundle }
-
-// Table returns the proof of the bundle's k-th table.
-func (v *Verified) Table(k int) *tables.Verified { return v.tables[k] }
 
 // EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
 // DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
@@ -47,16 +45,6 @@ func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) 
 
 // DeltaUpper is as EpsilonUpper.
 func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
-
-// DistanceUpper bounds the distance of any two clipped encodings for joint noise, in
-// units of the encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for
-// L2. It is nil for noise per coordinate.
-func (v *Verified) DistanceUpper() *big.Rat {
-	if v.distance == nil {
-		return nil
-	}
-	return new(big.Rat).Set(v.distance)
-}
 
 // Verify proves the promise, in exact or outward-rounded arithmetic, from nothing
 // but the Encoder, the clipping and the tables (docs/proofs/latent-privacy.md):

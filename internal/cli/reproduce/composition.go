@@ -62,7 +62,6 @@ and delta, at a total delta: by exact composition, with a lower bound, and by
 basic composition. Written are composition.csv and composition.svg; the releases have
 different losses, which are in the file too.`,
 		Example: "  noisewright reproduce composition -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)

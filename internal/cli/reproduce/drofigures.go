@@ -97,7 +97,6 @@ func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
 %[2]s.csv and %[2]s.svg. Every design is certified; one that a limit stops
 is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.name),
 		Example: fmt.Sprintf("  noisewright reproduce %s -o results", t.name),
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one design")

@@ -115,11 +115,9 @@ If a limit stops a design, its row of the file has "reached" = no, and the exit
 code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
 		Example: fmt.Sprintf(`  noisewright reproduce %[1]s -o results
   noisewright reproduce %[1]s --epsilon 1,2 --delta 0.1 --gap 1e-5 --json`, t.name),
-		Args: shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
-	f.Numbers(&o.grid.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
-	f.Numbers(&o.grid.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
+	o.grid.flags(f)
 	f.Effort(&o.design, " of one design")
 	f.Folder(&o.Common)
 	f.Summary(&o.Common)
@@ -174,6 +172,12 @@ func (o *droTableOptions) run(ctx context.Context) error {
 // droGrid is the grid of a run.
 type droGrid struct{ epsilon, delta []float64 }
 
+// flags adds the flags of the grid.
+func (g *droGrid) flags(f *shell.Flags) {
+	f.Numbers(&g.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
+	f.Numbers(&g.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
+}
+
 // problems returns the problems of the grid, row by row.
 func (g droGrid) problems(loss loss.Loss) []dp.Problem {
 	var list []dp.Problem
@@ -211,24 +215,25 @@ func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error)
 		}
 		loss, _ := d.certificate.ExpectedLoss.Float64()
 		bound, _ := d.certificate.LowerBound.Float64()
-		c.optimum = (loss + bound) / 2
 		c.truncated = baselineLoss("truncated-laplace", d.Problem)
 		c.gaussian = baselineLoss("analytic-gaussian", d.Problem)
 		c.known = knownBound(d.Problem, loss)
-		var distance float64
-		switch t.part {
-		case fromKnownToKnown:
-			distance = c.truncated - c.known
-		case fromKnownToOptimum:
-			distance = c.truncated - c.optimum
-		case fromOptimumToKnown:
-			distance = c.optimum - c.known
-		}
-		c.value = 100 * distance / max(c.optimum, 1)
-		c.relative = 100 * distance / c.optimum
+		c.measure(t.part, (loss+bound)/2)
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// measure computes the number with this optimum.
+func (c *droCell) measure(p part, optimum float64) {
+	distance := map[part]float64{
+		fromKnownToKnown:   c.truncated - c.known,
+		fromKnownToOptimum: c.truncated - optimum,
+		fromOptimumToKnown: optimum - c.known,
+	}[p]
+	c.optimum = optimum
+	c.value = 100 * distance / max(optimum, 1)
+	c.relative = 100 * distance / optimum
 }
 
 // difference returns how far the number is from the published one, in

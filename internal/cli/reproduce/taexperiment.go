@@ -90,15 +90,7 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	if e.coordinates, err = taskspace.NewCoordinates(e.moments, e.task, 0); err != nil {
 		return nil, shell.BadInput("", err)
 	}
-	y, err := e.coordinates.Transform(e.train)
-	if err != nil {
-		return nil, err
-	}
-	radii, err := taskspace.BallRadii(y, 1)
-	if err != nil {
-		return nil, err
-	}
-	e.radius = radii[taHours-1]
+	e.radius = taskspace.BallRadii(e.coordinates.Transform(e.train), 1)[taHours-1]
 	return e, nil
 }
 
@@ -115,7 +107,7 @@ func identity(n int) *mat.Dense {
 // encoder that clips nothing.
 func (e *taExperiment) rows(squared []float64) *taskspace.Encoder {
 	var entries []float64
-	analysis := e.coordinates.Analysis()
+	analysis := e.coordinates.Analysis
 	for i, s := range squared {
 		if s == 0 {
 			continue
@@ -124,7 +116,7 @@ func (e *taExperiment) rows(squared []float64) *taskspace.Encoder {
 			entries = append(entries, math.Sqrt(s)*a)
 		}
 	}
-	return &taskspace.Encoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean()}
+	return &taskspace.Encoder{Rows: mat.NewDense(len(entries)/taHours, taHours, entries), Mean: e.coordinates.Mean}
 }
 
 // sampled evaluates an encoder with noise whose variances are a function of the
@@ -135,16 +127,10 @@ func (e *taExperiment) sampled(l taLoss, encoder *taskspace.Encoder, variances f
 		value *float64
 		hours *[]float64
 	}{{e.train, &l.train, nil}, {e.test, &l.test, &l.hours}} {
-		u, err := encoder.Encode(set.data)
-		if err != nil {
-			return err
-		}
+		u := encoder.Encode(set.data)
 		v := variances(u)
 		l.z = len(v)
-		m, err := encoder.UnclippedMoments(e.moments)
-		if err != nil {
-			return err
-		}
+		m := encoder.UnclippedMoments(e.moments)
 		d, err := taskspace.NewDecoder(m, v)
 		if err != nil {
 			return err
@@ -190,7 +176,7 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		b := largestDistance(u) / epsilon
 		return slices.Repeat([]float64{factor * b * b}, z)
 	}
-	aware, err := taskspace.Waterfill(e.coordinates.Lambda(), e.radius, epsilon)
+	aware, err := taskspace.Waterfill(e.coordinates.Lambda, e.radius, epsilon)
 	if err != nil {
 		return err
 	}
@@ -199,7 +185,7 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		encoder *taskspace.Encoder
 	}{
 		{latent.TaskAware, e.rows(aware.Sigma2)},
-		{latent.TaskAgnostic, &taskspace.Encoder{Rows: identity(taHours), Mean: e.coordinates.Mean()}},
+		{latent.TaskAgnostic, &taskspace.Encoder{Rows: identity(taHours), Mean: e.coordinates.Mean}},
 		{latent.PrivacyAgnostic, e.rows([]float64{1, 1, 1})},
 	} {
 		if err := e.sampled(taLoss{protocol: protocol, approach: approach.name, epsilon: epsilon}, approach.encoder, noise); err != nil {
@@ -221,15 +207,11 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 		}
 		return out
 	}
-	y, err := e.coordinates.Transform(e.train)
-	if err != nil {
-		return err
-	}
-	half := ranges(y)
+	half := ranges(e.coordinates.Transform(e.train))
 	for i := range half {
 		half[i] /= 2
 	}
-	points, err := e.curve.Split(ctx, e.coordinates.Lambda(), half, epsilon, delta)
+	points, err := e.curve.Split(ctx, e.coordinates.Lambda, half, epsilon, delta)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,6 @@ coordinates) of 4 features with unit covariance in a ball of radius r, for price
 Written are ta-figure3.csv, with z the number of coordinates of the task-aware
 encoder, and ta-figure3.svg.`,
 		Example: "  noisewright reproduce ta-figure3 -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Folder(&o.Common)

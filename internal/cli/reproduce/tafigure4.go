@@ -59,7 +59,6 @@ Learning Repository (https://archive.ics.uci.edu/dataset/235), as a CSV file wit
 row per day and columns h00 to h23, the mean of Global_active_power in every hour,
 perhaps compressed with gzip. --data names it.`,
 		Example: "  noisewright reproduce ta-figure4 --data household_daily_profiles.csv.gz -o results",
-		Args:    shell.NoArguments,
 	}
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one design")

@@ -14,28 +14,54 @@ import (
 
 // Design runs a design. A limit that left a proven table is not an error.
 func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limit, err error) {
-	r, err = lp.Design(ctx, p, o)
+	if r, err = lp.Design(ctx, p, o); err == nil {
+		return r, nil, nil
+	}
+	if ctx.Err() != nil || r == nil || !errors.Is(err, lp.ErrLimit) {
+		return nil, nil, DesignError(ctx, err)
+	}
+	hint := "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"
+	if errors.Is(err, lp.ErrTooFine) {
+		hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
+	}
+	cause := ""
+	if s := Sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
+		cause = ": " + s
+	}
+	return r, stopped("table", r.Gap, o.Gap, cause, hint), nil
+}
+
+// DesignKernel runs a design. A limit that left a proven kernel is not an error.
+func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.KernelResult, limit, err error) {
+	r, err = lp.DesignKernel(ctx, p, o)
 	switch {
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
 	case err == nil:
 		return r, nil, nil
-	case errors.Is(err, lp.ErrLimit) && r != nil:
-		reached := "a gap of " + Percent(r.Gap)
-		if math.IsInf(r.Gap, 0) {
-			reached = "no lower bound"
-		}
-		text := fmt.Sprintf("stopped with %s, a gap of %s was requested; the table is proven and usable", reached, Percent(o.Gap))
-		if s := Sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
-			text += ": " + s
-		}
-		hint := "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"
-		if errors.Is(err, lp.ErrTooFine) {
-			hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
-		}
-		return r, &Failure{Code: ExitLimit, Err: errors.New(text), Hint: hint}, nil
-	default:
+	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
 		return nil, nil, DesignError(ctx, err)
+	case errors.Is(err, dp.ErrInvalid):
+		return nil, nil, BadInput("noisewright design-kernel --help", err)
+	case errors.Is(err, lp.ErrInfeasible):
+		return nil, nil, BadInput("a larger --instance-cap, more nodes (--nodes), or more time (--time-limit)", err)
+	case r == nil || !errors.Is(err, lp.ErrLimit):
+		return nil, nil, err
+	}
+	hint := "more time (--time-limit) or a larger gap (--gap)"
+	if p.Nodes != nil || p.Cells > 0 {
+		hint = "more nodes (--nodes) or a larger gap (--gap)"
+	}
+	return r, stopped("kernel", r.Gap, o.Gap, "", hint), nil
+}
+
+// stopped says what a design left that was stopped at a limit.
+func stopped(what string, gap, requested float64, cause, hint string) error {
+	reached := "a gap of " + Percent(gap)
+	if math.IsInf(gap, 0) {
+		reached = "no lower bound"
+	}
+	return &Failure{
+		Code: ExitLimit, Hint: hint,
+		Err: fmt.Errorf("stopped with %s, a gap of %s was requested; the %s is proven and usable%s", reached, Percent(requested), what, cause),
 	}
 }
 
@@ -51,39 +77,7 @@ func DesignError(ctx context.Context, err error) error {
 	case errors.Is(err, lp.ErrInfeasible):
 		return BadInput("looser constraints, or a larger --epsilon or --delta", err)
 	case errors.Is(err, lp.ErrLimit):
-		return &Failure{Code: ExitBadInput, Err: err, Hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
-	default:
-		return err
+		return BadInput("a larger --epsilon or --delta, or more cells (--max-cells)", err)
 	}
-}
-
-// DesignKernel runs a design. A limit that left a proven kernel is not an error.
-func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.KernelResult, limit, err error) {
-	const help = "noisewright design-kernel --help"
-	r, err = lp.DesignKernel(ctx, p, o)
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
-	case err == nil:
-		return r, nil, nil
-	case errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, &Failure{Code: ExitFailure, Err: highs.ErrUnavailable, Hint: "verify, sample, privatize and plot work without it"}
-	case errors.Is(err, dp.ErrInvalid):
-		return nil, nil, BadInput(help, err)
-	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput("a larger --instance-cap, more nodes (--nodes), or more time (--time-limit)", err)
-	case errors.Is(err, lp.ErrLimit) && r != nil:
-		reached := "a gap of " + Percent(r.Gap)
-		if math.IsInf(r.Gap, 0) {
-			reached = "no lower bound"
-		}
-		text := fmt.Sprintf("stopped with %s, a gap of %s was requested; the kernel is proven and usable", reached, Percent(o.Gap))
-		hint := "more time (--time-limit) or a larger gap (--gap)"
-		if p.Nodes != nil || p.Cells > 0 {
-			hint = "more nodes (--nodes) or a larger gap (--gap)"
-		}
-		return r, &Failure{Code: ExitLimit, Err: errors.New(text), Hint: hint}, nil
-	default:
-		return nil, nil, err
-	}
+	return err
 }

@@ -69,13 +69,17 @@ func UsageError(err error, cmd *cobra.Command) error {
 }
 
 // standardOutput marks the errors of standard output.
-type standardOutput struct{ io.Writer }
+type standardOutput struct {
+	io.Writer
+	err error // the last one: cobra drops those of help texts
+}
 
 // Write implements io.Writer.
-func (s standardOutput) Write(p []byte) (int, error) {
+func (s *standardOutput) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if err != nil {
 		err = &outputError{err}
+		s.err = err
 	}
 	return n, err
 }
@@ -93,6 +97,10 @@ func (e *outputError) Unwrap() error { return e.err }
 
 // Report prints what went wrong and returns the exit code.
 func (a *Streams) Report(err error) int {
+	a.line.Clear()
+	if out, ok := a.Out.(*standardOutput); ok && err == nil {
+		err = out.err
+	}
 	if err == nil {
 		return ExitDone
 	}
@@ -125,6 +133,7 @@ func (a *Streams) Report(err error) int {
 // pass here: they may hold text of files and names of files, which must not
 // reach a terminal as commands.
 func (a *Streams) Say(label, s string) {
+	a.line.Clear()
 	fmt.Fprintf(a.Err, "%s: %s\n", label, printable(s))
 }
 

@@ -23,11 +23,15 @@ import (
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
-	arguments []string
+	arguments []string       // not read yet
 }
 
-// NewFlags returns no flags yet.
-func NewFlags(cmd *cobra.Command) *Flags { return &Flags{cmd: cmd} }
+// NewFlags returns no flags yet. The command takes no arguments, until there are some
+// to read.
+func NewFlags(cmd *cobra.Command) *Flags {
+	cmd.Args = cobra.ArbitraryArgs // checked by Run, with the flags
+	return &Flags{cmd: cmd}
+}
 
 // Run gives the command its work, which is done once all flags are read and good.
 func (f *Flags) Run(run func(context.Context) error) {
@@ -36,6 +40,9 @@ func (f *Flags) Run(run func(context.Context) error) {
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
+		}
+		if len(f.arguments) > 0 {
+			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return BadInput(cmd.CommandPath()+" --help", err)
@@ -113,22 +120,18 @@ func (f *Flags) Argument(p *string, what string, extensions ...string) {
 		*p = text
 		return nil
 	})
-	if len(extensions) == 0 {
-		return
+	if len(extensions) > 0 {
+		f.completeFiles(1, extensions)
 	}
-	f.completeFiles(1, extensions)
 }
 
 // Arguments makes the command take one file or more; missing is the error of none.
 func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
-	f.cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
+	f.Check(func() error {
+		*p, f.arguments = f.arguments, nil
+		if len(*p) == 0 {
 			return errors.New(missing)
 		}
-		return nil
-	}
-	f.Check(func() error {
-		*p = f.arguments
 		return nil
 	})
 	f.completeFiles(math.MaxInt, extensions)
@@ -146,8 +149,17 @@ func (f *Flags) completeFiles(n int, extensions []string) {
 
 // ArgumentFunc makes the command take one argument that read reads.
 func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
-	f.cmd.Args = OneArgument(what)
-	f.Check(func() error { return read(f.arguments[0]) })
+	f.Check(func() error {
+		args := f.arguments
+		f.arguments = nil
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%s is missing", what)
+		case 1:
+			return read(args[0])
+		}
+		return fmt.Errorf("%d arguments, want only %s: %q is one too many", len(args), what, args[1])
+	})
 }
 
 // Alias gives a flag another, older name that the help does not show.

@@ -22,7 +22,12 @@ type Input struct {
 // Open opens a file to read, "-" for standard input. The caller closes it.
 func (a *Streams) Open(path string) (*Input, error) {
 	in := &Input{from: a.In}
-	if path != "-" {
+	if path == "-" {
+		if a.read {
+			return nil, BadInput("", errors.New("standard input is there for one file, want the names of the others in place of -"))
+		}
+		a.read = true
+	} else {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, BadFile(path, FileCause(err))
@@ -32,25 +37,21 @@ func (a *Streams) Open(path string) (*Input, error) {
 			in.size = info.Size()
 		}
 	}
-	in.Reader = bufio.NewReaderSize(in.count(), inputBuffer)
+	in.Reader = bufio.NewReaderSize((*counted)(in), inputBuffer)
 	return in, nil
 }
 
 const inputBuffer = 64 << 10
 
-// count returns what is read from, counted.
-func (in *Input) count() io.Reader {
-	return readerFunc(func(p []byte) (int, error) {
-		n, err := in.from.Read(p)
-		in.done += int64(n)
-		return n, err
-	})
-}
-
-type readerFunc func([]byte) (int, error)
+// counted is an input below its buffer.
+type counted Input
 
 // Read implements io.Reader.
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+func (in *counted) Read(p []byte) (int, error) {
+	n, err := in.from.Read(p)
+	in.done += int64(n)
+	return n, err
+}
 
 // Share is how much of the file has been read; NaN: not known.
 func (in *Input) Share() float64 {

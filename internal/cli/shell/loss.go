@@ -53,7 +53,7 @@ func ParseLosses(name string, values []string) (loss.Loss, error) {
 	if errs != nil {
 		return nil, errors.Join(errs...)
 	}
-	l, err := loss.ParseAll(terms)
+	l, err := loss.Parse(strings.Join(terms, " + "))
 	if err != nil {
 		return nil, aboutLoss(name, strings.Join(values, " + "), err)
 	}
@@ -74,13 +74,6 @@ func aboutLoss(name, value string, err error) error {
 	return errors.Join(errs...)
 }
 
-// newLossFlag adds --loss to a command.
-func newLossFlag(cmd *cobra.Command) *Texts {
-	t := newTexts(cmd, "loss", "LOSS", "what to minimise in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum")
-	_ = cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(loss.Names(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	return t
-}
-
 // WantLoss is the rule of a loss.
 func WantLoss() string {
 	var syntax []string
@@ -89,46 +82,6 @@ func WantLoss() string {
 	}
 	last := len(syntax) - 1
 	return strings.Join(syntax[:last], ", ") + " or " + syntax[last]
-}
-
-// losses reads the sum of some losses, nil if one is wrong.
-func (f *Fields) losses(name string, values []string) loss.Loss {
-	if len(values) == 0 {
-		f.Add("%s is missing, want %s", name, WantLoss())
-		return nil
-	}
-	terms := make([]string, len(values))
-	sound := true
-	for i, v := range values {
-		l, err := ReadLoss(v)
-		if err != nil {
-			f.lossError(name, v, err)
-			sound = false
-			continue
-		}
-		terms[i] = l.Name()
-	}
-	if !sound {
-		return nil
-	}
-	l, err := loss.ParseAll(terms)
-	if err != nil {
-		f.lossError(name, strings.Join(values, " + "), err)
-		return nil
-	}
-	return l
-}
-
-// lossError reports a bad loss, in the words of the errors that name it and
-// behind its name otherwise.
-func (f *Fields) lossError(name, value string, err error) {
-	for _, s := range check.Sentences(err) {
-		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
-			f.Add("%s = %s", name, rest)
-		} else {
-			f.Add("%s = %s: %s", name, check.Quoted(value), s)
-		}
-	}
 }
 
 // ReadLoss reads a loss as written in a flag: as loss.Parse does, and with

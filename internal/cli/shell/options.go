@@ -2,6 +2,8 @@ package shell
 
 import (
 	"errors"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/noisewright/noisewright/lp"
@@ -49,25 +51,41 @@ func (f *Flags) Folder(c *Common) {
 	f.Require(&c.Output, "output", "a folder")
 }
 
+// Finish puts a design into the output reserved for it and prints it; limit is nil, or
+// says that the design was stopped.
+func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []Row, limit error) error {
+	if err := w.Put(encode); err != nil {
+		return err
+	}
+	if err := c.Print(v, rows); err != nil {
+		return err
+	}
+	return limit
+}
+
 // Print prints the result of a command: v as JSON if that was asked for, the rows
 // otherwise, unless it is to be quiet or standard output has the result itself.
 func (c *Common) Print(v any, rows []Row) error {
+	return c.PrintText(v, func(b *strings.Builder) { writeRows(b, rows) })
+}
+
+// PrintText is Print for a summary that is more than rows.
+func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
+	c.line.Clear()
 	switch {
 	case c.JSON:
-		return PrintJSON(c.Out, v)
+		return printJSON(c.Out, v)
 	case c.Quiet || c.Output == "-":
 		return nil
 	}
-	return PrintRows(c.Out, rows)
+	var b strings.Builder
+	write(&b)
+	_, err := io.WriteString(c.Out, b.String())
+	return err
 }
 
 // Progress returns the progress line, a silent one if the command is to be quiet.
-func (c *Common) Progress() *Progress {
-	if c.Quiet {
-		return &Progress{}
-	}
-	return c.NewProgress()
-}
+func (c *Common) Progress() *Progress { return c.newProgress(c.Quiet) }
 
 // DesignOptions are the defaults of designs.
 func DesignOptions() lp.Options {

@@ -10,12 +10,15 @@ import (
 )
 
 // Output is where a command's result goes. It appears whole, at commit, or not
-// at all.
+// at all. nil is no output, where none was asked for.
 type Output struct {
 	*bufio.Writer
-	file *atomicfile.File // nil for direct
-	path string           // empty for standard output
+	streams *Streams
+	file    *atomicfile.File // nil for direct
+	path    string           // empty for standard output
 }
+
+const outputBuffer = 64 << 10
 
 // IsStandard reports whether a path given by -o means standard output.
 func IsStandard(path string) bool { return path == "" || path == "-" }
@@ -23,18 +26,18 @@ func IsStandard(path string) bool { return path == "" || path == "-" }
 // Direct returns an output that writes through to standard output, for results
 // that are useful from the first byte.
 func (a *Streams) Direct() *Output {
-	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer)}
+	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer), streams: a}
 }
 
 // Create opens the output path, "" or "-" for standard output. None of the
-// inputs may be the same file. The caller calls discard in any case.
+// inputs may be the same file. The caller calls Discard in any case.
 func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if IsStandard(path) {
 		f, err := atomicfile.Spool(a.Out)
 		if err != nil {
 			return nil, err
 		}
-		return &Output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f}, nil
+		return &Output{bufio.NewWriterSize(f, outputBuffer), a, f, ""}, nil
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		for _, in := range inputs {
@@ -47,11 +50,32 @@ func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if err != nil {
 		return nil, BadInput("", fmt.Errorf("output %w", err))
 	}
-	return &Output{Writer: bufio.NewWriterSize(f, outputBuffer), file: f, path: path}, nil
+	return &Output{bufio.NewWriterSize(f, outputBuffer), a, f, path}, nil
+}
+
+// Reserve opens an output before the work for it, which would be lost otherwise; it is
+// nil for the path "". The caller calls Discard in any case.
+func (a *Streams) Reserve(path string, inputs ...string) (*Output, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // as the type says
+	}
+	return a.Create(path, inputs...)
+}
+
+// Put makes the output appear with what encode writes.
+func (o *Output) Put(encode func(io.Writer) error) error {
+	if o == nil {
+		return nil
+	}
+	if err := encode(o); err != nil {
+		return err
+	}
+	return o.Commit()
 }
 
 // Commit makes the output appear.
 func (o *Output) Commit() error {
+	o.streams.line.Clear()
 	err := o.Flush()
 	if err == nil && o.file != nil {
 		err = o.file.Commit()
@@ -64,39 +88,7 @@ func (o *Output) Commit() error {
 
 // Discard removes what was written, unless it was committed.
 func (o *Output) Discard() {
-	if o.file != nil {
+	if o != nil && o.file != nil {
 		o.file.Discard()
-	}
-}
-
-const outputBuffer = 64 << 10
-
-// Reserved is an output opened before the work for it, which would be lost otherwise.
-type Reserved struct{ *Output } // nil: none was asked for
-
-// Reserve opens the output, if there is one. The caller calls Discard in any case.
-func (c *Common) Reserve() (Reserved, error) {
-	if c.Output == "" {
-		return Reserved{}, nil
-	}
-	w, err := c.Create(c.Output)
-	return Reserved{w}, err
-}
-
-// Put makes the output appear with the encoding of v.
-func (r Reserved) Put(v interface{ Encode(io.Writer) error }) error {
-	if r.Output == nil {
-		return nil
-	}
-	if err := v.Encode(r.Output); err != nil {
-		return err
-	}
-	return r.Commit()
-}
-
-// Discard removes what was written, unless it was committed.
-func (r Reserved) Discard() {
-	if r.Output != nil {
-		r.Output.Discard()
 	}
 }

@@ -28,13 +28,15 @@ const (
 	pace     = 100 * time.Millisecond // between two versions of the line
 )
 
-// NewProgress returns a line for the work that begins now.
-func (a *Streams) NewProgress() *Progress {
-	p := &Progress{begin: time.Now()}
-	if a.Terminal {
-		p.w = a.Err
+// newProgress returns a line for the work that begins now. All that is printed
+// clears it.
+func (a *Streams) newProgress(quiet bool) *Progress {
+	a.line.Clear()
+	a.line = &Progress{begin: time.Now()}
+	if a.Terminal && !quiet {
+		a.line.w = a.Err
 	}
-	return p
+	return a.line
 }
 
 // isTerminal reports whether f is a terminal that understands more than plain text,
@@ -137,8 +139,11 @@ func (p *Progress) Watch(doing string) {
 	}()
 }
 
-// Clear removes the line.
+// Clear removes the line, if there is one.
 func (p *Progress) Clear() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stop != nil {

@@ -12,7 +12,7 @@ import (
 
 func TestProgressIsSilentOffATerminal(t *testing.T) {
 	var out strings.Builder
-	line := (&Streams{Err: &out}).NewProgress()
+	line := (&Streams{Err: &out}).newProgress(false)
 	line.begin = line.begin.Add(-time.Minute)
 	line.Design(time.Minute)(lp.Progress{})
 	line.Count("designing", 1, 2)
@@ -34,7 +34,7 @@ func TestProgressLines(t *testing.T) {
 		"decoding: [###...........................] 7 rows, 10s, about 1m30s left": func(p *Progress) { p.Rows("decoding", 7, &Input{done: 10, size: 100}) },
 	} {
 		var out strings.Builder
-		line := (&Streams{Err: &out, Terminal: true}).NewProgress()
+		line := (&Streams{Err: &out, Terminal: true}).newProgress(false)
 		show(line) // too early
 		line.begin = line.begin.Add(-10 * time.Second)
 		show(line)
@@ -49,7 +49,7 @@ func TestProgressLines(t *testing.T) {
 // TestWatchEnds wants nothing written after the line is cleared.
 func TestWatchEnds(t *testing.T) {
 	var out strings.Builder
-	line := (&Streams{Err: &out, Terminal: true}).NewProgress()
+	line := (&Streams{Err: &out, Terminal: true}).newProgress(false)
 	line.Watch("verifying")
 	line.Clear()
 	line.Clear()

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,16 +31,11 @@ func Finite(v float64) *float64 {
 func FloatUp(r *big.Rat) *float64   { return Finite(exact.FloatUp(r)) }
 func FloatDown(r *big.Rat) *float64 { return Finite(exact.FloatDown(r)) }
 
-// PrintJSON prints v on one line.
-func PrintJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// printJSON prints v on one line, or nothing: an encoder writes at the end.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // notes compare with < and >
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return e.Encode(v)
 }
 
 // Percent prints a ratio to about three significant digits.
@@ -77,18 +71,13 @@ func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + lo
 // Row is one line of a summary, a name and its value.
 type Row [2]string
 
-// PrintRows prints a summary with its values aligned.
-func PrintRows(w io.Writer, rows []Row) error {
-	width := 0
-	for _, r := range rows {
-		width = max(width, len(r[0]))
+// writeRows writes a summary with its values aligned.
+func writeRows(b *strings.Builder, rows []Row) {
+	lines := make([][]string, len(rows))
+	for i := range rows {
+		lines[i] = rows[i][:]
 	}
-	var b strings.Builder
-	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s  %s\n", width, r[0], r[1])
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	WriteColumns(b, lines, "<<")
 }
 
 // DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not

@@ -13,12 +13,15 @@ type Streams struct {
 	Err io.Writer // for all else
 	// Terminal says that Err is a terminal that shows a line of progress.
 	Terminal bool
+
+	line *Progress // nil: none so far
+	read bool      // In is a file that a command reads
 }
 
 // NewStreams returns streams over the given ones. A read ends with ctx, and errors
 // of the standard output are known as such.
 func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
-	return &Streams{In: cancellable(ctx, stdin), Out: standardOutput{stdout}, Err: stderr, Terminal: isTerminal(stderr)}
+	return &Streams{In: cancellable(ctx, stdin), Out: &standardOutput{Writer: stdout}, Err: stderr, Terminal: isTerminal(stderr)}
 }
 
 // Warn prints a warning to standard error.

@@ -1,75 +1,50 @@
 package shell
 
 import (
-	"bufio"
 	"fmt"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// ReadTable reads a table file, "-" for standard input. Every error is one of
-// bad input, and names the file.
-func (a *Streams) ReadTable(path string) (*tables.Table, error) {
-	t, k, err := a.ReadEither(path)
-	if err == nil && k != nil {
-		err = BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
-	}
-	return t, err
-}
-
-// ReadSound reads a table file and verifies it. A table that does not keep its
-// claims is a negative verdict.
-func (a *Streams) ReadSound(path string) (*tables.Verified, error) {
-	t, err := a.ReadTable(path)
-	if err != nil {
-		return nil, err
-	}
-	return SoundTable(path, t)
-}
-
-// SoundTable verifies a table.
-func SoundTable(path string, t *tables.Table) (*tables.Verified, error) {
-	v, err := t.Verify()
-	if err != nil {
-		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
-	}
-	return v, nil
-}
-
 // formatPeek is how much of a file is looked at for its format.
 const formatPeek = 512
 
-// isKernel reports whether the file that r starts with is a kernel.
-func isKernel(r *bufio.Reader) bool {
-	head, _ := r.Peek(formatPeek)
-	return kernels.Recognize(head)
-}
-
-// ReadEither reads a table or a kernel file; the other result is nil.
-func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
+// ReadEither reads a table or a kernel file, "-" for standard input; the other result
+// is nil. Every error is one of bad input, and names the file.
+func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
 	in, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer in.Close()
-	var t *tables.Table
-	var k *kernels.Kernel
-	if isKernel(in.Reader) {
+	if head, _ := in.Peek(formatPeek); kernels.Recognize(head) {
 		k, err = kernels.Decode(in)
 	} else {
 		t, err = tables.Decode(in)
 	}
 	if err != nil {
-		return nil, nil, BadInput("", fmt.Errorf("%s: %w", InputName(path), FileCause(err)))
+		return nil, nil, BadFile(path, FileCause(err))
 	}
 	return t, k, nil
 }
 
-// SoundKernel verifies a kernel. One that does not keep its claims is a negative
-// verdict.
-func SoundKernel(path string, k *kernels.Kernel) (*kernels.Verified, error) {
-	v, err := k.Verify()
+// ReadSound reads a table file and verifies it.
+func (a *Streams) ReadSound(path string) (*tables.Verified, error) {
+	t, k, err := a.ReadEither(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case k != nil:
+		return nil, BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
+	}
+	return Sound(path, t.Verify)
+}
+
+// Sound verifies what was read from a file. A table or a kernel that does not keep its
+// claims is a negative verdict.
+func Sound[V any](path string, verify func() (*V, error)) (*V, error) {
+	v, err := verify()
 	if err != nil {
 		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
 	}

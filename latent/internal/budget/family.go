@@ -36,13 +36,7 @@ func closedForm(name string, pure bool, variance func(p dp.Privacy) (float64, er
 // Laplace returns the family of Laplace noise, of variance 2/ε². Split over
 // coordinates in a box it is the joint ℓ1 Laplace mechanism; see [Split].
 func Laplace() Family {
-	return closedForm("laplace", true, func(p dp.Privacy) (float64, error) {
-		m, err := noise.NewLaplace(p)
-		if err != nil {
-			return 0, err
-		}
-		return meanSquareUp(m)
-	})
+	return closedForm("laplace", true, func(p dp.Privacy) (float64, error) { return meanSquareUp(noise.NewLaplace(p)) })
 }
 
 // TruncatedLaplace returns the family of truncated Laplace noise
@@ -51,11 +45,7 @@ func Laplace() Family {
 func TruncatedLaplace() Family {
 	return closedForm("truncated-laplace", false, func(p dp.Privacy) (float64, error) {
 		p.Delta = math.Min(p.Delta, 0.5)
-		m, err := noise.NewTruncatedLaplace(p)
-		if err != nil {
-			return 0, err
-		}
-		return meanSquareUp(m)
+		return meanSquareUp(noise.NewTruncatedLaplace(p))
 	})
 }
 
@@ -64,17 +54,16 @@ func TruncatedLaplace() Family {
 func Staircase() Family {
 	return closedForm("staircase", true, func(p dp.Privacy) (float64, error) {
 		p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)
-		m, err := noise.NewStaircase(p, loss.L2{})
-		if err != nil {
-			return 0, err
-		}
-		return meanSquareUp(m)
+		return meanSquareUp(noise.NewStaircase(p, loss.L2{}))
 	})
 }
 
 // meanSquareUp returns E X², which is the variance as all these laws are
-// symmetric, rounded up.
-func meanSquareUp(m noise.Mechanism) (float64, error) {
+// symmetric, rounded up; err is that of making the mechanism.
+func meanSquareUp(m noise.Mechanism, err error) (float64, error) {
+	if err != nil {
+		return 0, err
+	}
 	value, errorBound, err := m.ExpectedLoss(loss.L2{})
 	if err != nil {
 		return 0, err

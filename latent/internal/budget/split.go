@@ -27,17 +27,6 @@ type Allocation struct {
 	Loss float64
 }
 
-// Used returns the number of coordinates used.
-func (a *Allocation) Used() int {
-	used := 0
-	for _, e := range a.Epsilon {
-		if e > 0 {
-			used++
-		}
-	}
-	return used
-}
-
 // Split divides the budget (ε, δ) over task coordinates of unit variance with
 // the given weights λ_i >= 0 (of the task loss, any unit) and half-widths c_i > 0
 // (coordinate i is clipped to |y_i| <= c_i), so that the task loss is least: noise

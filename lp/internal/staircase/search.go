@@ -226,8 +226,8 @@ func (s *search) end(side, start int64, lambda float64) (x int64, ok bool) {
 // kinks.
 func (s *search) valleys() []int64 {
 	starts := []int64{0}
-	if kinked, ok := s.loss.(loss.Kinked); ok && !loss.Increasing(s.loss) {
-		for _, k := range kinked.Kinks() {
+	if !loss.Unimodal(s.loss) {
+		for _, k := range loss.Kinks(s.loss) {
 			if x := math.Round(k / s.step); math.Abs(x) < mostDistant {
 				starts = append(starts, int64(x))
 			}
@@ -236,7 +236,7 @@ func (s *search) valleys() []int64 {
 	byLoss := func(a, b int64) int { return cmp.Or(cmp.Compare(s.at(1, a), s.at(1, b)), cmp.Compare(a, b)) }
 	slices.SortFunc(starts, byLoss)
 	starts = starts[:min(len(starts), mostStarts)]
-	if !loss.Increasing(s.loss) {
+	if !loss.Unimodal(s.loss) {
 		for i := range starts {
 			starts[i] = s.downhill(starts[i])
 		}

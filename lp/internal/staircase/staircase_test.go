@@ -23,7 +23,7 @@ func TestSearchClosedForm(t *testing.T) {
 
 // TestSearchIsBest compares with all cores around 0 of noise on few points.
 func TestSearchIsBest(t *testing.T) {
-	asymmetric, err := loss.NewAsymmetric(1, 5)
+	asymmetric, err := loss.New("asymmetric", 1, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSearchIsBest(t *testing.T) {
 // TestDual: the multipliers are not negative, and prove nearly the loss of the best
 // staircase: every coefficient is at least that of the level.
 func TestDual(t *testing.T) {
-	asymmetric, err := loss.NewAsymmetric(1, 5)
+	asymmetric, err := loss.New("asymmetric", 1, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

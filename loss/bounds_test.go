@@ -32,6 +32,7 @@ func TestCeilingUp(t *testing.T) {
 		}
 		losses = append(losses, l)
 	}
+	losses = append(losses, Symmetrized(must2(Parse("pinball:0.2 + lp:1.5"))))
 	for _, l := range losses {
 		for range 40 {
 			a := 6*rng.Float64() - 3

@@ -1,0 +1,111 @@
+// Command encoder designs a private encoder of feature vectors on public data, keeps
+// it in a directory, and uses it as a device would.
+//
+//	go run ./examples/encoder DIR
+//
+// The design needs HiGHS (CONTRIBUTING.md says how to build with it); what a device
+// needs, the function release, does not.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// design makes an encoder for a task and writes it to dir/bundle; designed tables of
+// noise are kept in dir/tables for the next design.
+func design(ctx context.Context, dir string, data, task *mat.Dense) error {
+	store, err := tables.NewStore(tables.StoreOptions{
+		Directory: filepath.Join(dir, "tables"), // keeps designed tables for the next design
+		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+			r, err := lp.Design(ctx, p, lp.Options{NewSolver: highs.New, Gap: 0.005})
+			if err != nil {
+				return nil, err
+			}
+			return r.Table, nil // verified
+		},
+	})
+	if err != nil {
+		return err
+	}
+	r, err := latent.Design(ctx, latent.Problem{
+		Features: []string{"steps", "minutes", "pulse", "sleep"},
+		Data:     data, // *mat.Dense, a row per person, public
+		Task:     task, // *mat.Dense, nil for all features alike
+		Promise:  bundle.Promise{Epsilon: 5, Delta: 1e-6},
+		Domain:   bundle.Box, Clip: 0.7, // or what latent.BestClip finds
+	}, latent.Options{Curve: latent.NewCurve(store)})
+	if err != nil {
+		return err
+	}
+	b, err := r.Bundle(r.Best("")) // verified; Best(bundle.Laplace) is the best of a kind
+	if err != nil {
+		return err
+	}
+	return b.Write(filepath.Join(dir, "bundle"), true)
+}
+
+// release is what a device does: it checks the encoder, adds noise to one vector of
+// features, and what it returns may be decoded by anyone.
+func release(dir string, features []float64) (decoded []float64, err error) {
+	b, err := bundle.Read(filepath.Join(dir, "bundle")) // or bundle.ReadFS, for an embedded one
+	if err != nil {
+		return nil, err
+	}
+	proof, err := b.Verify(nil) // refuses what it cannot prove
+	if err != nil {
+		return nil, err
+	}
+	p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	private, err := p.Privatize(nil, features) // may leave the device
+	if err != nil {
+		return nil, err
+	}
+	return b.Decode(nil, private) // anywhere, by anyone
+}
+
+func run(dir string) ([]float64, error) {
+	rng := rand.New(rand.NewPCG(1, 2)) // public data, made up
+	data := mat.NewDense(500, 4, nil)
+	for i := range 500 {
+		active := rng.NormFloat64()
+		data.SetRow(i, []float64{
+			6000 + 2000*active + 500*rng.NormFloat64(), 40 + 15*active + 5*rng.NormFloat64(),
+			70 - 5*active + 4*rng.NormFloat64(), 7 + rng.NormFloat64(),
+		})
+	}
+	task := mat.NewDense(1, 4, []float64{0, 1, 0, 0}) // the minutes
+	if err := design(context.Background(), dir, data, task); err != nil {
+		return nil, err
+	}
+	return release(dir, []float64{7500, 52, 66, 6.5})
+}
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: encoder DIR")
+		os.Exit(2)
+	}
+	decoded, err := run(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "encoder:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("decoded: %.4g\n", decoded)
+}

@@ -1,0 +1,64 @@
+package internal_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedCode: the Go code of README.md and docs/ is taken from examples that
+// the tests of this module compile. What stands between two lines "// …" is part of
+// one, but for the indentation.
+func TestDocumentedCode(t *testing.T) {
+	var compiled []string
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		example := strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.ToSlash(path), "../examples/")
+		if !example || filepath.Ext(path) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		compiled = append(compiled, unindented(string(text)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range strings.Split(string(text), "\n```go\n")[1:] {
+			block, _, _ = strings.Cut(block, "```")
+			for _, part := range strings.Split(unindented(block), "// …\n") {
+				found++
+				if part = strings.TrimSpace(part); !slices.ContainsFunc(compiled, func(c string) bool { return strings.Contains(c, part) }) {
+					t.Errorf("%s: no example has this code:\n%s", filepath.Base(page), part)
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d pieces of code found, want those of README.md and docs/", found)
+	}
+}
+
+// unindented returns the text without the white space at the ends of its lines.
+func unindented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
