@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/big"
 	"sync"
 
 	"github.com/noisewright/noisewright/dp"
@@ -116,15 +115,10 @@ func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.points[v]; p != nil {
-		return p, nil
+	if c.points[v] == nil {
+		c.points[v] = measure(v.Table())
 	}
-	p, err := measure(v.Table())
-	if err != nil {
-		return nil, err
-	}
-	c.points[v] = p
-	return p, nil
+	return c.points[v], nil
 }
 
 // designProblem returns what to design for (ε, δ); see leastDesignEpsilon.
@@ -148,49 +142,15 @@ func designProblem(epsilon, delta float64) (dp.Problem, error) {
 }
 
 // measure returns a point with the moments of a table.
-func measure(t *tables.Table) (*Point, error) {
-	square := t.ExpectedLossOf(loss.L2{})
-	if symmetric(t) {
-		return &Point{Table: t, Variance: exact.FloatUp(square)}, nil
-	}
+func measure(t *tables.Table) *Point {
 	p := &Point{Table: t}
-	exactMean, err := mean(t)
-	if err != nil {
-		return nil, err
-	}
-	p.Mean, _ = exactMean.Float64()
+	mean := t.Mean()
+	p.Mean, _ = mean.Float64()
 	// E (X-m)² = E X² - m(2 E X - m).
 	m := exact.Rational(p.Mean)
-	off := exactMean.Add(exactMean, exactMean)
+	off := mean.Add(mean, mean)
 	off.Sub(off, m).Mul(off, m)
+	square := t.ExpectedLossOf(loss.L2{})
 	p.Variance = exact.FloatUp(square.Sub(square, off))
-	return p, nil
-}
-
-// symmetric reports whether a table of one point per cell is its own mirror image.
-func symmetric(t *tables.Table) bool {
-	g, last := t.Grid(), t.Cells()-1
-	if g.PointsPerCell != 1 || g.Offset != 0 || 2*g.FirstCell != -last {
-		return false
-	}
-	for i := range last {
-		if t.Weight(i) != t.Weight(last-i) {
-			return false
-		}
-	}
-	return true
-}
-
-// mean returns E X, exactly: it is the difference of two losses, of which x is
-// that of their costs.
-func mean(t *tables.Table) (*big.Rat, error) {
-	right, err := loss.New("asymmetric", 1, 2)
-	if err != nil {
-		return nil, err
-	}
-	left, err := loss.New("asymmetric", 2, 1)
-	if err != nil {
-		return nil, err
-	}
-	return new(big.Rat).Sub(t.ExpectedLossOf(right), t.ExpectedLossOf(left)), nil
+	return p
 }

@@ -136,10 +136,7 @@ func meanLosses(task *mat.Dense, data mat.Matrix, reconstruct func(x []float64) 
 
 // predict returns the expected loss of a bundle of the content s.
 func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (TaskLoss, error) {
-	means, variances, err := noiseMoments(s)
-	if err != nil {
-		return TaskLoss{}, err
-	}
+	means, variances := noiseMoments(s)
 	signal, err := meanLosses(task, data, func(x []float64) ([]float64, error) {
 		unit, err := b.Encode(nil, x)
 		if err != nil {

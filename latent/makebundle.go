@@ -49,10 +49,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if joint && p.Domain != bundle.Ball {
 		device.Axes = gridAxes(s.Axes, s.Tables[0])
 	}
-	means, variances, err := noiseMoments(&s)
-	if err != nil {
-		return nil, err
-	}
+	means, variances := noiseMoments(&s)
 	m := r.encoded(&device)
 	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
@@ -85,17 +82,15 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 }
 
 // noiseMoments returns the mean and the variance of the noise of each coordinate.
-func noiseMoments(s *bundle.Spec) (means, variances []float64, err error) {
+func noiseMoments(s *bundle.Spec) (means, variances []float64) {
 	points := make([]*Point, len(s.Tables))
 	for k, t := range s.Tables {
-		if points[k], err = measure(t); err != nil {
-			return nil, nil, err
-		}
+		points[k] = measure(t)
 	}
 	for _, k := range s.TableOf {
 		means, variances = append(means, points[k].Mean), append(variances, points[k].Variance)
 	}
-	return means, variances, nil
+	return means, variances
 }
 
 // Loss returns the expected loss of a candidate on the rows of other data (N×n),

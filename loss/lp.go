@@ -57,22 +57,13 @@ func (l *powerLoss) bounds(x *big.Rat) *powerBounds {
 // powerExcess is above 1/(1-2^-powerBits).
 var powerExcess = new(big.Rat).Add(big.NewRat(1, 1), exact.PowerOfTwo(1-powerBits))
 
-// Name implements Loss.
-func (l *powerLoss) Name() string { return l.name }
-
-// Symmetric implements Loss.
-func (l *powerLoss) Symmetric() bool { return true }
-
-// Unimodal reports that |x|^p does not decrease away from 0.
-func (l *powerLoss) Unimodal() bool { return true }
-
-// PowerBound says that |x|^p is its own bound.
+func (l *powerLoss) Name() string                         { return l.name }
+func (l *powerLoss) Symmetric() bool                      { return true }
+func (l *powerLoss) Unimodal() bool                       { return true }
 func (l *powerLoss) PowerBound() (power float64, ok bool) { return l.p, true }
 
-// At implements Loss.
 func (l *powerLoss) At(x float64) float64 { return math.Pow(math.Abs(x), l.p) }
 
-// CellMean implements Loss.
 func (l *powerLoss) CellMean(center, width float64) float64 {
 	c, h := math.Abs(center), width/2
 	if h > c*math.Min(0.5, 4/l.p) {
@@ -82,15 +73,10 @@ func (l *powerLoss) CellMean(center, width float64) float64 {
 		return (anti(c+h) - anti(c-h)) / ((l.p + 1) * width)
 	}
 	// Far from 0 the 15-point rule is exact to the last digits.
-	sum := quadrature.Weights[7] * l.At(c)
-	for i := range 7 {
-		d := h * quadrature.Nodes[i]
-		sum += quadrature.Weights[i] * (l.At(c-d) + l.At(c+d))
-	}
-	return sum / 2
+	twice, _ := quadrature.Means(l.At, c, h)
+	return twice / 2
 }
 
-// AtDown implements Loss.
 func (l *powerLoss) AtDown(x *big.Rat) *big.Rat {
 	if n := int64(l.p); float64(n) == l.p {
 		e := big.NewInt(n)

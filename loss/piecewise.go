@@ -148,21 +148,14 @@ func (l *piecewise) approximate() {
 	}
 }
 
-// Name implements Loss.
-func (l *piecewise) Name() string { return l.name }
-
-// Symmetric implements Loss.
+func (l *piecewise) Name() string    { return l.name }
 func (l *piecewise) Symmetric() bool { return l.symmetric }
+func (l *piecewise) Unimodal() bool  { return l.unimodal }
 
-// Unimodal reports whether c does not decrease away from 0 on either side.
-func (l *piecewise) Unimodal() bool { return l.unimodal }
-
-// Kinks are the knots.
 func (l *piecewise) Kinks() []float64 {
 	return slices.DeleteFunc(slices.Clone(l.x), func(x float64) bool { return x == 0 })
 }
 
-// At implements Loss.
 func (l *piecewise) At(x float64) float64 {
 	i := sort.SearchFloat64s(l.x, x)
 	if i < len(l.x) && l.x[i] == x {

@@ -177,38 +177,28 @@ func (l *combination) sum(bound func(p part) *big.Rat) *big.Rat {
 	return sum
 }
 
-func (l *combination) all(is func(Loss) bool) bool {
-	return !slices.ContainsFunc(l.parts, func(p part) bool { return !is(p.loss) })
-}
-
-// Name implements Loss.
-func (l *combination) Name() string { return l.name }
-
-// At implements Loss.
-func (l *combination) At(x float64) float64 {
-	sum := 0.0
-	for _, p := range l.parts {
-		sum += float64(p.factor * p.loss.At(float64(p.side)*x))
-	}
-	return sum
-}
-
-// CellMean implements Loss.
-func (l *combination) CellMean(center, width float64) float64 {
-	sum := 0.0
-	for _, p := range l.parts {
-		sum += float64(p.factor * p.loss.CellMean(float64(p.side)*center, width))
-	}
-	return sum
-}
-
-// Symmetric implements Loss.
+func (l *combination) Name() string    { return l.name }
 func (l *combination) Symmetric() bool { return l.symmetric }
+func (l *combination) Unimodal() bool {
+	return !slices.ContainsFunc(l.parts, func(p part) bool { return !Unimodal(p.loss) })
+}
 
-// Unimodal reports whether every part is known not to decrease away from 0.
-func (l *combination) Unimodal() bool { return l.all(Unimodal) }
+func (l *combination) At(x float64) float64 {
+	return l.estimate(func(p part) float64 { return p.loss.At(float64(p.side) * x) })
+}
 
-// Kinks are those of the parts.
+func (l *combination) CellMean(center, width float64) float64 {
+	return l.estimate(func(p part) float64 { return p.loss.CellMean(float64(p.side)*center, width) })
+}
+
+func (l *combination) estimate(of func(p part) float64) float64 {
+	sum := 0.0
+	for _, p := range l.parts {
+		sum += float64(p.factor * of(p))
+	}
+	return sum
+}
+
 func (l *combination) Kinks() []float64 {
 	var all []float64
 	for _, p := range l.parts {
@@ -219,12 +209,10 @@ func (l *combination) Kinks() []float64 {
 	return all
 }
 
-// AtDown implements Loss.
 func (l *combination) AtDown(x *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat { return p.loss.AtDown(p.turned(x)) })
 }
 
-// GridMeanUp implements Loss.
 func (l *combination) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat {
 		from := first
@@ -235,12 +223,10 @@ func (l *combination) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	})
 }
 
-// RampMeanUp implements Loss.
 func (l *combination) RampMeanUp(from, to *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat { return p.loss.RampMeanUp(p.turned(from), p.turned(to)) })
 }
 
-// LowerNode implements Loss.
 func (l *combination) LowerNode(j int64, step *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat { return p.loss.LowerNode(p.side*j, step) })
 }

@@ -1,6 +1,7 @@
 package lp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -57,6 +58,11 @@ type Result struct {
 	// Table comes with its certificate, which was computed from it in exact
 	// arithmetic.
 	Table *tables.Verified
+	Outcome
+}
+
+// Outcome tells how a design ended.
+type Outcome struct {
 	// Gap is the relative certified gap reached; +Inf if the lower bound
 	// is 0.
 	Gap float64
@@ -88,15 +94,66 @@ func (o Options) validate() error {
 	return errs.Err()
 }
 
-// filled returns the options with defaults in place of zeros.
-func (o Options) filled() Options {
-	if o.Gap == 0 {
-		o.Gap = DefaultGap
+// begin starts the clock of a design, with defaults in place of zeros. The context
+// it returns ends after so many time limits, if there is one.
+func (o Options) begin(ctx context.Context, gap float64, cells, limits int) (search, context.Context, context.CancelFunc) {
+	o.Gap, o.MaxCells = cmp.Or(o.Gap, gap), cmp.Or(o.MaxCells, cells)
+	s, cancel := search{options: o, start: time.Now(), loss: math.Inf(1)}, func() {}
+	if o.TimeLimit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit*time.Duration(limits))
 	}
-	if o.MaxCells == 0 {
-		o.MaxCells = DefaultMaxCells
+	return s, ctx, cancel
+}
+
+// search is what the designs of tables and of kernels have alike.
+type search struct {
+	options Options
+	start   time.Time
+	loss    float64 // of the best so far; +Inf: there is none yet
+	bound   float64 // the best that is proved
+}
+
+func (s *search) gap() float64 {
+	if s.loss == 0 {
+		return 0
 	}
-	return o
+	if s.bound <= 0 {
+		return math.Inf(1)
+	}
+	return (s.loss - s.bound) / s.bound
+}
+
+// report tells how far the design has come.
+func (s *search) report(cells int) {
+	if s.options.Progress != nil {
+		s.options.Progress(Progress{
+			CellsPerSensitivity: cells, ExpectedLoss: s.loss, LowerBound: s.bound, Gap: s.gap(), Elapsed: time.Since(s.start),
+		})
+	}
+}
+
+// outcome tells how the design ended whose certificate has the given gap. The error
+// is nil if that was asked for, and otherwise what stopped the design.
+func (s *search) outcome(rounds int, gap float64, finite bool, stopped error) (Outcome, error) {
+	o := Outcome{Gap: gap, Rounds: rounds, Elapsed: time.Since(s.start)}
+	if !finite {
+		o.Gap = math.Inf(1)
+	}
+	if o.Optimal = o.Gap <= s.options.Gap; o.Optimal {
+		return o, nil
+	}
+	return o, cmp.Or(stopped, ErrLimit)
+}
+
+// verified certifies what was made without an error.
+func verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ error) {
+	if err == nil {
+		v, err = made.Verify()
+	}
+	if err != nil {
+		err = check.Errorf("lp", nil, "%w", err)
+	}
+	return v, err
 }
 
 // Design finds noise whose expected loss is within the requested gap of the
@@ -110,17 +167,12 @@ func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
 	if err := errors.Join(validate(p), o.validate()); err != nil {
 		return nil, err
 	}
-	o = o.filled()
-	start := time.Now()
-	if o.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
-		defer cancel()
-	}
+	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, 1)
+	defer cancel()
 	if p.Delta == 0 {
-		return designPure(ctx, p, o, start)
+		return designPure(ctx, p, s)
 	}
-	d, err := newDesigner(p, o, start)
+	d, err := newDesigner(p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +188,10 @@ func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
 // designer is the state of one Design.
 type designer struct {
 	*model
-	options Options
-	start   time.Time
-
+	search       // for table and dual
 	upper, lower side
 	table        *tables.Verified
-	loss         float64 // of table; +Inf: there is none yet
 	dual         *tables.Dual
-	bound        float64 // proved by dual
 	rounds       int
 	// offer, if not nil, shows multipliers to other designs that may use them.
 	offer func(*designer, *tables.Dual)
@@ -161,12 +209,12 @@ type side struct {
 	took   time.Duration
 }
 
-func newDesigner(p dp.Problem, o Options, start time.Time) (*designer, error) {
+func newDesigner(p dp.Problem, s search) (*designer, error) {
 	m, err := newModel(p)
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	d := &designer{model: m, options: o, start: start, loss: math.Inf(1)}
+	d := &designer{model: m, search: s}
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
 	return d, nil
 }
@@ -231,16 +279,6 @@ const (
 	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
 )
 
-func (d *designer) gap() float64 {
-	if d.loss == 0 {
-		return 0
-	}
-	if d.bound <= 0 {
-		return math.Inf(1)
-	}
-	return (d.loss - d.bound) / d.bound
-}
-
 // refine alternates between finer programs of the two bounds until they meet.
 // The programs of one cell per sensitivity are solved already, by begin, where
 // there are no constraints.
@@ -267,15 +305,6 @@ func (d *designer) refine(ctx context.Context) error {
 			return ErrLimit
 		}
 		doUpper, doLower = d.plan()
-	}
-}
-
-// report tells how far the design has come.
-func (d *designer) report(cells int) {
-	if d.options.Progress != nil {
-		d.options.Progress(Progress{
-			CellsPerSensitivity: cells, ExpectedLoss: d.loss, LowerBound: d.bound, Gap: d.gap(), Elapsed: time.Since(d.start),
-		})
 	}
 }
 
@@ -429,24 +458,11 @@ func (d *designer) result(stopped error) (*Result, error) {
 	if d.table == nil {
 		return nil, d.noTable(stopped)
 	}
-	t, err := d.table.Table().WithDual(d.dual)
+	v, err := verified(d.table.Table().WithDual(d.dual))
 	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
+		return nil, err
 	}
-	v, err := t.Verify()
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	r := &Result{Table: v, Rounds: d.rounds, Gap: math.Inf(1), Elapsed: time.Since(d.start)}
-	if gap, ok := v.Certificate().Gap(); ok {
-		r.Gap = gap
-	}
-	r.Optimal = r.Gap <= d.options.Gap
-	if r.Optimal {
-		return r, nil
-	}
-	if stopped == nil {
-		stopped = ErrLimit
-	}
-	return r, stopped
+	gap, finite := v.Certificate().Gap()
+	o, err := d.outcome(d.rounds, gap, finite, stopped)
+	return &Result{v, o}, err
 }

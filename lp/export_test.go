@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -110,7 +109,8 @@ func Aligned(upperBound bool, p dp.Problem, want int) int {
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
 // linear programs.
 func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLoss, chainBound, loss, bound float64, err error) {
-	d, err := newDesigner(p, Options{Gap: 1e-6, MaxCells: DefaultMaxCells, NewSolver: solver}, time.Now())
+	s, _, _ := Options{Gap: 1e-6, NewSolver: solver}.begin(ctx, 0, DefaultMaxCells, 1)
+	d, err := newDesigner(p, s)
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}

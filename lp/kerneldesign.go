@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
@@ -26,15 +25,7 @@ type KernelResult struct {
 	// Kernel comes with its certificate, which was computed from it in exact
 	// arithmetic.
 	Kernel *kernels.Verified
-	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
-	Gap float64
-	// Rounds counts the relaxations solved of both bounds: a program is solved again
-	// whenever constraints were added.
-	Rounds int
-	// Elapsed is the wall time taken.
-	Elapsed time.Duration
-	// Optimal says that the requested gap was reached.
-	Optimal bool
+	Outcome
 }
 
 // DesignKernel finds a kernel whose expected loss is within the requested gap of
@@ -53,40 +44,27 @@ func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResul
 	if err := errors.Join(p.validate(), o.validate()); err != nil {
 		return nil, err
 	}
-	if o.Gap == 0 {
-		o.Gap = DefaultKernelGap
-	}
-	if o.MaxCells == 0 {
-		o.MaxCells = DefaultKernelCells
-	}
 	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
-	start := time.Now()
-	if o.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
-		defer cancel()
-	}
-	d := &kernelDesigner{problem: p, options: o, start: start, loss: math.Inf(1)}
+	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultKernelCells, 1)
+	defer cancel()
+	d := &kernelDesigner{search: s, problem: p}
 	return d.result(d.refine(ctx))
 }
 
 // kernelDesigner is the state of one DesignKernel. The two sides work at the same
 // time and touch only their own fields.
 type kernelDesigner struct {
+	search
 	problem KernelProblem
-	options Options
-	start   time.Time
 	unit    float64 // of the costs passed to the solver
 
-	// The upper side.
+	// The upper side, which has search.loss.
 	kernel      *kernels.Kernel
-	loss        float64 // of kernel; +Inf: none yet
 	upperLaws   [][]float64
 	upperRounds int
-	// The lower side.
+	// The lower side, which has search.bound.
 	dual        *kernels.Dual
-	bound       float64 // proved by dual
-	infeasible  bool    // the lower program has no solution
+	infeasible  bool // the lower program has no solution
 	lowerLaws   [][]float64
 	lowerRounds int
 }
@@ -105,12 +83,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		both.Go(func() { upperErr = d.upper(ctx, split) })
 		both.Go(func() { lowerErr = d.lower(ctx, cells) })
 		both.Wait()
-		if d.options.Progress != nil {
-			d.options.Progress(Progress{
-				CellsPerSensitivity: cells, ExpectedLoss: d.loss, LowerBound: d.bound,
-				Gap: d.gap(), Elapsed: time.Since(d.start),
-			})
-		}
+		d.report(cells)
 		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, ErrLimit) {
 			return err
 		}
@@ -127,13 +100,6 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", cells, d.options.MaxCells)
 		}
 	}
-}
-
-func (d *kernelDesigner) gap() float64 {
-	if d.bound <= 0 || d.kernel == nil {
-		return math.Inf(1)
-	}
-	return (d.loss - d.bound) / d.bound
 }
 
 // split returns the cells of the kernel.
@@ -230,19 +196,15 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 			return check.Errorf("lp", nil, "%w", err)
 		}
 	}
-	k, err := kernels.New(kernels.Spec{
+	v, err := verified(kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
-	})
+	}))
 	if err != nil {
-		return check.Errorf("lp", nil, "%w", err)
-	}
-	v, err := k.Verify()
-	if err != nil {
-		return check.Errorf("lp", nil, "%w", err)
+		return err
 	}
 	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
-		d.kernel, d.loss = k, loss
+		d.kernel, d.loss = v.Kernel(), loss
 	}
 	return nil
 }
@@ -343,27 +305,11 @@ func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 	if d.kernel == nil {
 		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed", d.problem.InstanceCap)
 	}
-	k, err := d.kernel.WithDual(d.dual)
+	v, err := verified(d.kernel.WithDual(d.dual))
 	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
+		return nil, err
 	}
-	v, err := k.Verify()
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	r := &KernelResult{
-		Kernel: v, Gap: math.Inf(1),
-		Rounds: d.upperRounds + d.lowerRounds, Elapsed: time.Since(d.start),
-	}
-	if gap, ok := v.Certificate().Gap(); ok {
-		r.Gap = gap
-	}
-	r.Optimal = r.Gap <= d.options.Gap
-	if r.Optimal {
-		return r, nil
-	}
-	if stopped == nil {
-		stopped = ErrLimit
-	}
-	return r, stopped
+	gap, finite := v.Certificate().Gap()
+	o, err := d.outcome(d.upperRounds+d.lowerRounds, gap, finite, stopped)
+	return &KernelResult{v, o}, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -21,20 +20,20 @@ import (
 // without a linear program:
 //
 //   - a staircase whose core is made of cells is a table of these cells and one
-//     period of K equal cells on either side, which repeat as a tail (makeStairs);
+//     period of K equal cells on either side, which repeat as a tail (shapes.Staircase);
 //   - the lower program's optimum is a staircase on its nodes, and the multipliers that
 //     prove it follow one another from cell to cell outwards (stairsDual).
 
 // designPure is Design for delta = 0.
-func designPure(ctx context.Context, p dp.Problem, o Options, start time.Time) (*Result, error) {
-	if s := p.Constraints.Support; s != nil && !(math.IsInf(s.Lower, -1) && math.IsInf(s.Upper, 1)) {
-		return nil, check.Errorf("lp", ErrInfeasible, "support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it", s.Lower, s.Upper)
+func designPure(ctx context.Context, p dp.Problem, s search) (*Result, error) {
+	if i := p.Constraints.Support; i != nil && !(math.IsInf(i.Lower, -1) && math.IsInf(i.Upper, 1)) {
+		return nil, check.Errorf("lp", ErrInfeasible, "support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it", i.Lower, i.Upper)
 	}
 	if loss.TailParts(p.Loss) == nil {
 		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one whose growth far from 0 is known", p.Loss.Name())
 	}
 	p.Constraints.Support = nil
-	d, err := newDesigner(p, o, start)
+	d, err := newDesigner(p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -137,50 +136,25 @@ const (
 // tryStairs makes the staircase table with the core of n cells from the first one
 // on, and keeps it if it is the best.
 func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
-	left, right := extraPeriods(cells, first, n)
-	if total := n + cells.CellsPerSensitivity*(2+left+right); total > d.options.MaxCells {
+	cells.FirstCell = first
+	if shapes.StaircaseCells(cells, n) > d.options.MaxCells {
 		if d.table != nil {
 			return nil
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
-	t, err := d.makeStairs(cells, first, n)
-	if err != nil {
-		return err
+	t, err := shapes.Staircase(d.Problem, n, cells)
+	switch {
+	case errors.Is(err, tables.ErrFalseClaim):
+		return check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
+	case errors.Is(err, dp.ErrInvalid):
+		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", cells.CellsPerSensitivity, d.Epsilon)
+	case err != nil:
+		return check.Errorf("lp", nil, "%w", err)
 	}
 	d.keepTable(t)
 	d.rounds++
 	return nil
-}
-
-// extraPeriods returns how many periods the table has on either side between the core
-// and the block, so that the point 0 is in no block; one of them is 0.
-func extraPeriods(cells tables.Grid, first, n int) (left, right int) {
-	cells.FirstCell = first
-	k := cells.CellsPerSensitivity
-	for cells.FirstPoint(-left*k) > 0 {
-		left++
-	}
-	for cells.FirstPoint(n+right*k) <= 0 {
-		right++
-	}
-	return left, right
-}
-
-// makeStairs makes the staircase table with the core of n cells from the first one
-// on.
-func (m *model) makeStairs(cells tables.Grid, first, n int) (*tables.Verified, error) {
-	cells.FirstCell = first
-	v, err := shapes.Staircase(m.Problem, n, cells)
-	switch {
-	case errors.Is(err, tables.ErrFalseClaim):
-		return nil, check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
-	case errors.Is(err, dp.ErrInvalid):
-		return nil, check.Errorf("lp", ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", cells.CellsPerSensitivity, m.Epsilon)
-	case err != nil:
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	return v, nil
 }
 
 // stairsBelow proves bounds on finer and finer nodes until the gap is reached. The

@@ -41,16 +41,13 @@ func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done 
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	o = o.filled()
-	if o.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit*time.Duration(len(deltas)))
-		defer cancel()
-	}
-	w := &sweep{options: o, done: done}
+	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, len(deltas))
+	defer cancel()
+	w := &sweep{options: s.options, done: done}
 	for i, delta := range deltas {
 		p.Delta = delta
-		d, err := newDesigner(p, o, time.Now())
+		s.start = time.Now()
+		d, err := newDesigner(p, s)
 		if err != nil {
 			return err
 		}

@@ -57,15 +57,7 @@ func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Verif
 	if m.Constraints.Unbiased && !m.folded {
 		balanceWeights(cells, weights)
 	}
-	t, err := tables.New(tables.Spec{Problem: m.Problem, Grid: cells, Weights: weights, Atom: atomWeight})
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	v, err := t.Verify()
-	if err != nil {
-		return nil, check.Errorf("lp", nil, "%w", err)
-	}
-	return v, nil
+	return verified(tables.New(tables.Spec{Problem: m.Problem, Grid: cells, Weights: weights, Atom: atomWeight}))
 }
 
 // The masses that a solver returns keep the constraints up to its tolerance;

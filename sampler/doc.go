@@ -16,6 +16,6 @@
 // observer of the time it took may get it back. Options.ConstantTime closes that
 // channel; docs/proofs/sampling.md says what is assumed in either mode.
 //
-// Golden and Export hold what another implementation needs to check
-// itself against this one.
+// WriteExport writes what another implementation needs to check itself against this
+// one.
 package sampler

@@ -1,8 +1,9 @@
 package sampler_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"os"
+	"strings"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -106,41 +107,35 @@ func ExampleSampler_Fork() {
 	// Output: 4000 draws
 }
 
-func ExampleGolden() {
+func ExampleWriteExport() {
 	table, err := exampleTable()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	g, err := sampler.NewGolden(table, [32]byte{}, 5)
-	if err != nil {
+	var out strings.Builder
+	if err := sampler.WriteExport(&out, table, [32]byte{}, 5); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("first word:", g.Words[0])
-	fmt.Println("draws:", g.Draws)
-	fmt.Println("same here:", g.Check(table) == nil)
+	var e struct {
+		Cells []struct {
+			Weight string `json:"weight"`
+		} `json:"cells"`
+		Golden struct {
+			Words []string `json:"words"`
+			Draws []int    `json:"draws"`
+		} `json:"golden"`
+	}
+	if err := json.Unmarshal([]byte(out.String()), &e); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("middle cell:", e.Cells[3].Weight, "of 2^64")
+	fmt.Println("first word:", e.Golden.Words[0])
+	fmt.Println("draws:", e.Golden.Draws)
 	// Output:
+	// middle cell: 9397397924342601774 of 2^64
 	// first word: 9910523521560253916
 	// draws: [29 46 -414 57 477]
-	// same here: true
-}
-
-func ExampleExport() {
-	table, err := exampleTable()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	e, err := sampler.NewExport(table, [32]byte{}, 0)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	e.Cells = e.Cells[3:4] // the middle cell
-	e.Golden = nil
-	if err := e.Encode(os.Stdout); err != nil {
-		fmt.Println(err)
-	}
-	// Output: {"schema":1,"privacy":{"epsilon":1.1,"delta":0.02,"sensitivity":1},"loss":"l1","grid":{"granularity_exponent":-10,"points_per_cell":1025,"cells_per_sensitivity":1,"first_cell":-3},"total":"18446744073709551616","cells":[{"first_point":-512,"last_point":512,"weight":"9397397924342601774","probability":0.5094339622641509}],"atom":{"weight":"0","probability":0},"profile":[{"cells":1,"delta":"348051774975651917/18446744073709551616","delta_upper":"0.0188679245283019"}],"golden":null}
 }

@@ -114,8 +114,8 @@ func (o Options) generator() (generator, error) {
 //
 // The words are the keystream of AES-256 in counter mode with key = seed and
 // IV = 0 (what encrypting zeros yields), read as little-endian 64-bit integers,
-// on every platform and in both modes. Golden says how words become draws, and
-// holds draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
+// on every platform and in both modes. WriteExport says how words become draws, and
+// writes draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
 // SHA-256 of seed ‖ i, i as 8 little-endian bytes.
 func NewDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Sampler, error) {
 	t, err := tableOf(v)

@@ -244,20 +244,16 @@ func TestTailOverflow(t *testing.T) {
 
 func TestTailGolden(t *testing.T) {
 	tab := tailTable(t, 3, 3<<62, 0)
-	g, err := newGolden(tab, [32]byte{4}, 300)
-	if err != nil {
-		t.Fatal(err)
+	e, err := newExport(tab, [32]byte{4}, 300)
+	if err != nil || e.TailRatio != "13835058055282163712" {
+		t.Fatalf("export: tail_ratio = %q, %v", e.TailRatio, err)
 	}
 	words := fixedWords(t, [32]byte{4}, 4)
 	m := newModel(tab)
-	for i, n := range g.Draws {
+	for i, n := range e.Golden.Draws {
 		var want int64
 		if want, words = drawWithTail(m, words, 0); n != want {
 			t.Fatalf("golden draw %d = %d, want %d", i, n, want)
 		}
-	}
-	e, err := newExport(tab, [32]byte{4}, 3)
-	if err != nil || e.TailRatio != "13835058055282163712" {
-		t.Errorf("export: tail_ratio = %q, %v", e.TailRatio, err)
 	}
 }

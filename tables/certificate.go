@@ -95,6 +95,12 @@ func (g Grid) covers(sensitivity float64) bool {
 // the value itself for a loss whose averages over points of the grid are exact.
 func (t *Table) ExpectedLossOf(loss loss.Loss) *big.Rat { return t.spec.expected(loss) }
 
+// Mean returns E X, exactly, in query units.
+func (t *Table) Mean() *big.Rat {
+	mean := t.spec.twiceMean()
+	return mean.Mul(mean, t.spec.Grid.Step()).Mul(mean, exact.PowerOfTwo(-65))
+}
+
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
 // bound above it if the loss gives one.
 func (s *Spec) expected(loss loss.Loss) *big.Rat {

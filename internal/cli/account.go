@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -55,7 +54,7 @@ func newAccountCommand(s *shell.Streams) *cobra.Command {
 	for _, k := range mechanismKinds() {
 		forms = append(forms, fmt.Sprintf("  %s\n      %s", k.form, k.note))
 	}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "account RELEASE... [--times K] --delta D | --epsilon E",
 		Short: "Compute what several releases cost together",
 		Long: `Compute the total epsilon of several releases at a total delta, or the total
@@ -79,15 +78,13 @@ of the releases' epsilons, each at its share of delta, or null.`,
 		Example: `  noisewright account table.json --times 100 --delta 1e-5
   noisewright account ages.json incomes.json --times 12,4 --epsilon 3
   noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-6 --plot profile.svg`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // readTimes reads one count for all releases, or one for each.
@@ -294,8 +291,8 @@ func drawProfile(ctx context.Context, out io.Writer, format string, releases []a
 	p.Y.Label.Text = "total delta"
 	p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks)
 	curves := []figure.Curve{
-		{Name: "lower bound", Points: lower, Style: draw.LineStyle{Color: figure.Green, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(2)}},
+		{Name: "lower bound", Points: lower, Style: figure.Dashed(figure.Green, 1.2)},
+		{Name: fmt.Sprintf("proven, %d releases", r.Releases), Points: upper, Style: figure.Solid(figure.Blue, 2)},
 	}
 	if err := figure.Add(p, curves); err != nil {
 		return err

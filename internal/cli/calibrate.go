@@ -54,7 +54,7 @@ type calibrateOptions struct {
 
 func newCalibrateCommand(s *shell.Streams) *cobra.Command {
 	o := &calibrateOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), noise: noiseAuto}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "calibrate --releases K --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of many releases with a total epsilon and delta",
 		Long: `Design the table of a single release so that K releases of it, each with fresh
@@ -78,8 +78,7 @@ written and the exit code is 4.
 ` + shell.LossHelp(),
 		Example: `  noisewright calibrate --releases 12 --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o month.json
   noisewright account month.json --times 12 --delta 1e-6`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	p := &o.target.Problem
 	f.Integer(&o.target.Releases, "releases", "", 1, account.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
 	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
@@ -98,8 +97,7 @@ written and the exit code is 4.
 	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
 	f.Bool(&o.JSON, "json", "print one JSON object instead of the summary")
 	f.Quiet(&o.Common, "no progress and no summary, and no comparison")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *calibrateOptions) run(ctx context.Context) error {
@@ -108,15 +106,16 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer w.Discard()
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	c := &calibration{target: o.target, options: o.design}
-	c.options.Progress = o.Progress().Design(o.design.TimeLimit)
 	if err := c.find(ctx, o.noise); err != nil {
 		return err
 	}
 	if !o.Quiet {
-		if err := c.compare(ctx); err != nil {
-			return err
-		}
+		c.compare(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	return o.Finish(w, c.found.Table.Table().Encode, c.report(), c.rows(o.Output), c.found.Limit)
 }
@@ -182,13 +181,12 @@ func (c *calibration) find(ctx context.Context, word string) (err error) {
 }
 
 // compare finds what the noise is compared with.
-func (c *calibration) compare(ctx context.Context) error {
+func (c *calibration) compare(ctx context.Context) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
 	c.others = account.Compare(ctx, c.target, c.design, o)
 	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
 	defer cancel()
 	c.crossover = account.Crossover(limited, c.target, c.design, o)
-	return ctx.Err()
 }
 
 // noise is the word for what was found.

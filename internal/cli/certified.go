@@ -24,19 +24,13 @@ type certified struct {
 }
 
 func newCertified(c tables.Certificate) certified {
-	claims := c.Claims()
-	return certified{
-		DeltaUpper: claims.Delta, ExpectedLoss: json.Number(claims.ExpectedLoss),
-		LowerBound: json.Number(claims.LowerBound), Gap: shell.Finite(shell.GapOf(c)),
-	}
+	n := c.Claims()
+	return certified{n.Delta, json.Number(n.ExpectedLoss), "", json.Number(n.LowerBound), shell.Finite(shell.GapOf(c))}
 }
 
 func newCertifiedKernel(c kernels.Certificate) certified {
-	claims := c.Claims()
-	return certified{
-		DeltaUpper: claims.Delta, ExpectedLoss: json.Number(claims.ExpectedLoss), MaxLoss: json.Number(claims.MaxLoss),
-		LowerBound: json.Number(claims.LowerBound), Gap: shell.Finite(shell.GapOf(c)),
-	}
+	n := c.Claims()
+	return certified{n.Delta, json.Number(n.ExpectedLoss), json.Number(n.MaxLoss), json.Number(n.LowerBound), shell.Finite(shell.GapOf(c))}
 }
 
 // promise is the privacy that a table or a kernel promises.

@@ -40,7 +40,7 @@ type compareOptions struct {
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
 	o := &compareOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
@@ -64,15 +64,13 @@ If a limit stops the design, the exit code is 4.
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
   noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Privacy(&o.problem.Privacy, shell.Delta)
 	f.Loss(&o.problem.Loss)
 	f.Query(&o.problem)
 	f.Effort(&o.design, "")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *compareOptions) run(ctx context.Context) error {

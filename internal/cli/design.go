@@ -31,7 +31,7 @@ type designOptions struct {
 
 func newDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of least expected loss",
 		Long: `Find additive noise that makes a query (epsilon, delta)-differentially private
@@ -63,8 +63,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
   noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --query integer --unbiased -o count.json
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	o.tradeFlags(f)
 	f.Privacy(&o.problem.Privacy, shell.Delta)
 	f.Losses(o.readLosses)
@@ -72,8 +71,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	f.Effort(&o.design, "")
 	f.Output(&o.Common, "table file to write, CSV file with --trade, - for standard output (default none)", "json", "csv")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // tradeFlags adds the flags that ask for a front of designs between two losses.

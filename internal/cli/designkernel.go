@@ -33,7 +33,7 @@ type designKernelOptions struct {
 func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
 	o := &designKernelOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "design-kernel --range A,B --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
 		Short: "Design noise that depends on the query value",
 		Long: `Where the values of a query lie in a known range, noise may depend on the value:
@@ -52,8 +52,7 @@ auto stands for the least expected loss of noise that does not depend on the
 value. The bound is then about the mechanisms that keep the cap.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	p := &o.problem
 	f.Privacy(&p.Privacy, shell.PositiveDelta)
 	f.Loss(&p.Loss)
@@ -76,8 +75,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	})
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // kernelReport is what design-kernel --json prints.
@@ -143,14 +141,11 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 
 // readRange reads A,B.
 func readRange(q *kernels.Queries, text string) error {
-	a, b, ok := strings.Cut(text, ",")
-	lower, errLower := strconv.ParseFloat(strings.TrimSpace(a), 64)
-	upper, errUpper := strconv.ParseFloat(strings.TrimSpace(b), 64)
-	if !ok || errLower != nil || errUpper != nil || (kernels.Queries{Lower: lower, Upper: upper}).Validate() != nil {
+	var err error
+	if q.Lower, q.Upper, err = shell.ParsePair(text); err != nil || (kernels.Queries{Lower: q.Lower, Upper: q.Upper}).Validate() != nil {
 		q.Lower, q.Upper = math.NaN(), math.NaN()
 		return shell.Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
 	}
-	q.Lower, q.Upper = lower, upper
 	return nil
 }
 
@@ -178,9 +173,8 @@ func readWeight(q *kernels.Queries, text string) error {
 	}
 	q.Weight = nil
 	for i, r := range records[1:] {
-		from, errFrom := strconv.ParseFloat(strings.TrimSpace(r[0]), 64)
-		w, errWeight := strconv.ParseFloat(strings.TrimSpace(r[1]), 64)
-		if errFrom != nil || errWeight != nil {
+		from, w, err := shell.ParsePair(strings.Join(r, ","))
+		if err != nil {
 			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 		}
 		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +25,8 @@ type exportOptions struct {
 }
 
 func newExportCommand(s *shell.Streams) *cobra.Command {
-	o := &exportOptions{Common: shell.Common{Streams: s}, draws: sampler.GoldenDraws}
-	cmd := &cobra.Command{
+	o := &exportOptions{Common: shell.Common{Streams: s}, draws: 1000}
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "export TABLE [-o FILE]",
 		Short: "Write a table's probabilities and test draws for other implementations",
 		Long: `Verify a table and write, as one JSON object, what an implementation in another
@@ -36,8 +37,7 @@ stream of random words leads to.
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
   noisewright export table.json --draws 10`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.table, "TABLE", "json")
 	f.Integer(&o.draws, "draws", "", 0, maxGolden, "number of draws")
 	f.Func("seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal", func(text string) error {
@@ -49,8 +49,7 @@ The draws are for comparison only: who knows their seed knows them.`,
 	})
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "json")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *exportOptions) run(context.Context) error {
@@ -59,14 +58,10 @@ func (o *exportOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := sampler.NewExport(v, o.seed, o.draws)
-	if err != nil {
-		return err
-	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	return w.Put(e.Encode)
+	return w.Put(func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) })
 }

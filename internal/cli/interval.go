@@ -27,7 +27,7 @@ type intervalReport struct {
 
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
 	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "interval --table TABLE VALUE",
 		Short: "Say where the true value behind a noisy one may be",
 		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
@@ -42,8 +42,7 @@ privatize --lower and --upper, the clipped one.
 VALUE is a released value with all its digits. Put -- before a negative one.`,
 		Example: `  noisewright interval --table table.json 1234
   noisewright interval --table table.json --level 0.99 --json -- -3`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.File(&o.table, "table", "table file that the noise was drawn from", "json")
 	f.Require(&o.table, "table", "a table file")
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
@@ -52,7 +51,7 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 		return shell.About("value", text, err)
 	})
 	f.Summary(&o.Common)
-	f.Run(o.run)
+	cmd := f.Run(o.run)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit
 			err = shell.BadInput("put -- before a negative VALUE: noisewright interval --table TABLE -- -3", err)

@@ -39,7 +39,7 @@ func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --data FILE --epsilon E [--delta D] [-o BUNDLE]",
 		Short: "Design a private encoder for a task",
 		Long: `Find the encoder, the noise and the decoder with the smallest loss of a task, the
@@ -66,8 +66,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
   noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Effort(&o.design, " of one table")
 	o.promiseFlags(f)
 	o.domainFlags(f)
@@ -81,8 +80,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	f.Output(&o.Common, "directory to write the bundle to (default none)")
 	f.Bool(&o.overwrite, "overwrite", "replace a bundle that is there")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // promiseFlags adds the promise to each person.
@@ -169,15 +167,15 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	}
 	best := r.Best(o.kind())
 	if best == nil {
-		return shell.BadInput("noisewright latent design --help", fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
+		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
 	rows := latentRows(&p, r, best)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
-		if err != nil {
-			return shell.LatentFailure(err)
+		if err == nil {
+			err = b.Write(o.Output, o.overwrite)
 		}
-		if err := b.Write(o.Output, o.overwrite); err != nil {
+		if err != nil {
 			return shell.LatentFailure(err)
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
@@ -212,23 +210,20 @@ func checkBundleOutput(out string, overwrite bool) error {
 }
 
 // result chooses the clip, if it is to, and designs.
-func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (*latent.Result, error) {
+func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
 	var curve *latent.Curve
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
+	o.design.Progress = line.Design(o.design.TimeLimit)
 	switch {
 	case highs.Version() == "" && o.noise == noiseDesigned:
 		return nil, &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
 	case highs.Version() == "":
 		o.Warn("%s; designed noise is left out", highs.ErrUnavailable.Error())
 	case o.noise == noiseAuto || o.noise == noiseDesigned:
-		var err error
-		if curve, err = shell.NewCurve(o.Streams, o.cache, options); err != nil {
+		if curve, err = shell.NewCurve(o.Streams, o.cache, o.design); err != nil {
 			return nil, err
 		}
 	}
 	if o.autoClip && p.Domain != bundle.Bounds {
-		var err error
 		if p.Clip, err = latent.BestClip(ctx, *p, o.kind()); err != nil {
 			return nil, err
 		}
@@ -287,17 +282,10 @@ func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate
 	for _, c := range r.Candidates {
 		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
 	}
-	out.Bounds = newLatentBounds(r)
-	return out
-}
-
-// newLatentBounds bounds the least loss with Laplace noise in a box.
-func newLatentBounds(r *latent.Result) *latentBounds {
-	lower, upper, ok := r.LaplaceBounds()
-	if !ok {
-		return nil
+	if lower, upper, ok := r.LaplaceBounds(); ok {
+		out.Bounds = &latentBounds{lower, upper}
 	}
-	return &latentBounds{lower, upper}
+	return out
 }
 
 func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []shell.Row {
@@ -336,8 +324,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []s
 		}
 		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
-	if l := newLatentBounds(r); l != nil {
-		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", l.Lower, l.Upper)})
+	if lower, upper, ok := r.LaplaceBounds(); ok {
+		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)})
 	}
 	return rows
 }

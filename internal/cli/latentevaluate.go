@@ -12,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 type latentEvaluateOptions struct {
@@ -24,7 +23,7 @@ type latentEvaluateOptions struct {
 
 func newLatentEvaluateCommand(s *shell.Streams) *cobra.Command {
 	o := &latentEvaluateOptions{Common: shell.Common{Streams: s}, draws: 100}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "evaluate --bundle BUNDLE --data FILE",
 		Short: "Measure the task loss of a bundle on data",
 		Long: fmt.Sprintf(`Privatize and decode every row of a CSV file many times, and compare the mean task
@@ -35,16 +34,14 @@ chance does once in %g runs.
 
 Losses of people's true features are printed: they are for who may see these.`, 100*evaluateConfidence, 1/noChance),
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Integer(&o.draws, "draws", "", 2, 1e6, "how often every row is privatized, from 2 to 1000000")
 	f.File(&o.data, "data", "CSV file of features, with a header, perhaps compressed with gzip, - for standard input", "csv", "gz")
 	f.Require(&o.data, "data", "a CSV file")
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // evaluateReport is what latent evaluate --json prints.
@@ -91,11 +88,7 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	v, err := latent.Verify(b)
-	if err != nil {
-		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
-	}
-	p, err := bundle.NewPrivatizer(v, sampler.Options{})
+	p, err := openPrivatizer(o.bundle, b)
 	if err != nil {
 		return err
 	}

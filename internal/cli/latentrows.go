@@ -15,9 +15,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
-	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 // rowsOptions are those of latent privatize and latent decode, which put other numbers
@@ -29,8 +27,16 @@ type rowsOptions struct {
 	keep   string // columns to copy
 }
 
-// rowsFlags adds their flags.
-func rowsFlags(cmd *cobra.Command, o *rowsOptions, run func(context.Context) error) {
+// conversion makes other numbers of a row's.
+type conversion struct {
+	doing    string
+	from, to func(*bundle.Bundle) []string // columns
+	open     func(dir string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error)
+}
+
+// newRowsCommand completes a command that converts rows.
+func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
+	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
 	f.Argument(&o.in, "FILE")
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
@@ -38,14 +44,13 @@ func rowsFlags(cmd *cobra.Command, o *rowsOptions, run func(context.Context) err
 	f.Output(&o.Common, "CSV file to write, - for standard output (default standard output)", "csv")
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(run)
+	return f.Run(func(ctx context.Context) error { return o.run(ctx, c) })
 }
 
 const wantBundle = "a directory made by latent design"
 
 func newLatentPrivatizeCommand(s *shell.Streams) *cobra.Command {
-	o := &rowsOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	return newRowsCommand(s, &cobra.Command{
 		Use:   "privatize --bundle BUNDLE FILE [-o FILE]",
 		Short: "Encode feature vectors and add noise",
 		Long: `Verify a bundle, encode the features of every row of a CSV file, clip, add noise,
@@ -55,48 +60,22 @@ whole promise of the bundle on every person again.
 Other columns are left out, except those of --keep, which are copied without
 protection. The file is read with a header, perhaps compressed with gzip.`,
 		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
-	}
-	rowsFlags(cmd, o, o.privatize)
-	return cmd
-}
-
-func (o *rowsOptions) privatize(ctx context.Context) error {
-	b, in, err := o.open(featureNames)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	v, err := latent.Verify(b)
-	if err != nil {
-		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
-	}
-	p, err := bundle.NewPrivatizer(v, sampler.Options{})
-	if err != nil {
-		return err
-	}
-	return o.replace(ctx, "privatizing", in, featureNames(b), unitNames(b), p.Privatize)
+	}, conversion{"privatizing", featureNames, unitNames, func(dir string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
+		p, err := openPrivatizer(dir, b)
+		return p.Privatize, err
+	}})
 }
 
 func newLatentDecodeCommand(s *shell.Streams) *cobra.Command {
-	o := &rowsOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	return newRowsCommand(s, &cobra.Command{
 		Use:   "decode --bundle BUNDLE FILE [-o FILE]",
 		Short: "Reconstruct features from private numbers",
 		Long: `Reconstruct the features of every row from the private numbers that latent
 privatize wrote. Decoding costs no privacy.`,
 		Example: "  noisewright latent decode --bundle bundle private.csv -o decoded.csv",
-	}
-	rowsFlags(cmd, o, o.decode)
-	return cmd
-}
-
-func (o *rowsOptions) decode(ctx context.Context) error {
-	b, in, err := o.open(unitNames)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return o.replace(ctx, "decoding", in, unitNames(b), featureNames(b), b.Decode)
+	}, conversion{"decoding", unitNames, featureNames, func(_ string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
+		return b.Decode, nil
+	}})
 }
 
 // unitNames are the columns of the private numbers.
@@ -115,17 +94,6 @@ func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 type bundleRows struct {
 	*csvfile.Columns
 	*shell.Input
-	file string
-}
-
-// open reads the bundle and opens the CSV file. The caller closes it.
-func (o *rowsOptions) open(want func(*bundle.Bundle) []string) (*bundle.Bundle, *bundleRows, error) {
-	b, err := readBundle(o.bundle)
-	if err != nil {
-		return nil, nil, err
-	}
-	in, err := openRows(o.Streams, o.in, want(b), o.keep)
-	return b, in, err
 }
 
 // openRows opens a CSV file with all of the columns of a bundle and those to keep.
@@ -152,24 +120,37 @@ func openRows(s *shell.Streams, file string, columns []string, keep string) (*bu
 			return nil, shell.BadInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", check.Quoted(k), shell.InputName(file)))
 		}
 	}
-	return &bundleRows{c, input, file}, nil
+	return &bundleRows{c, input}, nil
 }
 
-// replace writes a CSV file with a row for each of the input's, row by row; it appears
+// run writes a CSV file with a row for each of the input's, row by row; it appears
 // whole or not at all.
-func (o *rowsOptions) replace(ctx context.Context, doing string, in *bundleRows, from, to []string, value func(dst, x []float64) ([]float64, error)) error {
-	file, err := o.Create(o.Output, in.file)
+func (o *rowsOptions) run(ctx context.Context, c conversion) error {
+	b, err := readBundle(o.bundle)
+	if err != nil {
+		return err
+	}
+	in, err := openRows(o.Streams, o.in, c.from(b), o.keep)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	convert, err := c.open(o.bundle, b)
+	if err != nil {
+		return err
+	}
+	file, err := o.Create(o.Output, o.in)
 	if err != nil {
 		return err
 	}
 	defer file.Discard()
 	line := o.Progress()
 	out := csv.NewWriter(file)
-	record := append(slices.Clone(in.Kept), to...)
+	record := append(slices.Clone(in.Kept), c.to(b)...)
 	if err := out.Write(record); err != nil {
 		return err
 	}
-	row := in.Ordered(from)
+	row := in.Ordered(c.from(b))
 	var values []float64
 	for {
 		if err := ctx.Err(); err != nil {
@@ -178,10 +159,10 @@ func (o *rowsOptions) replace(ctx context.Context, doing string, in *bundleRows,
 		if err := in.Next(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return shell.BadFile(in.file, err)
+			return shell.BadFile(o.in, err)
 		}
-		if values, err = value(values[:0], row()); err != nil {
-			return fmt.Errorf("%s: row %d: %w", shell.InputName(in.file), in.Rows, err)
+		if values, err = convert(values[:0], row()); err != nil {
+			return fmt.Errorf("%s: row %d: %w", shell.InputName(o.in), in.Rows, err)
 		}
 		record = append(record[:0], in.Texts...)
 		for _, v := range values {
@@ -191,7 +172,7 @@ func (o *rowsOptions) replace(ctx context.Context, doing string, in *bundleRows,
 			return err
 		}
 		if in.Rows%progressRows == 0 {
-			line.Rows(doing, in.Rows, in.Input)
+			line.Rows(c.doing, in.Rows, in.Input)
 		}
 	}
 	out.Flush()

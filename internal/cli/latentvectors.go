@@ -37,6 +37,9 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
 }
 
+// latentDesignHelp is the hint of bad flags.
+const latentDesignHelp = "noisewright latent design --help"
+
 // moments reports whether the mean and the covariance take the place of the data.
 func (v *vectorOptions) moments() bool { return v.mean != "" || v.covariance != "" }
 
@@ -89,7 +92,7 @@ func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose 
 func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
 	data, err := s.ReadFrame(v.data, choose, v.columns == "*")
 	var f *shell.Failure
-	if errors.As(err, &f) {
+	if errors.As(err, &f) && strings.Contains(f.Error(), "column") {
 		f.Hint = "--columns and --exclude choose the columns that are read"
 	}
 	if err != nil {
@@ -109,7 +112,7 @@ func readWeights(text string, features []string) (*mat.Dense, error) {
 		name, value, _ := strings.Cut(pair, "=")
 		w, err := strconv.ParseFloat(value, 64)
 		if err != nil || !check.Finite(w) {
-			return nil, shell.BadInput("", fmt.Errorf("weights = %s, want NAME=W with a finite number W", check.Quoted(pair)))
+			return nil, shell.BadInput(latentDesignHelp, fmt.Errorf("weights = %s, want NAME=W with a finite number W", check.Quoted(pair)))
 		}
 		found := false
 		for i, f := range features {
@@ -119,7 +122,7 @@ func readWeights(text string, features []string) (*mat.Dense, error) {
 			}
 		}
 		if !found {
-			return nil, shell.BadInput("", fmt.Errorf("weights = %s, want the name of a feature", check.Quoted(pair)))
+			return nil, shell.BadInput(latentDesignHelp, fmt.Errorf("weights = %s, want the name of a feature", check.Quoted(pair)))
 		}
 	}
 	return mat.DenseCopyOf(mat.NewDiagDense(len(diagonal), diagonal)), nil
@@ -128,11 +131,10 @@ func readWeights(text string, features []string) (*mat.Dense, error) {
 // readBounds reads the bounds of the features.
 func (v *vectorOptions) readBounds(s *shell.Streams, p *latent.Problem) error {
 	n := len(p.Features)
-	if lo, hi, ok := strings.Cut(v.bounds, ","); ok {
-		low, err1 := strconv.ParseFloat(lo, 64)
-		high, err2 := strconv.ParseFloat(hi, 64)
-		if err := errors.Join(err1, err2); err != nil || !(low < high) {
-			return shell.BadInput("", fmt.Errorf("bounds = %s, want LO,HI with LO below HI, or a CSV file", check.Quoted(v.bounds)))
+	if strings.Contains(v.bounds, ",") {
+		low, high, err := shell.ParsePair(v.bounds)
+		if err != nil || !(low < high) {
+			return shell.BadInput(latentDesignHelp, fmt.Errorf("bounds = %s, want LO,HI with LO below HI, or a CSV file", check.Quoted(v.bounds)))
 		}
 		p.Low, p.High = slices.Repeat([]float64{low}, n), slices.Repeat([]float64{high}, n)
 		return nil

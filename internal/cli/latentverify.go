@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
 )
 
 type latentVerifyOptions struct {
@@ -19,7 +20,7 @@ type latentVerifyOptions struct {
 
 func newLatentVerifyCommand(s *shell.Streams) *cobra.Command {
 	o := &latentVerifyOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "verify BUNDLE",
 		Short: "Prove the promise of a bundle",
 		Long: `Prove, in exact or outward-rounded arithmetic and from nothing but the encoder, the
@@ -27,12 +28,10 @@ clipping and the tables of a bundle, that a release keeps its (epsilon, delta) f
 every input. The exit code is 0 if it does, 3 if that is not proved and 2 if the
 bundle is malformed.`,
 		Example: "  noisewright latent verify bundle",
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.bundle, "BUNDLE")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // bundleVerdict is what latent verify --json prints.
@@ -48,6 +47,7 @@ type bundleVerdict struct {
 	Domain       string   `json:"domain"`
 	Features     int      `json:"features"`
 	Coordinates  int      `json:"coordinates"`
+	Error        string   `json:"error,omitempty"`
 }
 
 func (o *latentVerifyOptions) run(context.Context) error {
@@ -56,38 +56,56 @@ func (o *latentVerifyOptions) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := latent.Verify(b)
-	if err != nil {
-		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
+	v, falsehood := latent.Verify(b)
+	if falsehood != nil && !errors.Is(falsehood, bundle.ErrNotPrivate) {
+		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, falsehood))
 	}
 	s := b.Spec()
 	report := bundleVerdict{
-		Schema: shell.Schema, Valid: true, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,
-		EpsilonUpper: shell.FloatUp(v.EpsilonUpper()), DeltaUpper: shell.FloatUp(v.DeltaUpper()),
+		Schema: shell.Schema, Valid: falsehood == nil, Epsilon: s.Promise.Epsilon, Delta: s.Promise.Delta,
 		Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
-		Features: b.Features(), Coordinates: b.Coordinates(),
+		Features: b.Features(), Coordinates: b.Coordinates(), Error: failing(falsehood),
 	}
-	return o.Print(report, []shell.Row{
-		{"verdict", "valid: the promise is proved"},
-		{"epsilon", fmt.Sprintf("%v promised, %v proved", report.Epsilon, *report.EpsilonUpper)},
-		{"delta", fmt.Sprintf("%v promised, %v proved", report.Delta, *report.DeltaUpper)},
+	verdict, epsilon, delta := "INVALID: the promise is not proved", "", ""
+	if falsehood == nil {
+		verdict = "valid: the promise is proved"
+		report.EpsilonUpper, report.DeltaUpper = shell.FloatUp(v.EpsilonUpper()), shell.FloatUp(v.DeltaUpper())
+		epsilon, delta = fmt.Sprintf(", %v proved", *report.EpsilonUpper), fmt.Sprintf(", %v proved", *report.DeltaUpper)
+	}
+	err = o.Print(report, []shell.Row{
+		{"verdict", verdict},
+		{"epsilon", fmt.Sprintf("%v promised%s", report.Epsilon, epsilon)},
+		{"delta", fmt.Sprintf("%v promised%s", report.Delta, delta)},
 		{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
 		{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
 		{"encoder", fmt.Sprintf("%s to %s", counted(b.Features(), "feature"), counted(b.Coordinates(), "number"))},
 	})
+	if falsehood != nil {
+		return shell.Negative("", fmt.Errorf("%s: %w", o.bundle, falsehood))
+	}
+	return err
 }
 
-// readBundle reads a bundle.
 func readBundle(dir string) (*bundle.Bundle, error) {
 	b, err := bundle.Read(dir)
-	if err == nil {
-		return b, nil
+	if err != nil {
+		err = shell.LatentFailure(fmt.Errorf("bundle %s: %w", dir, err))
 	}
-	var f *shell.Failure
-	if errors.As(shell.LatentFailure(err), &f) {
-		return nil, f
+	if f := new(shell.Failure); err != nil && !errors.As(err, &f) {
+		err = shell.BadInput("", err)
 	}
-	return nil, shell.BadInput("", fmt.Errorf("bundle %s: %w", dir, shell.FileCause(err)))
+	return b, err
+}
+
+// openPrivatizer verifies a bundle to privatize with.
+func openPrivatizer(dir string, b *bundle.Bundle) (*bundle.Privatizer, error) {
+	v, err := latent.Verify(b)
+	if errors.Is(err, bundle.ErrNotPrivate) {
+		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
+	} else if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
+	}
+	return bundle.NewPrivatizer(v, sampler.Options{})
 }
 
 // counted writes a number of things.

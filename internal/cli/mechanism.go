@@ -110,7 +110,9 @@ func mechanismKinds() []mechanismKind {
 		{
 			"dp", "dp:epsilon=E,delta=D", "any mechanism of which only this is known",
 			[]string{"epsilon", "delta"},
-			func(a *arguments) (*mechanism, error) { return account.Approximate(a.number("epsilon"), a.number("delta")) },
+			func(a *arguments) (*mechanism, error) {
+				return account.Approximate(a.number("epsilon"), a.number("delta"))
+			},
 		},
 	}
 }

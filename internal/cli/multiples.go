@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -13,28 +14,23 @@ import (
 type printer struct {
 	query dp.Query
 	step  float64
-	// Of a lattice: its step is the decimal mantissa·10^exponent.
-	mantissa *big.Int
-	exponent int
+	// Of a lattice: the shortest decimal of its step without its point, and the digits
+	// after that.
+	decimal *big.Int
+	places  int
 }
 
 func newPrinter(t *tables.Table) *printer {
-	p := &printer{query: t.Query()}
-	p.step, _ = t.Grid().Step().Float64() // exact
-	if p.query == dp.LatticeQuery {
-		p.mantissa, p.exponent = shortest(p.step)
-	}
-	return p
+	step, _ := t.Grid().Step().Float64() // exact
+	return printerOf(t.Query(), step)
 }
 
-// shortest returns the shortest decimal mantissa·10^exponent that reads back as
-// x > 0.
-func shortest(x float64) (mantissa *big.Int, exponent int) {
-	digits, power, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
-	whole, part, _ := strings.Cut(digits, ".")
-	exponent, _ = strconv.Atoi(power)
-	mantissa, _ = new(big.Int).SetString(whole+part, 10)
-	return mantissa, exponent - len(part)
+func printerOf(q dp.Query, step float64) *printer {
+	p := &printer{query: q, step: step}
+	whole, part, _ := strings.Cut(strconv.FormatFloat(step, 'f', -1, 64), ".")
+	p.decimal, _ = new(big.Int).SetString(whole+part, 10)
+	p.places = len(part)
+	return p
 }
 
 // append appends the value of point n to dst. For a real query it is the
@@ -52,25 +48,14 @@ func (p *printer) append(dst []byte, n int64) []byte {
 	}
 }
 
-// multiple appends n·mantissa·10^exponent.
+// multiple appends n times the decimal of the step.
 func (p *printer) multiple(dst []byte, n int64) []byte {
-	product := big.NewInt(n)
-	if product.Mul(product, p.mantissa).Sign() < 0 {
+	product := new(big.Int).Mul(big.NewInt(n), p.decimal)
+	if product.Sign() < 0 {
 		dst = append(dst, '-')
-		product.Neg(product)
 	}
-	digits := product.String()
-	if n == 0 || p.exponent >= 0 {
-		dst = append(dst, digits...)
-		for i := 0; i < p.exponent && n != 0; i++ {
-			dst = append(dst, '0')
-		}
-		return dst
-	}
-	if short := 1 - p.exponent - len(digits); short > 0 {
-		digits = strings.Repeat("0", short) + digits
-	}
-	point := len(digits) + p.exponent
+	digits := fmt.Sprintf("%0*d", p.places+1, product.Abs(product))
+	point := len(digits) - p.places
 	dst = append(dst, digits[:point]...)
 	if part := strings.TrimRight(digits[point:], "0"); part != "" {
 		dst = append(append(dst, '.'), part...)

@@ -28,8 +28,7 @@ func TestMultiplesAreExact(t *testing.T) {
 		{12.5, 2, "25"},
 		{3e20, 7, "2100000000000000000000"},
 	} {
-		p := &printer{query: dp.LatticeQuery, step: c.step}
-		p.mantissa, p.exponent = shortest(c.step)
+		p := printerOf(dp.LatticeQuery, c.step)
 		if got := string(p.append(nil, c.n)); got != c.want {
 			t.Errorf("%d steps of %v: %s, want %s", c.n, c.step, got, c.want)
 		}
@@ -37,8 +36,7 @@ func TestMultiplesAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
 		step, n := math.Exp(rng.Float64()*80-40), rng.Int64N(1<<54)-1<<53
-		p := &printer{query: dp.LatticeQuery, step: step}
-		p.mantissa, p.exponent = shortest(step)
+		p := printerOf(dp.LatticeQuery, step)
 		got, ok := new(big.Rat).SetString(string(p.append(nil, n)))
 		want, _ := new(big.Rat).SetString(strconv.FormatFloat(step, 'g', -1, 64))
 		if want.Mul(want, new(big.Rat).SetInt64(n)); !ok || got.Cmp(want) != 0 {

@@ -29,7 +29,7 @@ type plotOptions struct {
 
 func newPlotCommand(s *shell.Streams) *cobra.Command {
 	o := &plotOptions{Common: shell.Common{Streams: s}, width: 18, height: 11}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "plot TABLE|KERNEL -o FIGURE.svg|FIGURE.png",
 		Short: "Draw the density of a table",
 		Long: `Verify a table and draw the density of its noise, with the Laplace and the
@@ -46,8 +46,7 @@ The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
   noisewright plot table.json --log --width 24 --height 12 -o figure.png`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.file, "TABLE", "json")
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
@@ -58,8 +57,7 @@ the whole support.`,
 	f.Number(&o.width, "width", centimeters(8), "width of the figure in cm, from 8 to 100")
 	f.Number(&o.height, "height", centimeters(6), "height of the figure in cm, from 6 to 100")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // centimeters is the rule of a size.

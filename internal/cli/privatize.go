@@ -17,22 +17,23 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/sampler"
 )
 
 type privatizeOptions struct {
 	shell.Common
-	in            string // the CSV file
-	table, kernel string // one of them
-	column        string
-	clip          *clip // nil: none
-	report        bool
-	constantTime  bool
+	in           string // the CSV file
+	table        string // or a kernel
+	column       string
+	clip         *clip // nil: none
+	report       bool
+	constantTime bool
 }
 
 func newPrivatizeCommand(s *shell.Streams) *cobra.Command {
 	o := &privatizeOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "privatize --table TABLE --column NAME IN.csv",
 		Short: "Add noise to a column of a CSV file",
 		Long: `Verify a table, and replace every number of one column of a CSV file by that
@@ -56,28 +57,31 @@ gets integers. With one that publishes in steps (design --step) values are round
 to a multiple of the step at random, without bias, before the noise, and results
 are multiples of the step.
 
-With --kernel in place of --table each value is clipped to the kernel's range and
-replaced by an answer of the kernel, noise that depends on the value.
+With a kernel file in place of a table each value is clipped to the kernel's range
+and replaced by an answer of the kernel, noise that depends on the value.
 
 IN.csv is comma separated UTF-8 with a header line, or - for standard input. An
 empty or non-numeric cell is an error, and nothing is written then. Output to
 standard output waits in a temporary file for the end of the input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
   noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.in, "IN.csv", "csv")
-	f.File(&o.table, "table", "table file to draw from", "json")
-	f.File(&o.kernel, "kernel", "kernel file to answer with, in place of a table; values are clipped to its range", "json")
+	f.Source(&o.table)
 	f.String(&o.column, "column", "name of the column, as in the header")
+	f.Require(&o.column, "column", "a name from the header")
+	f.Check(func() error {
+		if o.table == "-" && o.in == "-" {
+			return errors.New("table = - and IN.csv = -, want only one of them from standard input")
+		}
+		return nil
+	})
 	o.clipFlags(f)
 	f.Bool(&o.report, "report", "print to standard error how many values were clipped; that number is not private")
 	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "csv")
 	f.Quiet(&o.Common, "no progress")
-	f.Check(o.check)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // clipFlags adds the two ends of the clip, both or none of which are given.
@@ -104,54 +108,26 @@ func (o *privatizeOptions) clipFlags(f *shell.Flags) {
 	})
 }
 
-// check tests what the options demand of each other.
-func (o *privatizeOptions) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	source := o.table + o.kernel
-	switch {
-	case o.table != "" && o.kernel != "":
-		bad("table = %s and kernel = %s, want only one of them", check.Quoted(o.table), check.Quoted(o.kernel))
-	case source == "":
-		bad("table is missing, want a table file")
-	case o.kernel != "" && (o.clip != nil || o.constantTime):
-		bad("lower, upper and constant-time are for tables, want none of them with kernel")
-	}
-	if o.column == "" {
-		bad("column is missing, want a name from the header")
-	}
-	if source == "-" && o.in == "-" {
-		bad("table = - and IN.csv = -, want only one of them from standard input")
-	}
-	if o.report && o.clip == nil && o.kernel == "" {
-		bad("report counts clipped values, want lower and upper with it")
-	}
-	return errors.Join(errs...)
-}
-
 func (o *privatizeOptions) run(ctx context.Context) error {
-	p := privatizer{column: o.column, clip: o.clip}
-	var err error
-	if p.answerer, err = o.answerer(&p); err != nil {
+	p, err := o.privatizer()
+	if err != nil {
 		return err
+	}
+	if o.report && p.clip == nil {
+		return shell.BadInput("noisewright privatize --help", errors.New("report counts clipped values, want lower and upper with it"))
 	}
 	in, err := o.Open(o.in)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	w, err := o.Create(o.Output, o.in, o.table+o.kernel)
+	w, err := o.Create(o.Output, o.in, o.table)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
 	line := o.Progress()
-	p.progress = func(rows int) { line.Rows("adding noise", rows, in) }
-	if err := p.run(ctx, w, in); err != nil {
-		var data *dataError
-		if errors.As(err, &data) {
-			return shell.BadFile(o.in, data.err)
-		}
+	if err := p.run(ctx, w, in, func() { line.Rows("adding noise", p.rows, in) }); err != nil {
 		return err
 	}
 	if err := w.Commit(); err != nil {
@@ -164,37 +140,60 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// answerer verifies what p draws from, and sets the clip of p to what a kernel answers
-// or to what a table allows.
-func (o *privatizeOptions) answerer(p *privatizer) (answerer, error) {
-	if o.kernel == "" {
-		v, err := o.ReadSound(o.table)
-		if err != nil {
-			return nil, err
-		}
-		s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
-		if err != nil {
-			return nil, err
-		}
-		if p.clip == nil {
-			o.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", v.Table().Privacy().Sensitivity)
-		}
-		return tableAnswerer{s, newPrinter(v.Table())}, p.clip.check(s)
-	}
-	_, k, err := o.ReadEither(o.kernel)
+// privatizer verifies what is to be drawn from. Values are clipped to what a kernel
+// answers, or as the options say and a table allows.
+func (o *privatizeOptions) privatizer() (*privatizer, error) {
+	t, k, err := o.ReadEither(o.table)
 	if err != nil {
 		return nil, err
 	}
-	if k == nil {
-		return nil, shell.BadInput("privatize --table takes a table", fmt.Errorf("%s is a table, want a kernel made by design-kernel", shell.InputName(o.kernel)))
+	p := &privatizer{file: o.in, column: o.column, clip: o.clip, parse: parseCell}
+	if k != nil {
+		return p, o.answerBy(p, k)
 	}
-	v, err := shell.Sound(o.kernel, k.Verify)
+	v, err := shell.Sound(o.table, t.Verify)
 	if err != nil {
 		return nil, err
 	}
-	p.clip = &clip{lower: k.Queries().Lower, upper: k.Queries().Upper}
+	s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
+	if err != nil {
+		return nil, err
+	}
+	if p.clip == nil {
+		o.Warn("without --lower and --upper, the result is private only if one person's values differ by at most %v", t.Privacy().Sensitivity)
+	}
+	if t.Query() == dp.IntegerQuery {
+		p.parse = parseInteger
+	}
+	printer := newPrinter(t)
+	p.answer = func(dst []byte, x float64) ([]byte, error) {
+		n, err := s.AddNoiseSteps(x)
+		if errors.Is(err, dp.ErrInvalid) {
+			return nil, p.wrongCell(fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(s)))
+		} else if err != nil {
+			return nil, err
+		}
+		return printer.append(dst, n), nil
+	}
+	return p, p.clip.check(s)
+}
+
+// answerBy makes p answer through a kernel.
+func (o *privatizeOptions) answerBy(p *privatizer, k *kernels.Kernel) error {
+	if o.clip != nil || o.constantTime {
+		return shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
+	}
+	v, err := shell.Sound(o.table, k.Verify)
+	if err != nil {
+		return err
+	}
 	s, err := sampler.NewKernel(v, sampler.Options{})
-	return kernelAnswerer{s}, err
+	p.clip = &clip{lower: k.Queries().Lower, upper: k.Queries().Upper}
+	p.answer = func(dst []byte, x float64) ([]byte, error) {
+		y, err := s.Release(x)
+		return strconv.AppendFloat(dst, y, 'g', -1, 64), err
+	}
+	return err
 }
 
 // clip is a range of values; nil does not clip.
@@ -264,202 +263,149 @@ func (c *clip) apply(x float64) (float64, bool) {
 	return x, false
 }
 
-// dataError is about the content of the input.
-type dataError struct{ err error }
-
-func (e *dataError) Error() string { return e.err.Error() }
-func (e *dataError) Unwrap() error { return e.err }
-
 // privatizer adds noise to one column.
 type privatizer struct {
-	answerer
+	file   string // as in messages
+	in     *csvfile.Reader
 	column string
+	at     int // where the column stands
 	clip   *clip
-	// progress is called with the number of rows read, now and then.
-	progress func(rows int)
-	// Found by run.
-	rows, clipped int
-}
+	parse  func(cell string) (float64, error)
+	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
 
-// answerer makes private numbers of numbers.
-type answerer interface {
-	// parse reads a cell.
-	parse(cell string) (float64, error)
-	// answer appends a private answer to x, which is clipped, to dst. A
-	// dataError is about x and does not quote it.
-	answer(dst []byte, x float64) ([]byte, error)
-}
-
-// tableAnswerer adds a table's noise.
-type tableAnswerer struct {
-	sampler *sampler.Sampler
-	printer *printer
-}
-
-func (t tableAnswerer) parse(cell string) (float64, error) {
-	if t.sampler.Table().Query() == dp.IntegerQuery {
-		return parseInteger(cell)
-	}
-	return parseCell(cell)
-}
-
-func (t tableAnswerer) answer(dst []byte, x float64) ([]byte, error) {
-	n, err := t.sampler.AddNoiseSteps(x)
-	if errors.Is(err, dp.ErrInvalid) {
-		return nil, &dataError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(t.sampler))}
-	} else if err != nil {
-		return nil, err
-	}
-	return t.printer.append(dst, n), nil
-}
-
-// kernelAnswerer answers through a kernel.
-type kernelAnswerer struct{ sampler *sampler.KernelSampler }
-
-func (kernelAnswerer) parse(cell string) (float64, error) { return parseCell(cell) }
-
-func (k kernelAnswerer) answer(dst []byte, x float64) ([]byte, error) {
-	y, err := k.sampler.Release(x)
-	if err != nil {
-		return nil, err
-	}
-	return strconv.AppendFloat(dst, y, 'g', -1, 64), nil
-}
-
-// run copies the CSV file r to w with noise on the column.
-func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader) error {
-	in, mark, err := csvfile.NewReader(r)
-	if err != nil {
-		return &dataError{shell.FileCause(err)}
-	}
-	if err := in.Next(); errors.Is(err, io.EOF) || err == nil && in.Blank() {
-		return &dataError{errors.New("no header, want a first line with column names")}
-	} else if err != nil {
-		return &dataError{shell.FileCause(err)}
-	}
-	at, err := p.find(in)
-	if err != nil {
-		return &dataError{err}
-	}
-	if _, err := w.Write(append(mark, in.Raw...)); err != nil {
-		return err
-	}
-	columns := len(in.Fields)
-	blank := 0 // line of an empty line, good only at the end
-	var line []byte
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := in.Next(); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return &dataError{shell.FileCause(err)}
-		}
-		if in.Blank() {
-			if blank == 0 {
-				blank = in.Line
-			}
-			line = append(line[:0], in.Raw...)
-		} else {
-			p.rows++
-			if blank > 0 {
-				return &dataError{fmt.Errorf("line %d is empty, want a row", blank)}
-			}
-			if len(in.Fields) != columns {
-				return p.wrong(in, fmt.Errorf("%d fields, want %d as in the header", len(in.Fields), columns))
-			}
-			if line, err = p.row(line[:0], in, at); err != nil {
-				return err
-			}
-		}
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
-		if p.rows%progressRows == 0 {
-			p.progress(p.rows)
-		}
-	}
+	rows, clipped int // so far
 }
 
 // progressRows is how many rows are done between two looks at the clock.
 const progressRows = 1 << 10
 
-// wrong says which row the error is about.
-func (p *privatizer) wrong(in *csvfile.Reader, err error) error {
-	return &dataError{fmt.Errorf("row %d (line %d): %w", p.rows, in.Line, err)}
+// run copies the CSV file r to w with noise on the column. It calls progress now and
+// then.
+func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader, progress func()) error {
+	var mark []byte
+	var err error
+	if p.in, mark, err = csvfile.NewReader(r); err != nil {
+		return p.bad(err)
+	}
+	if err := p.in.Next(); errors.Is(err, io.EOF) || err == nil && p.in.Blank() {
+		return p.bad(errors.New("no header, want a first line with column names"))
+	} else if err != nil {
+		return p.bad(err)
+	}
+	if err := p.find(); err != nil {
+		return p.bad(err)
+	}
+	line := append(mark, p.in.Raw...)
+	columns := len(p.in.Fields)
+	blank := 0 // line of an empty line, good only at the end
+	for {
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.in.Next(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return p.bad(err)
+		}
+		if p.in.Blank() {
+			if blank == 0 {
+				blank = p.in.Line
+			}
+			line = append(line[:0], p.in.Raw...)
+			continue
+		}
+		p.rows++
+		if blank > 0 {
+			return p.bad(fmt.Errorf("line %d is empty, want a row", blank))
+		}
+		if len(p.in.Fields) != columns {
+			return p.wrong(fmt.Errorf("%d fields, want %d as in the header", len(p.in.Fields), columns))
+		}
+		if line, err = p.row(line[:0]); err != nil {
+			return err
+		}
+		if p.rows%progressRows == 0 {
+			progress()
+		}
+	}
 }
 
-// row appends the current record with the noisy number in place of field at to
-// dst. All of the field goes: how many blanks are before a right-aligned number,
-// and whether it has quotes, depends on the number.
-func (p *privatizer) row(dst []byte, in *csvfile.Reader, at int) ([]byte, error) {
-	field, cell := in.Fields[at], in.Inner(at)
-	x, err := p.parse(string(in.Raw[cell.Start:cell.End]))
+// bad is about the file, wrong about the current row and wrongCell about its number.
+func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.FileCause(err)) }
+
+func (p *privatizer) wrong(err error) error {
+	return p.bad(fmt.Errorf("row %d (line %d): %w", p.rows, p.in.Line, err))
+}
+
+func (p *privatizer) wrongCell(err error) error {
+	return p.wrong(fmt.Errorf("%s %w", check.Quoted(p.column), err))
+}
+
+// row appends the current record with the noisy number in place of the column's. All
+// of the field goes: how many blanks are before a right-aligned number, and whether it
+// has quotes, depends on the number.
+func (p *privatizer) row(dst []byte) ([]byte, error) {
+	field, cell := p.in.Fields[p.at], p.in.Inner(p.at)
+	x, err := p.parse(string(p.in.Raw[cell.Start:cell.End]))
 	if err != nil {
-		return nil, p.wrong(in, fmt.Errorf("%s %w", check.Quoted(p.column), err))
+		return nil, p.wrongCell(err)
 	}
 	x, clipped := p.clip.apply(x)
 	if clipped {
 		p.clipped++
 	}
-	dst = append(dst, in.Raw[:field.Start]...)
-	dst, err = p.answer(dst, x) // needs no quotes
-	var data *dataError
-	if errors.As(err, &data) {
-		return nil, p.wrong(in, fmt.Errorf("%s %w", check.Quoted(p.column), data.err))
-	} else if err != nil {
+	dst, err = p.answer(append(dst, p.in.Raw[:field.Start]...), x) // needs no quotes
+	if err != nil {
 		return nil, err
 	}
-	return append(dst, in.Raw[field.End:]...), nil
+	return append(dst, p.in.Raw[field.End:]...), nil
 }
 
 // maxListed is how many column names an error lists.
 const maxListed = 10
 
-// find returns the index of the column in the header just read. What it takes
-// for a header may be the first row of a file without one, or all of a file
-// whose lines end in another way: its errors must not print that.
-func (p *privatizer) find(in *csvfile.Reader) (int, error) {
-	if bareCR(in.Raw) {
-		return 0, errors.New("the header has a carriage return without a line feed, want lines that end in LF or CR LF")
+// find finds the column in the header just read. What it takes for a header may be
+// the first row of a file without one, or all of a file whose lines end in another
+// way: its errors must not print that.
+func (p *privatizer) find() error {
+	raw := p.in.Raw
+	if bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n")) {
+		return errors.New("the header has a carriage return without a line feed, want lines that end in LF or CR LF")
 	}
-	at, found, numbers := 0, 0, 0
+	found, numbers := 0, 0
 	var names []string
-	for i := range in.Fields {
-		name := in.Content(i)
+	for i := range p.in.Fields {
+		name := p.in.Content(i)
 		if name == p.column || strings.TrimSpace(name) == p.column {
-			at = i
+			p.at = i
 			found++
 		}
 		if csvfile.IsNumber(strings.TrimSpace(name)) {
 			numbers++
 		}
-		if len(names) < maxListed {
+		if i < maxListed {
 			names = append(names, strconv.Quote(check.Shortened(name)))
 		}
 	}
 	list := strings.Join(names, ", ")
-	if more := len(in.Fields) - len(names); more > 0 {
+	if more := len(p.in.Fields) - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	if numbers > 0 { // perhaps a person's record
-		list = fmt.Sprintf("the header's; %d of its %d cells are numbers: is the header row missing?", numbers, len(in.Fields))
+		list = fmt.Sprintf("the header's; %d of its %d cells are numbers: is the header row missing?", numbers, len(p.in.Fields))
 	}
 	switch {
 	case found == 0:
-		return 0, fmt.Errorf("no column %q, want one of %s", p.column, list)
+		return fmt.Errorf("no column %q, want one of %s", p.column, list)
 	case found > 1:
-		return 0, fmt.Errorf("%d columns are called %q, want a name that stands once in %s", found, p.column, list)
+		return fmt.Errorf("%d columns are called %q, want a name that stands once in %s", found, p.column, list)
 	case csvfile.IsNumber(strings.TrimSpace(p.column)):
-		return 0, errors.New("the header cell of the column is a number: is the header row missing?")
+		return errors.New("the header cell of the column is a number: is the header row missing?")
 	}
-	return at, nil
-}
-
-// bareCR reports whether a carriage return stands without a line feed after it.
-func bareCR(raw []byte) bool {
-	return bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n"))
+	return nil
 }
 
 // parseCell reads a plain decimal number. Its errors do not quote the cell,

@@ -35,7 +35,7 @@ const (
 
 func newSampleCommand(s *shell.Streams) *cobra.Command {
 	o := &sampleOptions{Common: shell.Common{Streams: s}, format: formatText}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "sample --table TABLE -n N",
 		Short: "Draw noise from a table",
 		Long: `Verify a table and print independent draws of its noise, in query units. The
@@ -49,10 +49,8 @@ To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample --table table.json -n 1000
   noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
-	}
-	f := shell.NewFlags(cmd)
-	f.File(&o.table, "table", "table file to draw from", "json")
-	f.Require(&o.table, "table", "a table file")
+	})
+	f.Source(&o.table)
 	f.String(&o.value, "value", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
 	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)
@@ -60,8 +58,7 @@ is not private if the number was not rounded to the grid first.`,
 	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "*")
 	f.Quiet(&o.Common, "no progress")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *sampleOptions) run(ctx context.Context) error {
@@ -69,11 +66,11 @@ func (o *sampleOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var d draws
+	var draw drawer
 	if k != nil {
-		d, err = o.answers(k)
+		draw, err = o.answers(k)
 	} else {
-		d, err = o.noise(t)
+		draw, err = o.noise(t)
 	}
 	if err != nil {
 		return err
@@ -92,7 +89,7 @@ func (o *sampleOptions) run(ctx context.Context) error {
 			return err
 		}
 		m := min(o.count-done, sampleBlock)
-		if text, err = d.appendDraws(text[:0], m); err != nil {
+		if text, err = draw(text[:0], m); err != nil {
 			return err
 		}
 		if _, err := w.Write(text); err != nil {
@@ -107,14 +104,11 @@ func (o *sampleOptions) run(ctx context.Context) error {
 // sampleBlock is the number of draws made at a time.
 const sampleBlock = 4096
 
-// draws prints draws.
-type draws interface {
-	// appendDraws appends n draws to dst.
-	appendDraws(dst []byte, n int) ([]byte, error)
-}
+// drawer appends n draws to dst as they are printed.
+type drawer func(dst []byte, n int) ([]byte, error)
 
-// noise verifies a table to draw from.
-func (o *sampleOptions) noise(t *tables.Table) (draws, error) {
+// noise verifies a table and draws from it.
+func (o *sampleOptions) noise(t *tables.Table) (drawer, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
 	}
@@ -126,40 +120,31 @@ func (o *sampleOptions) noise(t *tables.Table) (draws, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &noiseDraws{sampler: s, printer: newPrinter(t), integer: o.integer, binary: o.format == formatBinary}, nil
-}
-
-// noiseDraws prints a table's noise.
-type noiseDraws struct {
-	sampler         *sampler.Sampler
-	printer         *printer
-	integer, binary bool
-	points          [sampleBlock]int64
-}
-
-func (d *noiseDraws) appendDraws(dst []byte, n int) ([]byte, error) {
-	scale := d.sampler.Step()
-	if d.integer {
+	printer, scale := newPrinter(t), s.Step()
+	if o.integer {
 		scale = 1 // exact: a table's points stay below 2^53
 	}
-	if err := d.sampler.FillInt(d.points[:n]); err != nil {
-		return nil, err
-	}
-	for _, point := range d.points[:n] {
-		switch {
-		case d.binary:
-			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(point)*scale))
-		case d.integer:
-			dst = append(strconv.AppendInt(dst, point, 10), '\n')
-		default:
-			dst = append(d.printer.append(dst, point), '\n')
+	points := make([]int64, sampleBlock)
+	return func(dst []byte, n int) ([]byte, error) {
+		if err := s.FillInt(points[:n]); err != nil {
+			return nil, err
 		}
-	}
-	return dst, nil
+		for _, point := range points[:n] {
+			switch {
+			case o.format == formatBinary:
+				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(point)*scale))
+			case o.integer:
+				dst = append(strconv.AppendInt(dst, point, 10), '\n')
+			default:
+				dst = append(printer.append(dst, point), '\n')
+			}
+		}
+		return dst, nil
+	}, nil
 }
 
-// answers verifies a kernel to answer through.
-func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
+// answers verifies a kernel and answers the query value through it.
+func (o *sampleOptions) answers(k *kernels.Kernel) (drawer, error) {
 	if o.integer || o.constantTime || o.format != formatText {
 		return nil, shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
 	}
@@ -172,24 +157,16 @@ func (o *sampleOptions) answers(k *kernels.Kernel) (draws, error) {
 		return nil, err
 	}
 	s, err := sampler.NewKernel(v, sampler.Options{})
-	return answerDraws{s, x}, err
-}
-
-// answerDraws prints a kernel's answers to a query value.
-type answerDraws struct {
-	sampler *sampler.KernelSampler
-	value   float64
-}
-
-func (d answerDraws) appendDraws(dst []byte, n int) ([]byte, error) {
-	for range n {
-		y, err := d.sampler.Release(d.value)
-		if err != nil {
-			return nil, err
+	return func(dst []byte, n int) ([]byte, error) {
+		for range n {
+			y, err := s.Release(x)
+			if err != nil {
+				return nil, err
+			}
+			dst = append(strconv.AppendFloat(dst, y, 'g', -1, 64), '\n')
 		}
-		dst = append(strconv.AppendFloat(dst, y, 'g', -1, 64), '\n')
-	}
-	return dst, nil
+		return dst, nil
+	}, err
 }
 
 // readQuery reads a query value of a kernel's range.

@@ -186,9 +186,7 @@ func (f *front) draw(w io.Writer, format string) error {
 	margin := func(span, size float64) float64 { return max(0.06*span, 0.01*size, 1e-300) }
 	marginX, marginY := margin(spanX, last.X), margin(spanY, first.Y)
 
-	p := figure.New()
-	privacy := f.problem
-	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	p := figure.NewTitled(f.problem.Privacy)
 	p.X.Label.Text = figure.LossSymbol(f.losses[0])
 	p.Y.Label.Text = figure.LossSymbol(f.losses[1])
 	p.X.Min, p.X.Max = first.X-marginX, last.X+marginX
@@ -205,8 +203,8 @@ func (f *front) draw(w io.Writer, format string) error {
 		bound = append(plotter.XYs{{X: bound[0].X, Y: p.Y.Max}}, bound...)
 	}
 	curves := []figure.Curve{
-		{Name: "certified bound: no noise is below", Points: bound, Style: draw.LineStyle{Color: figure.Vermilion, Width: vg.Points(1.2), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
-		{Name: "designed tables, and mixtures of neighbours", Points: designs, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(1.6)}},
+		{Name: "certified bound: no noise is below", Points: bound, Style: figure.Dashed(figure.Vermilion, 1.2)},
+		{Name: "designed tables, and mixtures of neighbours", Points: designs, Style: figure.Solid(figure.Blue, 1.6)},
 	}
 	if len(bound) == 0 {
 		curves = curves[1:]

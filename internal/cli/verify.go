@@ -18,7 +18,7 @@ type verifyOptions struct {
 
 func newVerifyCommand(s *shell.Streams) *cobra.Command {
 	o := &verifyOptions{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:   "verify TABLE",
 		Short: "Check a table's claims in exact arithmetic",
 		Long: `Recompute, in exact arithmetic and from nothing but the weights, the grid and
@@ -38,12 +38,10 @@ cells, "step" is null unless values are published on the integers or in steps,
 and "error" is there only if a claim is false.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Argument(&o.file, "TABLE", "json")
 	f.Summary(&o.Common)
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 // verdict is what verify --json prints.

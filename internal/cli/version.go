@@ -49,15 +49,13 @@ type versionOptions struct{ shell.Common }
 
 func newVersionCommand(s *shell.Streams) *cobra.Command {
 	o := &versionOptions{shell.Common{Streams: s}}
-	cmd := &cobra.Command{
+	f := shell.NewFlags(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of the program, of Go and of the solver",
 		Example: "  noisewright version --json",
-	}
-	f := shell.NewFlags(cmd)
+	})
 	f.Bool(&o.JSON, "json", "print one JSON object")
-	f.Run(o.run)
-	return cmd
+	return f.Run(o.run)
 }
 
 func (o *versionOptions) run(context.Context) error {

@@ -73,6 +73,7 @@ type Columns struct {
 	values []float64
 
 	r        *csv.Reader
+	first    []string // a row that was read in the place of the header
 	features []int // where they stand
 	kept     []int
 	drop     bool   // columns that have text in every row are no error
@@ -83,22 +84,32 @@ type Columns struct {
 // kept; nil keeps none. A file without any feature is an error.
 func NewColumns(r io.Reader, choose, keep func(column string) bool) (*Columns, error) {
 	c := &Columns{}
-	var err error
+	header, err := c.open(r)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.name(header, choose, keep)
+}
+
+// open opens the file and reads its first record.
+func (c *Columns) open(r io.Reader) (record []string, err error) {
 	if c.r, err = open(r); err != nil {
 		return nil, err
 	}
 	c.r.ReuseRecord = true
-	header, err := c.r.Read()
+	record, err = c.r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty, want a header and rows")
 	}
-	if err != nil {
-		return nil, cause(err)
-	}
+	return record, cause(err)
+}
+
+// name reads the header.
+func (c *Columns) name(header []string, choose, keep func(column string) bool) error {
 	seen := map[string]bool{}
 	for i, column := range header {
 		if seen[column] {
-			return nil, fmt.Errorf("column %s is there twice, want distinct names", check.Quoted(column))
+			return fmt.Errorf("column %s is there twice, want distinct names", check.Quoted(column))
 		}
 		seen[column] = true
 		switch {
@@ -111,18 +122,21 @@ func NewColumns(r io.Reader, choose, keep func(column string) bool) (*Columns, e
 		}
 	}
 	if len(c.features) == 0 {
-		return nil, fmt.Errorf("none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
+		return fmt.Errorf("none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
 	}
 	c.text = make([]bool, len(c.features)) // no number so far
 	c.values = make([]float64, len(c.features))
 	c.Texts = make([]string, len(c.kept))
-	return c, nil
+	return nil
 }
 
 // Next reads a row, io.EOF after the last one. A feature that is no finite number is
 // an error, and so is a file without rows.
 func (c *Columns) Next() error {
-	record, err := c.r.Read()
+	record, err := c.first, error(nil)
+	if c.first = nil; record == nil {
+		record, err = c.r.Read()
+	}
 	switch {
 	case errors.Is(err, io.EOF) && c.Rows == 0:
 		return errors.New("no rows after the header")
@@ -235,52 +249,31 @@ func (f *Frame) withoutText(text []bool) (*Frame, error) {
 // or without a header and in the order of the features, and returns the numbers in the
 // order of the features, by rows.
 func ReadNamed(r io.Reader, features []string) (*Frame, error) {
-	reader, err := open(r)
+	c := &Columns{}
+	header, err := c.open(r)
 	if err != nil {
 		return nil, err
 	}
-	records, err := reader.ReadAll()
-	if err != nil {
-		return nil, cause(err)
-	}
-	if len(records) == 0 {
-		return nil, errors.New("the file is empty, want rows of numbers")
-	}
-	order := make([]int, len(features))
-	if !slices.ContainsFunc(records[0], func(s string) bool { return !IsNumber(s) }) {
-		if len(records[0]) != len(features) {
-			return nil, fmt.Errorf("%d columns, want %d, one for each feature", len(records[0]), len(features))
+	if !slices.ContainsFunc(header, func(s string) bool { return !IsNumber(s) }) {
+		if len(header) != len(features) {
+			return nil, fmt.Errorf("%d columns, want %d, one for each feature", len(header), len(features))
 		}
-		for j := range order {
-			order[j] = j
-		}
-	} else {
-		for j, feature := range features {
-			if order[j] = slices.Index(records[0], feature); order[j] < 0 {
-				return nil, fmt.Errorf("column %s is missing, want one for each of the %d features (--exclude makes them fewer)", check.Quoted(feature), len(features))
-			}
-		}
-		for _, column := range records[0] {
-			if !slices.Contains(features, column) {
-				return nil, fmt.Errorf("column %s is not a feature", check.Quoted(column))
-			}
-		}
-		records = records[1:]
+		c.first, header = header, features
 	}
-	if len(records) == 0 {
-		return nil, errors.New("no rows after the header")
-	}
-	f := &Frame{Names: features, Rows: len(records)}
-	for i, record := range records {
-		for j, k := range order {
-			v, ok := finiteNumber(record[k])
-			if !ok {
-				return nil, fmt.Errorf("row %d, column %s = %s, want a finite number", i+1, check.Quoted(features[j]), check.Quoted(record[k]))
-			}
-			f.Data = append(f.Data, v)
+	for _, feature := range features {
+		if !slices.Contains(header, feature) {
+			return nil, fmt.Errorf("column %s is missing, want one for each of the %d features (--exclude makes them fewer)", check.Quoted(feature), len(features))
 		}
 	}
-	return f, nil
+	for _, column := range header {
+		if !slices.Contains(features, column) {
+			return nil, fmt.Errorf("column %s is not a feature", check.Quoted(column))
+		}
+	}
+	if err := c.name(header, func(string) bool { return true }, nil); err != nil {
+		return nil, err
+	}
+	return c.ReadAll(features)
 }
 
 // cause says what is wrong without quoting the file.

@@ -22,16 +22,16 @@ const powGuardBits = 16
 // p is the exact value of the float64. Cost: log2(p) products for the integer
 // part, and for the fraction a square root for every binary digit it has: one
 // for p = 1.5, about 52 for p = 1.1.
-func PowDown(x *big.Rat, p float64, bits uint) *big.Rat { return pow(x, p, bits, false) }
+func PowDown(x *big.Rat, p float64, bits uint) *big.Rat { return pow(x, p, bits, big.ToZero) }
 
 // PowUp returns a number y >= x^p with y - x^p <= x^p·2^-bits; otherwise it is as
 // PowDown.
-func PowUp(x *big.Rat, p float64, bits uint) *big.Rat { return pow(x, p, bits, true) }
+func PowUp(x *big.Rat, p float64, bits uint) *big.Rat { return pow(x, p, bits, big.AwayFromZero) }
 
-// pow rounds every step in one direction. All steps are increasing functions of
-// positive numbers, so the roundings agree in direction and keep the order of
-// arguments.
-func pow(x *big.Rat, p float64, bits uint, up bool) *big.Rat {
+// pow rounds every step in one direction, big.Float doing so exactly. All steps are
+// increasing functions of positive numbers, so the roundings agree in direction and
+// keep the order of arguments.
+func pow(x *big.Rat, p float64, bits uint, mode big.RoundingMode) *big.Rat {
 	if x.Sign() < 0 || !(p >= 0 && p <= MaxPower) {
 		panic(fmt.Sprintf("exact: power %g of %s, want a number >= 0 and a power from 0 to %d", p, x, MaxPower))
 	}
@@ -41,89 +41,50 @@ func pow(x *big.Rat, p float64, bits uint, up bool) *big.Rat {
 	if x.Sign() == 0 {
 		return new(big.Rat)
 	}
-	prec := int(bits) + powGuardBits
-	base := fromRat(x, prec, up)
+	prec := bits + powGuardBits
+	number := func(prec uint) *big.Float { return new(big.Float).SetPrec(prec).SetMode(mode) }
+	base := number(prec).SetRat(x)
 	whole, fraction := math.Modf(p)
 	// x^0.b₁b₂…b_k by Horner's rule: from b_k to b₁, times x if the digit is 1,
 	// then the square root. Each root halves the error so far, so the step for
 	// b_k may be done with k-1 digits less.
-	result := float{m: big.NewInt(1)}
+	result := number(prec).SetInt64(1)
 	if fraction > 0 {
 		mantissa, exponent := math.Frexp(fraction)
 		digits := uint64(math.Ldexp(mantissa, 53))
 		for k := 53 - exponent; k > 0; k-- {
-			enough := max(prec-k+1, 64)
+			enough := uint(max(int(prec)-k+1, 64))
 			if digits&1 == 1 {
-				result = result.times(base.round(enough, up), enough, up)
+				result = number(enough).Mul(result, number(enough).Set(base))
 			}
 			digits >>= 1
-			if result.m.BitLen() > 1 || result.e != 0 { // 1 is its own root
-				result = result.root(enough, up)
+			if result.MinPrec() > 1 || result.MantExp(nil) != 1 { // 1 is its own root
+				result = squareRoot(result, number(enough))
 			}
 		}
 	}
-	power := float{m: big.NewInt(1)}
+	power := number(prec).SetInt64(1)
 	for bit := uint(MaxPower); bit > 0; bit >>= 1 {
-		power = power.times(power, prec, up)
+		power.Mul(power, power)
 		if uint(whole)&bit != 0 {
-			power = power.times(base, prec, up)
+			power.Mul(power, base)
 		}
 	}
-	return result.times(power, prec, up).rat()
+	r, _ := power.Mul(power, result).Rat(nil)
+	return r
 }
 
-// float is m·2^e, m > 0.
-type float struct {
-	m *big.Int
-	e int
-}
-
-// fromRat returns x > 0 with prec binary digits.
-func fromRat(x *big.Rat, prec int, up bool) float {
-	// One digit more than asked for at least, so that rounding sees the rest.
-	shift := prec + 1 + x.Denom().BitLen() - x.Num().BitLen()
-	num, den := new(big.Int).Set(x.Num()), x.Denom()
-	if shift >= 0 {
-		num.Lsh(num, uint(shift))
-	} else {
-		den = new(big.Int).Lsh(den, uint(-shift))
-	}
-	if up {
-		DivUp(num, num, den)
-	} else {
-		num.Div(num, den)
-	}
-	return float{num, -shift}.round(prec, up)
-}
-
-// round drops all but the leading prec digits.
-func (f float) round(prec int, up bool) float {
-	drop := f.m.BitLen() - prec
-	if drop <= 0 {
-		return f
-	}
-	if up {
-		return float{ShiftUp(new(big.Int).Set(f.m), uint(drop)), f.e + drop}
-	}
-	return float{new(big.Int).Rsh(f.m, uint(drop)), f.e + drop}
-}
-
-func (f float) times(g float, prec int, up bool) float {
-	return float{new(big.Int).Mul(f.m, g.m), f.e + g.e}.round(prec, up)
-}
-
-// root returns the square root with prec digits.
-func (f float) root(prec int, up bool) float {
-	shift := max(0, 2*prec-f.m.BitLen())
-	if (f.e-shift)%2 != 0 {
-		shift++
-	}
-	m := new(big.Int).Lsh(f.m, uint(shift))
+// squareRoot sets z to the square root of f > 0, which has at most twice its precision.
+func squareRoot(f, z *big.Float) *big.Float {
+	mantissa := new(big.Float)
+	e := f.MantExp(mantissa)
+	shift := 2*int(z.Prec()) + e&1 // e - shift is even
+	m, _ := mantissa.SetMantExp(mantissa, shift).Int(nil)
 	s := sqrt(m)
-	if up && new(big.Int).Mul(s, s).Cmp(m) != 0 {
-		s.Add(s, big.NewInt(1))
+	if z.Mode() == big.AwayFromZero && new(big.Int).Mul(s, s).Cmp(m) != 0 {
+		s.Add(s, one)
 	}
-	return float{s, (f.e - shift) / 2}.round(prec, up)
+	return z.SetMantExp(z.SetInt(s), (e-shift)/2)
 }
 
 // sqrt returns ⌊√m⌋ as m.Sqrt does, faster: Newton's iteration starts from the
@@ -149,14 +110,4 @@ func sqrt(m *big.Int) *big.Int {
 		s.Sub(s, one)
 	}
 	return s
-}
-
-func (f float) rat() *big.Rat {
-	if f.e >= 0 {
-		return new(big.Rat).SetInt(new(big.Int).Lsh(f.m, uint(f.e)))
-	}
-	zeros := min(f.m.TrailingZeroBits(), uint(-f.e))
-	m := new(big.Int).Rsh(f.m, zeros)
-	den := big.NewInt(1)
-	return new(big.Rat).SetFrac(m, den.Lsh(den, uint(-f.e)-zeros))
 }

@@ -26,7 +26,7 @@ type HeatCell struct {
 }
 
 // Draw renders the map as SVG.
-func (h *HeatMap) Draw(w io.Writer) error { return writeSVG(w, h.plot(), h.Width, h.Height) }
+func (h *HeatMap) Draw(w io.Writer) error { return Write(h.plot(), w, "svg", h.Width, h.Height) }
 
 func (h *HeatMap) plot() *plot.Plot {
 	p := plot.New()

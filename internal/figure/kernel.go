@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/kernels"
 )
@@ -26,7 +25,7 @@ var Palette = []color.NRGBA{
 
 const cellPoints = 24 // of the loss curve in a cell
 
-// kernelFigure is the picture of a kernel: the expected loss of every query
+// Kernel is the picture of a kernel: the expected loss of every query
 // value or, if there are values, the laws of the answers to these.
 type Kernel struct {
 	Kernel      *kernels.Kernel
@@ -38,16 +37,12 @@ type Kernel struct {
 }
 
 func (f *Kernel) Draw(w io.Writer, format string, width, height vg.Length) error {
-	p := New()
-	privacy := f.Kernel.Privacy()
-	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
-	var err error
+	p := NewTitled(f.Kernel.Privacy())
+	add := f.addLosses
 	if len(f.Values) > 0 {
-		err = f.AddLaws(p)
-	} else {
-		err = f.addLosses(p)
+		add = f.AddLaws
 	}
-	if err != nil {
+	if err := add(p); err != nil {
 		return err
 	}
 	q := f.Kernel.Queries()
@@ -74,16 +69,15 @@ func (f *Kernel) addLosses(p *plot.Plot) error {
 	}
 	level := func(y float64) plotter.XYs { return plotter.XYs{{X: q.Lower, Y: y}, {X: q.Upper, Y: y}} }
 	mean, _ := f.Certificate.ExpectedLoss.Float64()
-	dashes := []vg.Length{vg.Points(5), vg.Points(3)}
 	curves := []Curve{
-		{"designed kernel", points, draw.LineStyle{Color: Blue, Width: vg.Points(2)}},
-		{fmt.Sprintf("its mean, %s = %.4g", symbol, mean), level(mean), draw.LineStyle{Color: Blue, Width: vg.Points(1)}},
+		{"designed kernel", points, Solid(Blue, 2)},
+		{fmt.Sprintf("its mean, %s = %.4g", symbol, mean), level(mean), Solid(Blue, 1)},
 	}
 	if f.Independent > 0 {
-		curves = append(curves, Curve{fmt.Sprintf("data independent noise, %s = %.4g", symbol, f.Independent), level(f.Independent), draw.LineStyle{Color: Vermilion, Width: vg.Points(1.4), Dashes: dashes}})
+		curves = append(curves, Curve{fmt.Sprintf("data independent noise, %s = %.4g", symbol, f.Independent), level(f.Independent), Dashed(Vermilion, 1.4)})
 	}
 	if o := f.Kernel.InstanceCap(); o > 0 && math.Abs(o-f.Independent) > 1e-9*o {
-		curves = append(curves, Curve{fmt.Sprintf("instance cap, %.4g", o), level(o), draw.LineStyle{Color: Green, Width: vg.Points(1.4), Dashes: dashes}})
+		curves = append(curves, Curve{fmt.Sprintf("instance cap, %.4g", o), level(o), Dashed(Green, 1.4)})
 	}
 	return Add(p, curves)
 }
@@ -106,20 +100,7 @@ func (f *Kernel) AddLaws(p *plot.Plot) error {
 			y := f.Kernel.Node(j) + aside
 			points = append(points, plotter.XY{X: y}, plotter.XY{X: y, Y: m}, plotter.XY{X: y})
 		}
-		curves = append(curves, Curve{fmt.Sprintf("query value %v", x), points, draw.LineStyle{Color: Palette[n], Width: vg.Points(1.5)}})
+		curves = append(curves, Curve{fmt.Sprintf("query value %v", x), points, Solid(Palette[n], 1.5)})
 	}
 	return Add(p, curves)
-}
-
-func Add(p *plot.Plot, curves []Curve) error {
-	for _, c := range curves {
-		line, err := plotter.NewLine(c.Points)
-		if err != nil {
-			return err
-		}
-		line.LineStyle = c.Style
-		p.Add(line)
-		p.Legend.Add(c.Name, thumbnail{c.Style})
-	}
-	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -36,11 +36,10 @@ const (
 // The colours of Okabe and Ito, which stay apart for colour-blind readers and,
 // with the dashes, in grey.
 var (
-	Blue       = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
-	Vermilion  = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
-	Green      = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
-	colorWhite = color.White
-	colorGrid  = color.NRGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
+	Blue      = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
+	Vermilion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	Green     = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
+	colorGrid = color.NRGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
 )
 
 // Table is the picture of a table.
@@ -64,14 +63,23 @@ type Curve struct {
 	Style  draw.LineStyle
 }
 
+// Solid is the style of a line so many points wide, Dashed that of a dashed one.
+func Solid(c color.Color, points float64) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: vg.Points(points)}
+}
+
+func Dashed(c color.Color, points float64) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: vg.Points(points), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
+}
+
 // The curves that a table is compared with.
 var overlays = map[string]struct {
 	label string
 	style draw.LineStyle
 }{
-	"laplace":           {"Laplace", draw.LineStyle{Color: Vermilion, Width: vg.Points(1.2)}},
-	"discrete-laplace":  {"discrete Laplace", draw.LineStyle{Color: Vermilion, Width: vg.Points(1.2)}},
-	"truncated-laplace": {"truncated Laplace", draw.LineStyle{Color: Green, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+	"laplace":           {"Laplace", Solid(Vermilion, 1.2)},
+	"discrete-laplace":  {"discrete Laplace", Solid(Vermilion, 1.2)},
+	"truncated-laplace": {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
 func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
@@ -81,11 +89,10 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 		f.unit = f.step
 	}
 	p := t.Privacy()
-	parameters := dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: p.Sensitivity}
 	f.left, f.right = f.tableReach()
 	bound := math.Inf(1)
 	if p.Delta > 0 && t.Query() == dp.RealQuery {
-		bound = noise.TruncatedLaplaceBound(parameters)
+		bound = noise.TruncatedLaplaceBound(p)
 	}
 	if log && !math.IsInf(bound, 0) {
 		f.left, f.right = min(f.left, -1.05*bound), max(f.right, 1.05*bound)
@@ -96,7 +103,7 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 		if !drawn || !Suits(b.Name, t.Query()) {
 			continue
 		}
-		m, err := b.New(parameters, t.Loss())
+		m, err := b.New(p, t.Loss())
 		if err != nil {
 			continue // it does not apply here, e.g. to epsilon = 0
 		}
@@ -104,22 +111,18 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 		if loss, _, err := m.ExpectedLoss(t.Loss()); err == nil {
 			label += fmt.Sprintf(", %s = %.4g", LossSymbol(t.Loss()), loss)
 		}
-		var points plotter.XYs
-		switch b.Name {
-		case "discrete-laplace":
+		end := math.Inf(1)
+		if b.Name == "truncated-laplace" {
+			end = bound
+		}
+		points := f.sample(m, end)
+		if b.Name == "discrete-laplace" {
 			points = f.integers(m)
-		case "truncated-laplace":
-			points = f.sample(m, bound)
-		default:
-			points = f.sample(m, math.Inf(1))
 		}
 		f.curves = append(f.curves, Curve{label, points, o.style})
 	}
 	loss, _ := c.ExpectedLoss.Float64()
-	f.curves = append(f.curves, Curve{
-		fmt.Sprintf("designed table, %s = %.4g", LossSymbol(t.Loss()), loss), steps,
-		draw.LineStyle{Color: Blue, Width: vg.Points(2)},
-	})
+	f.curves = append(f.curves, Curve{fmt.Sprintf("designed table, %s = %.4g", LossSymbol(t.Loss()), loss), steps, Solid(Blue, 2)})
 	f.frame()
 	return f
 }
@@ -181,15 +184,14 @@ func (f *Table) unrolled() int {
 // than one sensitivity.
 func (f *Table) tableReach() (left, right float64) {
 	i, j := -f.unrolled(), f.table.Cells()-1+f.unrolled()
-	outside := f.mass
 	limit := hiddenMass / 2
 	if f.log {
 		limit = 0
 	}
-	for hidden := outside(i); i < j && hidden <= limit; hidden += outside(i) {
+	for hidden := f.mass(i); i < j && hidden <= limit; hidden += f.mass(i) {
 		i++
 	}
-	for hidden := outside(j); j > i && hidden <= limit; hidden += outside(j) {
+	for hidden := f.mass(j); j > i && hidden <= limit; hidden += f.mass(j) {
 		j--
 	}
 	left, _, _ = f.cell(i)
@@ -317,27 +319,21 @@ func (f *Table) densityLabel() string {
 
 // Draw renders the figure as svg or png.
 func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error {
-	p := New()
-	privacy := f.table.Privacy()
-	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	p := NewTitled(f.table.Privacy())
 	p.X.Label.Text = "noise (query units)"
 	p.Y.Label.Text = f.densityLabel()
 	if f.log {
 		p.Y.Tick.Marker = plot.TickerFunc(DecadeTicks)
 	}
-	for _, c := range f.curves {
-		line, err := plotter.NewLine(c.Points)
-		if err != nil {
-			return err
-		}
-		line.LineStyle = c.Style
-		p.Add(line)
+	lines, err := addLines(p, f.curves)
+	if err != nil {
+		return err
 	}
 	// The legend starts with the table, which is drawn last, on top.
-	for i := len(f.curves) - 1; i >= 0; i-- {
-		p.Legend.Add(f.curves[i].Name, thumbnail{f.curves[i].Style})
-		if i == len(f.curves)-1 && f.table.Atom() > 0 {
-			a := arrow{draw.LineStyle{Color: Blue, Width: vg.Points(1.3)}}
+	for i, line := range slices.Backward(lines) {
+		p.Legend.Add(f.curves[i].Name, line)
+		if i == len(lines)-1 && f.table.Atom() > 0 {
+			a := arrow{Solid(Blue, 1.3)}
 			p.Add(a)
 			_, atom := f.table.PMF()
 			p.Legend.Add(fmt.Sprintf("exactly 0 with probability %.4g", atom), a)
@@ -370,52 +366,72 @@ func New() *plot.Plot {
 	return p
 }
 
+// NewTitled is New with the privacy of the noise for a title.
+func NewTitled(privacy dp.Privacy) *plot.Plot {
+	p := New()
+	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	return p
+}
+
+// addLines draws curves, each on top of those before it.
+func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
+	lines := make([]*plotter.Line, len(curves))
+	for i, c := range curves {
+		line, err := plotter.NewLine(c.Points)
+		if err != nil {
+			return nil, err
+		}
+		line.LineStyle = c.Style
+		lines[i] = line
+		p.Add(line)
+	}
+	return lines, nil
+}
+
+// Add draws curves, each on top of those before it, and names them in the legend.
+func Add(p *plot.Plot, curves []Curve) error {
+	lines, err := addLines(p, curves)
+	for i, line := range lines {
+		p.Legend.Add(curves[i].Name, line)
+	}
+	return err
+}
+
 // Write renders a plot as svg or png.
 func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) error {
 	if format == "png" {
 		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
-		render(p, c)
+		render(p, draw.New(c))
 		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
 		return err
 	}
-	return writeSVG(w, p, width, height)
+	return writeSVG(w, width, height, func(dc draw.Canvas) { render(p, dc) })
 }
 
-// writeSVG renders a plot as SVG.
-func writeSVG(w io.Writer, p *plot.Plot, width, height vg.Length) error {
+// writeSVG writes what paint draws as SVG. It names fonts of the same metrics, for
+// viewers without the one named.
+func writeSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
 	c := vgsvg.New(width, height)
-	render(p, c)
+	paint(draw.New(c))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(fallbackFonts(b.Bytes()))
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
 	return err
 }
 
-// fallbackFonts names fonts of the same metrics, for viewers without the one
-// named.
-func fallbackFonts(svg []byte) []byte {
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-}
-
 // render draws p with a margin around it, on white.
-func render(p *plot.Plot, c vg.CanvasSizer) {
+func render(p *plot.Plot, c draw.Canvas) {
 	const margin = 6 // points
-	dc := draw.New(c)
-	dc.SetColor(colorWhite)
-	dc.Fill(dc.Path())
-	p.Draw(draw.Crop(dc, margin, -margin, margin, -margin))
+	whiten(c)
+	p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
 }
 
-// thumbnail is a line in a legend.
-type thumbnail struct{ draw.LineStyle }
-
-// Thumbnail implements plot.Thumbnailer.
-func (t thumbnail) Thumbnail(c *draw.Canvas) {
-	y := c.Center().Y
-	c.StrokeLine2(t.LineStyle, c.Min.X, y, c.Max.X, y)
+func whiten(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Path())
 }
 
 // arrow is a mass on the single point 0: a density without bound.
@@ -466,19 +482,11 @@ func DecadeTicks(lo, hi float64) []plot.Tick {
 	for e := first; e <= last; e++ {
 		t := plot.Tick{Value: float64(e)}
 		if e%step == 0 {
-			t.Label = powerOfTen(e)
+			t.Label = strconv.FormatFloat(math.Pow10(e), 'g', 5, 64) // up to 10000 in full
 		}
 		ticks = append(ticks, t)
 	}
 	return ticks
-}
-
-// powerOfTen writes 10^e.
-func powerOfTen(e int) string {
-	if e >= 0 && e <= 4 {
-		return "1" + strings.Repeat("0", e)
-	}
-	return strconv.FormatFloat(math.Pow(10, float64(e)), 'g', 3, 64)
 }
 
 // Suits reports whether the bound for a kind of query is about noise such as the
@@ -490,20 +498,13 @@ func Suits(name string, q dp.Query) bool {
 
 // WriteRow draws plots side by side.
 func WriteRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
-	c := vgsvg.New(width, height)
-	dc := draw.New(c)
-	dc.SetColor(colorWhite)
-	dc.Fill(dc.Path())
-	tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(8), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
-	for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, dc)[0] {
-		plots[i].Draw(canvas)
-	}
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return err
-	}
-	_, err := w.Write(fallbackFonts(b.Bytes()))
-	return err
+	return writeSVG(w, width, height, func(dc draw.Canvas) {
+		whiten(dc)
+		tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(8), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
+		for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, dc)[0] {
+			plots[i].Draw(canvas)
+		}
+	})
 }
 
 // Compared reports whether figures show the named mechanism beside a table.

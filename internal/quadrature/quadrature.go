@@ -12,13 +12,13 @@ import (
 // digits are QUADPACK's qk15). Index 0 is the outermost node, 7 the centre;
 // the odd indices carry the 7-point Gauss rule.
 var (
-	Nodes = [8]float64{
+	nodes = [8]float64{
 		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
 		0.864864423359769072789712788640926, 0.741531185599394439863864773280788,
 		0.586087235467691130294144691693013, 0.405845151377397166906606412076961,
 		0.207784955007898467600689403773245, 0,
 	}
-	Weights = [8]float64{
+	weights = [8]float64{
 		0.022935322010529224963732008058970, 0.063092092629978553290700663189204,
 		0.104790010322250183839876322541518, 0.140653259715525918745189590510238,
 		0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
@@ -37,9 +37,9 @@ const (
 	// maxPieces bounds the cost. A jump of the integrand costs about 50 halvings,
 	// a kink fewer; smooth densities and losses need a few dozen pieces in all.
 	maxPieces = 1000
-	// IntegrandError bounds the relative rounding of one evaluation of density
+	// integrandError bounds the relative rounding of one evaluation of density
 	// times loss and of the sums (2^-46 is 64 ulps).
-	IntegrandError = 0x1p-46
+	integrandError = 0x1p-46
 )
 
 // piece is an interval with its Kronrod value and error estimate.
@@ -63,11 +63,11 @@ func Integrate(f func(float64) float64, panels []float64) (value, errorBound flo
 			sum.Add(p.value)
 			errs.Add(p.diff)
 			// A piece at its own rounding level gains nothing from halving.
-			if p.diff > IntegrandError*p.value && (worst < 0 || p.diff > pieces[worst].diff) {
+			if p.diff > integrandError*p.value && (worst < 0 || p.diff > pieces[worst].diff) {
 				worst = i
 			}
 		}
-		value, errorBound = sum.Value(), errs.Value()+IntegrandError*sum.Value()
+		value, errorBound = sum.Value(), errs.Value()+integrandError*sum.Value()
 		// A NaN compares false and ends it.
 		if worst < 0 || !(errs.Value() > integralTolerance*value) || len(pieces) >= maxPieces {
 			return value, errorBound
@@ -86,19 +86,26 @@ func Integrate(f func(float64) float64, panels []float64) (value, errorBound flo
 // from the 7-point Gauss rule, which is far above the Kronrod rule's error
 // wherever f is smooth.
 func gaussKronrod(f func(float64) float64, a, b float64) piece {
-	c, h := a+(b-a)/2, (b-a)/2
+	h := (b - a) / 2
+	kronrod, gauss := Means(f, a+h, h)
+	return piece{a: a, b: b, value: h * kronrod, diff: h * math.Abs(kronrod-gauss)}
+}
+
+// Means returns twice the mean of f over [c-h, c+h], by the 15-point Kronrod rule and
+// by the 7-point Gauss rule.
+func Means(f func(float64) float64, c, h float64) (kronrod, gauss float64) {
 	fc := f(c)
-	kronrod := Weights[7] * fc
-	gauss := gaussWeights[3] * fc
+	kronrod = weights[7] * fc
+	gauss = gaussWeights[3] * fc
 	for i := range 7 {
-		d := h * Nodes[i]
+		d := h * nodes[i]
 		s := f(c-d) + f(c+d)
-		kronrod += Weights[i] * s
+		kronrod += weights[i] * s
 		if i%2 == 1 {
 			gauss += gaussWeights[i/2] * s
 		}
 	}
-	return piece{a: a, b: b, value: h * kronrod, diff: h * math.Abs(kronrod-gauss)}
+	return kronrod, gauss
 }
 
 // GeometricPanels appends first, 2·first, 4·first, … and finally end.

@@ -121,6 +121,16 @@ func divideRows(m *mat.Dense, by []float64) {
 	m.Apply(func(i, _ int, v float64) float64 { return v / by[i] }, m)
 }
 
+// inner returns tr(ABᵀ).
+func inner(a, b *mat.Dense) float64 {
+	total := 0.
+	rows, _ := a.Dims()
+	for i := range rows {
+		total += dot(a.RawRowView(i), b.RawRowView(i))
+	}
+	return total
+}
+
 func dot(a, b []float64) float64 {
 	total := 0.
 	for i, v := range a {

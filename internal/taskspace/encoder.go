@@ -84,6 +84,21 @@ func pairMoments(x, u *mat.Dense) *EncodedMoments {
 	return m
 }
 
+// of returns the moments, but for the means, with some of the unit coordinates alone.
+func (m *EncodedMoments) of(used []int) *EncodedMoments {
+	n, _ := m.Cross.Dims()
+	part := &EncodedMoments{Unit: mat.NewSymDense(len(used), nil), Cross: mat.NewDense(n, len(used), nil)}
+	for k, i := range used {
+		for l, h := range used {
+			part.Unit.SetSym(k, l, m.Unit.At(i, h))
+		}
+		for j := range n {
+			part.Cross.Set(j, k, m.Cross.At(j, i))
+		}
+	}
+	return part
+}
+
 // UnclippedMoments returns the moments that follow from those of the features
 // alone if nothing is clipped: C_uu = WΣWᵀ, C_xu = ΣWᵀ.
 func (e *Encoder) UnclippedMoments(m Moments) *EncodedMoments {
@@ -109,10 +124,5 @@ func (m *EncodedMoments) Gain(task *mat.Dense, d *Decoder) float64 {
 	var decoded, covered mat.Dense
 	decoded.Mul(task, d.Matrix)
 	covered.Mul(task, m.Cross)
-	gain := 0.
-	outputs, _ := task.Dims()
-	for o := range outputs {
-		gain += dot(decoded.RawRowView(o), covered.RawRowView(o))
-	}
-	return gain
+	return inner(&decoded, &covered)
 }

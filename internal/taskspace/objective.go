@@ -19,11 +19,10 @@ import (
 type Objective struct {
 	lambda   []float64
 	baseline float64
-	second   *mat.SymDense // Cov(y), n×n: I but for a ridge
-	// separate has the moments of coordinates that are clipped one by one, the y in
-	// place of the features; nil for a ball.
-	separate *EncodedMoments
-	y        *mat.Dense // N×n, for a ball
+	// moments are those of all ȳ, the y in place of the features, and for a ball those
+	// without clipping: I but for a ridge.
+	moments *EncodedMoments
+	y       *mat.Dense // N×n, for a ball
 }
 
 // NewObjective returns the objective for features with moments m. y (N×n) are the
@@ -31,15 +30,15 @@ type Objective struct {
 // overwritten. Without data both are nil, and nothing is clipped; for a ball clipped is
 // nil.
 func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) *Objective {
-	o := &Objective{lambda: c.Lambda, baseline: c.baseline(m.Covariance), second: c.all().UnclippedMoments(m).Unit}
-	switch {
-	case y == nil:
-		o.separate = &EncodedMoments{Unit: o.second, Cross: mat.DenseCopyOf(o.second)}
-	case clipped == nil:
-		o.y = y
-	default:
-		o.separate = pairMoments(y, clipped)
+	var product mat.Dense
+	product.Mul(c.Task, m.Covariance)
+	o := &Objective{lambda: c.Lambda, baseline: inner(&product, c.Task)}
+	if clipped != nil {
+		o.moments = pairMoments(y, clipped)
+		return o
 	}
+	second := c.all().UnclippedMoments(m).Unit
+	o.moments, o.y = &EncodedMoments{Unit: second, Cross: mat.DenseCopyOf(second)}, y
 	return o
 }
 
@@ -48,33 +47,13 @@ func (o *Objective) Baseline() float64 { return o.baseline }
 
 // Separable reports whether coordinates are clipped one by one, or not at all; then
 // Effective may be called.
-func (o *Objective) Separable() bool { return o.separate != nil }
+func (o *Objective) Separable() bool { return o.y == nil }
 
-// baseline returns tr(KΣKᵀ).
-func (c *Coordinates) baseline(covariance mat.Symmetric) float64 {
-	var product mat.Dense
-	product.Mul(c.Task, covariance)
-	trace := 0.
-	outputs, _ := c.Task.Dims()
-	for o := range outputs {
-		trace += dot(product.RawRowView(o), c.Task.RawRowView(o))
-	}
-	return trace
-}
-
-// inBall returns the moments with the given coordinates in a ball: those without
-// clipping, and what the rows outside the ball change.
-func (o *Objective) inBall(used []int, radius float64) *EncodedMoments {
+// inBall changes the moments of the given coordinates without clipping to those in a
+// ball, by the rows outside it.
+func (o *Objective) inBall(m *EncodedMoments, used []int, radius float64) {
 	n, z := len(o.lambda), len(used)
-	m := &EncodedMoments{UnitMean: make([]float64, z), Unit: mat.NewSymDense(z, nil), Cross: mat.NewDense(n, z, nil)}
-	for k, i := range used {
-		for l, h := range used {
-			m.Unit.SetSym(k, l, o.second.At(i, h))
-		}
-		for i := range n {
-			m.Cross.Set(i, k, o.second.At(i, used[k]))
-		}
-	}
+	mean := make([]float64, z)
 	rows, _ := o.y.Dims()
 	var outside, before, change []float64 // y, its used part, and ȳ less that part
 	for i := range rows {
@@ -90,11 +69,11 @@ func (o *Objective) inBall(used []int, radius float64) *EncodedMoments {
 		for k, h := range used {
 			before = append(before, row[h])
 			change = append(change, row[h]*(radius/norm-1))
-			m.UnitMean[k] += change[len(change)-1] / float64(rows)
+			mean[k] += change[len(change)-1] / float64(rows)
 		}
 	}
 	if len(outside) == 0 {
-		return m
+		return
 	}
 	count := len(outside) / n
 	y, u, d := mat.NewDense(count, n, outside), mat.NewDense(count, z, before), mat.NewDense(count, z, change)
@@ -107,12 +86,11 @@ func (o *Objective) inBall(used []int, radius float64) *EncodedMoments {
 	product.Mul(u.T(), d)
 	for k := range z {
 		for l := k; l < z; l++ {
-			add := (product.At(k, l)+product.At(l, k))/float64(rows) - m.UnitMean[k]*m.UnitMean[l]
+			add := (product.At(k, l)+product.At(l, k))/float64(rows) - mean[k]*mean[l]
 			m.Unit.SetSym(k, l, m.Unit.At(k, l)+add)
 		}
 	}
 	m.Unit.SymRankK(m.Unit, 1/float64(rows), d.T())
-	return m
 }
 
 // Loss returns the loss, with the best decoder, of the encoder that releases
@@ -129,47 +107,30 @@ func (o *Objective) Loss(axes, radii, variances []float64) (float64, error) {
 			used = append(used, i)
 		}
 	}
-	m := o.separate
-	at := used
-	if m == nil {
-		m = o.inBall(used, radii[used[0]])
-		at = make([]int, len(used))
-		for k := range at {
-			at[k] = k
-		}
+	m := o.moments.of(used)
+	if o.y != nil {
+		o.inBall(m, used, radii[used[0]])
 	}
-	noisy := mat.NewSymDense(len(used), nil)
-	for k := range used {
-		for l := k; l < len(used); l++ {
-			noisy.SetSym(k, l, m.Unit.At(at[k], at[l]))
-		}
-		noisy.SetSym(k, k, noisy.At(k, k)+noise[k])
+	for k, v := range noise {
+		m.Unit.SetSym(k, k, m.Unit.At(k, k)+v)
 	}
-	priced := o.priced(m.Cross, at)
+	priced := o.priced(m.Cross)
 	var solved mat.Dense
-	if err := solvePositive(&solved, noisy, priced); err != nil {
+	if err := solvePositive(&solved, m.Unit, priced); err != nil {
 		return 0, err
 	}
-	gain := 0.
-	for k := range used {
-		gain += dot(priced.RawRowView(k), solved.RawRowView(k))
-	}
-	return o.baseline - gain, nil
+	return o.baseline - inner(priced, &solved), nil
 }
 
 // priced returns the columns of C_yȳ, as rows, for the y_i of a price, times √λ_i.
-func (o *Objective) priced(cross *mat.Dense, columns []int) *mat.Dense {
+func (o *Objective) priced(cross *mat.Dense) *mat.Dense {
 	count := len(o.lambda)
 	for count > 1 && o.lambda[count-1] == 0 {
 		count--
 	}
-	priced := mat.NewDense(len(columns), count, nil)
-	for k, column := range columns {
-		row := priced.RawRowView(k)
-		for i := range row {
-			row[i] = math.Sqrt(o.lambda[i]) * cross.At(i, column)
-		}
-	}
+	_, z := cross.Dims()
+	priced := mat.NewDense(z, count, nil)
+	priced.Apply(func(k, i int, _ float64) float64 { return math.Sqrt(o.lambda[i]) * cross.At(i, k) }, priced)
 	return priced
 }
 
@@ -181,7 +142,7 @@ func (o *Objective) Effective(radii []float64) (lambda, halfwidths []float64) {
 	lambda, halfwidths = make([]float64, len(radii)), make([]float64, len(radii))
 	for i, c := range radii {
 		halfwidths[i] = 1
-		variance, covariance := o.separate.Unit.At(i, i), o.separate.Cross.At(i, i)
+		variance, covariance := o.moments.Unit.At(i, i), o.moments.Cross.At(i, i)
 		price := o.lambda[i] * (covariance / variance) * covariance
 		width := c / math.Sqrt(variance)
 		if variance > 0 && check.Finite(price) && width > 0 && check.Finite(width) {

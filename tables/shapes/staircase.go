@@ -76,6 +76,13 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) 
 	return prove(tables.Spec{Problem: p, Grid: g, Weights: slices.Concat(outwards[0], middle, outwards[1]), TailRatio: w.ratio}, nil)
 }
 
+// StaircaseCells returns the number of cells of a table of Staircase with a core of so
+// many cells, at least 1, from g.FirstCell on.
+func StaircaseCells(g tables.Grid, core int) int {
+	left, right := periodsToZero(g, core)
+	return core + g.CellsPerSensitivity*(2+left+right)
+}
+
 // periodsToZero returns how many periods the table has on either side between the core
 // and the block of the tail, so that the point 0 is in no block; one of them is 0.
 func periodsToZero(g tables.Grid, core int) (left, right int) {

@@ -79,7 +79,7 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	split := f.Rows * 7 / 10
 	e := &taExperiment{
 		train: all.Slice(0, split, 0, taHours), test: all.Slice(split, f.Rows, 0, taHours),
-		task: identity(taHours), names: want, curve: curve,
+		task: taskspace.Identity(taHours), names: want, curve: curve,
 	}
 	for h := 8; h < 20; h++ {
 		e.task.Set(h, h, 2)
@@ -94,25 +94,15 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	return e, nil
 }
 
-// identity returns the identity.
-func identity(n int) *mat.Dense {
-	m := mat.NewDense(n, n, nil)
-	for i := range n {
-		m.Set(i, i, 1)
-	}
-	return m
-}
-
 // rows returns the first task coordinates with squared scales, as rows of an
 // encoder that clips nothing.
 func (e *taExperiment) rows(squared []float64) *taskspace.Encoder {
 	var entries []float64
-	analysis := e.coordinates.Analysis
 	for i, s := range squared {
 		if s == 0 {
 			continue
 		}
-		for _, a := range analysis.RawRowView(i) {
+		for _, a := range e.coordinates.Analysis.RawRowView(i) {
 			entries = append(entries, math.Sqrt(s)*a)
 		}
 	}
@@ -127,11 +117,9 @@ func (e *taExperiment) sampled(l taLoss, encoder *taskspace.Encoder, variances f
 		value *float64
 		hours *[]float64
 	}{{e.train, &l.train, nil}, {e.test, &l.test, &l.hours}} {
-		u := encoder.Encode(set.data)
-		v := variances(u)
+		v := variances(encoder.Encode(set.data))
 		l.z = len(v)
-		m := encoder.UnclippedMoments(e.moments)
-		d, err := taskspace.NewDecoder(m, v)
+		d, err := taskspace.NewDecoder(encoder.UnclippedMoments(e.moments), v)
 		if err != nil {
 			return err
 		}
@@ -185,7 +173,7 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		encoder *taskspace.Encoder
 	}{
 		{latent.TaskAware, e.rows(aware.Sigma2)},
-		{latent.TaskAgnostic, &taskspace.Encoder{Rows: identity(taHours), Mean: e.coordinates.Mean}},
+		{latent.TaskAgnostic, &taskspace.Encoder{Rows: taskspace.Identity(taHours), Mean: e.coordinates.Mean}},
 		{latent.PrivacyAgnostic, e.rows([]float64{1, 1, 1})},
 	} {
 		if err := e.sampled(taLoss{protocol: protocol, approach: approach.name, epsilon: epsilon}, approach.encoder, noise); err != nil {

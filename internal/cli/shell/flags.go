@@ -33,8 +33,9 @@ func NewFlags(cmd *cobra.Command) *Flags {
 	return &Flags{cmd: cmd}
 }
 
-// Run gives the command its work, which is done once all flags are read and good.
-func (f *Flags) Run(run func(context.Context) error) {
+// Run gives the command its work, which is done once all flags are read and good, and
+// returns it.
+func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.arguments = args
 		var errs []error
@@ -49,6 +50,7 @@ func (f *Flags) Run(run func(context.Context) error) {
 		}
 		return run(cmd.Context())
 	}
+	return f.cmd
 }
 
 // Flag is a flag kept as written.
@@ -196,6 +198,24 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
+// Source adds --table, a table or a kernel file to draw from, which --kernel names too.
+func (f *Flags) Source(table *string) {
+	kernel := ""
+	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.File(&kernel, "kernel", "", "json")
+	_ = f.cmd.Flags().MarkHidden("kernel")
+	f.Check(func() error {
+		switch {
+		case *table != "" && kernel != "":
+			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
+		case *table+kernel == "":
+			return About("table", "", Want("a table file"))
+		}
+		*table += kernel
+		return nil
+	})
+}
+
 // Rule says which numbers a flag takes.
 type Rule struct {
 	Want string
@@ -236,6 +256,14 @@ func ParseNumber(text string, r Rule) (float64, error) {
 		return math.NaN(), Want(r.Want)
 	}
 	return v, nil
+}
+
+// ParsePair reads two numbers A,B, perhaps infinite or NaN.
+func ParsePair(text string) (a, b float64, err error) {
+	first, second, _ := strings.Cut(text, ",")
+	a, errA := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	b, errB := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	return a, b, errors.Join(errA, errB)
 }
 
 // Numbers adds a list of numbers, separated by commas, which are sorted, each once.

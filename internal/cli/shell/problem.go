@@ -173,13 +173,10 @@ func parseEnd(s string, missing float64) (float64, bool) {
 func readQuantiles(c *dp.Constraints, texts []string) error {
 	var errs []error
 	for _, s := range texts {
-		a, b, _ := strings.Cut(s, ",")
-		var q dp.Quantile
-		var errA, errB error
-		q.Probability, errA = strconv.ParseFloat(strings.TrimSpace(a), 64)
-		q.Magnitude, errB = strconv.ParseFloat(strings.TrimSpace(b), 64)
+		p, t, err := ParsePair(s)
+		q := dp.Quantile{Probability: p, Magnitude: t}
 		switch {
-		case errors.Join(errA, errB, dp.Constraints{Quantiles: []dp.Quantile{q}}.Validate()) != nil:
+		case errors.Join(err, dp.Constraints{Quantiles: []dp.Quantile{q}}.Validate()) != nil:
 			errs = append(errs, About("quantile", s, Want(wantQuantile)))
 		case len(c.Quantiles) == dp.MaxQuantiles:
 			return errors.Join(append(errs, fmt.Errorf("quantile = %s is one too many, want at most %d", check.Quoted(s), dp.MaxQuantiles))...)
