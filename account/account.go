@@ -103,7 +103,7 @@ func extent(l dominatingPair, tail float64) (least, most float64) {
 	return math.Max(least, -maxGridLoss), math.Min(most, maxGridLoss)
 }
 
-// measures discretizes every release: upper bounds, or the pair of neighbours
+// measures discretizes every release: upper bounds, or the pair of neighbors
 // number choice for lower bounds. A loss beyond the extent of a law, about which
 // there is at most tail to gain, counts as infinite, or is rounded up.
 func (c *Composition) measures(step, tail float64) (parts, []grid) {
@@ -119,7 +119,7 @@ func (c *Composition) measures(step, tail float64) (parts, []grid) {
 	return ps, grids
 }
 
-// lowerMeasures returns up to two choices of pairs of neighbours.
+// lowerMeasures returns up to two choices of pairs of neighbors.
 func (c *Composition) lowerMeasures(grids []grid, theta float64) []parts {
 	choices := [2]parts{make(parts, len(c.releases)), make(parts, len(c.releases))}
 	n := 1
@@ -302,7 +302,7 @@ func (c *Composition) sum(of func(dominatingPair) float64) *big.Rat {
 }
 
 // ErrDeltaTooSmall marks a delta that the composition does not reach at any
-// epsilon: outputs that only one of two neighbours has are more probable.
+// epsilon: outputs that only one of two neighbors has are more probable.
 var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 
 // Epsilon returns bounds on the smallest ε at which the composition is (ε,
@@ -365,7 +365,7 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 
 // tooSmall is the error for a delta that no ε reaches, but needed at best.
 func tooSmall(delta, needed float64) error {
-	return check.Errorf("account", ErrDeltaTooSmall, "delta = %g, want more than %.6g, the probability of outputs that only one of two neighbours has", delta, needed)
+	return check.Errorf("account", ErrDeltaTooSmall, "delta = %g, want more than %.6g, the probability of outputs that only one of two neighbors has", delta, needed)
 }
 
 // single answers for one release from its profile.

@@ -14,7 +14,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// atoms is a law whose worst pair of neighbours has finitely many privacy
+// atoms is a law whose worst pair of neighbors has finitely many privacy
 // losses: loss[i], descending, of probability mass[i], beside the mass at infinity.
 // Losses and masses are right to a relative atomError.
 type atoms struct {
@@ -23,7 +23,7 @@ type atoms struct {
 	infinityMass     float64   // from above
 	infinityMassDown float64   // from below
 	natural          float64   // multiples of which the largest losses are, or 0
-	lattice          float64   // of which all are, neighbours 2 apart, if they are many
+	lattice          float64   // of which all are, neighbors 2 apart, if they are many
 }
 
 // atomError bounds the relative error of losses, masses and their compensated
@@ -147,7 +147,7 @@ func (d *pmf) addDown(g grid, loss, mass float64) {
 	}
 }
 
-// maxChain bounds how many neighbouring groups are put together.
+// maxChain bounds how many neighboring groups are put together.
 const maxChain = 16
 
 // regroup adds a lower bound on the sub-laws with the probabilities gain_i under P,
@@ -262,7 +262,7 @@ func checkSteps(sensitivity int) error {
 //
 // Its density is e^(−ε) times smaller from each level to the next, level n >= 1
 // being Δ wide on either side and level 0 reaching to γΔ. After a shift by t <= Δ
-// a point and its partner are on the same or on neighbouring levels, so the
+// a point and its partner are on the same or on neighboring levels, so the
 // privacy loss is ε, 0 or −ε. It is ε on the outer t of every level on one side,
 // min(t, 2γΔ) for level 0, which grows in t: the full shift is the worst one,
 // with probability 1/2 + C·Δ·min(γ, 1−γ), C the density at 0.

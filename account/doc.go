@@ -7,7 +7,7 @@
 //
 // Every [PrivacyLossDistribution] is known by its privacy profile
 //
-//	h(ε) = sup over neighbours of Σ_x (P(x) − e^ε·Q(x))₊,
+//	h(ε) = sup over neighbors of Σ_x (P(x) − e^ε·Q(x))₊,
 //
 // the hockey-stick divergence as a function of ε. A pair of laws with a profile
 // of at least h for every ε dominates the mechanism, and products of dominating

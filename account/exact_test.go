@@ -68,7 +68,7 @@ func randomTable(t *testing.T, r *rand.Rand) *tables.Table {
 	return table
 }
 
-// pair is the pair of laws of the outputs for two neighbours.
+// pair is the pair of laws of the outputs for two neighbors.
 type pair struct{ p, q []float64 }
 
 // pairs lists those of all shifts by up to the sensitivity, point by point.
@@ -183,7 +183,7 @@ func TestTablesAgainstAdversaries(t *testing.T) {
 	}
 }
 
-// TestTablesExactly has pairs of neighbours where there is only one choice, so that
+// TestTablesExactly has pairs of neighbors where there is only one choice, so that
 // the upper bound is close to what they cost, and not only above it: tables of one
 // shift, either way the same.
 func TestTablesExactly(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 
 // PrivacyLossDistribution is that of one release of a mechanism: the law of the
 // privacy loss log P(x)/Q(x), x drawn from P, for the worst laws P and Q of the
-// output on two neighbouring data sets, bounded from both sides. It is immutable
+// output on two neighboring data sets, bounded from both sides. It is immutable
 // and safe for concurrent use.
 type PrivacyLossDistribution struct{ pair dominatingPair }
 
 // dominatingPair bounds the privacy profile h of a mechanism, and the pair of laws
-// P, Q of its outputs for the two neighbours that attain it.
+// P, Q of its outputs for the two neighbors that attain it.
 type dominatingPair interface {
 	// deltaUpper and deltaLower bound h(ε), ε >= 0.
 	deltaUpper(epsilon float64) float64
@@ -24,7 +24,7 @@ type dominatingPair interface {
 	// upper returns bounds above h at the losses of the grid.
 	upper(g grid) []float64
 	// lower returns one or two sub-laws of losses on the grid such that that
-	// of one pair of neighbours, plus slackShare of a step, is stochastically larger.
+	// of one pair of neighbors, plus slackShare of a step, is stochastically larger.
 	// Of the pairs there are it prefers those that matter when losses are
 	// weighted with e^(theta·loss).
 	lower(g grid, theta float64) []*pmf

@@ -22,7 +22,7 @@ type table struct {
 	up, down       []uint64
 	logUp, logDown []float64
 	shifts         []int   // of whole cells, between which all shifts lie
-	attained       []int64 // shifts in points that neighbours can differ by
+	attained       []int64 // shifts in points that neighbors can differ by
 	atom           uint64
 	zero           int64  // position of the point 0, from the first point of up
 	points         int64  // per cell
@@ -91,7 +91,7 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	return &PrivacyLossDistribution{l}, nil
 }
 
-// furthest returns a number of points that the rounded values of neighbours can
+// furthest returns a number of points that the rounded values of neighbors can
 // differ by, at least one less than the largest: ⌊sensitivity/step⌋.
 func (l *table) furthest() int64 {
 	r := exact.Rational(l.t.Privacy().Sensitivity)
@@ -366,7 +366,7 @@ func (l *table) upper(g grid) []float64 {
 	return out
 }
 
-// lower takes the pairs of neighbours that are one attained shift apart.
+// lower takes the pairs of neighbors that are one attained shift apart.
 func (l *table) lower(g grid, theta float64) []*pmf {
 	b := &losses{gain: make([]exact.Uint128, g.len()), price: make([]exact.Uint128, g.len())}
 	weight := make([]float64, g.len())

@@ -43,7 +43,7 @@ type Constraints struct {
 	// Quantiles bound the probabilities of large noise.
 	Quantiles []Quantile `json:"quantiles,omitempty"`
 	// MaxDistinguishing, if not 0, bounds the probability of outputs that are
-	// impossible under some neighbour (and so give it away with certainty),
+	// impossible under some neighbor (and so give it away with certainty),
 	// the exact value at 0 (the atom) included.
 	MaxDistinguishing float64 `json:"max_distinguishing,omitempty"`
 }

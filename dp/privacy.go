@@ -15,7 +15,7 @@ type Privacy struct {
 	// Delta is δ, 0 <= δ < 1, a probability.
 	Delta float64 `json:"delta"`
 	// Sensitivity is Δ, the largest difference between the query's values on
-	// neighbouring data sets, in query units; finite and > 0.
+	// neighboring data sets, in query units; finite and > 0.
 	Sensitivity float64 `json:"sensitivity"`
 }
 

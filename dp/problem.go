@@ -21,7 +21,7 @@ type Problem struct {
 	// Step is that of a lattice query, in query units: the released values are
 	// the multiples of Step. Other queries have none.
 	Step float64
-	// Loss is what is minimised.
+	// Loss is what is minimized.
 	Loss loss.Loss
 	// Constraints restrict the noise further, and what the lower bound is about.
 	Constraints Constraints

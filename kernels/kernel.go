@@ -21,7 +21,7 @@ const MaxCells = 1 << 10
 //
 // The range is split into cells, and each cell has a law of answers: a query value
 // is answered by a draw from the law of its cell. Answers are the nodes, as many
-// as there are cells, and usually their centres.
+// as there are cells, and usually their centers.
 type Spec struct {
 	// Privacy is the promise: outputs for two values of the query in its
 	// range that differ by at most the sensitivity are (epsilon,

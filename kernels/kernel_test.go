@@ -14,7 +14,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// exponentialSpec is the exponential mechanism on the centres of cells, P_k(j) ∝
+// exponentialSpec is the exponential mechanism on the centers of cells, P_k(j) ∝
 // e^(−r|node_j − node_k|): private with delta 0 at epsilon, r a share of epsilon
 // per sensitivity that leaves room for the width of the cells.
 func exponentialSpec(tb testing.TB, epsilon, share float64, q Queries, edges ...float64) Spec {

@@ -116,7 +116,7 @@ func TestCurveKeepsPoints(t *testing.T) {
 			t.Errorf("caller %d has another point", i)
 		}
 	}
-	// Neighbouring float64s are other points.
+	// Neighboring float64s are other points.
 	if point(t, c, math.Nextafter(1, 2), 1e-3) == got[0] || calls.Load() != 2 {
 		t.Errorf("%d designs, want 2", calls.Load())
 	}

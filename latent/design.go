@@ -284,7 +284,7 @@ func (r *Result) clipped(y *mat.Dense) *mat.Dense {
 }
 
 // unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
-// the features are clipped too, and the unit coordinates are centred between
+// the features are clipped too, and the unit coordinates are centered between
 // what the bounds allow.
 func (r *Result) unitEncoder(axes, radii []float64) *taskspace.Encoder {
 	e := r.coordinates.Encoder(r.problem.Domain, axes, radii)
@@ -294,7 +294,7 @@ func (r *Result) unitEncoder(axes, radii []float64) *taskspace.Encoder {
 	return e
 }
 
-// bound makes e clip features to the bounds and centres it.
+// bound makes e clip features to the bounds and centers it.
 func (r *Result) bound(e *taskspace.Encoder) {
 	e.Low, e.High = r.problem.Low, r.problem.High
 	z, n := e.Rows.Dims()

@@ -336,7 +336,7 @@ func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
 	return v
 }
 
-// Noise that is not centred is decoded with its mean.
+// Noise that is not centered is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
 	curve := curveOf(t, func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2, 32)

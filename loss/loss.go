@@ -41,7 +41,7 @@ type Loss interface {
 	// ends may be in either order or equal.
 	RampMeanUp(from, to *big.Rat) *big.Rat
 	// LowerNode returns the value l_j at node j·step of a function that is
-	// linear between neighbouring nodes and nowhere above c; step > 0. It may
+	// linear between neighboring nodes and nowhere above c; step > 0. It may
 	// be negative.
 	LowerNode(j int64, step *big.Rat) *big.Rat
 	// Growth bounds from below, for all cells from j outwards, how much the

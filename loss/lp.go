@@ -42,7 +42,7 @@ type powerLoss struct {
 // powerBounds are bounds on x^p.
 type powerBounds struct{ x, down, up *big.Rat }
 
-// bounds returns bounds on x^p, x >= 0, that do not decrease in x. Neighbouring
+// bounds returns bounds on x^p, x >= 0, that do not decrease in x. Neighboring
 // cells share their ends, so the last result is kept.
 func (l *powerLoss) bounds(x *big.Rat) *powerBounds {
 	if b := l.last.Load(); b != nil && b.x.Cmp(x) == 0 {

@@ -164,7 +164,7 @@ func (l *piecewise) At(x float64) float64 {
 	return l.pieces[i].float(x - l.pieces[i].ref)
 }
 
-// CellMean implements Loss. Positions are taken relative to the centre, so a
+// CellMean implements Loss. Positions are taken relative to the center, so a
 // narrow cell far from 0 loses nothing.
 func (l *piecewise) CellMean(center, width float64) float64 {
 	h := width / 2
@@ -252,7 +252,7 @@ func (l *piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 }
 
 // LowerNode implements Loss. The continuous part g gives g(j·step) less the
-// largest excess, over either neighbouring interval, of its chord over g: then
+// largest excess, over either neighboring interval, of its chord over g: then
 // the interpolant is lower than the chord by that excess at least. A jump counts
 // from the first node whose whole interval lies behind it. Both are lower
 // interpolants, and so is their sum. For a convex quadratic the excess is

@@ -172,7 +172,7 @@ func TestAdditiveOptimum(t *testing.T) {
 	}
 }
 
-// TestPinballPutsTheQuantileAtZero: minimising the pinball loss of τ over all
+// TestPinballPutsTheQuantileAtZero: minimizing the pinball loss of τ over all
 // translations puts the τ-quantile of the noise at 0.
 func TestPinballPutsTheQuantileAtZero(t *testing.T) {
 	for _, tau := range []string{"0.2", "0.5", "0.9"} {

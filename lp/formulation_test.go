@@ -39,9 +39,9 @@ var committed = []discretized{
 	{0, 0.5, 10, 60, "l1", false, 0.5},
 }
 
-// TestDiscretisedOptima solves problems on other cells than Design's, with and
+// TestDiscretizedOptima solves problems on other cells than Design's, with and
 // without the monotone constraint and symmetry, through the same program.
-func TestDiscretisedOptima(t *testing.T) {
+func TestDiscretizedOptima(t *testing.T) {
 	problems := committed
 	var file struct{ Problems []discretized }
 	if readReference(t, "discretised.json", &file) {

@@ -21,7 +21,7 @@ import (
 // E c(X) = c(0) + 2 Σ_k (c(k)-c(k-1)) T_k increases with each of them.
 //
 // They bound the noise on real queries too. Cut the line into cells of width Δ
-// centred on jΔ+u, u uniform. The masses of the cells, averaged over u, are private
+// centered on jΔ+u, u uniform. The masses of the cells, averaged over u, are private
 // integer noise of sensitivity 1, and x falls into cell j with the weight of linear
 // interpolation at node jΔ. So E c(X) is at least the integer optimum for node values
 // whose interpolant is below c, |j|Δ for l1 and (j²-1/4)Δ² for l2:

@@ -19,7 +19,7 @@ import (
 // optimum at δ = 0. It needs ε > 0 and makes no use of δ.
 //
 // It has no density, so it is no competitor on a real-valued query. There it
-// would have to follow a rounding to some grid, which moves neighbouring values
+// would have to follow a rounding to some grid, which moves neighboring values
 // further apart and adds an error of its own; as the grid gets finer it turns
 // into Laplace noise.
 func NewDiscreteLaplace(p dp.Privacy) (Mechanism, error) {

@@ -174,7 +174,7 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 }
 
 // numericLoss returns E c(X) for any loss. The density does not increase away
-// from 0, so it is a mixture of centred uniform laws,
+// from 0, so it is a mixture of centered uniform laws,
 //
 //	f = Σ_k w_k U(-(k+γ)Δ, (k+γ)Δ),   w_k = (1-b)² b^k (k+γ)/w,
 //
@@ -256,7 +256,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 	for _, z := range logits[1 : len(logits)-1] {
 		at(z)
 	}
-	// The neighbours of the best point of the scan, if any was finite.
+	// The neighbors of the best point of the scan, if any was finite.
 	i := min(max(slices.Index(logits, best), 1), len(logits)-2)
 	a, b := logits[i-1], logits[i+1]
 	x1, x2 := b-section*(b-a), a+section*(b-a)

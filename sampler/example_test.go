@@ -12,7 +12,7 @@ import (
 )
 
 // exampleTable is a small private table written by hand: seven cells, each three
-// times as likely as its outer neighbour, for a query that one person changes by
+// times as likely as its outer neighbor, for a query that one person changes by
 // at most 1. A shift by a cell multiplies every probability by 3 at most, which
 // is below e^1.1, except that 1/53 moves beyond an end.
 func exampleTable() (*tables.Verified, error) {

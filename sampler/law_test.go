@@ -95,7 +95,7 @@ func (l *law) scanOne(u uint64) uint64 {
 }
 
 // TestEntryOwnsItsWeight proves the distribution of the cell: an entry is a run
-// of words, because neighbouring words at every edge fall where they should and
+// of words, because neighboring words at every edge fall where they should and
 // the law's table is ascending, and the run is as long as the weight.
 func TestEntryOwnsItsWeight(t *testing.T) {
 	all := smallTables(t)

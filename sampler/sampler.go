@@ -170,7 +170,7 @@ func (s *Sampler) ConstantTime() bool { return s.fixed }
 // Generator describes the source of randomness, for logs.
 func (s *Sampler) Generator() string { return s.gen.name() }
 
-// Step returns the distance of neighbouring grid points, in the query's units:
+// Step returns the distance of neighboring grid points, in the query's units:
 // the granularity 2^GranularityExponent, 1 for an integer query, or the unit of a
 // lattice.
 func (s *Sampler) Step() float64 { return s.step }
@@ -226,7 +226,7 @@ func (s *Sampler) FillInt(dst []int64) error { return fill(s, dst, 1) }
 //
 // Guarantee (docs/proofs/rounding.md, lattice.md): over all x it accepts, the
 // result is (epsilon, delta)-differentially private as the table promises, if
-// neighbouring values of x, as float64s, differ by at most its sensitivity.
+// neighboring values of x, as float64s, differ by at most its sensitivity.
 //
 // The error wraps dp.ErrInvalid if x is NaN, or not an integer where it has to be, or
 // so large that the sum might not be a float64, which is when the magnitude of

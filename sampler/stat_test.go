@@ -35,7 +35,7 @@ func (c *chiSquare) alarm() (stat, threshold float64, alarm bool) {
 	return stat, threshold, stat > threshold
 }
 
-// classes merges neighbouring entries, in the order of the law, until each class
+// classes merges neighboring entries, in the order of the law, until each class
 // has at least the probability least. It returns the class of each entry and the
 // probability of each class.
 func classes(l *law, least float64) (class []int, p []float64) {
@@ -190,7 +190,7 @@ func TestPairsChiSquare(t *testing.T) {
 	}
 }
 
-// TestAtomChiSquare tests the atom of a table against its neighbourhood: the
+// TestAtomChiSquare tests the atom of a table against its neighborhood: the
 // point 0 has the atom's weight and its share of the middle cell.
 func TestAtomChiSquare(t *testing.T) {
 	tab := laplaceTable(t, 101, 50, 0.05)

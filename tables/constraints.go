@@ -105,7 +105,7 @@ func (s *Spec) isSymmetric(first, last int) bool {
 	return isSymmetric(s.Weights[first:last+1]) && s.Grid.FirstPoint(first) == -(s.Grid.FirstPoint(last+1)-1)
 }
 
-// rises returns the index of a weight that is less than its neighbour further
+// rises returns the index of a weight that is less than its neighbor further
 // from 0, or -1. All cells have as many points, and one of them holds 0. Where there
 // is a tail, the last cell of a block also has the first of its next period beyond it.
 func (s *Spec) rises(first, last int) int {

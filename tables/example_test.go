@@ -13,7 +13,7 @@ import (
 )
 
 // handmade is a small private table: seven cells of one unit, each three times as
-// likely as its outer neighbour.
+// likely as its outer neighbor.
 func handmade(query dp.Query) (*tables.Table, error) {
 	const unit = (1 << 64) / 53
 	grid := tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -3}

@@ -19,7 +19,7 @@ func symmetric(p *dp.Problem) bool {
 // nodes are the points of a lower bound's grid and what the loss is there.
 type nodes struct {
 	problem *dp.Problem
-	step    *big.Rat // β, the distance of neighbouring nodes
+	step    *big.Rat // β, the distance of neighboring nodes
 	points  bool     // noise takes values at nodes only
 	edges   bool     // cell j lies between nodes j and j+1
 	// first and last are the nodes that noise on the support reaches; nil: all.

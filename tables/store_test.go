@@ -93,7 +93,7 @@ func TestStoreKeepsInMemoryAndOnDisk(t *testing.T) {
 	if w == nil || again.get(t, testProblem(2)) != w || encoded(t, w.Table()) != encoded(t, v.Table()) {
 		t.Errorf("the file has %v", w)
 	}
-	// Neighbouring float64s are other problems.
+	// Neighboring float64s are other problems.
 	again.get(t, testProblem(math.Nextafter(2, 3)))
 	if s.designs.Load() != 1 || again.designs.Load() != 1 || len(s.rejected)+len(again.rejected) != 0 {
 		t.Errorf("%d and %d designs, rejected %v, want one each and nothing", s.designs.Load(), again.designs.Load(), again.rejected)

@@ -55,7 +55,7 @@ type Grid struct {
 	FirstCell int `json:"first_cell"`
 }
 
-// Step returns the distance of neighbouring points, Unit·2^GranularityExponent,
+// Step returns the distance of neighboring points, Unit·2^GranularityExponent,
 // exactly.
 func (g Grid) Step() *big.Rat {
 	step := exact.PowerOfTwo(g.GranularityExponent)

@@ -33,7 +33,7 @@ type accountReport struct {
 }
 
 const hardTruncation = `Designed tables with delta > 0 have bounded noise: an output near its end can rule
-a neighbour out, with a probability of up to delta in every release. So many
+a neighbor out, with a probability of up to delta in every release. So many
 releases of one table need a small delta each, and they compose worse than
 Gaussian noise: calibrate designs for a number of releases and says from how many
 on Gaussian noise is the better choice.`

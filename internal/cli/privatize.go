@@ -48,7 +48,7 @@ one person's value by another moves it by at most the table's sensitivity. Give
 upper - lower may not exceed the sensitivity. Where it does so only by the
 rounding of decimals to float64, as 1.1 - 0.1 exceeds 1, upper is lowered to the
 largest float64 that fits. Without --lower and --upper you promise that
-neighbouring values, read as float64s, differ by at most the sensitivity. Other
+neighboring values, read as float64s, differ by at most the sensitivity. Other
 columns are not protected, and every further run on the same data spends epsilon
 and delta again.
 

@@ -204,7 +204,7 @@ func (f *front) draw(w io.Writer, format string) error {
 	}
 	curves := []figure.Curve{
 		{Name: "certified bound: no noise is below", Points: bound, Style: figure.Dashed(figure.Vermilion, 1.2)},
-		{Name: "designed tables, and mixtures of neighbours", Points: designs, Style: figure.Solid(figure.Blue, 1.6)},
+		{Name: "designed tables, and mixtures of neighbors", Points: designs, Style: figure.Solid(figure.Blue, 1.6)},
 	}
 	if len(bound) == 0 {
 		curves = curves[1:]

@@ -96,7 +96,7 @@ func TestPowExactCases(t *testing.T) {
 	}
 }
 
-// TestPowMonotone: neighbouring arguments closer than the precision never swap.
+// TestPowMonotone: neighboring arguments closer than the precision never swap.
 func TestPowMonotone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for range 200 {

@@ -13,7 +13,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 )
 
-// Palette has colours for curves that stand for the same thing.
+// Palette has colors for curves that stand for the same thing.
 var Palette = []color.NRGBA{
 	Blue,
 	Vermilion,

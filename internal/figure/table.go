@@ -33,7 +33,7 @@ const (
 	dotsPerInch = 160
 )
 
-// The colours of Okabe and Ito, which stay apart for colour-blind readers and,
+// The colors of Okabe and Ito, which stay apart for colour-blind readers and,
 // with the dashes, in grey.
 var (
 	Blue      = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
@@ -48,7 +48,7 @@ type Table struct {
 	certificate tables.Certificate
 	log         bool
 
-	step        float64 // distance of neighbouring points, query units
+	step        float64 // distance of neighboring points, query units
 	unit        float64 // what the y axis is per: 1 query unit, or a step if points are few
 	left, right float64 // ends of the x axis
 	bottom      float64 // of the y axis; its logarithm to base 10 if log

@@ -9,7 +9,7 @@ import (
 )
 
 // The Gauss-Kronrod pair of 7 and 15 points on [-1, 1] (Kronrod 1965; the
-// digits are QUADPACK's qk15). Index 0 is the outermost node, 7 the centre;
+// digits are QUADPACK's qk15). Index 0 is the outermost node, 7 the center;
 // the odd indices carry the 7-point Gauss rule.
 var (
 	nodes = [8]float64{

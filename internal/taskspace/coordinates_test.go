@@ -155,13 +155,13 @@ func TestCoordinates(t *testing.T) {
 		lambda := c.Lambda
 		for i := range 20 {
 			output := mat.NewVecDense(size.outputs, nil)
-			centred := mat.NewVecDense(size.n, nil)
+			centered := mat.NewVecDense(size.n, nil)
 			priced := 0.
 			for j := range size.n {
-				centred.SetVec(j, data.At(i, j)-m.Mean[j])
+				centered.SetVec(j, data.At(i, j)-m.Mean[j])
 				priced += lambda[j] * y.At(i, j) * y.At(i, j)
 			}
-			output.MulVec(task, centred)
+			output.MulVec(task, centered)
 			wantClose(t, "task loss", priced, mat.Dot(output, output), 1e-10, 1e-9)
 		}
 		for i := range size.n {

@@ -151,7 +151,7 @@ func TestPerCoordinateByEnumeration(t *testing.T) {
 
 // TestLaplaceByEnumeration: the largest log-ratio of the joint law over all outcomes of a
 // square that holds both cores. Outside, an outcome in the tail of a coordinate and
-// its neighbour one step further out have the same ratios, so nothing new comes.
+// its neighbor one step further out have the same ratios, so nothing new comes.
 func TestLaplaceByEnumeration(t *testing.T) {
 	zonotope := jointLaplaceOn(t, Bounds, -4, 0.6, 0.6)
 	zonotope.FeatureLower, zonotope.FeatureUpper = []float64{0, 1}, []float64{2, 3}

@@ -38,17 +38,17 @@ func (b *Bundle) check(x []float64) error {
 	return nil
 }
 
-// encode sets u to the clipped encoding of x. It overwrites centred, n numbers.
-func (b *Bundle) encode(u, x, centred []float64) {
+// encode sets u to the clipped encoding of x. It overwrites centered, n numbers.
+func (b *Bundle) encode(u, x, centered []float64) {
 	s := &b.spec
 	for j, v := range x {
 		v = clamp(v, MaxMagnitude)
 		if s.FeatureLower != nil {
 			v = min(max(v, s.FeatureLower[j]), s.FeatureUpper[j])
 		}
-		centred[j] = v - s.Mean[j]
+		centered[j] = v - s.Mean[j]
 	}
-	affine(u, s.Encoder, centred, s.Offset)
+	affine(u, s.Encoder, centered, s.Offset)
 	b.body.clip(u)
 }
 
@@ -94,7 +94,7 @@ type Privatizer struct {
 	_        noCopy
 	proof    *Verified
 	samplers []*sampler.Sampler // one per table
-	centred  []float64          // scratch
+	centered  []float64          // scratch
 }
 
 // noCopy makes go vet report copies.
@@ -133,7 +133,7 @@ func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error)) (*Pr
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
-	p := &Privatizer{proof: v, centred: make([]float64, v.bundle.Features())}
+	p := &Privatizer{proof: v, centered: make([]float64, v.bundle.Features())}
 	for k := range v.tables {
 		s, err := draw(k)
 		if err != nil {
@@ -169,8 +169,8 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 		return nil, err
 	}
 	dst = resize(dst, b.Coordinates())
-	b.encode(dst, x, p.centred)
-	clear(p.centred)
+	b.encode(dst, x, p.centered)
+	clear(p.centered)
 	for i, u := range dst {
 		// A point of the grid is rounded to itself.
 		private, err := p.samplers[b.spec.TableOf[i]].AddNoise(u)

@@ -21,7 +21,7 @@
 // # What HiGHS says
 //
 // The dual of a row is the derivative of the optimum with respect to the bound
-// of the row that is active: in a minimisation it is ≥ 0 where the lower bound
+// of the row that is active: in a minimization it is ≥ 0 where the lower bound
 // is active, ≤ 0 where the upper bound is, 0 where neither is. With the
 // reduced costs d = c − Aᵀy, strong duality reads
 //

@@ -607,7 +607,7 @@ func slow(t *testing.T, newSolver solver.Factory) solver.Solver {
 
 // stopAfter leaves time to set up the program, so that methods are stopped at
 // work; stopWithin is how long a limit may take to stop a solve of slow: simplex
-// looks at each iteration, but a factorisation is not broken off.
+// looks at each iteration, but a factorization is not broken off.
 const (
 	stopAfter  = 300 * time.Millisecond
 	stopWithin = 20 * time.Second

@@ -48,7 +48,7 @@ func Laplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
 
 // laplaceWeights returns the weight of the middle cell, 0 if there is none, and
 // those of the cells on either side of it: core cells, and k blocks of a tail whose
-// periods have the given ratio. Neighbouring cells differ by a factor of at most
+// periods have the given ratio. Neighboring cells differ by a factor of at most
 // e^epsilon.
 //
 // The levels are built from the tail inwards, each the largest integer that the one

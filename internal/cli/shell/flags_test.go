@@ -69,7 +69,7 @@ func TestFlagsAreReadTogether(t *testing.T) {
 	want := `number = -1, want a number above 0
 other is missing, want a number above 0
 count = 11, want an integer from 1 to 10
-limit = 60, want a time above 0 with its unit, such as 60s or 5m
+time-limit = 60, want a time above 0 with its unit, such as 60s or 5m
 list is missing, want a number above 0
 list = x, want a number above 0
 word = three, want one or two
@@ -105,7 +105,7 @@ func TestFlagsReadValues(t *testing.T) {
 	if err := c.Help(); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a default (default 2)", "time (default 60s)", "numbers (default 3,1,3)", "a word (default one)", "no default\n"} {
+	for _, want := range []string{"a default (default 2)", "5m (default 60s)", "numbers (default 3,1,3)", "a word (default one)", "no default\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help has no %q:\n%s", want, out.String())
 		}

@@ -58,7 +58,7 @@ func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
 // Sensitivity adds the sensitivity alone.
 func (f *Flags) Sensitivity(p *float64) {
 	r := sensitivityRule
-	usage := "how far neighbouring values of the query may differ, in its units: " + r.Want
+	usage := "how far neighboring values of the query may differ, in its units: " + r.Want
 	r.Want += ", in the query's units"
 	f.Number(p, "sensitivity", r, usage)
 }
@@ -104,7 +104,7 @@ func (f *Flags) Query(p *dp.Problem) {
 		return nil
 	})
 	f.OptionalNumber(&c.MaxVariance, "max-variance", Rule{"a number above 0, in query units squared", Positive}, "largest mean square of the noise about 0, in query units squared, which is the variance of unbiased noise")
-	f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", probability, "largest probability of outputs that are impossible under a neighbouring value, an exact 0 included")
+	f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", probability, "largest probability of outputs that are impossible under a neighboring value, an exact 0 included")
 	f.Texts("quantile", "P,T", "keep the noise within T query units of 0 with probability P at least: 0.95,10; may be repeated", func(texts []string) error {
 		return readQuantiles(c, texts)
 	})
