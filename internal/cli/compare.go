@@ -56,8 +56,8 @@ note that says why, and no loss. Where the bound does not hold for a mechanism,
 because it is for queries of another kind or keeps none of the constraints, the
 note says so: it may be below.
 
-Where nothing can be designed (delta = 0, or a build without the LP solver) there
-is no designed loss and no bound, "lower_bound" is null, and the rest is printed.
+In a build without the LP solver, where delta is above 0, there is no designed loss
+and no bound, "lower_bound" is null, and the rest is printed.
 If a limit stops the design, the exit code is 4.
 
 ` + shell.LossHelp(),

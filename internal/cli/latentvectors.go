@@ -43,12 +43,20 @@ func (v *vectorOptions) moments() bool { return v.mean != "" || v.covariance != 
 
 func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	columns, exclude := strings.Split(v.columns, ","), strings.Split(v.exclude, ",")
-	choose := func(name string) bool { return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name) }
+	var names []string // of all columns
+	choose := func(name string) bool {
+		names = append(names, name)
+		return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name)
+	}
 	read := v.readData
 	if v.moments() {
 		read = v.readMoments
 	}
-	if err := read(s, p, choose); err != nil {
+	err := read(s, p, choose)
+	if unmatched := errors.Join(unmatched("columns", v.columns, names), unmatched("exclude", v.exclude, names)); names != nil && unmatched != nil {
+		return shell.BadInput(latentDesignHelp, unmatched) // a word misspelled makes features of what is none
+	}
+	if err != nil {
 		return err
 	}
 	switch {
@@ -68,6 +76,17 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 		return v.readBounds(s, p)
 	}
 	return nil
+}
+
+// unmatched is about the patterns of a flag that no column has.
+func unmatched(flag, patterns string, names []string) error {
+	var errs []error
+	for p := range strings.SplitSeq(patterns, ",") {
+		if p != "" && !slices.ContainsFunc(names, func(name string) bool { return csvfile.Matches([]string{p}, name) }) {
+			errs = append(errs, shell.About(flag, p, shell.Want("names of columns, which are "+check.Shortened(strings.Join(names, ", ")))))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
