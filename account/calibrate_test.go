@@ -113,18 +113,18 @@ func TestCalibrateDesigns(t *testing.T) {
 		}
 		return table, ended
 	}, CalibrateOptions{Gap: 0.001, Exponents: []float64{}})
-	if err != nil || c.Limit != ended || gaps[coarseGap] == 0 || gaps[0.001] == 0 || len(gaps) != 2 {
+	if err != nil || !errors.Is(c.Limit, ended) || gaps[coarseGap] == 0 || gaps[0.001] == 0 || len(gaps) != 2 {
 		t.Errorf("%v, %v, gaps %v", c, err, gaps)
 	}
 	fails := func(context.Context, dp.Problem, float64) (*tables.Verified, error) { return nil, broken }
-	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{}); err != nil || c.Exponent == 0 || c.DesignError != broken {
+	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{}); err != nil || c.Exponent == 0 || !errors.Is(c.DesignError, broken) {
 		t.Errorf("%v, %v", c, err)
 	}
-	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{Exponents: []float64{}}); c != nil || err != broken {
+	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{Exponents: []float64{}}); c != nil || !errors.Is(err, broken) {
 		t.Errorf("%v, %v", c, err)
 	}
 	x.Constraints.Symmetric = true
-	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{}); c != nil || err != broken {
+	if c, err = Calibrate(context.Background(), x, fails, CalibrateOptions{}); c != nil || !errors.Is(err, broken) {
 		t.Errorf("%v, %v", c, err)
 	}
 	if c, err = Calibrate(context.Background(), x, nil, CalibrateOptions{}); c != nil || !errors.Is(err, dp.ErrInvalid) {

@@ -348,9 +348,9 @@ func TestBadQueries(t *testing.T) {
 	for says, change := range map[string]func(*dp.Problem){
 		"sensitivity = 1.5":   func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 1.5 },
 		"sensitivity = 20000": func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 20000 },
-		"step = 0":     func(p *dp.Problem) { p.Query = dp.LatticeQuery },
-		"step = NaN":   func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, math.NaN() },
-		"step = 1e-06": func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-6 },
+		"step = 0":            func(p *dp.Problem) { p.Query = dp.LatticeQuery },
+		"step = NaN":          func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, math.NaN() },
+		"step = 1e-06":        func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-6 },
 		"query = \"odd\"":     func(p *dp.Problem) { p.Query = "odd" },
 		"support = 1,2":       func(p *dp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 1, Upper: 2} },
 		"max-variance = -1":   func(p *dp.Problem) { p.Constraints.MaxVariance = -1 },

@@ -56,8 +56,8 @@ func (m *model) firstCells(gap float64) int {
 // it is smoother.
 func (m *model) curvature(x float64) float64 {
 	const k = 8
-	real := &model{Problem: m.Problem}
-	above, below := upper{real}, &lower{model: real}
+	plain := &model{Problem: m.Problem}
+	above, below := upper{plain}, &lower{model: plain}
 	g := above.cells(k)
 	g.first = int(math.Round(x * k))
 	return max(0, above.cost(&g, m.Loss, 0)-below.cost(&g, m.Loss, 0)) * k * k

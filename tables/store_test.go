@@ -107,7 +107,7 @@ func TestStoreKeepsInMemoryAndOnDisk(t *testing.T) {
 func TestStoreWithoutADirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := newTestStore(t, "")
-	if s.get(t, testProblem(2)) != s.get(t, testProblem(2)) || s.designs.Load() != 1 {
+	if first := s.get(t, testProblem(2)); first != s.get(t, testProblem(2)) || s.designs.Load() != 1 {
 		t.Errorf("%d designs, want 1", s.designs.Load())
 	}
 	if files, err := os.ReadDir("."); err != nil || len(files) != 0 {

@@ -144,6 +144,7 @@ func New(s Spec) (*Table, error) {
 		s.Query = dp.RealQuery
 	case dp.LatticeQuery:
 		s.Step = s.Grid.unit()
+	case dp.RealQuery, dp.IntegerQuery:
 	}
 	t := &Table{&content{spec: s}}
 	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)

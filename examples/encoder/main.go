@@ -81,7 +81,7 @@ func release(dir string, features []float64) (decoded []float64, err error) {
 }
 
 func run(dir string) ([]float64, error) {
-	rng := rand.New(rand.NewPCG(1, 2)) // public data, made up
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // public data, made up
 	data := mat.NewDense(500, 4, nil)
 	for i := range 500 {
 		active := rng.NormFloat64()

@@ -37,7 +37,7 @@ func Create(path string) (*File, error) {
 	case exists && info.IsDir():
 		return nil, fmt.Errorf("%s is a directory, want a file name", path)
 	case exists && !info.Mode().IsRegular():
-		device, err := os.OpenFile(target, os.O_WRONLY, 0)
+		device, err := os.OpenFile(target, os.O_WRONLY, 0) //nolint:gosec // the caller names it
 		if err != nil {
 			return nil, named(path, err)
 		}

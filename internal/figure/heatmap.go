@@ -20,6 +20,7 @@ type HeatMap struct {
 	Width, Height         vg.Length
 }
 
+// HeatCell is one square of a heat map.
 type HeatCell struct {
 	Value        float64
 	Large, Small string // what is written, one above the other

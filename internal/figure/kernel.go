@@ -36,6 +36,7 @@ type Kernel struct {
 	Independent float64
 }
 
+// Draw renders the figure as svg or png.
 func (f *Kernel) Draw(w io.Writer, format string, width, height vg.Length) error {
 	p := NewTitled(f.Kernel.Privacy())
 	add := f.addLosses

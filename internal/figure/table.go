@@ -63,11 +63,12 @@ type Curve struct {
 	Style  draw.LineStyle
 }
 
-// Solid is the style of a line so many points wide, Dashed that of a dashed one.
+// Solid is the style of a line so many points wide.
 func Solid(c color.Color, points float64) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: vg.Points(points)}
 }
 
+// Dashed is Solid for a dashed line.
 func Dashed(c color.Color, points float64) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: vg.Points(points), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
 }
@@ -82,6 +83,7 @@ var overlays = map[string]struct {
 	"truncated-laplace": {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
+// NewTable returns the figure of a table, its ordinate logarithmic or not.
 func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 	f := &Table{table: t, certificate: c, log: log, unit: 1}
 	f.step, _ = t.Grid().Step().Float64()

@@ -91,7 +91,7 @@ func fieldsOf(t reflect.Type) []field {
 
 func appendValue(b []byte, v reflect.Value, f field) (_ []byte, err error) {
 	if _, own := v.Interface().(json.Marshaler); !own {
-		switch v.Kind() {
+		switch v.Kind() { //nolint:exhaustive // encoding/json has the others
 		case reflect.Pointer:
 			return appendValue(b, v.Elem(), f)
 		case reflect.Struct:
@@ -135,7 +135,7 @@ type parser struct {
 
 // value reads the next value into v, which is that of a field or in it.
 func (p *parser) value(v reflect.Value, f field) error {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // no field is of another kind
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		return p.value(v.Elem(), f)

@@ -94,7 +94,7 @@ type Privatizer struct {
 	_        noCopy
 	proof    *Verified
 	samplers []*sampler.Sampler // one per table
-	centered  []float64          // scratch
+	centered []float64          // scratch
 }
 
 // noCopy makes go vet report copies.

@@ -336,6 +336,7 @@ func (s *instance) read(good bool, o solver.Options) solver.Solution {
 		if !s.residualsWithin(o) || !s.readSolution(&result) {
 			result.Status = solver.StatusFailed
 		}
+	case solver.StatusFailed, solver.StatusLimit:
 	}
 	return result
 }

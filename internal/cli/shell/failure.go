@@ -47,6 +47,7 @@ func Negative(hint string, err error) error {
 	return &Failure{Code: ExitNegative, Err: err, Hint: hint}
 }
 
+// Interrupted is the end of a command by a signal.
 func Interrupted() error {
 	return &Failure{Code: ExitInterrupted, Err: errors.New("interrupted")}
 }

@@ -26,9 +26,11 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// FloatUp returns the least float64 that is not below r, FloatDown the largest
-// that is not above; nil (null in JSON) if there is none.
-func FloatUp(r *big.Rat) *float64   { return Finite(exact.FloatUp(r)) }
+// FloatUp returns the least float64 that is not below r; nil (null in JSON) if there
+// is none.
+func FloatUp(r *big.Rat) *float64 { return Finite(exact.FloatUp(r)) }
+
+// FloatDown returns the largest float64 that is not above r; nil if there is none.
 func FloatDown(r *big.Rat) *float64 { return Finite(exact.FloatDown(r)) }
 
 // printJSON prints v on one line, or nothing: an encoder writes at the end.
@@ -81,8 +83,10 @@ func writeRows(b *strings.Builder, rows []Row) {
 }
 
 // DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
-// below it, DigitsDown to digits that are not above.
-func DigitsUp(x float64) string   { return digits(x, +1, 7) }
+// below it.
+func DigitsUp(x float64) string { return digits(x, +1, 7) }
+
+// DigitsDown is DigitsUp for digits that are not above.
 func DigitsDown(x float64) string { return digits(x, -1, 7) }
 
 // Interval prints an interval with ends >= 0, rounded outwards to 5 significant digits.

@@ -54,7 +54,7 @@ type Allocation struct {
 // times the number used if the order of the coordinates by λ and by c differ
 // much.
 func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64, family Family) (*Allocation, error) {
-	if err := checkSplit(lambda, halfwidth, epsilon, delta, family); err != nil {
+	if err := checkSplit(lambda, halfwidth, epsilon, delta); err != nil {
 		return nil, err
 	}
 	s := newSplitter(lambda, halfwidth, epsilon, delta, family)
@@ -69,7 +69,7 @@ func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta floa
 	return s.allocate(len(lambda), shares)
 }
 
-func checkSplit(lambda, halfwidth []float64, epsilon, delta float64, family Family) error {
+func checkSplit(lambda, halfwidth []float64, epsilon, delta float64) error {
 	if len(lambda) == 0 || len(lambda) != len(halfwidth) {
 		return check.Field("latent", "coordinates", fmt.Sprintf("%d weights and %d half-widths", len(lambda), len(halfwidth)), "as many of both, at least 1")
 	}
