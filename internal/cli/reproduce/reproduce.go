@@ -31,7 +31,7 @@ noisewright reproduce NAME --help.`,
 	for _, t := range droFigures {
 		cmd.AddCommand(newDROFigureCommand(a, t))
 	}
-	cmd.AddCommand(newDROOptimumCommand(a), newTAFigure3Command(a), newTAFigure4Command(a), newCompositionCommand(a))
+	cmd.AddCommand(newTAFigure3Command(a), newTAFigure4Command(a), newCompositionCommand(a))
 	var names []string
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())

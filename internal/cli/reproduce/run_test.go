@@ -90,33 +90,6 @@ func TestRunDROTable(t *testing.T) {
 	}
 }
 
-// TestRunDROOptimum wants the hypothesis to explain the published numbers of two
-// entries, and nothing else to.
-func TestRunDROOptimum(t *testing.T) {
-	withSolver(t)
-	c, out := options(t)
-	o := &droOptimumOptions{Common: c, grid: droGrid{epsilon: []float64{0.05}, delta: []float64{0.005, 0.01}}, design: shell.DesignOptions()}
-	if err := o.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	readings, _ := object(t, out)["readings"].([]any)
-	for i, want := range []float64{0, 0, 0, 2} {
-		r := readings[i].(map[string]any)
-		if r["table4"] != want || r["table5"] != want {
-			t.Errorf("reading %v, want %v numbers of tables 4 and 5", r, want)
-		}
-	}
-	for _, r := range records(t, c, "dro-optimum.csv")[1:] {
-		var v [3]float64 // certified, upper, lower
-		for i := range v {
-			v[i], _ = strconv.ParseFloat(r[4+i], 64)
-		}
-		if !(v[2] < v[0] && v[0] < v[1]) {
-			t.Errorf("record %v: the programs do not bracket the optimum", r)
-		}
-	}
-}
-
 // TestGridProgram has a program with a closed form: of two cells, of which a shift by
 // one hides half.
 func TestGridProgram(t *testing.T) {
