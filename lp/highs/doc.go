@@ -42,6 +42,10 @@ var (
 	// ErrUnavailable is returned by New in a build without cgo.
 	ErrUnavailable = errors.New("highs: this build has no LP solver: " +
 		"install a C compiler and the HiGHS development package, then run `make build`")
+	// ErrInvalid marks a batch of rows or columns or an option outside its stated
+	// range; the program is unchanged. It is not dp.ErrInvalid: no user of a design
+	// states batches.
+	ErrInvalid = errors.New("invalid batch or option")
 	// ErrClosed is returned by every method but Close after Close.
 	ErrClosed = errors.New("highs: solver is closed")
 	// ErrSolver marks a call that HiGHS refused for a reason of its own, such

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -737,7 +736,7 @@ func testInvalid(t *testing.T, newSolver solver.Factory) {
 		"value 1e16":     {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{1e16}}},
 		"stray entries":  {nil, solver.Vectors{Index: zero, Value: one}},
 	} {
-		if err := s.AddColumns(c.cost, c.Vectors); !errors.Is(err, check.ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
+		if err := s.AddColumns(c.cost, c.Vectors); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
 			t.Errorf("AddColumns, %s: error %v, want ErrInvalid", name, err)
 		}
 	}
@@ -748,7 +747,7 @@ func testInvalid(t *testing.T, newSolver solver.Factory) {
 		"index twice": {Lower: one, Upper: one, Start: zero, Index: []int{1, 1}, Value: []float64{1, 1}},
 		"value NaN":   {Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}},
 	} {
-		if err := s.AddRows(r); !errors.Is(err, check.ErrInvalid) {
+		if err := s.AddRows(r); !errors.Is(err, ErrInvalid) {
 			t.Errorf("AddRows, %s: error %v, want ErrInvalid", name, err)
 		}
 	}
@@ -776,7 +775,7 @@ func testInvalidOptions(t *testing.T, newSolver solver.Factory) {
 		"negative tolerance":  {Tolerance: -1e-7},
 		"negative time limit": {TimeLimit: -1},
 	} {
-		if got, err := s.Solve(t.Context(), o); !errors.Is(err, check.ErrInvalid) || got.Status != solver.StatusFailed {
+		if got, err := s.Solve(t.Context(), o); !errors.Is(err, ErrInvalid) || got.Status != solver.StatusFailed {
 			t.Errorf("%s: status %d, error %v, want failed, ErrInvalid", name, got.Status, err)
 		}
 	}

@@ -97,7 +97,7 @@ func (s *instance) ready() error {
 }
 
 // AddColumns appends columns. A batch that breaks a rule of [solver.Vectors] is
-// an error with check.ErrInvalid and changes nothing.
+// an error with ErrInvalid and changes nothing.
 func (s *instance) AddColumns(cost []float64, c solver.Vectors) error {
 	var bad error
 	for j, v := range cost {
@@ -206,7 +206,7 @@ func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
 // A cancelled context stops simplex and interior point when they next look,
 // which is about once in an iteration; presolve is stopped by time only, that
 // of the context's deadline included. An option outside its range is an error with
-// check.ErrInvalid.
+// ErrInvalid.
 func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
 		return without(solver.StatusFailed), err
@@ -400,7 +400,7 @@ func without(status solver.Status) solver.Solution {
 }
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf(format+": %w", append(args, check.ErrInvalid)...)
+	return fmt.Errorf(format+": %w", append(args, ErrInvalid)...)
 }
 
 func resize(s []float64, n int) []float64 { return slices.Grow(s[:0], n)[:n] }
