@@ -267,8 +267,14 @@ func (t *Table) WithDual(d *Dual) (*Table, error) {
 // Query returns what the noise is for.
 func (t *Table) Query() dp.Query { return t.spec.Query }
 
-// Loss returns the loss the table was designed for.
-func (t *Table) Loss() loss.Loss { return t.spec.Loss }
+// Loss returns the loss the table was designed for; nil for a table that is not from
+// New or Decode, of which nothing else may be asked but Verify.
+func (t *Table) Loss() loss.Loss {
+	if t.content == nil {
+		return nil
+	}
+	return t.spec.Loss
+}
 
 // Grid returns the layout.
 func (t *Table) Grid() Grid { return t.spec.Grid }

@@ -35,8 +35,13 @@ type Verified struct {
 	distance *big.Rat
 }
 
-// Bundle returns the bundle it is about.
-func (v *Verified) Bundle() *Bundle { return &Bundle{v.bundle.content} }
+// Bundle returns the bundle it is about; nil for a Verified that Verify has not made.
+func (v *Verified) Bundle() *Bundle {
+	if v.bundle == nil {
+		return nil
+	}
+	return &Bundle{v.bundle.content}
+}
 
 // EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
 // DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
