@@ -83,6 +83,29 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 // Count returns the number of releases.
 func (c *Composition) Count() int { return c.count }
 
+// BasicEpsilon is what basic composition proves: the sum of the epsilons of the releases,
+// each at an equal part of delta. ok is false if a release is not private at any epsilon
+// with that part.
+//
+// Guarantee: the composition is (epsilon, delta)-private. The part is rounded down and the
+// sum up.
+func (c *Composition) BasicEpsilon(delta float64) (epsilon float64, ok bool) {
+	if !(delta >= 0 && delta < 1) {
+		return 0, false
+	}
+	part, sum := portion(delta, c.count), new(big.Rat)
+	for _, r := range c.releases {
+		e, err := (&Composition{[]Release{{r.PLD, 1}}, 1, c.width}).Epsilon(part)
+		if err != nil || !check.Finite(e.Upper) {
+			return 0, false
+		}
+		all := new(big.Rat).SetInt64(int64(r.Times))
+		sum.Add(sum, all.Mul(all, exact.Rational(e.Upper)))
+	}
+	epsilon = exact.FloatUp(sum)
+	return epsilon, check.Finite(epsilon)
+}
+
 const (
 	// maxLength bounds the Fourier transforms.
 	maxLength = 1 << 21

@@ -3,11 +3,15 @@ package account
 import (
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
 )
 
 func TestComposeErrors(t *testing.T) {
@@ -86,4 +90,42 @@ func parse(text string) (*PrivacyLossDistribution, error) {
 		return Approximate(number["epsilon"], number["delta"])
 	}
 	return nil, fmt.Errorf("no mechanism %q", text)
+}
+
+// TestBasicEpsilon: pure releases add up, a delta is shared among all, and what is proved
+// is never below the truth, nor below it by the rounding of a sum.
+func TestBasicEpsilon(t *testing.T) {
+	laplace, err := Laplace(0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := compose(t, Release{laplace, 3})
+	truth := exact.Rational(0.1)
+	truth.Mul(truth, big.NewRat(3, 1))
+	if e, ok := c.BasicEpsilon(0); !ok || exact.Rational(e).Cmp(truth) < 0 || e > 0.3+1e-9 {
+		t.Errorf("three of epsilon 0.1: %v, %t, want 0.3 or a hair more", e, ok)
+	}
+	gaussian, err := Gaussian(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := compose(t, Release{laplace, 2}, Release{gaussian, 5})
+	basic, ok := both.BasicEpsilon(1e-6)
+	total, err := both.Epsilon(1e-6)
+	if !ok || err != nil || basic < total.Lower {
+		t.Errorf("basic %g, %t, below the truth, at least %g, %v", basic, ok, total.Lower, err)
+	}
+	for _, delta := range []float64{0, -1, 1, math.NaN()} { // no delta, or too small a one for Gaussian noise
+		if e, ok := both.BasicEpsilon(delta); ok {
+			t.Errorf("delta = %g: %g, want none", delta, e)
+		}
+	}
+}
+
+func TestNoTable(t *testing.T) {
+	for _, none := range []*tables.Table{nil, {}} {
+		if pld, err := Table(none); pld != nil || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%v, %v, want dp.ErrInvalid", pld, err)
+		}
+	}
 }

@@ -48,9 +48,12 @@ const (
 // promises. It trusts the weights and nothing the table claims: a table whose
 // claims do not verify is accounted for as what it is.
 //
-// The error wraps [dp.ErrInvalid] if the table's cells do not cover its sensitivity, or
-// if it has a tail that is not purely private.
+// The error wraps [dp.ErrInvalid] if there is no table, its cells do not cover its
+// sensitivity, or it has a tail that is not purely private.
 func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
+	if t == nil || t.Loss() == nil {
+		return nil, check.Field("account", "table", "none", "one made by New or Decode of package tables")
+	}
 	certificate := t.Certify()
 	if !certificate.SensitivityCovered {
 		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)

@@ -141,7 +141,7 @@ func (o *accountOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer drawing.Discard()
-	r, err := newAccountReport(c, releases, o.delta, o.epsilon)
+	r, err := newAccountReport(c, o.delta, o.epsilon)
 	if err != nil {
 		return accountFailure(err)
 	}
@@ -183,56 +183,41 @@ func accountFailure(err error) error {
 }
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.
-func newAccountReport(c *account.Composition, releases []account.Release, delta, epsilon float64) (accountReport, error) {
-	r := accountReport{Schema: shell.Schema, Releases: c.Count()}
-	if math.IsNaN(delta) {
+func newAccountReport(c *account.Composition, delta, epsilon float64) (accountReport, error) {
+	r := accountReport{Schema: shell.Schema, Releases: c.Count(), Epsilon: epsilon, Delta: delta}
+	given := math.IsNaN(delta) // epsilon is
+	if given {
 		d, err := c.Delta(epsilon)
 		if err != nil {
 			return r, err
 		}
-		r.Epsilon, r.Delta, r.DeltaLower = epsilon, d.Upper, d.Lower
+		r.Delta, r.DeltaLower = d.Upper, d.Lower
 		if d.Upper >= 1 { // at any epsilon
 			return r, nil
 		}
-		e, err := c.Epsilon(d.Upper)
-		switch {
-		case err == nil:
+	}
+	if basic, ok := c.BasicEpsilon(r.Delta); ok {
+		r.BasicEpsilon = &basic
+	}
+	e, err := c.Epsilon(r.Delta)
+	if given {
+		if err == nil {
 			r.EpsilonLower = min(e.Lower, epsilon)
-		case !errors.Is(err, account.ErrDeltaTooSmall):
+		} else if !errors.Is(err, account.ErrDeltaTooSmall) {
 			return r, err
 		}
-	} else {
-		e, err := c.Epsilon(delta)
-		if err != nil {
-			return r, err
-		}
-		r.Epsilon, r.EpsilonLower, r.Delta = e.Upper, e.Lower, delta
-		d, err := c.Delta(e.Upper)
-		if err != nil {
-			return r, err
-		}
-		r.DeltaLower = min(d.Lower, delta)
+		return r, nil
 	}
-	r.BasicEpsilon = basicEpsilon(releases, c.Count(), r.Delta)
-	return r, nil
-}
-
-// basicEpsilon returns the sum of the releases' epsilons, each at an equal
-// share of delta, nil if a release does not reach its share.
-func basicEpsilon(releases []account.Release, count int, delta float64) *float64 {
-	sum := 0.0
-	for _, release := range releases {
-		c, err := account.Compose([]account.Release{{PLD: release.PLD, Times: 1}}, account.Options{})
-		if err != nil {
-			return nil
-		}
-		e, err := c.Epsilon(delta / float64(count))
-		if err != nil {
-			return nil
-		}
-		sum += float64(release.Times) * e.Upper
+	if err != nil {
+		return r, err
 	}
-	return shell.Finite(sum)
+	r.Epsilon, r.EpsilonLower = e.Upper, e.Lower
+	if b := r.BasicEpsilon; b != nil { // by a hair the better one, at times
+		r.Epsilon = min(r.Epsilon, *b)
+	}
+	d, err := c.Delta(r.Epsilon)
+	r.DeltaLower = min(d.Lower, delta)
+	return r, err
 }
 
 func accountRows(args []string, counts []int, r accountReport) []shell.Row {
