@@ -131,7 +131,8 @@ func judgement(falsehood error) string {
 	}
 }
 
-func certifiedRows(t *tables.Table, c tables.Certificate) []shell.Row {
+// certifiedRows are those of a table, of which something may be false.
+func certifiedRows(t *tables.Table, c tables.Certificate, falsehood error) []shell.Row {
 	p, claims := t.Privacy(), c.Claims()
 	return slices.Concat([]shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
@@ -141,9 +142,26 @@ func certifiedRows(t *tables.Table, c tables.Certificate) []shell.Row {
 	}, shell.QueryRows(t.Problem()), []shell.Row{
 		{"expected loss", claims.ExpectedLoss},
 		{"lower bound", claims.LowerBound},
-		{"gap", shell.Percent(shell.GapOf(c))},
+		{"gap", gap(shell.GapOf(c), falsehood)},
 		{"cells", cellCount(t)},
 	})
+}
+
+// held is what is certified without the gap, where that would compare noise that is not
+// private with the best that is.
+func (c certified) held(falsehood error) certified {
+	if errors.Is(falsehood, tables.ErrNotPrivate) {
+		c.Gap = nil
+	}
+	return c
+}
+
+// gap prints a gap, where there is one; see held.
+func gap(gap float64, falsehood error) string {
+	if errors.Is(falsehood, tables.ErrNotPrivate) {
+		return "none: it is not private as promised"
+	}
+	return shell.Percent(gap)
 }
 
 // cellCount says how many cells a table has, and whether they have a tail.
@@ -155,7 +173,7 @@ func cellCount(t *tables.Table) string {
 		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
 }
 
-func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
+func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood error) []shell.Row {
 	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
 	weight := "uniform weight"
 	if len(q.Weight) > 0 {
@@ -175,7 +193,7 @@ func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate) []shell.Row {
 	}
 	return append(rows,
 		shell.Row{"lower bound", claims.LowerBound},
-		shell.Row{"gap", shell.Percent(shell.GapOf(c))},
+		shell.Row{"gap", gap(shell.GapOf(c), falsehood)},
 		shell.Row{"nodes", fmt.Sprint(k.Cells())},
 	)
 }

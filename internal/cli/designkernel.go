@@ -107,7 +107,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		certified: newCertifiedKernel(c), Nodes: k.Cells(),
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
-	rows := append(certifiedKernelRows(k, c), effortRow(r.Rounds, r.Elapsed))
+	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
 	if independent != "" {
 		rows = append(rows, shell.Row{"data independent", independent.String()})
 	}

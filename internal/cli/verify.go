@@ -33,8 +33,8 @@ and the bound are about its range of query values.
 TABLE is a table or kernel file, or - for standard input. The exit code is 0 if every claim
 holds, 3 if one is false and 2 if the file is malformed.
 
-With --json, "gap" is null where the lower bound is 0, "worst_shift" is in
-cells, "step" is null unless values are published on the integers or in steps,
+With --json, "gap" is null where the lower bound is 0 or the noise is not private,
+"worst_shift" is in cells, "step" is null unless values are published on the integers or in steps,
 and "error" is there only if a claim is false.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
@@ -81,13 +81,13 @@ func (o *verifyOptions) run(context.Context) error {
 	if k != nil {
 		c := k.Certify()
 		_, falsehood = k.Verify()
-		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c), k.Cells(), c.Worst, failing(falsehood)}
-		rows = certifiedKernelRows(k, c)
+		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
+		rows = certifiedKernelRows(k, c, falsehood)
 	} else {
 		c := t.Certify()
 		_, falsehood = t.Verify()
 		report = newVerdict(t, c, falsehood)
-		rows = certifiedRows(t, c)
+		rows = certifiedRows(t, c, falsehood)
 	}
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
@@ -98,7 +98,7 @@ func (o *verifyOptions) run(context.Context) error {
 
 func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
 	v := verdict{
-		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), certified: newCertified(c),
+		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), certified: newCertified(c).held(falsehood),
 		Cells: t.Cells(), WorstShift: c.WorstShift, Error: failing(falsehood),
 	}
 	if r := t.TailRatio(); r != 0 {
