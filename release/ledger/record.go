@@ -134,9 +134,12 @@ func (c Cost) check(bad *check.List, i int) {
 		}
 		return
 	}
-	// What account.Approximate takes.
-	if _, err := account.Approximate(c.Epsilon, c.Delta); err != nil {
-		bad.Add(check.Errorf("ledger", nil, "cost %d: %w", i, err))
+	// As account.Approximate takes them; what costs nothing is no release.
+	if !(c.Epsilon >= 0 && c.Epsilon <= maxPromise) || c.Epsilon == 0 && c.Delta == 0 {
+		bad.Badf("epsilon"+of, c.Epsilon, "a number from 0 to %d, and above 0 where delta is 0", maxPromise)
+	}
+	if !(c.Delta >= 0 && c.Delta < 1) {
+		bad.Bad("delta"+of, c.Delta, "a probability, at least 0 and below 1")
 	}
 }
 
