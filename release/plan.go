@@ -3,7 +3,6 @@ package release
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 
@@ -77,6 +76,8 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		m, err = newMeans(ctx, q, source)
 	case Quantile:
 		m, err = newQuantiles(q)
+	case Value:
+		m, err = newValue(ctx, q, source)
 	}
 	if err != nil {
 		return nil, err
@@ -100,7 +101,18 @@ func (p *Plan) prove() error {
 // Compose returns an upper bound on the epsilon of costs on the same people together, at
 // delta: the smaller of the exact and of basic composition.
 func Compose(costs []ledger.Cost, delta float64) (float64, error) {
-	composition, err := ledger.Compose(costs)
+	releases := make([]account.Release, len(costs))
+	for i, c := range costs {
+		pld, err := account.Approximate(c.Epsilon, c.Delta)
+		if c.Table != nil {
+			pld, err = account.Table(c.Table.Table())
+		}
+		if err != nil {
+			return 0, err
+		}
+		releases[i] = account.Release{PLD: pld, Times: c.Times}
+	}
+	composition, err := account.Compose(releases, account.Options{})
 	if err != nil {
 		return 0, err
 	}
@@ -319,6 +331,19 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 
 func newQuantiles(Query) (mechanism, error) { return nil, errNotYet }
 
-// tablesOf names the tables of costs by their hash.
-var _ = account.MaxReleases
-var _ = fmt.Sprint
+
+// newValue adds noise to a number that is there already.
+func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
+	if q.Integer {
+		v, err := source(ctx, q.problem(q.Sensitivity, dp.IntegerQuery), 1)
+		if err != nil {
+			return nil, err
+		}
+		return &sums{noise: whole(v), uses: 1}, nil
+	}
+	v, err := source(ctx, q.problem(1, dp.RealQuery), 1)
+	if err != nil {
+		return nil, err
+	}
+	return &sums{noise: newScaled(v, exact.Rational(q.Sensitivity)), uses: 1}, nil
+}

@@ -22,6 +22,7 @@ const (
 	Mean      Kind = "mean"      // of the values of a column
 	Histogram Kind = "histogram" // the number of rows with each key, or between edges
 	Quantile  Kind = "quantile"  // of the values of a column
+	Value     Kind = "value"     // a number that was computed elsewhere
 )
 
 // What happens to rows without a number where one is needed.
@@ -72,6 +73,14 @@ type Query struct {
 	Probability float64 `json:"probability,omitempty"`
 	Candidates  int     `json:"candidates,omitempty"`
 
+	// Name, Sensitivity and Integer are of a Value: what it is; how far a unit can change
+	// it, in its units; and whether it is an integer.
+	Name        string  `json:"name,omitempty"`
+	Sensitivity float64 `json:"sensitivity,omitempty"`
+	Integer     bool    `json:"integer,omitempty"`
+	// Of says whose influence on a Value is hidden, as ledgers name it; "" is a row.
+	Of string `json:"of,omitempty"`
+
 	// Loss is what the noise of counts and sums is designed for: "l1", which "" is
 	// too, or "l2".
 	Loss string `json:"loss,omitempty"`
@@ -89,10 +98,13 @@ const (
 // Unit is whose influence is hidden, as ledgers name it: "row", or "person:" and the
 // column.
 func (q Query) Unit() string {
-	if q.Person == "" {
-		return ledger.Rows
+	switch {
+	case q.Kind == Value && q.Of != "":
+		return q.Of
+	case q.Person != "":
+		return ledger.Person + q.Person
 	}
-	return ledger.Person(q.Person)
+	return ledger.Row
 }
 
 // Text describes the query in one line of JSON, the same for the same query only.
@@ -147,8 +159,8 @@ func (q Query) groups() []string {
 func (q Query) Validate() error {
 	bad := check.In("release")
 	q = q.normal()
-	if !slices.Contains([]Kind{Count, Sum, Mean, Histogram, Quantile}, q.Kind) {
-		bad.Bad("kind", q.Kind, "count, sum, mean, histogram or quantile")
+	if !slices.Contains([]Kind{Count, Sum, Mean, Histogram, Quantile, Value}, q.Kind) {
+		bad.Bad("kind", check.Quoted(string(q.Kind)), "count, sum, mean, histogram, quantile or value")
 	}
 	if !(q.Epsilon > 0) || math.IsInf(q.Epsilon, 0) {
 		bad.Bad("epsilon", q.Epsilon, "a finite number above 0")
@@ -171,9 +183,25 @@ func (q Query) Validate() error {
 	case q.Person == "" && q.MaxPerPerson != 0:
 		bad.Bad("max-per-person", q.MaxPerPerson, "none without person, the column that tells whose a row is")
 	}
+	if q.Kind == Value {
+		q.validateValue(bad)
+		return bad.Err()
+	}
+	if q.Name != "" || q.Sensitivity != 0 || q.Integer || q.Of != "" {
+		bad.Bad("sensitivity", q.Sensitivity, "none but for a value: that of a "+string(q.Kind)+" follows from what is bounded")
+	}
 	q.validateColumns(bad)
 	q.validateGroups(bad)
 	return bad.Err()
+}
+
+func (q Query) validateValue(bad *check.List) {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges) > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 {
+		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
+	}
+	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
+		bad.Badf("sensitivity", q.Sensitivity, "a number above 0 of at most %g, an integer if the value is: how far a unit can change the value", maxValue)
+	}
 }
 
 func (q Query) validateColumns(bad *check.List) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -54,6 +55,9 @@ func Read(rows Rows, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
+	if q.Kind == Value {
+		return nil, check.Field("release", "kind", q.Kind, "one of rows: a value is there already")
+	}
 	r, err := newReader(rows.Columns(), q.normal())
 	if err != nil {
 		return nil, err
@@ -70,6 +74,22 @@ func Read(rows Rows, q Query) (*Data, error) {
 			return nil, check.Errorf("release", dp.ErrInvalid, "line %d, %w", line, err)
 		}
 	}
+}
+
+// DataOf returns the data of a query of the kind Value. The error wraps dp.ErrInvalid.
+func DataOf(x float64, q Query) (*Data, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Kind != Value:
+		return nil, check.Field("release", "kind", q.Kind, "value: other queries are of rows")
+	case !check.Finite(x) || q.Integer && x != math.Trunc(x):
+		return nil, check.Field("release", "value", "not shown", "a finite number, an integer if the query says so")
+	}
+	d := &Data{query: q.normal(), tallies: make([]tally, 1)}
+	d.tallies[0].sum.SetPrec(sumPrecision).SetFloat64(x)
+	return d, nil
 }
 
 // reader takes rows.
