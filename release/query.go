@@ -102,7 +102,7 @@ func (q Query) Unit() string {
 	case q.Kind == Value && q.Of != "":
 		return q.Of
 	case q.Person != "":
-		return ledger.Person + q.Person
+		return "person:" + q.Person
 	}
 	return ledger.Row
 }

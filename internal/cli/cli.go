@@ -84,6 +84,7 @@ Exit codes:
 		newCalibrateCommand(a),
 		newLatentCommand(a),
 		newSampleCommand(a),
+		newReleaseCommand(a),
 		newPrivatizeCommand(a),
 		newIntervalCommand(a),
 		newPlotCommand(a),

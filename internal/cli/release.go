@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -246,24 +246,22 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	defer w.Discard()
 	var book *ledger.Ledger
 	if o.ledger != "" {
-		if book, err = openLedger(ctx, o.ledger); err != nil {
-			return err
+		if book, err = ledger.Open(ctx, o.ledger); err != nil {
+			return ledgerFailure(err)
 		}
 		defer book.Close()
 	}
-	source, err := o.source()
-	if err != nil {
-		return err
-	}
-	plan, err := release.NewPlan(ctx, o.query, source)
-	if err != nil {
-		return releaseFailure(err)
+	if book != nil && o.query.Kind == release.Value && o.query.Of == "" {
+		o.query.Of = book.Terms().Unit
 	}
 	data, digest, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
-	report, err := o.answer(ctx, book, plan, data, digest)
+	report, err := o.known(ctx, book, digest)
+	if err == nil && report == nil {
+		report, err = o.fresh(ctx, book, data, digest)
+	}
 	if err != nil {
 		return err
 	}
@@ -377,8 +375,32 @@ func (w *watched) Next() ([]string, int, error) {
 	return w.CSV.Next()
 }
 
-// answer charges the ledger, if there is one, and then draws.
-func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, plan *release.Plan, data *release.Data, digest string) (*releaseReport, error) {
+// known returns the answer that the ledger has to an equal query, nil if there is none.
+func (o *releaseOptions) known(ctx context.Context, book *ledger.Ledger, digest string) (*releaseReport, error) {
+	if book == nil {
+		return nil, nil //nolint:nilnil // as said
+	}
+	record, ok, err := book.Find(ctx, ledgerText(o.query), digest)
+	if err != nil {
+		return nil, ledgerFailure(err)
+	}
+	if !ok || record.Answer == nil {
+		return nil, nil //nolint:nilnil // as said
+	}
+	record.Replayed = true
+	return o.recorded(record)
+}
+
+// fresh plans the answer, charges the ledger, if there is one, and then draws.
+func (o *releaseOptions) fresh(ctx context.Context, book *ledger.Ledger, data *release.Data, digest string) (*releaseReport, error) {
+	source, err := o.source()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := release.NewPlan(ctx, o.query, source)
+	if err != nil {
+		return nil, releaseFailure(err)
+	}
 	draw := func(context.Context) ([]byte, error) {
 		estimates, err := plan.Answer(data)
 		if err != nil {
@@ -391,26 +413,31 @@ func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, plan *
 		a.Answers = estimates
 		return json.Marshal(a)
 	}
-	report := &releaseReport{Schema: shell.Schema}
-	var text []byte
-	var err error
 	if book == nil {
-		text, err = draw(ctx)
-	} else {
-		q := plan.Query()
-		var record ledger.Record
-		record, err = book.Release(ctx, ledger.Query{
-			Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
-		}, draw)
-		text = record.Answer
-		report.Ledger = &releaseLedger{record.ID, record.Charged, record.Replayed}
+		text, err := draw(ctx)
+		if err != nil {
+			return nil, releaseFailure(err)
+		}
+		return o.recorded(ledger.Record{Answer: text})
 	}
+	q := plan.Query()
+	record, err := book.Release(ctx, ledger.Query{
+		Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
+	}, draw)
 	if err != nil {
-		return nil, ledgerFailure(o.ledger, err)
+		return nil, ledgerFailure(err)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&report.releaseAnswer); err != nil {
-		return nil, shell.BadFile(o.ledger, fmt.Errorf("answer: %w", err))
+	return o.recorded(record)
+}
+
+// recorded is the report of a record, which has no ID without a ledger.
+func (o *releaseOptions) recorded(r ledger.Record) (*releaseReport, error) {
+	report := &releaseReport{Schema: shell.Schema}
+	if r.ID != 0 {
+		report.Ledger = &releaseLedger{r.ID, r.Charged, r.Replayed}
+	}
+	if err := json.Unmarshal(r.Answer, &report.releaseAnswer); err != nil {
+		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer of release %d is not one of this command: %w", r.ID, err))
 	}
 	return report, nil
 }
@@ -487,6 +514,20 @@ func summary(q release.Query) string {
 	}, strings.ToValidUTF8(check.Shortened(text), " "))
 }
 
+// ledgerFailure is the failure of a charge.
+func ledgerFailure(err error) error {
+	var f *shell.Failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, ledger.ErrExceeded):
+		return &shell.Failure{Code: shell.ExitNegative, Err: err, Hint: "noisewright ledger left says what fits"}
+	case errors.Is(err, ledger.ErrFormat), errors.Is(err, dp.ErrInvalid), errors.Is(err, fs.ErrNotExist):
+		return shell.BadInput("noisewright ledger --help", err)
+	}
+	return err
+}
+
 // releaseFailure is the failure of a plan.
 func releaseFailure(err error) error {
 	var f *shell.Failure
@@ -511,7 +552,7 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 		rows = append(rows, shell.Row{name, text})
 	}
 	unit := "a " + r.Unit
-	if name, ok := strings.CutPrefix(r.Unit, ledger.Person); ok {
+	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
 		unit = "a person (" + name + ")"
 	}
 	hidden := "that " + unit + " is there or not"
