@@ -32,6 +32,10 @@ var arrows = map[string][]string{
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"sampler":       {"tables", "kernels", "dp", "internal/exact", "internal/check"},
 
+	// Below releases of statistics.
+	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
+	"release/internal/ratio":     {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
+
 	// The designer.
 	"lp": {
 		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
