@@ -329,7 +329,6 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 	return nil, errNotYet
 }
 
-func newQuantiles(Query) (mechanism, error) { return nil, errNotYet }
 
 
 // newValue adds noise to a number that is there already.

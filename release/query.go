@@ -90,7 +90,7 @@ type Query struct {
 const (
 	MaxContributions  = 10_000  // MaxPerPerson
 	MaxGroups         = 100_000 // Keys, or Edges less 1
-	MaxCandidates     = 1_000_000
+	MaxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
 	maxValue          = 1e100 // of bounds and edges, in magnitude
 )
@@ -220,8 +220,8 @@ func (q Query) validateColumns(bad *check.List) {
 		bad.Bad("probability", q.Probability, "a number above 0 and below 1, 0.5 for the median")
 	case q.Kind != Quantile && (q.Probability != 0 || q.Candidates != 0):
 		bad.Bad("probability", q.Probability, "none but for a quantile")
-	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > MaxCandidates):
-		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d", MaxCandidates)
+	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > MaxCandidates/max(len(q.groups()), 1)):
+		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d, over all groups together", MaxCandidates)
 	}
 }
 

@@ -1,7 +1,6 @@
 package release
 
 import (
-	"cmp"
 	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/release/internal/selection"
 )
 
 // Rows are the records of a data set, one after another.
@@ -38,7 +38,7 @@ type Data struct {
 type tally struct {
 	n      int64
 	sum    big.Float // of values, exact
-	values []float64 // ascending; for quantiles only
+	counts []uint64  // of values by candidates, for quantiles only; nil: none
 }
 
 // sumPrecision has a bit for every multiple of 2^-1074 below 2^1024, and for 2^64
@@ -102,6 +102,7 @@ type reader struct {
 	tallies            []tally
 	people             map[string]*person
 	random             *rand.Rand
+	grid               selection.Grid // of quantiles
 }
 
 // person is what is kept of one.
@@ -145,6 +146,11 @@ func newReader(columns []string, q Query) (*reader, error) {
 		return nil, err
 	}
 	r.condition = condition
+	if q.Kind == Quantile {
+		if r.grid, err = q.grid(); err != nil {
+			return nil, err
+		}
+	}
 	if q.By != "" {
 		r.group = make(map[string]int, len(q.Keys))
 		for i, k := range q.Keys {
@@ -239,7 +245,10 @@ func (r *reader) take(c contribution) {
 	t.n++
 	switch {
 	case r.query.Kind == Quantile:
-		t.values = append(t.values, c.value)
+		if t.counts == nil {
+			t.counts = make([]uint64, r.query.Candidates)
+		}
+		t.counts[r.grid.Index(c.value)]++
 	case r.query.valued():
 		t.sum.Add(&t.sum, big.NewFloat(c.value)) // exact: see sumPrecision
 	}
@@ -289,9 +298,6 @@ func (r *reader) data() (*Data, error) {
 		for _, g := range groups {
 			r.take(contribution{g, p.groups[g].value})
 		}
-	}
-	for i := range r.tallies {
-		slices.SortFunc(r.tallies[i].values, cmp.Compare[float64])
 	}
 	return &Data{query: r.query, tallies: r.tallies}, nil
 }
