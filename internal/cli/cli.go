@@ -82,6 +82,7 @@ Exit codes:
 		newCompareCommand(a),
 		newAccountCommand(a),
 		newCalibrateCommand(a),
+		newLedgerCommand(a),
 		newLatentCommand(a),
 		newSampleCommand(a),
 		newReleaseCommand(a),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -182,7 +183,8 @@ func (l *Ledger) spent(ctx context.Context, t *Spent, s spending) (err error) {
 // ErrExceeded marks a release that would exceed the total.
 var ErrExceeded = errors.New("the total would be exceeded")
 
-// Exceeded says what is left where a release was refused. It wraps ErrExceeded.
+// Exceeded says what is left where a release was refused. Its errors wrap ErrExceeded
+// too.
 type Exceeded struct {
 	Terms Terms
 	Spent Spent // so far
@@ -192,15 +194,21 @@ type Exceeded struct {
 }
 
 func (e *Exceeded) Error() string {
-	return fmt.Sprintf("ledger: %s", e.sentence())
+	left := "nothing is left"
+	if e.Left > 0 {
+		left = fmt.Sprintf("left is one of epsilon %.6g", floor(e.Left))
+	}
+	return fmt.Sprintf("the release would exceed the total of epsilon %v, delta %v: %s at its delta of %.6g", e.Terms.Epsilon, e.Terms.Delta, left, e.LeftDelta)
 }
 
-func (e *Exceeded) sentence() string {
-	return fmt.Sprintf("the release would exceed the total of epsilon %v, delta %v: left is one of epsilon %v, delta %v", e.Terms.Epsilon, e.Terms.Delta, e.Left, e.LeftDelta)
+// floor rounds down to 6 significant digits, by much less than is left uncertain.
+func floor(x float64) float64 {
+	f, err := strconv.ParseFloat(exact.DecimalDown(exact.Rational(x), 6), 64)
+	if err != nil || f > x {
+		return x
+	}
+	return f
 }
-
-// Unwrap returns ErrExceeded.
-func (e *Exceeded) Unwrap() error { return ErrExceeded }
 
 // exceeded returns the error of charges that do not fit.
 func (l *Ledger) exceeded(ctx context.Context, s spending, charges []charge) error {
@@ -214,7 +222,7 @@ func (l *Ledger) exceeded(ctx context.Context, s spending, charges []charge) err
 	if err != nil {
 		return err
 	}
-	return e
+	return check.Errorf("ledger", ErrExceeded, "%w", e)
 }
 
 // Left returns the largest epsilon of one further release of which only (epsilon, delta) is

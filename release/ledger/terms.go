@@ -13,10 +13,11 @@ const (
 	Replace   = "replace"    // one unit in place of another
 )
 
-// Row is the Unit of a row each; others are "person:" and the column that tells persons.
-const Row = "row"
-
-const personUnit = "person:"
+// The values of Terms.Unit.
+const (
+	Row    = "row"     // a row each
+	Person = "person:" // followed by the column that tells persons apart
+)
 
 // Terms are what a ledger was made for.
 type Terms struct {
@@ -25,7 +26,7 @@ type Terms struct {
 	// Neighbors is AddRemove or Replace. One release under each would add up different
 	// things, so all releases have those of the ledger.
 	Neighbors string
-	// Unit is whose influence is hidden: Row, or "person:COLUMN".
+	// Unit is whose influence is hidden: Row, or Person and a column.
 	Unit string
 	// Adaptive is for noise that is chosen in view of earlier answers. The sums of the
 	// epsilons and of the deltas promised are then kept within the total, which allows any
@@ -46,8 +47,8 @@ func (t Terms) validate() error {
 	if t.Neighbors != AddRemove && t.Neighbors != Replace {
 		bad.Bad("neighbors", check.Quoted(t.Neighbors), AddRemove+" or "+Replace)
 	}
-	if column, person := strings.CutPrefix(t.Unit, personUnit); t.Unit != Row && (!person || column == "" || !isLine(column)) {
-		bad.Bad("unit", check.Quoted(check.Shortened(t.Unit)), Row+" or "+personUnit+"COLUMN")
+	if column, person := strings.CutPrefix(t.Unit, Person); t.Unit != Row && (!person || column == "" || !isLine(column)) {
+		bad.Bad("unit", check.Quoted(check.Shortened(t.Unit)), Row+" or "+Person+"COLUMN")
 	}
 	return bad.Err()
 }
