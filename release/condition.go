@@ -65,14 +65,21 @@ type numbers struct{}
 
 // Visit implements ast.Visitor.
 func (numbers) Visit(node *ast.Node) {
-	n, ok := (*node).(*ast.BinaryNode)
-	if !ok {
-		return
+	read := func(column *ast.Node) {
+		*column = &ast.CallNode{Callee: &ast.IdentifierNode{Value: "number"}, Arguments: []ast.Node{*column}}
 	}
-	for _, side := range []struct{ column, other *ast.Node }{{&n.Left, &n.Right}, {&n.Right, &n.Left}} {
-		if kind(*side.column) == reflect.String && (kind(*side.other) == reflect.Int || kind(*side.other) == reflect.Float64) {
-			*side.column = &ast.CallNode{Callee: &ast.IdentifierNode{Value: "number"}, Arguments: []ast.Node{*side.column}}
-			return
+	switch n := (*node).(type) {
+	case *ast.UnaryNode:
+		if n.Operator == "-" && kind(n.Node) == reflect.String {
+			read(&n.Node)
+		}
+	case *ast.BinaryNode:
+		left, right := kind(n.Left), kind(n.Right)
+		switch {
+		case left == reflect.String && (right == reflect.Int || right == reflect.Float64):
+			read(&n.Left)
+		case right == reflect.String && (left == reflect.Int || left == reflect.Float64):
+			read(&n.Right)
 		}
 	}
 }

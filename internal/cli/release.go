@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -246,8 +245,8 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	defer w.Discard()
 	var book *ledger.Ledger
 	if o.ledger != "" {
-		if book, err = ledger.Open(ctx, o.ledger); err != nil {
-			return ledgerFailure(err)
+		if book, err = openLedger(ctx, o.ledger); err != nil {
+			return err
 		}
 		defer book.Close()
 	}
@@ -382,7 +381,7 @@ func (o *releaseOptions) known(ctx context.Context, book *ledger.Ledger, digest 
 	}
 	record, ok, err := book.Find(ctx, ledgerText(o.query), digest)
 	if err != nil {
-		return nil, ledgerFailure(err)
+		return nil, ledgerFailure(o.ledger, err)
 	}
 	if !ok || record.Answer == nil {
 		return nil, nil //nolint:nilnil // as said
@@ -425,7 +424,7 @@ func (o *releaseOptions) fresh(ctx context.Context, book *ledger.Ledger, data *r
 		Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
 	}, draw)
 	if err != nil {
-		return nil, ledgerFailure(err)
+		return nil, ledgerFailure(o.ledger, err)
 	}
 	return o.recorded(record)
 }
@@ -514,20 +513,6 @@ func summary(q release.Query) string {
 	}, strings.ToValidUTF8(check.Shortened(text), " "))
 }
 
-// ledgerFailure is the failure of a charge.
-func ledgerFailure(err error) error {
-	var f *shell.Failure
-	switch {
-	case errors.As(err, &f):
-		return err
-	case errors.Is(err, ledger.ErrExceeded):
-		return &shell.Failure{Code: shell.ExitNegative, Err: err, Hint: "noisewright ledger left says what fits"}
-	case errors.Is(err, ledger.ErrFormat), errors.Is(err, dp.ErrInvalid), errors.Is(err, fs.ErrNotExist):
-		return shell.BadInput("noisewright ledger --help", err)
-	}
-	return err
-}
-
 // releaseFailure is the failure of a plan.
 func releaseFailure(err error) error {
 	var f *shell.Failure
@@ -587,6 +572,9 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 func number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return fmt.Sprintf("%.0f", v)
+	}
+	if a := math.Abs(v); a >= 1e-4 && a < 1e15 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
 }
