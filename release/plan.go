@@ -2,7 +2,6 @@ package release
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/big"
 
@@ -319,17 +318,6 @@ func (q Query) pureUse() (float64, error) {
 	}
 	return low, nil
 }
-
-var errNotYet = errors.New("release: not yet")
-
-func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
-	if q.fixed() {
-		return newSumsOf(ctx, q, source, new(big.Rat), true)
-	}
-	return nil, errNotYet
-}
-
-
 
 // newValue adds noise to a number that is there already.
 func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
