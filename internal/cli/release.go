@@ -159,6 +159,9 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		if math.IsNaN(q.Epsilon) || math.IsNaN(q.Delta) {
 			return nil // reported
 		}
+		if o.Quiet && !o.JSON && o.Output == "" {
+			return errors.New("quiet and no output, want -o or --json: the answer would be charged for and lost")
+		}
 		return q.Validate()
 	})
 	return f.Run(o.run)
@@ -195,8 +198,9 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	switch q.Kind {
 	case release.Sum, release.Mean, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
-		f.OptionalNumber(&q.Lower, "lower", any, "values below are clipped to it, in the units of the column")
-		f.OptionalNumber(&q.Upper, "upper", any, "values above are clipped to it, in the units of the column")
+		f.Require(&q.Column, "column", "the column of the values")
+		f.Number(&q.Lower, "lower", any, "values below are clipped to it, in the units of the column")
+		f.Number(&q.Upper, "upper", any, "values above are clipped to it, in the units of the column")
 	case release.Histogram:
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
@@ -266,7 +270,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	}
 	encode := func(w io.Writer) error {
 		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false) // conditions compare with < and >
 		return e.Encode(report)
 	}
 	if o.ledger == "" {
