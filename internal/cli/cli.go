@@ -85,6 +85,7 @@ Exit codes:
 		newLedgerCommand(a),
 		newLatentCommand(a),
 		newSampleCommand(a),
+		newReleaseCommand(a),
 		newPrivatizeCommand(a),
 		newIntervalCommand(a),
 		newPlotCommand(a),

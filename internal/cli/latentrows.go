@@ -96,7 +96,7 @@ func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 // bundleRows is a CSV file read for a bundle.
 type bundleRows struct {
 	*csvfile.Columns
-	*shell.Input
+	*shell.CSV
 }
 
 // openRows opens a CSV file with all of the columns of a bundle and those to keep.
@@ -105,11 +105,16 @@ func openRows(s *shell.Streams, file string, columns []string, keep string) (*bu
 	if keep != "" {
 		patterns = strings.Split(keep, ",")
 	}
-	c, input, err := s.OpenColumns(file,
+	input, err := s.OpenCSV(file, csvfile.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c, err := csvfile.NewColumns(input.Reader,
 		func(name string) bool { return slices.Contains(columns, name) },
 		func(name string) bool { return csvfile.Matches(patterns, name) })
 	if err != nil {
-		return nil, err
+		input.Close()
+		return nil, shell.BadFile(file, err)
 	}
 	for _, column := range columns {
 		if !slices.Contains(c.Names, column) {

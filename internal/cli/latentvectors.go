@@ -61,7 +61,7 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	}
 	switch {
 	case v.task != "":
-		task, err := s.ReadNamed(v.task, p.Features)
+		task, err := s.ReadNamed(v.task, csvfile.Options{}, p.Features)
 		if err != nil {
 			return err
 		}
@@ -90,14 +90,14 @@ func unmatched(flag, patterns string, names []string) error {
 }
 
 func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
-	mean, err := s.ReadFrame(v.mean, choose, false)
+	mean, err := s.ReadFrame(v.mean, csvfile.Options{}, choose, false)
 	if err != nil {
 		return err
 	}
 	if mean.Rows != 1 {
 		return shell.BadFile(v.mean, fmt.Errorf("%d rows, want one, the means", mean.Rows))
 	}
-	covariance, err := s.ReadNamed(v.covariance, mean.Names)
+	covariance, err := s.ReadNamed(v.covariance, csvfile.Options{}, mean.Names)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose 
 }
 
 func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
-	data, err := s.ReadFrame(v.data, choose, v.columns == "*")
+	data, err := s.ReadFrame(v.data, csvfile.Options{}, choose, v.columns == "*")
 	var f *shell.Failure
 	if errors.As(err, &f) && strings.Contains(f.Error(), "column") {
 		f.Hint = "--columns and --exclude choose the columns that are read"
@@ -154,7 +154,7 @@ func (v *vectorOptions) readBounds(s *shell.Streams, p *latent.Problem) error {
 		p.Low, p.High = slices.Repeat([]float64{low}, n), slices.Repeat([]float64{high}, n)
 		return nil
 	}
-	f, err := s.ReadNamed(v.bounds, p.Features)
+	f, err := s.ReadNamed(v.bounds, csvfile.Options{}, p.Features)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,7 +127,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	}
 	defer w.Discard()
 	line := o.Progress()
-	if err := p.run(ctx, w, in, func() { line.Rows("adding noise", p.rows, in) }); err != nil {
+	if err := p.run(ctx, w, in, func() { line.Rows("adding noise", p.in.Rows, in) }); err != nil {
 		return err
 	}
 	if err := w.Commit(); err != nil {
@@ -135,7 +135,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	}
 	if o.report {
 		o.Warn("the next line tells something about the data and is not private")
-		fmt.Fprintf(o.Err, "clipped: %d of %d values\n", p.clipped, p.rows)
+		fmt.Fprintf(o.Err, "clipped: %d of %d values\n", p.clipped, p.in.Rows)
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ type privatizer struct {
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
 
-	rows, clipped int // so far
+	clipped int // so far
 }
 
 // progressRows is how many rows are done between two looks at the clock.
@@ -281,22 +281,20 @@ const progressRows = 1 << 10
 // run copies the CSV file r to w with noise on the column. It calls progress now and
 // then.
 func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader, progress func()) error {
-	var mark []byte
-	var err error
-	if p.in, mark, err = csvfile.NewReader(r); err != nil {
+	in, err := csvfile.NewReader(r, csvfile.Options{})
+	if err != nil {
 		return p.bad(err)
 	}
-	if err := p.in.Next(); errors.Is(err, io.EOF) || err == nil && p.in.Blank() {
-		return p.bad(errors.New("no header, want a first line with column names"))
-	} else if err != nil {
+	defer in.Close()
+	p.in = in
+	header, err := in.Header()
+	if err != nil {
 		return p.bad(err)
 	}
-	if err := p.find(); err != nil {
+	if p.at, err = in.Find(header, p.column); err != nil {
 		return p.bad(err)
 	}
-	line := append(mark, p.in.Raw...)
-	columns := len(p.in.Fields)
-	blank := 0 // line of an empty line, good only at the end
+	line := append(slices.Clone(in.Mark), in.Raw...)
 	for {
 		if _, err := w.Write(line); err != nil {
 			return err
@@ -304,29 +302,16 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader, progress
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.in.Next(); errors.Is(err, io.EOF) {
-			return nil
+		if err := in.Row(); errors.Is(err, io.EOF) {
+			_, err = w.Write(in.Raw) // empty lines
+			return err
 		} else if err != nil {
 			return p.bad(err)
-		}
-		if p.in.Blank() {
-			if blank == 0 {
-				blank = p.in.Line
-			}
-			line = append(line[:0], p.in.Raw...)
-			continue
-		}
-		p.rows++
-		if blank > 0 {
-			return p.bad(fmt.Errorf("line %d is empty, want a row", blank))
-		}
-		if len(p.in.Fields) != columns {
-			return p.wrong(fmt.Errorf("%d fields, want %d as in the header", len(p.in.Fields), columns))
 		}
 		if line, err = p.row(line[:0]); err != nil {
 			return err
 		}
-		if p.rows%progressRows == 0 {
+		if in.Rows%progressRows == 0 {
 			progress()
 		}
 	}
@@ -336,7 +321,7 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, r io.Reader, progress
 func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.FileCause(err)) }
 
 func (p *privatizer) wrong(err error) error {
-	return p.bad(fmt.Errorf("row %d (line %d): %w", p.rows, p.in.Line, err))
+	return p.bad(fmt.Errorf("row %d (line %d): %w", p.in.Rows, p.in.Line, err))
 }
 
 func (p *privatizer) wrongCell(err error) error {
@@ -361,50 +346,6 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 		return nil, err
 	}
 	return append(dst, p.in.Raw[field.End:]...), nil
-}
-
-// maxListed is how many column names an error lists.
-const maxListed = 10
-
-// find finds the column in the header just read. What it takes for a header may be
-// the first row of a file without one, or all of a file whose lines end in another
-// way: its errors must not print that.
-func (p *privatizer) find() error {
-	raw := p.in.Raw
-	if bytes.Count(raw, []byte("\r")) != bytes.Count(raw, []byte("\r\n")) {
-		return errors.New("the header has a carriage return without a line feed, want lines that end in LF or CR LF")
-	}
-	found, numbers := 0, 0
-	var names []string
-	for i := range p.in.Fields {
-		name := p.in.Content(i)
-		if name == p.column || strings.TrimSpace(name) == p.column {
-			p.at = i
-			found++
-		}
-		if csvfile.IsNumber(strings.TrimSpace(name)) {
-			numbers++
-		}
-		if i < maxListed {
-			names = append(names, strconv.Quote(check.Shortened(name)))
-		}
-	}
-	list := strings.Join(names, ", ")
-	if more := len(p.in.Fields) - len(names); more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	if numbers > 0 { // perhaps a person's record
-		list = fmt.Sprintf("the header's; %d of its %d cells are numbers: is the header row missing?", numbers, len(p.in.Fields))
-	}
-	switch {
-	case found == 0:
-		return fmt.Errorf("no column %q, want one of %s", p.column, list)
-	case found > 1:
-		return fmt.Errorf("%d columns are called %q, want a name that stands once in %s", found, p.column, list)
-	case csvfile.IsNumber(strings.TrimSpace(p.column)):
-		return errors.New("the header cell of the column is a number: is the header row missing?")
-	}
-	return nil
 }
 
 // parseCell reads a plain decimal number. Its errors do not quote the cell,
