@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // Flags binds the flags and the argument of a command to the values they stand for.
@@ -191,20 +192,34 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
-// Source adds --table, a table or a kernel file to draw from, which --kernel names too.
+// Source is OptionalSource for what has to be given.
 func (f *Flags) Source(table *string) {
+	f.OptionalSource(table)
+	f.Require(table, "table", "a table file")
+}
+
+// OptionalSource adds --table, a table or a kernel file to draw from, which --kernel
+// names too.
+func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
 	f.File(&kernel, "kernel", "", "json")
 	_ = f.cmd.Flags().MarkHidden("kernel")
 	f.Check(func() error {
-		switch {
-		case *table != "" && kernel != "":
+		if *table != "" && kernel != "" {
 			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
-		case *table+kernel == "":
-			return About("table", "", Want("a table file"))
 		}
 		*table += kernel
+		return nil
+	})
+}
+
+// Delimiter adds --delimiter, what stands between the fields of the CSV files read.
+func (f *Flags) Delimiter(o *csvfile.Options) {
+	f.Func("delimiter", "C", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
+		if o.Delimiter = csvfile.ParseDelimiter(text); o.Delimiter == 0 {
+			return Want("tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank")
+		}
 		return nil
 	})
 }
