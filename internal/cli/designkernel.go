@@ -61,9 +61,11 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
 		return readWeight(&p.Queries, text)
 	})
+	f.CompleteOrFile("weight", "uniform")
 	f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
 		return readNodes(p, text)
 	})
+	f.CompleteOrFile("nodes")
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, "")
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
@@ -185,7 +187,7 @@ func readWeight(q *kernels.Queries, text string) error {
 // been read.
 func readNodes(p *lp.KernelProblem, text string) error {
 	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
-	if n, err := strconv.Atoi(text); err == nil || text == "" {
+	if n, ok := shell.ParseCount(text); ok || text == "" {
 		if n < 1 || n > kernels.MaxCells {
 			return want
 		}

@@ -38,7 +38,7 @@ type conversion struct {
 func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
 	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
-	f.Argument(&o.in, "FILE")
+	f.Argument(&o.in, "FILE", vectorFiles...)
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", "csv")

@@ -34,6 +34,7 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 	f.File(&v.task, "task", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)", vectorFiles...)
 	f.String(&v.weights, "weights", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
+	f.CompleteOrFile("bounds")
 }
 
 const latentDesignHelp = "noisewright latent design --help"
