@@ -66,6 +66,7 @@ var arrows = map[string][]string{
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
+	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile": {"internal/check", "internal/atomicfile"},
 	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -79,7 +78,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 type kernelReport struct {
 	Schema int `json:"schema"`
 	kernelStatement
-	DataIndependent json.Number `json:"data_independent,omitempty"`
+	DataIndependent *float64 `json:"data_independent,omitempty"`
 	certified
 	Nodes int `json:"nodes"`
 	effort
@@ -92,11 +91,12 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	}
 	defer w.Discard()
 	line := o.Progress()
-	var independent json.Number // least loss of such noise
+	var independent *float64 // least loss of such noise
 	if o.autoCap {
-		if o.problem.InstanceCap, independent, err = o.independent(ctx, line); err != nil {
+		if independent, err = o.independent(ctx, line); err != nil {
 			return err
 		}
+		o.problem.InstanceCap = *independent
 	}
 	o.design.Progress = line.Kernel(o.design.TimeLimit)
 	r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
@@ -110,8 +110,8 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
 	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
-	if independent != "" {
-		rows = append(rows, shell.Row{"data independent", independent.String()})
+	if independent != nil {
+		rows = append(rows, shell.Row{"data independent", shell.DigitsUp(*independent)})
 	}
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"kernel", o.Output})
@@ -121,19 +121,18 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 
 // independent designs noise that does not depend on the query value and returns its
 // expected loss, rounded up.
-func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (float64, json.Number, error) {
+func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (*float64, error) {
 	options := shell.DesignOptions()
 	options.TimeLimit, options.Progress = o.design.TimeLimit, line.Design(o.design.TimeLimit)
 	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: o.problem.Loss, Query: dp.RealQuery}, options)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
-	c := r.Table.Certificate()
-	loss := shell.FloatUp(c.ExpectedLoss)
+	loss := shell.FloatUp(r.Table.Certificate().ExpectedLoss)
 	if loss == nil {
-		return 0, "", shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
+		return nil, shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 	}
-	return *loss, json.Number(c.Claims().ExpectedLoss), nil
+	return loss, nil
 }
 
 func readRange(q *kernels.Queries, text string) error {

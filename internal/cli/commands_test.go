@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,4 +50,31 @@ func visitCommands(c *cobra.Command, visit func(*cobra.Command)) {
 	for _, below := range c.Commands() {
 		visitCommands(below, visit)
 	}
+}
+
+// TestEveryJSONIsChecked wants a script that looks at the JSON of every command that has
+// one: the command json of the scripts holds it to the rules. Those of reproduce, which
+// take long, are in the tests of their package.
+func TestEveryJSONIsChecked(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d scripts: %v", len(files), err)
+	}
+	var scripts strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts.Write(text)
+	}
+	visitCommands(newRootCommand(&shell.Streams{}, func() {}), func(c *cobra.Command) {
+		if c.Flags().Lookup("json") == nil || c.Parent().Name() == "reproduce" {
+			return
+		}
+		run := regexp.MustCompile(`(?m)^(exec|code \d) ` + c.CommandPath() + ` .*--json.*\n(! stderr .*\n)?cp stdout (\S+)\n(!?stdout.*\n)*json (\S+) `)
+		if m := run.FindStringSubmatch(scripts.String()); m == nil || m[3] != m[5] {
+			t.Errorf("%s --json: no script looks at it", c.CommandPath())
+		}
+	})
 }
