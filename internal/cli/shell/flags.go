@@ -214,6 +214,13 @@ func (f *Flags) completeNothing() {
 // Bool adds a switch.
 func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
 
+// Alias gives a flag its older name as well, which the help does not show.
+func (f *Flags) Alias(name, older string) {
+	alias := *f.cmd.Flags().Lookup(name)
+	alias.Name, alias.Shorthand, alias.Usage, alias.Hidden = older, "", "", true
+	f.cmd.Flags().AddFlag(&alias)
+}
+
 // String adds a text that is taken as it is.
 func (f *Flags) String(p *string, name, usage string) { f.cmd.Flags().StringVar(p, name, *p, usage) }
 
