@@ -90,6 +90,7 @@ Exit codes:
 		newExportCommand(a),
 		reproduce.NewCommand(a),
 		newVersionCommand(a),
+		newManCommand(a),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()

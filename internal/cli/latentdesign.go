@@ -22,13 +22,13 @@ import (
 
 type latentDesignOptions struct {
 	shell.Common
-	vectors   vectorOptions
-	problem   latent.Problem // without what the files say
-	autoClip  bool           // choose the clip
-	noise     string
-	cache     string // directory of designed tables
-	design    lp.Options
-	force     bool
+	vectors  vectorOptions
+	problem  latent.Problem // without what the files say
+	autoClip bool           // choose the clip
+	noise    string
+	cache    string // directory of designed tables
+	design   lp.Options
+	force    bool
 }
 
 const defaultClip = 0.99
