@@ -95,8 +95,7 @@ written and the exit code is 4.
 	})
 	f.Effort(&o.design, " of one design")
 	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
-	f.Bool(&o.JSON, "json", "print one JSON object instead of the summary")
-	f.Quiet(&o.Common, "no progress and no summary, and no comparison")
+	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")
 	return f.Run(o.run)
 }
 

@@ -70,7 +70,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	f.Query(&o.problem)
 	f.Effort(&o.design, "")
 	f.Output(&o.Common, "table file to write, CSV file with --trade, - for standard output (default none)", "json", "csv")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output", "plot")
 	return f.Run(o.run)
 }
 

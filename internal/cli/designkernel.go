@@ -70,7 +70,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of any query value, in units of the loss (default none)")
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
 }
 

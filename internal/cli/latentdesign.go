@@ -80,7 +80,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	f.Output(&o.Common, "directory to write the bundle to (default none)")
 	f.Bool(&o.force, "force", "replace the bundle that is there, and nothing but a bundle")
 	f.Alias("force", "overwrite")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
 }
 

@@ -39,7 +39,7 @@ and "error" is there only if a claim is false.`,
   noisewright verify --json table.json`,
 	})
 	f.Argument(&o.file, "TABLE", "json")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 

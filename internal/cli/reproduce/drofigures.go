@@ -100,7 +100,7 @@ is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one design")
 	f.Folder(&o.Common)
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Run(o.run)
 	return cmd
 }
