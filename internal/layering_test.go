@@ -64,17 +64,18 @@ var arrows = map[string][]string{
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
 		"internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra",
+		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
+	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile": {"internal/check", "github.com/klauspost/compress/zstd"},
 	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 

@@ -135,6 +135,11 @@ func (f *File) Discard() {
 // exists and is empty. The parent of path exists. A directory that is there is
 // replaced, whatever it holds; a symbolic link stays a link. Errors are those of
 // fill and of the file system.
+//
+// Where the system exchanges two names in one step, path is at any time the old
+// directory or the new one, and a crash leaves one of them, perhaps with the other
+// beside it under a name that begins with a dot. Elsewhere the old one is renamed
+// first: a crash between the two steps leaves both under such names, and none at path.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	_, missing := os.Lstat(path)
@@ -151,6 +156,9 @@ func Directory(path string, fill func(dir string) error) error {
 		return os.Rename(dir, path)
 	}
 	// A directory cannot be renamed over another one.
+	if exchange(dir, path) == nil {
+		return os.RemoveAll(dir)
+	}
 	away := beside(path)
 	if err := os.Rename(path, away); err != nil {
 		return err
