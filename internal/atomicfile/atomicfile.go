@@ -152,7 +152,6 @@ func (f *File) Discard() {
 // fill and of the file system.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
-	_, missing := os.Lstat(path)
 	open, err := createLocked(path, func(name string) (*os.File, error) {
 		// 0777 less the umask is what any program gives a directory the user asked for.
 		if err := os.Mkdir(name, 0o777); err != nil { //nolint:gosec
@@ -172,7 +171,7 @@ func Directory(path string, fill func(dir string) error) error {
 	if !locks {
 		_ = open.Close()
 	}
-	if missing != nil {
+	if _, missing := os.Lstat(path); missing != nil {
 		err = os.Rename(dir, path)
 	} else {
 		err = replace(dir, path)
