@@ -97,7 +97,7 @@ func (c *Common) Print(v any, rows []Row) error {
 
 // PrintText is Print for a summary that is more than rows.
 func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
-	c.line.Clear()
+	c.line.Load().Clear()
 	switch {
 	case c.JSON:
 		return printJSON(c.Out, v)
