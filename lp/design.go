@@ -558,10 +558,16 @@ func (s *side) begin(g grid) {
 // learn estimates what a side still misses from what its last two programs achieved.
 func (s *side) learn() {
 	s.missed = math.Inf(1)
-	if s.before.value > 0 && s.value > 0 && s.grid.k > s.before.k {
+	if s.before.value <= 0 || s.value <= 0 {
+		return
+	}
+	switch gained := math.Abs(s.value - s.before.value); {
+	case s.grid.k == s.before.k: // by its support alone
+		s.missed = gained
+	case s.grid.k > s.before.k:
 		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
 		ratio := float64(s.grid.k) / float64(s.before.k)
-		s.missed = math.Abs(s.value-s.before.value) / (math.Pow(ratio, s.bound.order()) - 1)
+		s.missed = gained / (math.Pow(ratio, s.bound.order()) - 1)
 	}
 }
 

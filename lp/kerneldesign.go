@@ -126,7 +126,8 @@ func (d *kernelDesigner) first() int {
 // next returns the number of cells expected to close the gap, if it falls
 // with their square, and not too many more than before.
 func (d *kernelDesigner) next(cells int) int {
-	growth := min(max(math.Sqrt(d.gap()/(0.9*d.aim())), 1.12), 1.5)
+	goal := 0.9 * max(d.aim(), d.options.Gap)
+	growth := min(max(math.Sqrt(d.gap()/goal), 1.12), 1.5)
 	return d.whole(int(math.Ceil(float64(cells) * growth)))
 }
 
