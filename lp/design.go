@@ -252,7 +252,7 @@ type side struct {
 	took   time.Duration
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
-	before struct { // the last program: the one before it
+	before  struct { // the last program: the one before it
 		value float64
 		k     int
 	}
@@ -320,7 +320,7 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
-	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
+	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 	hopeless   = 0.02 // and one that gains less than this is not refined at all
 )
 
