@@ -307,7 +307,7 @@ def piecewise_linear(segments):
     for i, (x, segment) in enumerate(zip(knots, segments[1:])):
         if i:
             level = value(pieces[-1], x)
-        right = level + (number(segment[2]) if len(segment) > 2 else 0)
+        right = level + (number(segment[2]) if any(segment[2:]) else 0)
         least.append(min(level, right))
         slope = number(segment[1])
         pieces.append((right - slope * x, slope, 0))
