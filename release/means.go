@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/internal/ratio"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -74,7 +75,7 @@ func newPair(q Query) (*means, error) {
 
 // newSplit is the method of a sum and a count, which share epsilon and delta.
 func newSplit(ctx context.Context, q Query, source Source) (*means, error) {
-	v, err := source(ctx, q.problem(1, dp.RealQuery), 2*q.uses())
+	v, err := source(ctx, q.problem(1, dp.RealQuery), 2*q.uses()*q.Releases)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +134,11 @@ func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	}
 	out := make([]Estimate, len(tallies))
 	for i := range out {
-		x, _ := new(big.Float).SetInt(a[i]).Float64() // exact, below 2^53
-		y, _ := new(big.Float).SetInt(b[i]).Float64()
+		x, exactX := a[i].Float64()
+		y, exactY := b[i].Float64()
+		if exactX != big.Exact || exactY != big.Exact {
+			return nil, check.Errorf("release", dp.ErrInvalid, "too many rows for a mean: the sums are beyond 2^53 steps of the noise")
+		}
 		low, high, err := m.method.Interval(x, y, Level)
 		if err != nil {
 			return nil, err
