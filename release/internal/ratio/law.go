@@ -69,21 +69,23 @@ func NewLaw(v *tables.Verified, unit float64) (*Law, error) {
 	group := math.Ceil(n / mostCells)
 	l.merged = group > 1
 	l.before, l.moment = []float64{0}, []float64{0}
-	var sum, moment, square, absolute exact.Sum
-	i := 0.0
+	var sum exact.Sum
+	absolute := 0.0
+	i, left := 0.0, group // cells before this one, and to the end of its group
 	eachCell(t, periods, func(p float64) {
 		middle := l.first + (i+0.5)*l.points - 0.5
 		sum.Add(p)
-		moment.Add(p * middle)
-		square.Add(p * (middle*middle + (l.points*l.points-1)/12))
-		absolute.Add(p * max(math.Abs(middle), l.points/4))
-		if i++; math.Mod(i, group) == 0 || i == n {
-			l.before, l.moment = append(l.before, sum.Value()), append(l.moment, moment.Value())
+		l.mean += p * middle
+		l.square += p * (middle*middle + (l.points*l.points-1)/12)
+		absolute += p * max(math.Abs(middle), l.points/4)
+		i++
+		if left--; left == 0 || i == n {
+			left = group
+			l.before, l.moment = append(l.before, sum.Value()), append(l.moment, l.mean)
 		}
 	})
-	l.mean, l.square = moment.Value(), square.Value()
 	l.points *= group
-	l.cutBins(absolute.Value())
+	l.cutBins(absolute)
 	return l, nil
 }
 

@@ -300,8 +300,42 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestLength compares the interval of Laplace noise with the closed form: with X and Y
-// standard Laplace, P(|pX + qY| > t) = (p²e^(-t/p) - q²e^(-t/q))/(p² - q²).
+// bisect returns the number from 0 to high where ok turns true.
+func bisect(high float64, ok func(float64) bool) float64 {
+	low := 0.0
+	for range 60 {
+		if x := (low + high) / 2; ok(x) {
+			high = x
+		} else {
+			low = x
+		}
+	}
+	return high
+}
+
+// quantile returns the t with P(|pX + qY| > t) = 0.05 for X and Y standard Laplace,
+// where that is (p²e^(-t/p) - q²e^(-t/q))/(p² - q²).
+func quantile(p, q float64) float64 {
+	return bisect(20, func(t float64) bool { return (p*p*math.Exp(-t/p)-q*q*math.Exp(-t/q))/(p*p-q*q) <= 0.05 })
+}
+
+// TestLikely compares the quantiles of Laplace noise with closed forms. Bins are counted
+// inwards, on both sides of what they meet, so that the noise is not taken for smaller.
+func TestLikely(t *testing.T) {
+	v, points := pairNoise(t, 1)
+	l := newLaw(t, v, 1)
+	for _, c := range [][2]float64{{1, 0.9}, {1, -0.5}, {1, 0.1}} {
+		want := quantile(c[0], math.Abs(c[1])) * (points + 1)
+		got := bisect(20*points, func(left float64) bool {
+			return likely(0.95, l, [2]float64{c[1], c[1]}, l, [2]float64{c[0], c[0]}, left)
+		})
+		if inwards := got/want - 1; inwards < 2e-4*math.Abs(c[1]) || inwards > 2e-3 {
+			t.Errorf("%v: %g, want %g, %g more", c, got, want, inwards)
+		}
+	}
+}
+
+// TestLength compares the interval of Laplace noise with that of the closed form.
 func TestLength(t *testing.T) {
 	v, points := pairNoise(t, 2)
 	l := newLaw(t, v, 1/points)
@@ -309,17 +343,7 @@ func TestLength(t *testing.T) {
 	const n = 1e6
 	scale := (points + 1) / points / 2
 	for _, tau := range []float64{0.02, 0.3, 0.6, 0.9} {
-		p, q := max(tau, 1-tau), min(tau, 1-tau)
-		low, high := 0.0, 20.0
-		for range 60 {
-			x := (low + high) / 2
-			if (p*p*math.Exp(-x/p)-q*q*math.Exp(-x/q))/(p*p-q*q) > 0.05 {
-				low = x
-			} else {
-				high = x
-			}
-		}
-		want := low * scale / n
+		want := quantile(max(tau, 1-tau), min(tau, 1-tau)) * scale / n
 		a, b := m.truth(n, tau)
 		from, to, err := m.Interval(a, b, 0.95)
 		if err != nil {
@@ -346,6 +370,10 @@ func TestEstimateWithin(t *testing.T) {
 			if err != nil || !(m.lower <= low && low <= e && e <= high && high <= m.upper) {
 				t.Fatalf("%s: %g in %g … %g of %g, %g, %v", name, e, low, high, a, b, err)
 			}
+		}
+		// The sums fit no mean.
+		if low, high, err := m.Interval(-9000, 900, 0.95); low != m.lower || high != m.upper || err != nil {
+			t.Errorf("%s: %g … %g, %v, want the whole range", name, low, high, err)
 		}
 		// Nothing is known: no records.
 		if low, high, err := m.Interval(0, 0, 0.95); low != m.lower || high != m.upper || err != nil {
