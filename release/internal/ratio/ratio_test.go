@@ -164,12 +164,12 @@ func TestLaw(t *testing.T) {
 
 // TestMerged checks the bounds of a law whose cells were merged against all of them.
 func TestMerged(t *testing.T) {
-	v, points := pairNoise(t, 0x1p-10)
+	v, points := pairNoise(t, 0x1p-13)
 	l := newLaw(t, v, 1)
 	if !l.merged {
 		t.Fatal("not merged")
 	}
-	scale := (points + 1) * 0x1p10
+	scale := (points + 1) * 0x1p13
 	for _, x := range []float64{1, 1234.5, scale, 3 * scale, 8 * scale} {
 		want := -math.Expm1(-x / scale)
 		if got := l.between(-x, x); got > want+1e-9 || got < want-2e-3 {
@@ -477,6 +477,31 @@ func TestPairBeatsSplit(t *testing.T) {
 	}
 }
 
+// TestSplitBeatsPair: where epsilon is large, staircase noise on a sum and Laplace noise
+// on the number, which share epsilon, are better than Laplace noise on a pair.
+func TestSplitBeatsPair(t *testing.T) {
+	for epsilon, want := range map[float64]bool{3: false, 10: true} {
+		v, points := pairNoise(t, epsilon)
+		l := newLaw(t, v, 1/points)
+		pair, _ := Pair(0, 1, l, l).Errors()
+		sum, err := shapes.Staircase(problem(dp.RealQuery, epsilon/2, 0, 1), 0, tables.Grid{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, err := shapes.Laplace(problem(dp.IntegerQuery, epsilon/2, 0, 1), tables.Grid{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := sum.Table().Grid()
+		// The sum of x - center has the sensitivity 1/2.
+		unit := 0.5 / (float64(g.CellsPerSensitivity) * float64(g.PointsPerCell))
+		split, _ := Split(0, 1, newLaw(t, sum, unit), newLaw(t, count, 1)).Errors()
+		if (split < pair) != want {
+			t.Errorf("epsilon = %g: split %g, pair %g", epsilon, split, pair)
+		}
+	}
+}
+
 // TestPairPrivacy releases two sums that change by (t, 1-t) and its multiples, at all
 // places of the grid, and compares the joint laws: the largest loss is at most what is
 // proved, and nearly that.
@@ -530,7 +555,7 @@ func TestPairPrivacy(t *testing.T) {
 }
 
 func TestPairNoise(t *testing.T) {
-	for _, epsilon := range []float64{0x1p-10, 0.01, 0.1, 1. / 3, 1, 3.7, 100} {
+	for _, epsilon := range []float64{0x1p-13, 0.001, 0.01, 0.1, 1. / 3, 1, 3.7, 100} {
 		v, points := pairNoise(t, epsilon)
 		proved, err := PairEpsilon(v, exact.Rational(points))
 		if err != nil {
