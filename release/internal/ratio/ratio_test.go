@@ -164,12 +164,12 @@ func TestLaw(t *testing.T) {
 
 // TestMerged checks the bounds of a law whose cells were merged against all of them.
 func TestMerged(t *testing.T) {
-	v, points := pairNoise(t, 0x1p-13)
+	v, points := pairNoise(t, 0.001)
 	l := newLaw(t, v, 1)
 	if !l.merged {
 		t.Fatal("not merged")
 	}
-	scale := (points + 1) * 0x1p13
+	scale := (points + 1) * 1000
 	for _, x := range []float64{1, 1234.5, scale, 3 * scale, 8 * scale} {
 		want := -math.Expm1(-x / scale)
 		if got := l.between(-x, x); got > want+1e-9 || got < want-2e-3 {
@@ -464,15 +464,15 @@ func TestPairBeatsSplit(t *testing.T) {
 	v, points := pairNoise(t, 1)
 	l := newLaw(t, v, 1/points)
 	pairAverage, pairWorst := Pair(0, 1, l, l).RootSquares()
-	half, err := shapes.Laplace(problem(dp.IntegerQuery, 0.5, 0, 1024), tables.Grid{})
+	half, err := shapes.Laplace(problem(dp.IntegerQuery, 0.5, 0, 128), tables.Grid{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	average, worst := Split(0, 1, newLaw(t, half, 0.5/1024), newLaw(t, half, 1./1024)).RootSquares()
-	if r := worst / pairWorst; math.Abs(r-math.Sqrt2) > 2e-3 {
+	average, worst := Split(0, 1, newLaw(t, half, 0.5/128), newLaw(t, half, 1./128)).RootSquares()
+	if r := worst / pairWorst; math.Abs(r-math.Sqrt2) > 4e-3 {
 		t.Errorf("worst: %g times that of the pair, want √2", r)
 	}
-	if r := average / pairAverage; math.Abs(r-math.Sqrt2) > 2e-3 {
+	if r := average / pairAverage; math.Abs(r-math.Sqrt2) > 4e-3 {
 		t.Errorf("average: %g times that of the pair, want √2", r)
 	}
 }
@@ -564,6 +564,9 @@ func TestPairNoise(t *testing.T) {
 		whole := exact.Rational(epsilon)
 		if r, _ := new(big.Rat).Quo(proved, whole).Float64(); proved.Cmp(whole) > 0 || r < 1-1e-12 {
 			t.Errorf("epsilon = %g: %g of it is used", epsilon, r)
+		}
+		if epsilon < 0.1 {
+			continue // it takes long
 		}
 		l := newLaw(t, v, 1/points)
 		if scale := math.Sqrt(l.square/2) / points * epsilon; scale > 1+1.1/points || scale < 1 {
