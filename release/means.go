@@ -66,7 +66,10 @@ func newPair(q Query) (*means, error) {
 		change.Add(change, change) // both sums change by as much, in opposite directions
 	}
 	noise := &scaled{v, change.Quo(change, new(big.Rat).SetInt64(points))}
-	law := noise.law()
+	law, err := noise.law()
+	if err != nil {
+		return nil, err
+	}
 	return &means{
 		query: q, first: noise, second: noise, method: ratio.Pair(q.Lower, q.Upper, law, law),
 		cost: ledger.Cost{Epsilon: epsilon, Times: q.uses()},
@@ -80,8 +83,16 @@ func newSplit(ctx context.Context, q Query, source Source) (*means, error) {
 		return nil, err
 	}
 	sum, count := newScaled(v, q.sensitivity(q.center())), newScaled(v, new(big.Rat).SetInt64(q.most()))
+	sumLaw, err := sum.law()
+	if err != nil {
+		return nil, err
+	}
+	countLaw, err := count.law()
+	if err != nil {
+		return nil, err
+	}
 	return &means{
-		query: q, first: sum, second: count, method: ratio.Split(q.Lower, q.Upper, sum.law(), count.law()), split: true,
+		query: q, first: sum, second: count, method: ratio.Split(q.Lower, q.Upper, sumLaw, countLaw), split: true,
 		cost: ledger.Cost{Table: v, Times: 2 * q.uses()},
 	}, nil
 }
@@ -92,7 +103,7 @@ func (q Query) center() *big.Rat {
 }
 
 // law is that of the noise in query units.
-func (n *scaled) law() *ratio.Law {
+func (n *scaled) law() (*ratio.Law, error) {
 	unit, _ := n.unit.Float64()
 	return ratio.NewLaw(n.table, unit)
 }
