@@ -66,8 +66,8 @@ standard output waits in a temporary file for the end of the input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
   noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv`,
 	})
-	f.Argument(&o.in, "IN.csv", "csv")
 	f.Source(&o.table)
+	f.Argument(&o.in, "IN.csv", "csv")
 	f.String(&o.column, "column", "name of the column, as in the header")
 	f.Require(&o.column, "column", "a name from the header")
 	f.Check(func() error {
@@ -217,7 +217,9 @@ func (c *clip) check(s *sampler.Sampler) error {
 			c.upper = addDown(c.lower, sensitivity)
 			return c.check(s)
 		}
-		return shell.BadInput(fmt.Sprintf("noisewright design --sensitivity %v makes a table for this range", f),
+		wider := s.Table().Problem()
+		wider.Sensitivity = f
+		return shell.BadInput(shell.DesignHint(wider),
 			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
 	}
 	for _, end := range []struct {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
 	arguments []string       // not read yet
+	hint      string         // in place of the help
 }
 
 // NewFlags returns no flags yet. The command takes no arguments, until there are some
@@ -49,7 +51,7 @@ func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
 		}
 		if err := errors.Join(errs...); err != nil {
-			return BadInput(cmd.CommandPath()+" --help", err)
+			return BadInput(cmp.Or(f.hint, cmd.CommandPath()+" --help"), err)
 		}
 		return run(cmd.Context())
 	}
@@ -246,10 +248,22 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
+// Misplaced gives a hint where the named flag is missing and an argument is what it
+// takes, as is says. It is added before the arguments are read.
+func (f *Flags) Misplaced(name string, is func(argument string) bool) {
+	f.Check(func() error {
+		if i := slices.IndexFunc(f.arguments, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
+			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.arguments[i])
+		}
+		return nil
+	})
+}
+
 // Source adds --table, a table or a kernel file to draw from, which --kernel names too.
 func (f *Flags) Source(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.Misplaced("table", IsTableFile)
 	f.File(&kernel, "kernel", "", "json")
 	_ = f.cmd.Flags().MarkHidden("kernel")
 	f.Check(func() error {
