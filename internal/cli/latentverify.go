@@ -100,14 +100,14 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	return b, err
 }
 
-func openPrivatizer(dir string, b *bundle.Bundle) (*bundle.Privatizer, error) {
+func openPrivatizer(dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
 	v, err := latent.Verify(b)
 	if errors.Is(err, bundle.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	return bundle.NewPrivatizer(v, sampler.Options{})
+	return bundle.NewPrivatizer(v, o)
 }
 
 func counted(n int, thing string) string {

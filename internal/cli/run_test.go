@@ -338,7 +338,7 @@ func TestRunSample(t *testing.T) {
 func TestRunPrivatize(t *testing.T) {
 	in := textFile(t, "in.csv", "name,x\na,1\nb,0\n")
 	c := capture("")
-	o := &privatizeOptions{Common: c.Common, in: in, table: laplaceFile(t, dp.IntegerQuery), column: "x", clip: &clip{0, 1}, report: true}
+	o := &privatizeOptions{Common: c.Common, in: in, columns: []columnOptions{{name: "x", table: laplaceFile(t, dp.IntegerQuery), clip: &interval{0, 1}}}, report: true}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestRunPrivatize(t *testing.T) {
 		t.Errorf("standard error %q", c.err)
 	}
 	c = capture("x\n1.2\n")
-	o = &privatizeOptions{Common: c.Common, in: "-", table: kernelFile(t), column: "x"}
+	o = &privatizeOptions{Common: c.Common, in: "-", columns: []columnOptions{{name: "x", table: kernelFile(t)}}}
 	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
 		t.Errorf("%v, printed %q", err, c.out)
 	}

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"empty":   emptyCommand,
 			"repeat":  repeatCommand,
 			"hint":    hintCommand,
+			"bytes":   bytesCommand,
 		},
 	})
 }
@@ -266,4 +267,11 @@ func repeatCommand(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(args[0], n)), 0o666))
+}
+
+// bytes TEXT FILE writes a text with the escapes of Go, such as \r and \xff.
+func bytesCommand(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[0], `"`, `\"`) + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
 }

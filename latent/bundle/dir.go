@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/readfile"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -62,19 +63,34 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // Errors wrap ErrFormat or tables.ErrFormat, dp.ErrInvalid for values
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
-	return ReadFS(os.DirFS(dir))
+	return ReadFS(directory(dir))
 }
 
-// ReadFS is Read for the root of a file system, such as an embedded one.
+// directory is os.DirFS that opens nothing but regular files, without waiting for others.
+type directory string
+
+// Open implements fs.FS.
+func (d directory) Open(name string) (fs.File, error) {
+	return readfile.Regular(filepath.Join(string(d), filepath.FromSlash(name)))
+}
+
+// ReadFS is Read for the root of a file system, such as an embedded one. Its files are to
+// be regular ones.
 func ReadFS(files fs.FS) (*Bundle, error) {
 	read := func(name string, decode func(io.Reader) error) error {
 		f, err := files.Open(name)
-		if err != nil {
-			return check.Errorf("bundle", nil, "%w", err)
+		if err == nil {
+			defer f.Close() //nolint:errcheck // only read
+			var info fs.FileInfo
+			if info, err = f.Stat(); err == nil {
+				err = readfile.Check(name, info)
+			}
 		}
-		defer f.Close() //nolint:errcheck // only read
-		if err := decode(f); err != nil {
-			return check.Errorf("bundle", nil, "%s: %w", name, err)
+		if err == nil {
+			err = decode(f)
+		}
+		if err != nil {
+			return check.Errorf("bundle", nil, "%s: %w", name, cause(err))
 		}
 		return nil
 	}
@@ -107,6 +123,15 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 		}
 	}
 	return New(s)
+}
+
+// cause is a file error without the path, which the message has already.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func (a array) decode(r io.Reader) error {
@@ -150,7 +175,7 @@ func CheckWrite(dir string, overwrite bool) error {
 	} else if err != nil {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
-	f, err := os.Open(filepath.Join(dir, fileName)) //nolint:gosec // a directory of the caller's choice
+	f, err := readfile.Regular(filepath.Join(dir, fileName))
 	if err == nil {
 		_, err = decodeFile(f)
 		f.Close() //nolint:errcheck,gosec // only read

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // Flags binds the flags and the argument of a command to the values they stand for.
@@ -26,7 +27,8 @@ import (
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
-	arguments []string       // not read yet
+	given     []string       // the arguments
+	arguments []string       // of them, those not read yet
 	hint      string         // in place of the help
 }
 
@@ -42,7 +44,7 @@ func NewFlags(cmd *cobra.Command) *Flags {
 func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.completeNothing()
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.arguments = args
+		f.given, f.arguments = args, args
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
@@ -249,31 +251,45 @@ func (f *Flags) Require(p *string, name, want string) {
 }
 
 // Misplaced gives a hint where the named flag is missing and an argument is what it
-// takes, as is says. It is added before the arguments are read.
+// takes, as is says.
 func (f *Flags) Misplaced(name string, is func(argument string) bool) {
 	f.Check(func() error {
-		if i := slices.IndexFunc(f.arguments, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
-			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.arguments[i])
+		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
+			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.given[i])
 		}
 		return nil
 	})
 }
 
-// Source adds --table, a table or a kernel file to draw from, which --kernel names too.
+// Source is OptionalSource for what has to be given.
 func (f *Flags) Source(table *string) {
+	f.OptionalSource(table)
+	f.Require(table, "table", "a table file")
+}
+
+// OptionalSource adds --table, a table or a kernel file to draw from, which --kernel
+// names too.
+func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
 	f.Misplaced("table", IsTableFile)
 	f.File(&kernel, "kernel", "", "json")
 	_ = f.cmd.Flags().MarkHidden("kernel")
 	f.Check(func() error {
-		switch {
-		case *table != "" && kernel != "":
+		if *table != "" && kernel != "" {
 			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
-		case *table+kernel == "":
-			return About("table", "", Want("a table file"))
 		}
 		*table += kernel
+		return nil
+	})
+}
+
+// Delimiter adds --delimiter, what stands between the fields of the CSV files read.
+func (f *Flags) Delimiter(o *csvfile.Options) {
+	f.Func("delimiter", "C", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
+		if o.Delimiter = csvfile.ParseDelimiter(text); o.Delimiter == 0 {
+			return Want("tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank")
+		}
 		return nil
 	})
 }

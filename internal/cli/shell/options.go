@@ -44,7 +44,8 @@ func (f *Flags) SummaryQuiet(c *Common, usage string, files ...string) {
 	})
 }
 
-// Verdict adds the flags --json and --quiet of a command whose exit code is a result.
+// Verdict is SummaryQuiet for a command whose exit code, or the file it is given, is a
+// result without any flag.
 func (f *Flags) Verdict(c *Common, quiet string) {
 	f.Bool(&c.JSON, "json", "print one JSON object instead of the summary")
 	f.Quiet(c, quiet)
@@ -92,12 +93,12 @@ func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []R
 // Print prints the result of a command: v as JSON if that was asked for, the rows
 // otherwise, unless it is to be quiet or standard output has the result itself.
 func (c *Common) Print(v any, rows []Row) error {
-	return c.PrintText(v, func(b *strings.Builder) { writeRows(b, rows) })
+	return c.PrintText(v, func(b *strings.Builder) { WriteRows(b, rows) })
 }
 
 // PrintText is Print for a summary that is more than rows.
 func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
-	c.line.Clear()
+	c.line.Load().Clear()
 	switch {
 	case c.JSON:
 		return printJSON(c.Out, v)
