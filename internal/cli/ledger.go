@@ -12,13 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/ledger"
 )
-
-const ledgerCommands = "create, show, total or left"
 
 // nonAdaptive is the condition of exact composition.
 const nonAdaptive = "the noise of a release (epsilon, delta, table) was not chosen in view of earlier answers"
@@ -45,18 +42,8 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright ledger show city.ledger
   noisewright ledger left city.ledger`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("command is missing, want "+ledgerCommands))
-		},
 	}
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("command = %s, want %s", check.Quoted(args[0]), ledgerCommands)
-		}
-		return nil
-	}
-	cmd.AddCommand(newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
-	return cmd
+	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
 }
 
 // openLedger opens a ledger. Every error is one of bad input, or of the machine.

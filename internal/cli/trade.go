@@ -136,11 +136,11 @@ func (f *front) write(b *strings.Builder) {
 }
 
 // digits prints a number that is null where it is no float64.
-func digits(v *float64, print func(float64) string) string {
+func digits(v *float64, write func(float64) string) string {
 	if v == nil {
 		return "unknown"
 	}
-	return print(*v)
+	return write(*v)
 }
 
 // runTrade designs a front and writes it where asked to.
