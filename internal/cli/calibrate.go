@@ -233,7 +233,7 @@ func (c *calibration) rows(out string) []shell.Row {
 		{"loss", shell.LossUnit(p.Loss)},
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
-		{"expected loss", certificate.Claims().ExpectedLoss},
+		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
 	})
 	if c.noise() == noiseDesigned {
 		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ", of noise for a release of this epsilon and delta"})

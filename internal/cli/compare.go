@@ -54,13 +54,18 @@ the constraints given.
 
 The designed loss is exact, rounded up, and the bound is rounded down. Losses of
 the others are floating-point values of closed forms or quadratures; with --json
-"error_bound" bounds their absolute error. A mechanism that does not apply has a
-note that says why, and no loss. Where the bound does not hold for a mechanism,
+"error_bound" bounds their absolute error. Mechanisms that do not apply are listed
+below the others, with the reason. Where the bound does not hold for a mechanism,
 because it is for queries of another kind or keeps none of the constraints, the
 note says so: it may be below.
 
-In a build without the LP solver, where delta is above 0, there is no designed loss
-and no bound, "lower_bound" is null, and the rest is printed.
+With delta 0 no noise has bounded support: the designed noise has a tail that is
+never cut off, and Laplace and staircase noise are what it is compared with, as
+Gaussian, truncated Laplace and uniform noise do not apply. For some losses there is
+then no designed noise within --max-cells.
+
+Where there is no designed noise, as in a build without the LP solver with delta
+above 0, the rest is printed without a bound, and "lower_bound" is null.
 If a limit stops the design, the exit code is 4.
 
 ` + shell.LossHelp(),
@@ -199,8 +204,12 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 		bound = shell.DigitsDown(*c.LowerBound)
 	}
 	fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
-	lines := [][]string{{"mechanism", "loss", "above bound", "note"}}
+	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
 	for _, m := range c.Mechanisms {
+		if m.Loss == nil && m.Name != designed {
+			without = append(without, []string{m.Name, m.Note})
+			continue
+		}
 		line := []string{m.Name, "-", "-", m.Note}
 		if m.Loss != nil {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
@@ -215,6 +224,10 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	}
 	b.WriteByte('\n')
 	shell.WriteColumns(b, lines, "<>><")
+	if len(without) > 0 {
+		b.WriteByte('\n')
+		shell.WriteColumns(b, without, "<<")
+	}
 }
 
 // classical reports whether noise that is symmetric and falls away from 0, as

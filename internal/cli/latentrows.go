@@ -42,9 +42,10 @@ type conversion struct {
 func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
 	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
-	f.Argument(&o.in, "FILE", vectorFiles...)
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
+	f.Misplaced("bundle", shell.IsBundle)
+	f.Argument(&o.in, "FILE", vectorFiles...)
 	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", vectorFiles...)
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
 	f.Delimiter(&o.csv)

@@ -87,6 +87,9 @@ func (o *latentVerifyOptions) run(context.Context) error {
 }
 
 func readBundle(dir string) (*bundle.Bundle, error) {
+	if shell.IsTableFile(dir) {
+		return nil, shell.BadInput("noisewright verify "+dir, fmt.Errorf("bundle %s is a file, want %s", dir, wantBundle))
+	}
 	b, err := bundle.Read(dir)
 	if err != nil {
 		err = shell.LatentFailure(fmt.Errorf("bundle %s: %w", dir, err))

@@ -302,7 +302,9 @@ func (r interval) within(s *sampler.Sampler) (interval, error) {
 		if f == sensitivity {
 			return interval{r.lower, addDown(r.lower, sensitivity)}.within(s)
 		}
-		return r, shell.BadInput(fmt.Sprintf("noisewright design --sensitivity %v makes a table for this range", f),
+		wider := s.Table().Problem()
+		wider.Sensitivity = f
+		return r, shell.BadInput(shell.DesignHint(wider),
 			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
 	}
 	for _, end := range []struct {

@@ -158,7 +158,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, " of one design")
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Check(func() error {
 		if math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity) {
 			return nil // reported

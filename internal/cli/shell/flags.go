@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,9 @@ import (
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
-	arguments []string       // not read yet
+	given     []string       // the arguments
+	arguments []string       // of them, those not read yet
+	hint      string         // in place of the help
 }
 
 // NewFlags returns no flags yet. The command takes no arguments, until there are some
@@ -41,7 +44,7 @@ func NewFlags(cmd *cobra.Command) *Flags {
 func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.completeNothing()
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.arguments = args
+		f.given, f.arguments = args, args
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
@@ -50,7 +53,7 @@ func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
 		}
 		if err := errors.Join(errs...); err != nil {
-			return BadInput(cmd.CommandPath()+" --help", err)
+			return BadInput(cmp.Or(f.hint, cmd.CommandPath()+" --help"), err)
 		}
 		return run(cmd.Context())
 	}
@@ -247,6 +250,17 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
+// Misplaced gives a hint where the named flag is missing and an argument is what it
+// takes, as is says.
+func (f *Flags) Misplaced(name string, is func(argument string) bool) {
+	f.Check(func() error {
+		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
+			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.given[i])
+		}
+		return nil
+	})
+}
+
 // Source is OptionalSource for what has to be given.
 func (f *Flags) Source(table *string) {
 	f.OptionalSource(table)
@@ -258,6 +272,7 @@ func (f *Flags) Source(table *string) {
 func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.Misplaced("table", IsTableFile)
 	f.File(&kernel, "kernel", "", "json")
 	_ = f.cmd.Flags().MarkHidden("kernel")
 	f.Check(func() error {

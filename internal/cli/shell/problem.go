@@ -239,6 +239,25 @@ func QueryRows(p dp.Problem) []Row {
 	return rows
 }
 
+// DesignHint is the command that starts a design for the sensitivity and the kind of
+// query of a problem, the next larger integer for an integer one; "" where there is none.
+func DesignHint(p dp.Problem) string {
+	kind := ""
+	var bad error
+	switch p.Query {
+	case dp.IntegerQuery:
+		p.Sensitivity = math.Ceil(p.Sensitivity)
+		kind, bad = " --query integer", checkInteger(p.Sensitivity)
+	case dp.LatticeQuery:
+		kind, bad = fmt.Sprintf(" --step %v", p.Step), checkStep(&p)
+	case dp.RealQuery:
+	}
+	if bad != nil || !sensitivityRule.OK(p.Sensitivity) {
+		return ""
+	}
+	return fmt.Sprintf("noisewright design --sensitivity %v%s makes a table for this range", p.Sensitivity, kind)
+}
+
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
 	f.Number(&o.Gap, "gap", Rule{

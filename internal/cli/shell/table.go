@@ -2,6 +2,9 @@ package shell
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
@@ -10,9 +13,24 @@ import (
 // formatPeek is how much of a file is looked at for its format.
 const formatPeek = 512
 
+// IsTableFile reports whether a path looks like that of a table or a kernel file.
+func IsTableFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && strings.HasSuffix(path, ".json")
+}
+
+// IsBundle reports whether a path looks like that of a bundle.
+func IsBundle(path string) bool {
+	info, err := os.Stat(filepath.Join(path, "bundle.json"))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // ReadEither reads a table or a kernel file, "-" for standard input; the other result
 // is nil. Every error is one of bad input, and names the file.
 func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
+	if IsBundle(path) {
+		return nil, nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+	}
 	in, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
