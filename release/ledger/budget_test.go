@@ -208,3 +208,34 @@ func TestLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestCondition is the example of docs/proofs/ledger.md: two choices that fit exactly, each
+// by itself, and would not if one chose between them in view of the first answer.
+func TestCondition(t *testing.T) {
+	log3 := math.Nextafter(math.Log(3), 2)
+	first, second, reveals := pure(math.Log(3)), pure(math.Log(3)), ledger.Cost{Delta: 0.375, Times: 1}
+	for name, c := range map[string]struct {
+		adaptive bool
+		then     ledger.Cost
+		fits     bool
+	}{
+		"exact, M2": {false, second, true}, "exact, M3": {false, reveals, true},
+		"adaptive, M2": {true, second, false}, "adaptive, M3": {true, reveals, true}, // its sums are the total
+	} {
+		l, _ := create(t, ledger.Terms{Epsilon: log3, Delta: 0.3751, Adaptive: c.adaptive})
+		if _, err := l.Release(t.Context(), query(1, first), says("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Release(t.Context(), query(2, c.then), says("x")); c.fits != (err == nil) || err != nil && !errors.Is(err, ledger.ErrExceeded) {
+			t.Errorf("%s: %v, want it to fit: %t", name, err, c.fits)
+		}
+	}
+	// H of randomized response with odds 3, and of what reveals everything with 3/8.
+	response := func(a float64) float64 { return max(0, 0.75-a*0.25) + max(0, 0.25-a*0.75) }
+	reveal := func(a float64) float64 { return 0.375 + 0.625*max(0, 1-a) }
+	const alpha = 3
+	choice := 0.75*max(response(alpha/3.0), reveal(alpha/3.0)) + 0.25*max(response(alpha*3.0), reveal(alpha*3.0))
+	if choice != 15.0/32 {
+		t.Errorf("the choice has delta = %v, want 15/32", choice)
+	}
+}
