@@ -132,7 +132,10 @@ type content struct {
 //
 // All bad fields are reported together, but of the dual only the first, wrapping
 // dp.ErrInvalid.
-func New(s Spec) (*Table, error) {
+func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
+
+// build makes the table that is certified so.
+func build(s Spec, certify func(*Spec) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -147,7 +150,8 @@ func New(s Spec) (*Table, error) {
 	case dp.RealQuery, dp.IntegerQuery:
 	}
 	t := &Table{&content{spec: s}}
-	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)
+	t.certificate = sync.OnceValue(func() Certificate { return certify(&t.spec) })
+	t.verified = sync.OnceValues(t.verify)
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.certificate().Claims()
 	}
@@ -257,11 +261,16 @@ func (t *Table) Problem() dp.Problem {
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps dp.ErrInvalid.
+// claims that follow from the certificate. Of that, all but the lower bound is the
+// table's own, which is certified once. The error wraps dp.ErrInvalid.
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return New(s)
+	return build(s, func(s *Spec) Certificate {
+		c := t.certificate().clone()
+		c.LowerBound = s.Dual.LowerBound(s.Problem)
+		return c
+	})
 }
 
 // Query returns what the noise is for.
