@@ -88,8 +88,8 @@ type Query struct {
 
 // The bounds of a query.
 const (
-	MaxContributions  = 10_000  // MaxPerPerson
-	MaxGroups         = 100_000 // Keys, or Edges less 1
+	MaxContributions  = 10_000     // MaxPerPerson
+	MaxGroups         = 100_000    // Keys, or Edges less 1
 	MaxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
 	maxValue          = 1e100 // of bounds and edges, in magnitude

@@ -276,7 +276,7 @@ func (r ledgerRecord) cells() []string {
 		}
 		mechanisms = append(mechanisms, text)
 	}
-	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), r.Summary}
+	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}
 }
 
 // ledgerTotal is what ledger total prints.
@@ -285,8 +285,8 @@ type ledgerTotal struct {
 	ledgerTerms
 	SpentEpsilon float64 `json:"spent_epsilon"`
 	SpentDelta   float64 `json:"spent_delta"`
-	BasicEpsilon string  `json:"basic_epsilon"`
-	BasicDelta   string  `json:"basic_delta"`
+	BasicEpsilon float64 `json:"basic_epsilon"`
+	BasicDelta   float64 `json:"basic_delta"`
 	Releases     int     `json:"releases"`
 	Pending      int     `json:"pending"`
 	Uses         int     `json:"uses"`
@@ -321,10 +321,9 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	if err != nil {
 		return ledgerFailure(o.file, err)
 	}
-	const digits = 20
 	r := ledgerTotal{
 		Schema: shell.Schema, ledgerTerms: ledgerTerms(l.Terms()), SpentEpsilon: s.Epsilon, SpentDelta: s.Delta,
-		BasicEpsilon: exact.DecimalUp(s.BasicEpsilon, digits), BasicDelta: exact.DecimalUp(s.BasicDelta, digits),
+		BasicEpsilon: exact.FloatUp(s.BasicEpsilon), BasicDelta: exact.FloatUp(s.BasicDelta),
 		Releases: s.Releases, Pending: s.Pending, Uses: s.Uses,
 	}
 	releases := fmt.Sprintf("%d, with %d uses of noise", r.Releases, r.Uses)
@@ -337,7 +336,7 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	}
 	if !r.Adaptive {
 		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s, delta %s by basic composition",
-			shell.DigitsUp(exact.FloatUp(s.BasicEpsilon)), shell.DigitsUp(exact.FloatUp(s.BasicDelta)))})
+			shell.DigitsUp(r.BasicEpsilon), shell.DigitsUp(r.BasicDelta))})
 	}
 	return o.Print(r, append(rows, r.rows()...))
 }

@@ -211,6 +211,7 @@ func TestAltered(t *testing.T) {
 		"another journal":   {"journal_mode = wal", []string{"PRAGMA journal_mode = wal"}},
 		"times":             {"damaged", []string{"DROP TRIGGER costs_stay", "PRAGMA ignore_check_constraints = on; UPDATE costs SET times = -5"}},
 		"a time":            {"the time of release 1", []string{"DROP TRIGGER releases_stay", "UPDATE releases SET charged = 'noon'"}},
+		"a query":           {"the query of release 1", []string{"DROP TRIGGER releases_stay", "UPDATE releases SET summary = char(27) || '[2J'"}},
 		"a hash":            {"damaged: a charge", []string{"PRAGMA foreign_keys = off; DROP TRIGGER costs_stay; UPDATE costs SET table_sha256 = 'ab'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
