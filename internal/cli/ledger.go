@@ -263,7 +263,7 @@ func (r ledgerRecord) cells() []string {
 		}
 		mechanisms = append(mechanisms, text)
 	}
-	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), r.Summary}
+	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}
 }
 
 // ledgerTotal is what ledger total prints.
@@ -323,7 +323,7 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	}
 	if !r.Adaptive {
 		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s, delta %s by basic composition",
-			shell.DigitsUp(exact.FloatUp(s.BasicEpsilon)), shell.DigitsUp(exact.FloatUp(s.BasicDelta)))})
+			shell.DigitsUp(r.BasicEpsilon), shell.DigitsUp(r.BasicDelta))})
 	}
 	return o.Print(r, append(rows, r.rows()...))
 }

@@ -76,8 +76,12 @@ func (l *Ledger) Terms() Terms { return l.terms }
 // pathError puts the path in front of an error in place of what the error says of it.
 func pathError(path string, err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		err = p.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
 	return check.Errorf("ledger", nil, "%s: %w", path, err)
 }
