@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -122,8 +121,8 @@ type Table struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	certificate func() Certificate
-	verified    func() (*Verified, error)
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -146,10 +145,9 @@ func New(s Spec) (*Table, error) {
 		s.Step = s.Grid.unit()
 	case dp.RealQuery, dp.IntegerQuery:
 	}
-	t := &Table{&content{spec: s}}
-	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)
+	t := &Table{&content{spec: s, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.certificate().Claims()
+		t.spec.Claims = t.certify().Claims()
 	}
 	return t, nil
 }
