@@ -120,7 +120,8 @@ type Table struct{ *content }
 // to one, so that nothing can be assigned to what was proved.
 type content struct {
 	spec Spec
-	// It does not change, so it is certified once, and judged once.
+	// It does not change, so it is certified once, by find, and judged once.
+	find        func(*claims.Meter) Certificate
 	certificate *claims.Once[Certificate]
 	verdict     *claims.Once[verdict]
 }
@@ -131,7 +132,10 @@ type content struct {
 //
 // All bad fields are reported together, but of the dual only the first, wrapping
 // dp.ErrInvalid.
-func New(s Spec) (*Table, error) {
+func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
+
+// build makes the table that is certified so.
+func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -146,6 +150,7 @@ func New(s Spec) (*Table, error) {
 	case dp.RealQuery, dp.IntegerQuery:
 	}
 	t := &Table{&content{spec: s, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
+	t.find = func(m *claims.Meter) Certificate { return certify(&t.spec, m) }
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.certify().Claims()
 	}
@@ -255,11 +260,22 @@ func (t *Table) Problem() dp.Problem {
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps dp.ErrInvalid.
+// claims that follow from the certificate. Of that, all but the lower bound is the
+// table's own, which is certified once. The error wraps dp.ErrInvalid.
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return New(s)
+	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+		own, err := t.certified(m)
+		if err != nil {
+			return Certificate{} // the meter has said stop
+		}
+		before := m.Used()
+		c := own.clone()
+		c.LowerBound = s.Dual.lowerBound(s.Problem, m)
+		c.work += m.Used() - before
+		return c
+	})
 }
 
 // Query returns what the noise is for.

@@ -150,6 +150,12 @@ func (f *File) Discard() {
 // exists and is empty. The parent of path exists. A directory that is there is
 // replaced, whatever it holds; a symbolic link stays a link. Errors are those of
 // fill and of the file system.
+//
+// Where the system exchanges two names in one step, path is at any time the old
+// directory or the new one, and a crash leaves one of them, perhaps with the other
+// beside it under a name that begins with a dot. Elsewhere the old one is renamed
+// first: a crash between the two steps leaves both under such names, and none at path.
+// The next Directory for the path removes them, once its own is in place.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	open, err := createLocked(path, func(name string) (*os.File, error) {
@@ -188,6 +194,9 @@ func Directory(path string, fill func(dir string) error) error {
 // replace renames a directory to a path where there is another, which it removes: a
 // directory cannot be renamed over another one.
 func replace(dir, path string) error {
+	if exchange(dir, path) == nil {
+		return os.RemoveAll(dir)
+	}
 	away := beside(path)
 	if err := os.Rename(path, away); err != nil {
 		return err

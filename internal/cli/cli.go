@@ -101,14 +101,17 @@ Exit codes:
 		newCompareCommand(a),
 		newAccountCommand(a),
 		newCalibrateCommand(a),
+		newLedgerCommand(a),
 		newLatentCommand(a),
 		newSampleCommand(a),
+		newReleaseCommand(a),
 		newPrivatizeCommand(a),
 		newIntervalCommand(a),
 		newPlotCommand(a),
 		newExportCommand(a),
 		reproduce.NewCommand(a),
 		newVersionCommand(a),
+		newManCommand(a),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
@@ -126,6 +129,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		Use:     "help [command]",
 		Short:   "Describe a command",
 		Example: "  noisewright help design",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return commandNames(root, args), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
@@ -136,4 +142,19 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+}
+
+// commandNames are the commands below the one that the words lead to.
+func commandNames(root *cobra.Command, words []string) []string {
+	parent, rest, err := root.Find(words)
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range parent.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
 }

@@ -50,4 +50,4 @@ The design is a bundle, a directory that the devices and the server share.`,
 func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
 
 // The files of vectors are CSV, perhaps compressed.
-var vectorFiles = []string{"csv", "gz"}
+var vectorFiles = []string{"csv", "gz", "zst"}

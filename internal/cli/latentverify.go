@@ -30,7 +30,7 @@ bundle is malformed.`,
 		Example: "  noisewright latent verify bundle",
 	})
 	f.Argument(&o.bundle, "BUNDLE")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -97,14 +97,14 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	return b, err
 }
 
-func openPrivatizer(dir string, b *bundle.Bundle) (*bundle.Privatizer, error) {
+func openPrivatizer(dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
 	v, err := latent.Verify(b)
 	if errors.Is(err, bundle.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	return bundle.NewPrivatizer(v, sampler.Options{})
+	return bundle.NewPrivatizer(v, o)
 }
 
 func counted(n int, thing string) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/latent"
@@ -51,7 +52,7 @@ func asJSON() captured {
 func (c captured) object(t *testing.T) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal(c.out.Bytes(), &v); err != nil {
+	if err := errors.Join(jsontest.Check(c.out.Bytes()), json.Unmarshal(c.out.Bytes(), &v)); err != nil {
 		t.Fatalf("%v in %q", err, c.out)
 	}
 	if v["schema"] != float64(shell.Schema) {
@@ -337,7 +338,7 @@ func TestRunSample(t *testing.T) {
 func TestRunPrivatize(t *testing.T) {
 	in := textFile(t, "in.csv", "name,x\na,1\nb,0\n")
 	c := capture("")
-	o := &privatizeOptions{Common: c.Common, in: in, table: laplaceFile(t, dp.IntegerQuery), column: "x", clip: &clip{0, 1}, report: true}
+	o := &privatizeOptions{Common: c.Common, in: in, columns: []columnOptions{{name: "x", table: laplaceFile(t, dp.IntegerQuery), clip: &interval{0, 1}}}, report: true}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +349,7 @@ func TestRunPrivatize(t *testing.T) {
 		t.Errorf("standard error %q", c.err)
 	}
 	c = capture("x\n1.2\n")
-	o = &privatizeOptions{Common: c.Common, in: "-", table: kernelFile(t), column: "x"}
+	o = &privatizeOptions{Common: c.Common, in: "-", columns: []columnOptions{{name: "x", table: kernelFile(t)}}}
 	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
 		t.Errorf("%v, printed %q", err, c.out)
 	}

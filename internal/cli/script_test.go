@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
@@ -52,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"size":    sizeCommand,
 			"empty":   emptyCommand,
 			"repeat":  repeatCommand,
+			"bytes":   bytesCommand,
 		},
 	})
 }
@@ -198,6 +200,9 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if d.More() {
 		ts.Fatalf("data after the object")
 	}
+	if _, exported := v["golden"]; !exported { // an export is a file, with a format of its own
+		ts.Check(jsontest.Check([]byte(text)))
+	}
 	for _, arg := range args[1:] {
 		path, want, compare := strings.Cut(arg, "=")
 		var at any = v
@@ -248,4 +253,11 @@ func repeatCommand(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(args[0], n)), 0o666))
+}
+
+// bytes TEXT FILE writes a text with the escapes of Go, such as \r and \xff.
+func bytesCommand(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[0], `"`, `\"`) + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
 }

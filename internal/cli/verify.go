@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +39,7 @@ and "error" is there only if a claim is false.`,
   noisewright verify --json table.json`,
 	})
 	f.Argument(&o.file, "TABLE", "json")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -50,10 +49,10 @@ type verdict struct {
 	Valid  bool `json:"valid"`
 	statement
 	certified
-	Cells      int    `json:"cells"`
-	WorstShift int    `json:"worst_shift"`
-	TailRatio  string `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
-	Error      string `json:"error,omitempty"`
+	Cells      int     `json:"cells"`
+	WorstShift int     `json:"worst_shift"`
+	TailRatio  float64 `json:"tail_ratio,omitempty"` // of a period of the tail to the one before
+	Error      string  `json:"error,omitempty"`
 }
 
 // kernelVerdict is what verify --json prints for a kernel.
@@ -99,10 +98,7 @@ func (o *verifyOptions) run(context.Context) error {
 func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
 	v := verdict{
 		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), certified: newCertified(c).held(falsehood),
-		Cells: t.Cells(), WorstShift: c.WorstShift, Error: failing(falsehood),
-	}
-	if r := t.TailRatio(); r != 0 {
-		v.TailRatio = strconv.FormatUint(r, 10)
+		Cells: t.Cells(), WorstShift: c.WorstShift, TailRatio: tailRatio(t), Error: failing(falsehood),
 	}
 	return v
 }

@@ -148,7 +148,9 @@ func (a array) encode(w io.Writer) error { return encodeNPY(w, a.shape, *a.data)
 // Write writes the bundle as a new directory, whose parent exists. It appears whole or
 // not at all: it is written beside dir under another name and renamed. If overwrite is
 // true, a bundle may already be there and is replaced; anything else, including a bundle
-// with files that Write does not write, is left alone.
+// with files that Write does not write, is left alone. On Linux dir is at any time the
+// old bundle or the new one. On other systems a crash between two renames leaves both
+// beside dir, under names that begin with a dot.
 //
 // The error wraps ErrExists if dir may not be replaced, or is that of the file system.
 func (b *Bundle) Write(dir string, overwrite bool) error {
@@ -184,12 +186,20 @@ func CheckWrite(dir string, overwrite bool) error {
 	if !overwrite {
 		return check.Errorf("bundle", ErrExists, "%s is there already, want another directory or leave to overwrite it", dir)
 	}
-	return fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && path != "." && !written.MatchString(path) {
+	return fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && path != "." && !(written.MatchString(path) && ofBundle(path, entry)) {
 			err = check.Errorf("bundle", ErrExists, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
 		}
 		return err
 	})
+}
+
+// ofBundle reports whether an entry with the name of a part of a bundle is of its kind.
+func ofBundle(path string, entry fs.DirEntry) bool {
+	if path == tablesDir {
+		return entry.IsDir()
+	}
+	return entry.Type().IsRegular()
 }
 
 func (b *Bundle) writeFiles(dir string) error {

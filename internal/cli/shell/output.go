@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Output is where a command's result goes. It appears whole, at commit, or not
@@ -60,6 +61,15 @@ func (a *Streams) output(f *atomicfile.File, path string) *Output {
 	defer a.mu.Unlock()
 	a.outputs = append(a.outputs, o)
 	return o
+}
+
+// MakeFolder makes the folder of -o, see Flags.Folder, if it is missing.
+func MakeFolder(path string) error {
+	// 0777 less the umask is what any program gives a directory the user asked for.
+	if err := os.MkdirAll(path, 0o777); err != nil { //nolint:gosec
+		return BadInput("", fmt.Errorf("output = %s: %w", check.Quoted(path), FileCause(err)))
+	}
+	return nil
 }
 
 // Reserve opens an output before the work for it, which would be lost otherwise; it is
