@@ -69,7 +69,7 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //
 // The error wraps ErrNotPrivate if anything is not proved, and also
 // tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
-// the accountant. Where its tables would take more than tables.DefaultWork together it wraps
+// the accountant. Where the accountant's wraps tables.ErrWork, or its tables would take more than tables.DefaultWork together it wraps
 // tables.ErrWork, and says nothing about the bundle. It takes the time of verifying the
 // tables, and for L2 some 20 µs per cell.
 func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
@@ -181,6 +181,9 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
 	}
 	delta, err := accountant(all, s.Promise)
+	if errors.Is(err, tables.ErrWork) {
+		return check.Errorf("bundle", nil, "composition = exact: %w", err)
+	}
 	if err != nil {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact: %w", err)
 	}
