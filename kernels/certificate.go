@@ -179,7 +179,7 @@ func (s *Spec) maxLoss(m *claims.Meter) (most *big.Rat, at float64) {
 				if w == 0 {
 					continue
 				}
-				if !m.Spend(2 * work.Bound) {
+				if !m.Spend(work.Bound) {
 					return nil, 0
 				}
 				c, _ := loss.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))

@@ -24,8 +24,8 @@ type Work struct {
 // together. A loss of a type that is not of this package counts as 32 knots.
 func WorkOf(l Loss, argument int) Work {
 	switch l := l.(type) {
-	case *piecewise:
-		return l.work(argument)
+	case piecewiser:
+		return pieceWork(len(l.asPiecewise().knots), argument)
 	case *powerLoss:
 		return l.work(argument)
 	case *combination:
@@ -41,8 +41,6 @@ func WorkOf(l Loss, argument int) Work {
 		return pieceWork(32, argument)
 	}
 }
-
-func (l *piecewise) work(argument int) Work { return pieceWork(len(l.knots), argument) }
 
 // pieceWork is the work of a loss with so many knots, found by measuring.
 func pieceWork(knots, argument int) Work {
@@ -63,7 +61,7 @@ func (l *powerLoss) work(argument int) Work {
 		mantissa, exponent := math.Frexp(fraction)
 		digits = 53 - int64(bits.TrailingZeros64(uint64(math.Ldexp(mantissa, 53)))) - int64(exponent)
 	}
-	power := 700 + root*digits
+	power := 1500 + root*digits
 	// An integer power is exact as a value.
 	words := int64(float64(argument)*l.p/64) + 1
 	bound := 2*power + 12*exact.RationalWork(3*argument) + words*words/4
