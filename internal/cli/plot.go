@@ -70,7 +70,7 @@ func centimeters(least float64) shell.Rule {
 
 func (o *plotOptions) run(ctx context.Context) error {
 	o.Progress().Watch("drawing")
-	drawing, err := o.figure()
+	drawing, err := o.figure(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ type drawing interface {
 }
 
 // figure verifies the file and returns its figure.
-func (o *plotOptions) figure() (drawing, error) {
+func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	t, k, err := o.ReadEither(o.file)
 	switch {
 	case err != nil:
@@ -101,11 +101,11 @@ func (o *plotOptions) figure() (drawing, error) {
 	case k != nil && o.log:
 		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel"))
 	case k != nil:
-		return o.kernel(k)
+		return o.kernel(ctx, k)
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.Sound(o.file, t.Verify)
+	v, err := shell.Sound(ctx, o.file, t)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (o *plotOptions) figure() (drawing, error) {
 
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
-func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
+func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
 	f := &figure.Kernel{Kernel: k}
 	for text := range strings.SplitSeq(o.values, ",") {
 		if o.values == "" {
@@ -129,7 +129,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	v, err := shell.Sound(o.file, k.Verify)
+	v, err := shell.Sound(ctx, o.file, k)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if o.table == "" {
 		return f, nil
 	}
-	other, err := o.ReadSound(o.table)
+	other, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return nil, err
 	}
