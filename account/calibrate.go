@@ -66,8 +66,9 @@ const (
 
 // Calibration is the noise of a single release that keeps a Target.
 type Calibration struct {
-	// Table is the noise. Its own promise is about one release; for exponential
-	// power noise it is one point of a profile, and not what the target rests on.
+	// Table is the noise, with the target as its claimed total, which ProveTotal
+	// proves. Its own promise is about one release; for exponential power noise it
+	// is one point of a profile, and not what the target rests on.
 	Table *tables.Verified
 	// PLD is its privacy loss distribution, and Composed are bounds on the epsilon
 	// of all releases together, at the target's delta.
@@ -133,7 +134,16 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 		return nil, err
 	}
 	best.DesignError = failed
-	return best, nil
+	return best, best.claim(target)
+}
+
+// claim writes the target into the table.
+func (c *Calibration) claim(t Target) error {
+	table, err := c.Table.Table().WithTotal(tables.Total{Releases: t.Releases, Epsilon: t.Epsilon, Delta: t.Delta})
+	if err == nil {
+		c.Table, err = table.Verify()
+	}
+	return err
 }
 
 // designed searches with coarse designs and ends with fine ones.

@@ -37,6 +37,12 @@ func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 	if c.Composed.Upper > x.Epsilon || e.Lower > x.Epsilon || math.Abs(e.Upper/c.Composed.Upper-1) > 2e-3 {
 		t.Errorf("%d releases at (%g, %g): composed epsilon in %v, and in %v from the table alone", x.Releases, x.Epsilon, x.Delta, c.Composed, e)
 	}
+	if total, ok := c.Table.Table().ClaimedTotal(); !ok || total != (tables.Total{Releases: x.Releases, Epsilon: x.Epsilon, Delta: x.Delta}) {
+		t.Errorf("total %+v, want that of %+v", total, x)
+	}
+	if b, err := ProveTotal(c.Table); err != nil || b.Upper > x.Epsilon {
+		t.Errorf("%d releases at (%g, %g): total proved: %v, %v", x.Releases, x.Epsilon, x.Delta, b, err)
+	}
 	if c.Composed.Upper < nearly*x.Epsilon {
 		t.Errorf("%d releases at (%g, %g): composed epsilon %g, want little less", x.Releases, x.Epsilon, x.Delta, c.Composed.Upper)
 	}

@@ -112,6 +112,9 @@ type Spec struct {
 	TailRatio uint64
 	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
 	Claims    Claims // the zero value: filled in by New from the certificate
+	// Total is what the table was made for, if that is several releases; a claim
+	// that New and Verify do not check, see ClaimedTotal.
+	Total Total
 }
 
 // Table is a checked, immutable Spec.
@@ -146,12 +149,22 @@ func New(s Spec) (*Table, error) {
 		s.Step = s.Grid.unit()
 	case dp.RealQuery, dp.IntegerQuery:
 	}
-	t := &Table{&content{spec: s}}
-	t.certificate, t.verified = sync.OnceValue(t.spec.certify), sync.OnceValues(t.verify)
+	t := newTable(s, nil)
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.certificate().Claims()
 	}
 	return t, nil
+}
+
+// newTable returns the table of a checked Spec that nobody else writes to, and its
+// certificate, if that is known.
+func newTable(s Spec, certificate func() Certificate) *Table {
+	t := &Table{&content{spec: s, certificate: certificate}}
+	if certificate == nil {
+		t.certificate = sync.OnceValue(t.spec.certify)
+	}
+	t.verified = sync.OnceValues(t.verify)
+	return t
 }
 
 // cloneProblem copies what a problem points to; losses are immutable.
@@ -206,6 +219,7 @@ func (s *Spec) validate() error {
 		claims.Validate(s.Claims.list(), errs)
 	}
 	errs.Add(s.Dual.validate())
+	s.Total.validate(errs)
 	return errs.Err()
 }
 
