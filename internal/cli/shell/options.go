@@ -66,7 +66,7 @@ func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []R
 // Print prints the result of a command: v as JSON if that was asked for, the rows
 // otherwise, unless it is to be quiet or standard output has the result itself.
 func (c *Common) Print(v any, rows []Row) error {
-	return c.PrintText(v, func(b *strings.Builder) { writeRows(b, rows) })
+	return c.PrintText(v, func(b *strings.Builder) { WriteRows(b, rows) })
 }
 
 // PrintText is Print for a summary that is more than rows.

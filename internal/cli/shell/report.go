@@ -73,8 +73,8 @@ func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + lo
 // Row is one line of a summary, a name and its value.
 type Row [2]string
 
-// writeRows writes a summary with its values aligned.
-func writeRows(b *strings.Builder, rows []Row) {
+// WriteRows writes a summary with its values aligned.
+func WriteRows(b *strings.Builder, rows []Row) {
 	lines := make([][]string, len(rows))
 	for i := range rows {
 		lines[i] = rows[i][:]
