@@ -27,6 +27,11 @@ loss (rounded up) and the lower bound on every other noise's loss (rounded
 down), and hold every claim of the file against them, those that the noise is
 symmetric, bounded or restricted otherwise included.
 
+A table made by calibrate claims a total, epsilon and delta of several releases
+together. That is proved by exact composition, as account does it; a total that is
+not proved is a false claim. Its epsilon and delta of one release are then only a
+point of what it keeps.
+
 For a kernel it also recomputes the largest loss of a query value, and the delta
 and the bound are about its range of query values.
 
@@ -35,7 +40,8 @@ holds, 3 if one is false and 2 if the file is malformed.
 
 With --json, "gap" is null where the lower bound is 0 or the noise is not private,
 "worst_shift" is in cells, "step" is null unless values are published on the integers or in steps,
-and "error" is there only if a claim is false.`,
+"total" is there only if the table claims one and is private, with the composed
+"epsilon_upper" at its delta, and "error" only if a claim is false.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 	})
@@ -49,6 +55,7 @@ type verdict struct {
 	Schema int  `json:"schema"`
 	Valid  bool `json:"valid"`
 	statement
+	Total *total `json:"total,omitempty"`
 	certified
 	Cells      int    `json:"cells"`
 	WorstShift int    `json:"worst_shift"`
@@ -85,9 +92,17 @@ func (o *verifyOptions) run(context.Context) error {
 		rows = certifiedKernelRows(k, c, falsehood)
 	} else {
 		c := t.Certify()
-		_, falsehood = t.Verify()
-		report = newVerdict(t, c, falsehood)
-		rows = certifiedRows(t, c, falsehood)
+		var (
+			v     *tables.Verified
+			whole *total
+		)
+		if v, falsehood = t.Verify(); falsehood == nil {
+			if whole, falsehood = proveTotal(v); falsehood != nil && whole == nil {
+				return falsehood
+			}
+		}
+		report = newVerdict(t, c, whole, falsehood)
+		rows = certifiedRows(t, c, whole, falsehood)
 	}
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
@@ -96,9 +111,9 @@ func (o *verifyOptions) run(context.Context) error {
 	return err
 }
 
-func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
+func newVerdict(t *tables.Table, c tables.Certificate, whole *total, falsehood error) verdict {
 	v := verdict{
-		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), certified: newCertified(c).held(falsehood),
+		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), Total: whole, certified: newCertified(c).held(falsehood),
 		Cells: t.Cells(), WorstShift: c.WorstShift, Error: failing(falsehood),
 	}
 	if r := t.TailRatio(); r != 0 {
