@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"release": {
@@ -64,7 +64,7 @@ var arrows = map[string][]string{
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
 		"internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
@@ -75,6 +75,7 @@ var arrows = map[string][]string{
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
+	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile": {"internal/check", "github.com/klauspost/compress/zstd"},
 	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
@@ -83,8 +84,9 @@ var arrows = map[string][]string{
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	// What tables and kernels, which do not import each other, have in common.
-	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"internal/atomicfile": {},
+	"internal/readfile":   {},
 	"internal":            {}, // this test
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
@@ -30,6 +31,8 @@ type Options struct {
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
 	Progress func(Progress)
+
+	clock func() time.Duration // the time taken so far; nil: that of the wall
 }
 
 // Defaults of Options.
@@ -100,7 +103,7 @@ func (o Options) validate() error {
 func (o Options) begin(ctx context.Context, gap float64, cells, limits int) (search, context.Context, context.CancelFunc) {
 	o.Gap, o.MaxCells = cmp.Or(o.Gap, gap), cmp.Or(o.MaxCells, cells)
 	s, cancel := search{options: o, start: time.Now(), loss: math.Inf(1)}, func() {}
-	if o.TimeLimit > 0 {
+	if o.TimeLimit > 0 && o.clock == nil {
 		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit*time.Duration(limits))
 	}
 	return s, ctx, cancel
@@ -112,6 +115,23 @@ type search struct {
 	start   time.Time
 	loss    float64 // of the best so far; +Inf: there is none yet
 	bound   float64 // the best that is proved
+	direct  bool    // go for the requested gap at once
+}
+
+// elapsed returns the time taken so far.
+func (s *search) elapsed() time.Duration {
+	if s.options.clock != nil {
+		return s.options.clock()
+	}
+	return time.Since(s.start)
+}
+
+// left returns the time that is left; without a limit, for ever.
+func (s *search) left() time.Duration {
+	if s.options.TimeLimit == 0 {
+		return math.MaxInt64
+	}
+	return s.options.TimeLimit - s.elapsed()
 }
 
 func (s *search) gap() float64 {
@@ -124,11 +144,32 @@ func (s *search) gap() float64 {
 	return (s.loss - s.bound) / s.bound
 }
 
+// aim returns the gap to work towards next. It is one of a few, the same for all
+// designs, until the requested one is the next: so a design does all that one with a
+// larger gap does, and does it first. Each is a half-width of a decade apart from the
+// next: then grids are some 1.8 times finer, and all before the last one together cost
+// a small part of it.
+func (s *search) aim() float64 {
+	if s.direct {
+		return s.options.Gap
+	}
+	aim := firstAim
+	for now := s.gap(); aim >= now && aim > MinGap; {
+		aim *= aimStep
+	}
+	return min(max(aim, s.options.Gap), firstAim)
+}
+
+const (
+	firstAim = 1e-2
+	aimStep  = 0.31622776601683794 // √0.1
+)
+
 // report tells how far the design has come.
 func (s *search) report(cells int) {
 	if s.options.Progress != nil {
 		s.options.Progress(Progress{
-			CellsPerSensitivity: cells, ExpectedLoss: s.loss, LowerBound: s.bound, Gap: s.gap(), Elapsed: time.Since(s.start),
+			CellsPerSensitivity: cells, ExpectedLoss: s.loss, LowerBound: s.bound, Gap: s.gap(), Elapsed: s.elapsed(),
 		})
 	}
 }
@@ -136,7 +177,7 @@ func (s *search) report(cells int) {
 // outcome tells how the design ended whose certificate has the given gap. The error
 // is nil if that was asked for, and otherwise what stopped the design.
 func (s *search) outcome(rounds int, gap float64, finite bool, stopped error) (Outcome, error) {
-	o := Outcome{Gap: gap, Rounds: rounds, Elapsed: time.Since(s.start)}
+	o := Outcome{Gap: gap, Rounds: rounds, Elapsed: s.elapsed()}
 	if !finite {
 		o.Gap = math.Inf(1)
 	}
@@ -191,6 +232,7 @@ type designer struct {
 	*model
 	search       // for table and dual
 	upper, lower side
+	last         *side // that was advanced
 	table        *tables.Verified
 	dual         *tables.Dual
 	rounds       int
@@ -206,9 +248,11 @@ type side struct {
 	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
-	rounds int     // programs of this side
+	same   int     // programs with cells of single points
 	took   time.Duration
-	before struct { // the last program: the one before it
+	// certify is the part of took in which what it gave was made and certified.
+	certify time.Duration
+	before  struct { // the last program: the one before it
 		value float64
 		k     int
 	}
@@ -238,9 +282,10 @@ func (d *designer) begin() error {
 	case d.Constraints.None() || !(notKept(err) || errors.Is(err, ErrLimit)):
 		return err
 	}
+	aim := d.aim()
 	for _, s := range []*side{&d.upper, &d.lower} {
-		s.reach = s.bound.reach(d.options.Gap)
-		s.grid.k = startCells(s.bound, d.options.Gap)
+		s.reach = s.bound.reach(aim)
+		s.grid.k = startCells(s.bound, aim)
 		s.missed = math.Inf(1)
 	}
 	if d.Loss.Symmetric() {
@@ -275,36 +320,45 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
-	idleShare  = 0.2 // a side that can gain less than this share of the gap waits
+	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
+	hopeless   = 0.02 // and one that gains less than this is not refined at all
 )
 
 // refine alternates between finer programs of the two bounds until they meet.
-// The programs of one cell per sensitivity are solved already, by begin, where
-// there are no constraints.
 func (d *designer) refine(ctx context.Context) error {
-	doUpper := d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves()
-	doLower := d.lower.grid.k > 1 || d.bound == 0 || !d.simpleSolves()
+	turn := d.firstSides()
 	for {
-		if doUpper {
-			if err := d.advance(ctx, &d.upper); err != nil {
+		for _, s := range turn {
+			if err := d.advance(ctx, s); err != nil {
 				return err
 			}
-		}
-		if doLower && d.gap() > d.options.Gap {
-			if err := d.advance(ctx, &d.lower); err != nil {
-				return err
+			d.report(max(d.upper.grid.k, d.lower.grid.k))
+			if d.gap() <= d.options.Gap {
+				return nil
 			}
+			if ctx.Err() != nil {
+				return ErrLimit
+			}
+			d.last = s
 		}
-		gap := d.gap()
-		d.report(max(d.upper.grid.k, d.lower.grid.k))
-		if gap <= d.options.Gap {
-			return nil
+		next, err := d.plan()
+		if err != nil {
+			return err
 		}
-		if ctx.Err() != nil {
-			return ErrLimit
-		}
-		doUpper, doLower = d.plan()
+		turn = []*side{next}
 	}
+}
+
+// firstSides returns those whose first program is to be solved. The programs of one cell
+// per sensitivity are solved already, by begin, where there are no constraints.
+func (d *designer) firstSides() (first []*side) {
+	if d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves() {
+		first = append(first, &d.upper)
+	}
+	if d.lower.grid.k > 1 || d.bound == 0 || !d.simpleSolves() {
+		first = append(first, &d.lower)
+	}
+	return first
 }
 
 // simpleSolves reports whether the programs of one cell per sensitivity are
@@ -313,45 +367,84 @@ func (d *designer) simpleSolves() bool {
 	return d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
 }
 
-// plan decides which sides to refine next and how far, by what each is
-// estimated to miss, known after two programs. The lower side goes first,
-// because what it does not miss the upper one does.
-func (d *designer) plan() (doUpper, doLower bool) {
-	left := d.loss - d.bound
-	if math.IsInf(left, 1) {
-		left = d.scale() // nothing is known yet
+// plan returns the side to advance next and refines its grid. Where both are worth it
+// they take turns. A side whose next program would not end in time is not begun: what
+// it would gain is lost then, and the time with it.
+func (d *designer) plan() (*side, error) {
+	var worth, patient []*side // those that wait come last
+	upper, lower := d.worth()
+	missed := map[*side]float64{&d.upper: upper, &d.lower: lower}
+	for _, s := range []*side{&d.upper, &d.lower} {
+		switch {
+		case missed[s] == 0:
+			if missed[s] = s.missed; s.missed > hopeless*d.remaining() {
+				patient = append(patient, s)
+			}
+		case s == d.last:
+			worth = append(worth, s)
+		default:
+			worth = slices.Insert(worth, 0, s)
+		}
 	}
-	missedUpper := min(d.upper.missed, max(left-d.lower.missed, 0))
-	widened := 0
-	doLower = d.lower.missed > idleShare*left
-	doUpper = missedUpper > idleShare*left
-	if !doUpper && !doLower {
+	for _, s := range append(worth, patient...) {
+		if d.affordable(s) >= minGrowth {
+			d.finer(s, missed[s])
+			return s, nil
+		}
+	}
+	return nil, check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
+}
+
+// worth returns how much of what is left each side is estimated to miss, which is known
+// after two programs; 0: so little that it waits. The lower side goes first, because
+// what it does not miss the upper one does.
+func (d *designer) worth() (upper, lower float64) {
+	left := d.remaining()
+	lower = d.lower.missed
+	upper = min(d.upper.missed, max(left-lower, 0))
+	if lower <= idleShare*left {
+		lower = 0
+	}
+	if upper <= idleShare*left {
+		upper = 0
+	}
+	if lower == 0 && upper == 0 {
 		// Both look converged and yet do not meet: the supports are to
 		// blame, or the estimates are.
-		doUpper, doLower = true, true
-		d.lower.reach *= 1.4
-		d.upper.reach *= 1.2
-		widened++
-		missedUpper, d.lower.missed = left/2, left/2
+		widen(&d.upper, &d.lower)
+		upper, lower = left/2, left/2
 	}
-	finest := true
-	grow := func(s *side, missed float64) {
-		before := s.grid.k
-		s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*d.growth(s, missed))))
-		finest = finest && s.grid.k == before
+	return upper, lower
+}
+
+// remaining returns how far the two bounds are apart.
+func (d *designer) remaining() float64 {
+	if left := d.loss - d.bound; !math.IsInf(left, 1) {
+		return left
 	}
-	if doUpper {
-		grow(&d.upper, missedUpper)
+	return d.scale() // nothing is known yet
+}
+
+// widen takes more of the support into the next programs of sides.
+func widen(sides ...*side) {
+	for _, s := range sides {
+		if _, ok := s.bound.(upper); ok {
+			s.reach *= 1.2
+		} else {
+			s.reach *= 1.4
+		}
 	}
-	if doLower {
-		grow(&d.lower, d.lower.missed)
+}
+
+// finer refines the grid of a side that is estimated to miss so much; where cells are
+// points already, only the support is left.
+func (d *designer) finer(s *side, missed float64) {
+	before := s.grid.k
+	s.reach = max(s.reach, s.bound.reach(d.aim()))
+	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*d.growth(s, missed))))
+	if s.grid.k == before {
+		widen(s)
 	}
-	if finest && widened == 0 {
-		// Cells are points already: only the support is left.
-		d.lower.reach *= 1.4
-		d.upper.reach *= 1.2
-	}
-	return doUpper, doLower
 }
 
 // growth returns how much finer the next program of a side should be, which is
@@ -364,36 +457,53 @@ func (d *designer) growth(s *side, missed float64) float64 {
 	if math.IsInf(s.missed, 1) && d.Epsilon >= alignFrom {
 		growth = min(growth, 2) // alignment decides; do not skip the next grid
 	}
-	if goal := s.bound.goal() * d.options.Gap * d.bound; goal > 0 {
+	if goal := s.bound.goal() * d.aim() * d.bound; goal > 0 {
 		growth = min(max(math.Pow(missed/goal, 1/s.bound.order()), minGrowth), growth)
 	}
-	return min(growth, d.affordable(s))
+	return min(growth, max(d.affordable(s), minGrowth))
 }
 
 // affordable returns how much finer the next program of a side may be so that it
-// can be expected to end in time: solving takes time like K^4.
+// can be expected to end in time: solving takes time like K^4. Where it is to take all
+// that is left, rather than half, it takes like K^3, which is what it often does.
 func (d *designer) affordable(s *side) float64 {
-	if d.options.TimeLimit == 0 || s.took < time.Second {
+	if d.options.TimeLimit == 0 || s.took == 0 {
 		return math.Inf(1)
 	}
-	left := d.options.TimeLimit - time.Since(d.start)
-	return max(minGrowth, math.Pow(float64(left)/float64(s.took)/2, 0.25))
+	left := float64(d.left()-d.closing(s)) / float64(s.took)
+	if growth := math.Pow(max(left, 0)/2, 1.0/4); growth >= minGrowth {
+		return growth
+	}
+	return math.Pow(max(left, 0), 1.0/3)
+}
+
+// closing returns the time that it takes to certify what the next program of a side
+// gives, and at last the result.
+func (d *designer) closing(s *side) time.Duration {
+	return d.upper.certify + d.lower.certify + s.certify*5/2
 }
 
 // advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, s *side) error {
-	if int64(s.grid.k) == d.points && s.rounds > maxSame {
-		return check.Errorf("lp", ErrLimit, "cells of single points on all of the support do not reach the gap")
+	if int64(s.grid.k) == d.points {
+		if s.same++; s.same > maxSame {
+			return check.Errorf("lp", ErrLimit, "cells of single points on all of the support do not reach the gap")
+		}
 	}
 	g := s.bound.extent(s.grid.k, s.reach)
 	if err := d.options.allow(g); err != nil {
 		return err
 	}
+	if d.options.TimeLimit > 0 && d.options.clock == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.left()-d.closing(s))
+		defer cancel()
+	}
 	s.begin(g)
-	start := time.Now()
+	start := d.elapsed()
 	var err error
 	s.value, err = s.bound.solve(ctx, d, g)
-	s.took = time.Since(start)
+	s.took = d.elapsed() - start
 	s.learn()
 	return err
 }
@@ -407,12 +517,14 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, i
 		return 0, solver.StatusFailed, err
 	}
 	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	tolerance, stall := s.bound.effort(d.options.Gap, margin)
+	tolerance, stall := s.bound.effort(d.aim(), margin)
 	status, err = prog.run(ctx, g, s.hint, tolerance, stall)
 	d.rounds += prog.relaxation.Rounds()
 	var taken error
 	if prog.relaxation.Rounds() > 0 {
+		start := d.elapsed()
 		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
+		s.certify = d.elapsed() - start
 	}
 	switch {
 	case errors.Is(err, cuts.ErrFailed):
@@ -441,16 +553,21 @@ func (s *side) begin(g grid) {
 		s.before.k = s.hint.grid.k
 	}
 	s.grid, s.value = g, 0
-	s.rounds++
 }
 
 // learn estimates what a side still misses from what its last two programs achieved.
 func (s *side) learn() {
 	s.missed = math.Inf(1)
-	if s.before.value > 0 && s.value > 0 && s.grid.k > s.before.k {
+	if s.before.value <= 0 || s.value <= 0 {
+		return
+	}
+	switch gained := math.Abs(s.value - s.before.value); {
+	case s.grid.k == s.before.k: // by its support alone
+		s.missed = gained
+	case s.grid.k > s.before.k:
 		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
 		ratio := float64(s.grid.k) / float64(s.before.k)
-		s.missed = math.Abs(s.value-s.before.value) / (math.Pow(ratio, s.bound.order()) - 1)
+		s.missed = gained / (math.Pow(ratio, s.bound.order()) - 1)
 	}
 }
 

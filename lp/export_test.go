@@ -110,6 +110,7 @@ func Aligned(upperBound bool, p dp.Problem, want int) int {
 // linear programs.
 func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLoss, chainBound, loss, bound float64, err error) {
 	s, _, _ := Options{Gap: 1e-6, NewSolver: solver}.begin(ctx, 0, DefaultMaxCells, 1)
+	s.direct = true
 	d, err := newDesigner(p, s)
 	if err != nil {
 		return 0, 0, 0, 0, err

@@ -126,7 +126,8 @@ func (d *kernelDesigner) first() int {
 // next returns the number of cells expected to close the gap, if it falls
 // with their square, and not too many more than before.
 func (d *kernelDesigner) next(cells int) int {
-	growth := min(max(math.Sqrt(d.gap()/(0.9*d.options.Gap)), 1.12), 1.5)
+	goal := 0.9 * max(d.aim(), d.options.Gap)
+	growth := min(max(math.Sqrt(d.gap()/goal), 1.12), 1.5)
 	return d.whole(int(math.Ceil(float64(cells) * growth)))
 }
 
@@ -216,7 +217,7 @@ const largestMargin = 1e-3
 // upper designs a kernel on the cells and keeps it if it is the best.
 func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
 	for _, share := range marginShares {
-		err := d.tryUpper(ctx, split, share*min(d.options.Gap, largestMargin))
+		err := d.tryUpper(ctx, split, share*min(d.aim(), largestMargin))
 		switch {
 		case notKept(err):
 			continue // the margin was too small
@@ -274,7 +275,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	if err := prog.expect(d.lowerLaws); err != nil {
 		return err
 	}
-	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*min(d.options.Gap, largestMargin))
+	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*min(d.aim(), largestMargin))
 	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.relaxation.Rounds() > 0 {

@@ -37,12 +37,12 @@ func designPure(ctx context.Context, p dp.Problem, s search) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	loss, c, ok := d.searchStairs()
+	loss, c, ok := d.searchStairs(ctx)
 	if !ok && d.folded && !p.Constraints.Symmetric {
 		// The valleys of the loss lie off 0: the best noise, too, may be as good
 		// as its mirror image and not symmetric.
 		d.folded = false
-		loss, c, ok = d.searchStairs()
+		loss, c, ok = d.searchStairs(ctx)
 	}
 	if !ok {
 		return nil, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9", p.Loss.Name())
@@ -55,9 +55,14 @@ func designPure(ctx context.Context, p dp.Problem, s search) (*Result, error) {
 }
 
 // searchStairs finds the core of the best staircase for the loss, or for the loss made
-// symmetric, if folded.
-func (m *model) searchStairs() (l loss.Loss, c staircase.Core, ok bool) {
-	p := m.Problem
+// symmetric, if folded. It takes at most a share of the time.
+func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.Core, ok bool) {
+	if d.options.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.left()/4)
+		defer cancel()
+	}
+	m, p := d.model, d.Problem
 	if m.folded {
 		p.Loss = loss.Symmetrized(p.Loss)
 	}
@@ -66,7 +71,7 @@ func (m *model) searchStairs() (l loss.Loss, c staircase.Core, ok bool) {
 		s.Unit, _ = m.unit.Float64()
 	}
 	s.Periods = int(math.Ceil(tailReach(p, staircase.Negligible)+math.Abs(m.peak))) + 3
-	c, ok = staircase.Search(s)
+	c, ok = staircase.Search(ctx, s)
 	return p.Loss, c, ok
 }
 
@@ -99,6 +104,9 @@ func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 		cells, first := realCells(d.Sensitivity, k), -(n-1)/2
 		if !d.folded {
 			cells, first = startAt(cells, (c.From+c.Width/2)*float64(k)-float64(n)/2)
+		}
+		if !d.fitStairs(k, n) {
+			break
 		}
 		if err := d.tryStairs(cells, first, n); err != nil {
 			return err
@@ -133,6 +141,18 @@ const (
 	mostStairs = 1 << 17
 )
 
+// fitStairs reports whether a staircase of K cells per sensitivity and a core of n can
+// be certified within a share of the time that is left, which takes time like their
+// product. The first one is always made.
+func (d *designer) fitStairs(k, n int) bool {
+	if d.table == nil || d.options.TimeLimit == 0 {
+		return true
+	}
+	last := d.table.Table()
+	per := float64(d.upper.certify) / (float64(last.Grid().CellsPerSensitivity) * float64(last.Cells()))
+	return per*float64(k)*float64(2*k+n) < float64(d.left())/4
+}
+
 // tryStairs makes the staircase table with the core of n cells from the first one
 // on, and keeps it if it is the best.
 func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
@@ -143,6 +163,7 @@ func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 		}
 		return tooManyCells(d.options.MaxCells)
 	}
+	start := d.elapsed()
 	t, err := shapes.Staircase(d.Problem, n, cells)
 	switch {
 	case errors.Is(err, tables.ErrFalseClaim):
@@ -152,6 +173,7 @@ func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 	case err != nil:
 		return check.Errorf("lp", nil, "%w", err)
 	}
+	d.upper.certify = d.elapsed() - start
 	d.keepTable(t)
 	d.rounds++
 	return nil
@@ -160,26 +182,29 @@ func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 // stairsBelow proves bounds on finer and finer nodes until the gap is reached. The
 // loss is that of the problem, made symmetric if folded.
 func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.Loss) error {
-	least, most := d.periodsBelow(c, loss)
 	sides := 2
 	if d.folded {
 		sides = 1
 	}
-	k, finest := 1, max(1, d.options.MaxCells/(least*sides))
-	if d.points > 0 {
-		k = d.stridedNodes(finest)
-		finest = k
-	}
-	for idle := 0; ; {
+	idle, last := 0, 0
+	for k := 1; ; k += max(1, k/2) {
 		before := d.bound
-		if d.points == 0 {
+		least, most := d.periodsBelow(c, loss)
+		nodes := d.affordableNodes(loss, least)
+		finest := max(1, min(d.options.MaxCells/(least*sides), nodes/least))
+		if d.points > 0 {
+			k = d.stridedNodes(finest)
+		} else {
 			k = min(aligned(d.lower.bound, k), finest)
 		}
-		periods := min(max(least, fewMultipliers/k), most)
-		if dual := d.stairsDual(c, loss, k, k*periods); dual != nil {
-			d.keepDual(dual)
+		switch {
+		case k <= last && finest == nodes/least:
+			return check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
+		case k <= last:
+			return check.Errorf("lp", ErrLimit, "more than %d cells per sensitivity are needed, max-cells = %d", k, d.options.MaxCells)
 		}
-		d.rounds++
+		d.proveStairs(c, loss, k, max(1, min(max(least, fewMultipliers/k), most, nodes/k)))
+		last = k
 		if idle++; d.bound > before*(1+d.options.Gap/100) {
 			idle = 0
 		}
@@ -191,13 +216,44 @@ func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.
 			return ErrLimit
 		case int64(k) == d.points:
 			return check.Errorf("lp", ErrLimit, "nodes on all points do not prove the gap, which happens for losses with several valleys and for high powers")
-		case k >= finest:
-			return check.Errorf("lp", ErrLimit, "more than %d cells per sensitivity are needed, max-cells = %d", k, d.options.MaxCells)
 		case idle >= mostIdle && d.bound > 0, idle >= 3*mostIdle:
 			return check.Errorf("lp", ErrLimit, "finer grids no longer raise the lower bound, at %d cells per sensitivity, which happens for losses with several valleys and for high powers", k)
 		}
-		k += max(1, k/2)
 	}
+}
+
+// proveStairs proves a bound on K nodes per sensitivity and so many periods on either
+// side of the core, and keeps it if it is the best.
+func (d *designer) proveStairs(c staircase.Core, loss loss.Loss, k, periods int) {
+	start := d.elapsed()
+	if dual := d.stairsDual(c, loss, k, k*periods); dual != nil {
+		found := d.elapsed()
+		d.keepDual(dual)
+		d.lower.certify = d.elapsed() - found
+	}
+	d.lower.took = d.elapsed() - start
+	d.lower.grid.n = k * periods
+	d.rounds++
+}
+
+// affordableNodes returns for how many nodes on either side of the core a bound can be
+// found and then certified twice, here and with the result, in the time that is left. It
+// takes time like their number; before the first bound, some six times that of a node.
+func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
+	if d.options.TimeLimit == 0 {
+		return math.MaxInt
+	}
+	const sample, times = 32, 6
+	took, n := float64(d.lower.took+d.lower.certify), float64(d.lower.grid.n)
+	if took == 0 {
+		start, g := d.elapsed(), (&lower{model: d.model}).cells(1)
+		for i := range sample {
+			(&lower{model: d.model}).node(&g, loss, periods*i/sample)
+		}
+		took, n = times*float64(d.elapsed()-start), sample
+	}
+	const share = 0.7 // times vary
+	return int(min(share*n*float64(d.left())/max(took, 1), math.MaxInt32))
 }
 
 // mostIdle is after how many grids without a better bound the next are not tried; three
@@ -218,7 +274,7 @@ func (d *designer) periodsBelow(c staircase.Core, loss loss.Loss) (least, most i
 		top := max(loss.At(middle*d.Sensitivity-far), loss.At(middle*d.Sensitivity+far))
 		return math.Ldexp(math.Exp(d.Epsilon)*top/d.loss, 3-dualBits)
 	}
-	share := math.Exp(-12) * d.options.Gap
+	share := math.Exp(-12) * d.aim()
 	for ; share < 1; share *= 2 {
 		least = int(math.Ceil(tailReach(p, share)+math.Abs(d.peak))) + 3
 		if coarse(least) <= share {

@@ -43,6 +43,7 @@ func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done 
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, len(deltas))
 	defer cancel()
+	s.direct = true
 	w := &sweep{options: s.options, done: done}
 	for i, delta := range deltas {
 		p.Delta = delta
@@ -150,15 +151,20 @@ func (w *sweep) refine(ctx context.Context) error {
 		doUpper, doLower = nil, nil
 		for _, d := range open {
 			before := [...]int{d.upper.grid.k, d.lower.grid.k}
-			u, l := d.plan()
+			upper, lower := d.worth()
 			for i, s := range []*side{&d.upper, &d.lower} {
+				missed := [...]float64{upper, lower}[i]
+				if missed == 0 {
+					continue
+				}
+				d.finer(s, missed)
 				most := int(math.Ceil(sweepGrowth(before[i]) * float64(before[i])))
 				s.grid.k = min(s.grid.k, aligned(s.bound, most))
 			}
-			if u {
+			if upper > 0 {
 				doUpper = append(doUpper, d)
 			}
-			if l {
+			if lower > 0 {
 				doLower = append(doLower, d)
 			}
 		}

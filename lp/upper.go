@@ -211,8 +211,9 @@ func (u upper) distinguish(l *layout, k int, limit float64) {
 // solve designs a table on the grid and keeps it if it is the best. It returns the
 // table's loss, or 0 if this grid gave none; the next may.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (float64, error) {
+	aim := d.aim()
 	for _, share := range marginShares {
-		loss, _, err := d.solve(ctx, &d.upper, g, share*d.options.Gap, 0)
+		loss, _, err := d.solve(ctx, &d.upper, g, share*aim, 0)
 		if !notKept(err) { // otherwise the margin was too small
 			return loss, err
 		}

@@ -135,7 +135,10 @@ type content struct {
 //
 // All bad fields are reported together, but of the dual only the first, wrapping
 // dp.ErrInvalid.
-func New(s Spec) (*Table, error) {
+func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
+
+// build makes the table that is certified so.
+func build(s Spec, certify func(*Spec) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -149,19 +152,19 @@ func New(s Spec) (*Table, error) {
 		s.Step = s.Grid.unit()
 	case dp.RealQuery, dp.IntegerQuery:
 	}
-	t := newTable(s, nil)
+	t := newTable(s, certify, nil)
 	if s.Claims == (Claims{}) {
 		t.spec.Claims = t.certificate().Claims()
 	}
 	return t, nil
 }
 
-// newTable returns the table of a checked Spec that nobody else writes to, and its
-// certificate, if that is known.
-func newTable(s Spec, certificate func() Certificate) *Table {
-	t := &Table{&content{spec: s, certificate: certificate}}
-	if certificate == nil {
-		t.certificate = sync.OnceValue(t.spec.certify)
+// newTable returns the table of a checked Spec that nobody else writes to. Its
+// certificate is what certify finds, unless it is known already.
+func newTable(s Spec, certify func(*Spec) Certificate, known func() Certificate) *Table {
+	t := &Table{&content{spec: s, certificate: known}}
+	if known == nil {
+		t.certificate = sync.OnceValue(func() Certificate { return certify(&t.spec) })
 	}
 	t.verified = sync.OnceValues(t.verify)
 	return t
@@ -271,11 +274,16 @@ func (t *Table) Problem() dp.Problem {
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps dp.ErrInvalid.
+// claims that follow from the certificate. Of that, all but the lower bound is the
+// table's own, which is certified once. The error wraps dp.ErrInvalid.
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return New(s)
+	return build(s, func(s *Spec) Certificate {
+		c := t.certificate().clone()
+		c.LowerBound = s.Dual.LowerBound(s.Problem)
+		return c
+	})
 }
 
 // Query returns what the noise is for.

@@ -50,5 +50,5 @@ func (t *Table) WithTotal(total Total) (*Table, error) {
 	}
 	s := t.spec
 	s.Total = total
-	return newTable(s, t.certificate), nil
+	return newTable(s, nil, t.certificate), nil
 }

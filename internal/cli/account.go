@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,10 +79,11 @@ of the releases' epsilons, each at its share of delta, or null.`,
   noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-6 --plot profile.svg`,
 	})
 	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
+	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "plot")
 	return f.Run(o.run)
 }
 
@@ -95,8 +95,8 @@ func (o *accountOptions) readTimes(text string) error {
 	}
 	o.times = make([]int, n)
 	for i := range o.times {
-		v, err := strconv.Atoi(strings.TrimSpace(parts[min(i, len(parts)-1)]))
-		if err != nil || v < 1 || v > account.MaxReleases {
+		v, ok := shell.ParseCount(strings.TrimSpace(parts[min(i, len(parts)-1)]))
+		if !ok || v < 1 || v > account.MaxReleases {
 			return shell.Want(fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
 		}
 		o.times[i] = v

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -33,7 +32,7 @@ type calibrateReport struct {
 	Loss              string             `json:"loss"`
 	Noise             string             `json:"noise"`
 	Exponent          float64            `json:"exponent,omitempty"`
-	ExpectedLoss      json.Number        `json:"expected_loss"`
+	ExpectedLoss      *float64           `json:"expected_loss"`
 	Alternatives      map[string]float64 `json:"alternatives"`
 	GaussianCrossover *int               `json:"gaussian_crossover"`
 }
@@ -96,8 +95,7 @@ written and the exit code is 4.
 	})
 	f.Effort(&o.design, " of one design")
 	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
-	f.Bool(&o.JSON, "json", "print one JSON object instead of the summary")
-	f.Quiet(&o.Common, "no progress and no summary, and no comparison")
+	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")
 	return f.Run(o.run)
 }
 
@@ -207,7 +205,7 @@ func (c *calibration) report() calibrateReport {
 		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
 		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
-		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: json.Number(c.found.Table.Certificate().Claims().ExpectedLoss),
+		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
 	for name, loss := range map[string]float64{"basic": c.others.Basic, "laplace": c.others.Laplace, "gaussian": c.others.Gaussian} {

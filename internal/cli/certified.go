@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,23 +14,27 @@ import (
 )
 
 // certified is what is proved about a table or a kernel, in the JSON of all commands:
-// delta and losses are rounded up, the bound down.
+// delta and losses are rounded up to a float64, the bound down.
 type certified struct {
-	DeltaUpper   string      `json:"delta_upper"`
-	ExpectedLoss json.Number `json:"expected_loss"`
-	MaxLoss      json.Number `json:"max_loss,omitempty"` // of a kernel's query value
-	LowerBound   json.Number `json:"lower_bound"`
-	Gap          *float64    `json:"gap"`
+	DeltaUpper   *float64 `json:"delta_upper"`
+	ExpectedLoss *float64 `json:"expected_loss"`
+	MaxLoss      *float64 `json:"max_loss,omitempty"` // of a kernel's query value
+	LowerBound   *float64 `json:"lower_bound"`
+	Gap          *float64 `json:"gap"`
 }
 
 func newCertified(c tables.Certificate) certified {
-	n := c.Claims()
-	return certified{n.Delta, json.Number(n.ExpectedLoss), "", json.Number(n.LowerBound), shell.Finite(shell.GapOf(c))}
+	return certified{
+		DeltaUpper: shell.FloatUp(c.DeltaUpper), ExpectedLoss: shell.FloatUp(c.ExpectedLoss), LowerBound: shell.FloatDown(c.LowerBound),
+		Gap: shell.Finite(shell.GapOf(c)),
+	}
 }
 
 func newCertifiedKernel(c kernels.Certificate) certified {
-	n := c.Claims()
-	return certified{n.Delta, json.Number(n.ExpectedLoss), json.Number(n.MaxLoss), json.Number(n.LowerBound), shell.Finite(shell.GapOf(c))}
+	return certified{
+		DeltaUpper: shell.FloatUp(c.DeltaUpper), ExpectedLoss: shell.FloatUp(c.ExpectedLoss), MaxLoss: shell.FloatUp(c.MaxLoss), LowerBound: shell.FloatDown(c.LowerBound),
+		Gap: shell.Finite(shell.GapOf(c)),
+	}
 }
 
 // promise is the privacy that a table or a kernel promises.
@@ -186,8 +189,12 @@ func cellCount(t *tables.Table) string {
 		return fmt.Sprintf("%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
 	}
 	return fmt.Sprintf("%d, the first and last %d of which repeat for ever, %.6g times as likely in each period",
-		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
+		t.Cells(), t.Grid().CellsPerSensitivity, tailRatio(t))
 }
+
+// tailRatio is how much less likely a period of the tail is than the one before, to the
+// nearest float64; 0 without a tail.
+func tailRatio(t *tables.Table) float64 { return float64(t.TailRatio()) * 0x1p-64 }
 
 func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood error) []shell.Row {
 	p, q, claims := k.Privacy(), k.Queries(), c.Claims()

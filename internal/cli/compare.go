@@ -35,6 +35,9 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
+// designed is the name of the designed noise among the mechanisms.
+const designed = noiseDesigned
+
 type compareOptions struct {
 	shell.Common
 	problem dp.Problem
@@ -92,20 +95,20 @@ func (o *compareOptions) run(ctx context.Context) error {
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
 	c := comparison{Schema: shell.Schema}
-	designed := contender{Name: "designed"}
+	best := contender{Name: designed}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
 	case errors.Is(err, highs.ErrUnavailable):
-		designed.Note = shell.Sentence(err)
+		best.Note = shell.Sentence(err)
 	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
-		designed.Note = shell.Sentence(err)
+		best.Note = shell.Sentence(err)
 	case err != nil:
 		return err
 	default:
 		c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
-		designed = certifiedContender(designed.Name, r.Table)
+		best = certifiedContender(best.Name, r.Table)
 	}
-	c.Mechanisms = append(c.Mechanisms, designed)
+	c.Mechanisms = append(c.Mechanisms, best)
 	c.addBaselines(p)
 	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
 		return err
@@ -252,7 +255,7 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	}
 	bound := "none"
 	if c.LowerBound != nil {
-		bound = fmt.Sprintf("%.7g", *c.LowerBound)
+		bound = shell.DigitsDown(*c.LowerBound)
 	}
 	if c.Total == nil { // no bound is about several releases
 		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
@@ -262,6 +265,9 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 		line := []string{m.Name, "-", "-", m.Note}
 		if m.Loss != nil {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
+			if m.Name == designed {
+				line[1] = shell.DigitsUp(*m.Loss) // a bound, and no approximation
+			}
 		}
 		if m.Suboptimality != nil {
 			line[2] = shell.Percent(*m.Suboptimality)

@@ -44,7 +44,7 @@ Losses of people's true features are printed: they are for who may see these.`, 
 	f.Require(&o.data, "data", "a CSV file")
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 

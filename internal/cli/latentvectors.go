@@ -36,6 +36,7 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 	f.String(&v.weights, "weights", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
 	f.Delimiter(&v.csv)
+	f.CompleteOrFile("bounds")
 }
 
 const latentDesignHelp = "noisewright latent design --help"

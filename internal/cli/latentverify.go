@@ -30,7 +30,7 @@ bundle is malformed.`,
 		Example: "  noisewright latent verify bundle",
 	})
 	f.Argument(&o.bundle, "BUNDLE")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/latent"
@@ -51,7 +52,7 @@ func asJSON() captured {
 func (c captured) object(t *testing.T) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal(c.out.Bytes(), &v); err != nil {
+	if err := errors.Join(jsontest.Check(c.out.Bytes()), json.Unmarshal(c.out.Bytes(), &v)); err != nil {
 		t.Fatalf("%v in %q", err, c.out)
 	}
 	if v["schema"] != float64(shell.Schema) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
@@ -198,6 +199,9 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(d.Decode(&v))
 	if d.More() {
 		ts.Fatalf("data after the object")
+	}
+	if _, exported := v["golden"]; !exported { // an export is a file, with a format of its own
+		ts.Check(jsontest.Check([]byte(text)))
 	}
 	for _, arg := range args[1:] {
 		path, want, compare := strings.Cut(arg, "=")

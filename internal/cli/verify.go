@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +45,7 @@ With --json, "gap" is null where the lower bound is 0 or the noise is not privat
   noisewright verify --json table.json`,
 	})
 	f.Argument(&o.file, "TABLE", "json")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -57,10 +56,10 @@ type verdict struct {
 	statement
 	Total *total `json:"total,omitempty"`
 	certified
-	Cells      int    `json:"cells"`
-	WorstShift int    `json:"worst_shift"`
-	TailRatio  string `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
-	Error      string `json:"error,omitempty"`
+	Cells      int     `json:"cells"`
+	WorstShift int     `json:"worst_shift"`
+	TailRatio  float64 `json:"tail_ratio,omitempty"` // of a period of the tail to the one before
+	Error      string  `json:"error,omitempty"`
 }
 
 // kernelVerdict is what verify --json prints for a kernel.
@@ -114,10 +113,7 @@ func (o *verifyOptions) run(context.Context) error {
 func newVerdict(t *tables.Table, c tables.Certificate, whole *total, falsehood error) verdict {
 	v := verdict{
 		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), Total: whole, certified: newCertified(c).held(falsehood),
-		Cells: t.Cells(), WorstShift: c.WorstShift, Error: failing(falsehood),
-	}
-	if r := t.TailRatio(); r != 0 {
-		v.TailRatio = strconv.FormatUint(r, 10)
+		Cells: t.Cells(), WorstShift: c.WorstShift, TailRatio: tailRatio(t), Error: failing(falsehood),
 	}
 	return v
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +39,7 @@ func NewFlags(cmd *cobra.Command) *Flags {
 // Run gives the command its work, which is done once all flags are read and good, and
 // returns it.
 func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
+	f.completeNothing()
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f.arguments = args
 		var errs []error
@@ -147,15 +150,14 @@ func (f *Flags) Unless(name string, add func()) {
 	})
 }
 
-// Argument makes the command take one argument, a file with one of the extensions.
+// Argument makes the command take one argument, a file with one of the extensions, or a
+// directory if there is none.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
 	f.ArgumentFunc(what, func(text string) error {
 		*p = text
 		return nil
 	})
-	if len(extensions) > 0 {
-		f.completeFiles(1, extensions)
-	}
+	f.completeFiles(1, extensions)
 }
 
 // Arguments makes the command take one file or more; missing is the error of none.
@@ -170,11 +172,15 @@ func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
 	f.completeFiles(math.MaxInt, extensions)
 }
 
-// completeFiles completes up to n arguments by files with the extensions.
+// completeFiles completes up to n arguments by files with the extensions, or by
+// directories if there is none.
 func (f *Flags) completeFiles(n int, extensions []string) {
 	f.cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) >= n {
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if len(extensions) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -195,8 +201,56 @@ func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
 	})
 }
 
+// ArgumentsComplete completes the arguments by what complete says of the text so far,
+// and by files where that is nothing. The text of a completion may go on.
+func (f *Flags) ArgumentsComplete(complete func(text string) []string) {
+	files := f.cmd.ValidArgsFunction
+	f.cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if found := complete(text); len(found) > 0 {
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return files(cmd, args, text)
+	}
+}
+
+// Complete completes the named flag by words.
+func (f *Flags) Complete(name string, words ...string) {
+	f.complete(name, cobra.ShellCompDirectiveNoFileComp, words)
+}
+
+// CompleteOrFile is Complete for a flag that takes the name of a file as well, or a
+// word that goes on.
+func (f *Flags) CompleteOrFile(name string, words ...string) {
+	f.complete(name, cobra.ShellCompDirectiveNoSpace, words)
+}
+
+func (f *Flags) complete(name string, directive cobra.ShellCompDirective, words []string) {
+	_ = f.cmd.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, text) }), directive
+	})
+}
+
+// completeNothing keeps shells from offering files where none is wanted.
+func (f *Flags) completeNothing() {
+	if f.cmd.ValidArgsFunction == nil {
+		f.cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	f.cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if len(flag.Annotations) == 0 { // those of files and directories
+			_ = f.cmd.RegisterFlagCompletionFunc(flag.Name, cobra.NoFileCompletions) // unless it has one
+		}
+	})
+}
+
 // Bool adds a switch.
 func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
+
+// Alias gives a flag its older name as well, which the help does not show.
+func (f *Flags) Alias(name, older string) {
+	alias := *f.cmd.Flags().Lookup(name)
+	alias.Name, alias.Shorthand, alias.Usage, alias.Hidden = older, "", "", true
+	f.cmd.Flags().AddFlag(&alias)
+}
 
 // String adds a text that is taken as it is.
 func (f *Flags) String(p *string, name, usage string) { f.cmd.Flags().StringVar(p, name, *p, usage) }
@@ -299,12 +353,14 @@ func ParseNumber(text string, r Rule) (float64, error) {
 
 // NumberOrAuto adds a number or the word auto; value is the default, "" for none.
 func (f *Flags) NumberOrAuto(p *float64, auto *bool, name, kind, value string, r Rule, usage string) *Flag {
-	return f.Func(name, kind, value, usage, func(text string) (err error) {
+	t := f.Func(name, kind, value, usage, func(text string) (err error) {
 		if *auto = text == "auto"; !*auto {
 			*p, err = ParseNumber(text, r)
 		}
 		return err
 	})
+	f.Complete(name, "auto")
+	return t
 }
 
 // ParsePair reads two numbers A,B, perhaps infinite or NaN.
@@ -347,13 +403,30 @@ func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *
 		t.Text = strconv.Itoa(*p)
 	}
 	return f.add(name, letter, t, usage, func(t *Flag) error {
-		v, err := strconv.Atoi(t.Text)
-		if err != nil || v < lo || v > hi {
+		v, ok := ParseCount(t.Text)
+		if !ok || v < lo || v > hi {
 			return Want(want)
 		}
 		*p = v
 		return nil
 	})
+}
+
+// count is an integer as people write large ones: 1000000, 1_000_000, 1e6, 2.5e3.
+var count = regexp.MustCompile(`^[+-]?[0-9]+(_[0-9]+)*(\.[0-9]+)?([eE]\+?[0-9]{1,2})?$`)
+
+// ParseCount reads an integer, digits in groups or with an exponent included. Nothing
+// is rounded: what is no integer, or does not fit, is not ok.
+func ParseCount(text string) (n int, ok bool) {
+	if !count.MatchString(text) {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(strings.ReplaceAll(text, "_", ""))
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	n = int(r.Num().Int64())
+	return n, int64(n) == r.Num().Int64() // an int may have 32 bits
 }
 
 // Word adds one of a few words; the value is the default.
@@ -365,7 +438,7 @@ func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag
 		*p = text
 		return nil
 	})
-	_ = f.cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	f.Complete(name, words...)
 	return t
 }
 

@@ -88,8 +88,8 @@ func (f *Flags) Query(p *dp.Problem) {
 	f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
 		return readSupport(c, query, texts)
 	})
-	f.cmd.Flags().Var(f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias"), "output-step", "")
-	_ = f.cmd.Flags().MarkHidden("output-step") // its older name
+	f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias")
+	f.Alias("step", "output-step")
 	f.Check(func() error {
 		switch {
 		case query.Text == "integer" && step != 0:

@@ -31,12 +31,12 @@ const (
 // newProgress returns a line for the work that begins now. All that is printed
 // clears it.
 func (a *Streams) newProgress(quiet bool) *Progress {
-	a.line.Clear()
-	a.line = &Progress{begin: time.Now()}
+	p := &Progress{begin: time.Now()}
 	if a.Terminal && !quiet {
-		a.line.w = a.Err
+		p.w = a.Err
 	}
-	return a.line
+	a.line.Swap(p).Clear()
+	return p
 }
 
 // isTerminal reports whether f is a terminal that understands more than plain text,

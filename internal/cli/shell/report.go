@@ -15,8 +15,10 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Schema is the version of the JSON objects printed.
-const Schema = 2
+// Schema is the version of the JSON objects printed. Their numbers are float64s,
+// rounded outwards where they are bounds, so that any reader has them as they are
+// meant; none is a string.
+const Schema = 3
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func Finite(v float64) *float64 {

@@ -6,6 +6,7 @@ package staircase
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -35,9 +36,10 @@ type Problem struct {
 const Negligible = 1e-16
 
 // Search returns the core of the best staircase, or ok = false if none was found, as for
-// most losses with several valleys.
-func Search(p Problem) (core Core, ok bool) {
+// most losses with several valleys. If the context ends first, it is the best so far.
+func Search(ctx context.Context, p Problem) (core Core, ok bool) {
 	s := newSearch(p)
+	s.ended = func() bool { return ctx.Err() != nil }
 	starts := []int64{0}
 	if !p.Symmetric {
 		starts = s.valleys()
@@ -45,7 +47,10 @@ func Search(p Problem) (core Core, ok bool) {
 	var e ends
 	least := math.Inf(1)
 	for _, x := range starts {
-		if found, value, good := s.best(x); good && value < least {
+		if ok && s.ended() {
+			break
+		}
+		if found, value, good := s.best(x); good && (!ok || value < least) {
 			e, least, ok = found, value, true
 		}
 	}
@@ -66,6 +71,7 @@ type search struct {
 	levels int     // periods that matter
 	points bool    // noise is on the points
 	exact  bool    // sums over points one by one
+	ended  func() bool
 }
 
 // ends of the core of a staircase: the first positions beyond it to the right and, as
@@ -80,11 +86,11 @@ const (
 	equal = 1e-12
 	// mostTerms bounds the points that are summed one by one; where there are more
 	// the sum over K of them differs from the integral by some 1/K².
-	mostTerms = 1 << 24
+	mostTerms = 1 << 22
 )
 
 func newSearch(p Problem) *search {
-	s := &search{loss: p.Loss, ratio: math.Exp(-p.Epsilon), period: divisions, levels: p.Periods, points: p.Points > 0}
+	s := &search{ended: func() bool { return false }, loss: p.Loss, ratio: math.Exp(-p.Epsilon), period: divisions, levels: p.Periods, points: p.Points > 0}
 	s.step = p.Sensitivity / divisions
 	if s.points {
 		s.period, s.step = p.Points, p.Unit
@@ -107,6 +113,9 @@ func (s *search) best(start int64) (best ends, loss float64, ok bool) {
 		right, okRight := s.end(1, start, loss)
 		left, okLeft := s.end(-1, start, loss)
 		next := ends{left, right}
+		if s.ended() {
+			return best, loss, true
+		}
 		if !okRight || !okLeft || s.width(next) < 1 {
 			break
 		}
@@ -158,6 +167,9 @@ func (s *search) value(e ends) float64 {
 	sum, mass := s.run(1, core, n), float64(n)
 	level := 1.0
 	for i := range int64(s.levels) {
+		if i%64 == 0 && s.ended() {
+			return math.Inf(1)
+		}
 		level *= s.ratio
 		sum += level * (s.run(1, e.right+i*s.period, s.period) + s.run(-1, e.left+i*s.period, s.period))
 		mass += 2 * level * float64(s.period)
@@ -173,6 +185,9 @@ func (s *search) end(side, start int64, lambda float64) (x int64, ok bool) {
 	h := func(x int64) float64 {
 		sum, level := -equal*lambda, 1.0
 		for n := range int64(s.levels) {
+			if n%1024 == 0 && s.ended() {
+				break
+			}
 			sum += level * (s.at(side, x+n*s.period) - lambda)
 			level *= s.ratio
 		}

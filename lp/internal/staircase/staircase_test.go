@@ -12,7 +12,7 @@ import (
 func TestSearchClosedForm(t *testing.T) {
 	for _, epsilon := range []float64{0.3, 1, 4} {
 		for _, symmetric := range []bool{true, false} {
-			c, ok := Search(Problem{Loss: loss.L1, Epsilon: epsilon, Sensitivity: 0.7, Periods: int(60/epsilon) + 3, Symmetric: symmetric})
+			c, ok := Search(t.Context(), Problem{Loss: loss.L1, Epsilon: epsilon, Sensitivity: 0.7, Periods: int(60/epsilon) + 3, Symmetric: symmetric})
 			gamma := 1 / (1 + math.Exp(epsilon/2))
 			if !ok || math.Abs(c.From+gamma) > 1e-5 || math.Abs(c.Width-2*gamma) > 1e-5 {
 				t.Errorf("epsilon %g: core %+v, %v; want ±%g", epsilon, c, ok, gamma)
@@ -29,7 +29,7 @@ func TestSearchIsBest(t *testing.T) {
 	}
 	for _, l := range []loss.Loss{loss.L1, loss.L2, asymmetric} {
 		p := Problem{Loss: l, Epsilon: 0.8, Sensitivity: 6, Points: 6, Unit: 1, Periods: 60}
-		c, ok := Search(p)
+		c, ok := Search(t.Context(), p)
 		if !ok {
 			t.Fatalf("%s: none found", l.Name())
 		}
@@ -59,7 +59,7 @@ func TestDual(t *testing.T) {
 	for _, l := range []loss.Loss{loss.L1, asymmetric} {
 		const k, n, epsilon = 6, 400, 0.8
 		p := Problem{Loss: l, Epsilon: epsilon, Sensitivity: k, Points: k, Unit: 1, Periods: 60}
-		c, _ := Search(p)
+		c, _ := Search(t.Context(), p)
 		s := newSearch(p)
 		left := -int64(math.Round(c.From*k - 0.5))
 		value := s.value(ends{left, int64(math.Round(c.Width*k)) + 1 - left})
