@@ -12,10 +12,10 @@ import (
 )
 
 // claiming returns a table, verified, with a total that nobody has proved.
-func claiming(t *testing.T, make func(dp.Problem, tables.Grid) (*tables.Verified, error), epsilon, delta float64, total tables.Total) *tables.Verified {
+func claiming(t *testing.T, build func(dp.Problem, tables.Grid) (*tables.Verified, error), epsilon, delta float64, total tables.Total) *tables.Verified {
 	t.Helper()
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Query: dp.IntegerQuery, Loss: loss.L1}
-	v, err := make(p, tables.Grid{})
+	v, err := build(p, tables.Grid{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestProveTotal(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name           string
-		make           func(dp.Problem, tables.Grid) (*tables.Verified, error)
+		build          func(dp.Problem, tables.Grid) (*tables.Verified, error)
 		epsilon, delta float64
 		total          tables.Total
 		ok             bool
@@ -57,7 +57,7 @@ func TestProveTotal(t *testing.T) {
 		{"nothing at all", laplace, 0.25, 0, tables.Total{Releases: 1, Epsilon: 0, Delta: 0}, false},
 		{"most releases", truncated, 0.25, 1e-6, tables.Total{Releases: tables.MaxReleases, Epsilon: 100, Delta: 0.5}, false},
 	} {
-		b, err := ProveTotal(claiming(t, c.make, c.epsilon, c.delta, c.total))
+		b, err := ProveTotal(claiming(t, c.build, c.epsilon, c.delta, c.total))
 		if c.ok && (err != nil || b.Upper > c.total.Epsilon) {
 			t.Errorf("%s: %v, %v, want it proved", c.name, b, err)
 		}
