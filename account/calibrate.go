@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -134,14 +135,15 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 		return nil, err
 	}
 	best.DesignError = failed
-	return best, best.claim(target)
+	return best, best.claim(ctx, target)
 }
 
 // claim writes the target into the table.
-func (c *Calibration) claim(t Target) error {
+func (c *Calibration) claim(ctx context.Context, t Target) error {
 	table, err := c.Table.Table().WithTotal(tables.Total{Releases: t.Releases, Epsilon: t.Epsilon, Delta: t.Delta})
 	if err == nil {
-		c.Table, err = table.Verify()
+		// It was verified without the claim, whatever work that took.
+		c.Table, err = table.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
 	}
 	return err
 }

@@ -19,8 +19,9 @@ import (
 // verified of one.
 //
 // The error wraps [tables.ErrFalseClaim] if that is not proved, with the bounds beside
-// it, their Upper +Inf where no epsilon is; and [dp.ErrInvalid] if there is no table or
-// it claims no total. The cost is one composition.
+// it, their Upper +Inf where no epsilon is; [dp.ErrInvalid] if there is no table or it
+// claims no total; and [tables.ErrWork] if the table is more than [Table] takes, which
+// says nothing about the total. The cost is one composition.
 func ProveTotal(v *tables.Verified) (Bounds, error) {
 	if v == nil || v.Table() == nil {
 		return Bounds{}, check.Field("account", "table", "none", "a verified one")
@@ -37,15 +38,15 @@ func ProveTotal(v *tables.Verified) (Bounds, error) {
 	if err == nil {
 		b, err = t.compose(pld, 0)
 	}
-	if errors.Is(err, dp.ErrInvalid) { // basic composition is all there is
-		b, err = Bounds{Upper: math.Inf(1)}, nil
-	}
-	if err != nil {
-		return Bounds{}, err
+	if err != nil { // basic composition is all there is
+		b = Bounds{Upper: math.Inf(1)}
 	}
 	b = t.orBasic(b, promised.Epsilon, promised.Delta)
 	if b.Upper <= total.Epsilon {
 		return b, nil
+	}
+	if err != nil && !errors.Is(err, dp.ErrInvalid) {
+		return b, err
 	}
 	proved := "no epsilon is proved"
 	if !math.IsInf(b.Upper, 1) {

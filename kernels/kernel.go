@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -62,8 +61,8 @@ type Kernel struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	certificate func() Certificate
-	verified    func() (*Verified, error)
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -85,10 +84,9 @@ func New(s Spec) (*Kernel, error) {
 	}
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
-	k := &Kernel{&content{spec: s}}
-	k.certificate, k.verified = sync.OnceValue(k.spec.certify), sync.OnceValues(k.verify)
+	k := &Kernel{&content{spec: s, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
 	if s.Claims == (Claims{}) {
-		k.spec.Claims = k.certificate().Claims()
+		k.spec.Claims = k.certify().Claims()
 	}
 	return k, nil
 }

@@ -264,7 +264,7 @@ func ExampleDecode() {
 func BenchmarkCertify(b *testing.B) {
 	t := geometricTable(b, 0.5, 1e-6, 60)
 	for b.Loop() {
-		t.spec.certify() // Certify does it once
+		t.spec.certify(nil) // Certify does it once
 	}
 	b.ReportMetric(float64(t.Cells()), "cells")
 }

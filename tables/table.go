@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -124,9 +123,10 @@ type Table struct{ *content }
 // to one, so that nothing can be assigned to what was proved.
 type content struct {
 	spec Spec
-	// It does not change, so it is certified once, and judged once.
-	certificate func() Certificate
-	verified    func() (*Verified, error)
+	// It does not change, so it is certified once, by find, and judged once.
+	find        func(*claims.Meter) Certificate
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -138,7 +138,7 @@ type content struct {
 func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
 
 // build makes the table that is certified so.
-func build(s Spec, certify func(*Spec) Certificate) (*Table, error) {
+func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -152,22 +152,12 @@ func build(s Spec, certify func(*Spec) Certificate) (*Table, error) {
 		s.Step = s.Grid.unit()
 	case dp.RealQuery, dp.IntegerQuery:
 	}
-	t := newTable(s, certify, nil)
+	t := &Table{&content{spec: s, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
+	t.find = func(m *claims.Meter) Certificate { return certify(&t.spec, m) }
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.certificate().Claims()
+		t.spec.Claims = t.certify().Claims()
 	}
 	return t, nil
-}
-
-// newTable returns the table of a checked Spec that nobody else writes to. Its
-// certificate is what certify finds, unless it is known already.
-func newTable(s Spec, certify func(*Spec) Certificate, known func() Certificate) *Table {
-	t := &Table{&content{spec: s, certificate: known}}
-	if known == nil {
-		t.certificate = sync.OnceValue(func() Certificate { return certify(&t.spec) })
-	}
-	t.verified = sync.OnceValues(t.verify)
-	return t
 }
 
 // cloneProblem copies what a problem points to; losses are immutable.
@@ -279,9 +269,15 @@ func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec) Certificate {
-		c := t.certificate().clone()
-		c.LowerBound = s.Dual.LowerBound(s.Problem)
+	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+		own, err := t.certified(m)
+		if err != nil {
+			return Certificate{} // the meter has said stop
+		}
+		before := m.Used()
+		c := own.clone()
+		c.LowerBound = s.Dual.lowerBound(s.Problem, m)
+		c.work += m.Used() - before
 		return c
 	})
 }

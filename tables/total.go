@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 )
 
 // MaxReleases bounds the releases of a Total.
@@ -44,11 +45,13 @@ func (t *Table) ClaimedTotal() (total Total, ok bool) {
 // dp.ErrInvalid. What was certified of the table is not computed again: the total is
 // no part of it.
 func (t *Table) WithTotal(total Total) (*Table, error) {
-	errs := check.In("tables")
-	if total.validate(errs); !errs.None() {
-		return nil, errs.Err()
-	}
 	s := t.spec
 	s.Total = total
-	return newTable(s, nil, t.certificate), nil
+	return build(s, func(_ *Spec, m *claims.Meter) Certificate {
+		own, err := t.certified(m)
+		if err != nil {
+			return Certificate{} // the meter has said stop
+		}
+		return own.clone()
+	})
 }

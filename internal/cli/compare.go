@@ -118,12 +118,12 @@ func (o *compareOptions) run(ctx context.Context) error {
 
 // compareTable compares a table that is there.
 func (o *compareOptions) compareTable(ctx context.Context) error {
-	v, err := o.ReadSound(o.table)
+	v, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return err
 	}
 	o.Progress().Watch("comparing")
-	whole, err := soundTotal(o.table, v)
+	whole, err := soundTotal(ctx, o.table, v)
 	if err != nil {
 		return err
 	}

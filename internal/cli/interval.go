@@ -61,8 +61,9 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 	return cmd
 }
 
-func (o *intervalOptions) run(context.Context) error {
-	v, err := o.ReadSound(o.table)
+func (o *intervalOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
+	v, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return err
 	}

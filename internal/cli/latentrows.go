@@ -35,7 +35,7 @@ type conversion struct {
 	doing    string
 	draws    bool
 	from, to func(*bundle.Bundle) []string // columns
-	open     func(dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error)
+	open     func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error)
 }
 
 // newRowsCommand completes a command that converts rows.
@@ -75,8 +75,8 @@ arithmetic either way.`,
 	}, privatizing)
 }
 
-var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
-	p, err := openPrivatizer(dir, b, o)
+var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
+	p, err := openPrivatizer(ctx, dir, b, o)
 	return p.Privatize, err
 }}
 
@@ -90,7 +90,7 @@ privatize wrote. Decoding costs no privacy.`,
 	}, decoding)
 }
 
-var decoding = conversion{"decoding", false, unitNames, featureNames, func(_ string, b *bundle.Bundle, _ sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
+var decoding = conversion{"decoding", false, unitNames, featureNames, func(_ context.Context, _ string, b *bundle.Bundle, _ sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
 	return b.Decode, nil
 }}
 
@@ -146,6 +146,7 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 // run writes a CSV file with a row for each of the input's, row by row; it appears
 // whole or not at all.
 func (o *rowsOptions) run(ctx context.Context, c conversion) error {
+	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 			return shell.BadInput("", fmt.Errorf("keep = %s, want columns with names other than %s, which is one of the result", check.Quoted(o.keep), check.Quoted(name)))
 		}
 	}
-	convert, err := c.open(o.bundle, b, o.sampler)
+	convert, err := c.open(ctx, o.bundle, b, o.sampler)
 	if err != nil {
 		return err
 	}

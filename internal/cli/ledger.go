@@ -398,7 +398,7 @@ func (o *ledgerLeftOptions) run(ctx context.Context) error {
 	switch {
 	case o.table != "":
 		cost = ledger.Cost{}
-		if cost.Table, err = o.ReadSound(o.table); err != nil {
+		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
 			return err
 		}
 		r.Table, what = &o.table, shell.InputName(o.table)

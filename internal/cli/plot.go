@@ -105,15 +105,15 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	case k != nil && o.log:
 		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel"))
 	case k != nil:
-		return o.kernel(k)
+		return o.kernel(ctx, k)
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.Sound(o.file, t.Verify)
+	v, err := shell.Sound(ctx, o.file, t)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := soundTotal(o.file, v)
+	whole, err := soundTotal(ctx, o.file, v)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
-func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
+func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
 	f := &figure.Kernel{Kernel: k}
 	for text := range strings.SplitSeq(o.values, ",") {
 		if o.values == "" {
@@ -140,7 +140,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	v, err := shell.Sound(o.file, k.Verify)
+	v, err := shell.Sound(ctx, o.file, k)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if o.table == "" {
 		return f, nil
 	}
-	other, err := o.ReadSound(o.table)
+	other, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return nil, err
 	}

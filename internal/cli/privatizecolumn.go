@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -180,15 +181,15 @@ type source struct {
 }
 
 // openSource verifies the table or the kernel of a file.
-func openSource(s *shell.Streams, file string, constantTime bool) (*source, error) {
+func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
 	t, k, err := s.ReadEither(file)
 	if err != nil {
 		return nil, err
 	}
 	if k != nil {
-		return openKernel(k, file, constantTime)
+		return openKernel(ctx, k, file, constantTime)
 	}
-	v, err := shell.Sound(file, t.Verify)
+	v, err := shell.Sound(ctx, file, t)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +197,11 @@ func openSource(s *shell.Streams, file string, constantTime bool) (*source, erro
 	return &source{privacy: t.Privacy(), table: table}, err
 }
 
-func openKernel(k *kernels.Kernel, file string, constantTime bool) (*source, error) {
+func openKernel(ctx context.Context, k *kernels.Kernel, file string, constantTime bool) (*source, error) {
 	if constantTime {
 		return nil, shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
 	}
-	v, err := shell.Sound(file, k.Verify)
+	v, err := shell.Sound(ctx, file, k)
 	if err != nil {
 		return nil, err
 	}

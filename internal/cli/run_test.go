@@ -161,7 +161,7 @@ func TestRunDesign(t *testing.T) {
 	if v["status"] != "optimal" || v["query"] != "real" || v["loss"] != "l1" {
 		t.Errorf("report %v", v)
 	}
-	if _, err := o.ReadSound(c.Output); err != nil {
+	if _, err := o.ReadSound(t.Context(), c.Output); err != nil {
 		t.Error(err)
 	}
 	// Quiet.
@@ -229,7 +229,7 @@ func TestRunDesignKernel(t *testing.T) {
 
 func TestRunVerify(t *testing.T) {
 	c := asJSON()
-	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery)}).run(t.Context()); err != nil {
+	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	v := c.object(t)
@@ -239,7 +239,7 @@ func TestRunVerify(t *testing.T) {
 	}
 
 	c = asJSON()
-	if err := (&verifyOptions{c.Common, kernelFile(t)}).run(t.Context()); err != nil {
+	if err := (&verifyOptions{c.Common, kernelFile(t), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantKeys(t, c.object(t), "range", "delta_upper", "max_loss", "worst_cells")
@@ -251,7 +251,7 @@ func TestRunVerify(t *testing.T) {
 	}
 	path := textFile(t, "forged.json", strings.Replace(string(text), `"epsilon":1`, `"epsilon":0.5`, 1))
 	c = asJSON()
-	err = (&verifyOptions{c.Common, path}).run(t.Context())
+	err = (&verifyOptions{c.Common, path, time.Minute}).run(t.Context())
 	var f *shell.Failure
 	if v := c.object(t); !errors.As(err, &f) || f.Code != shell.ExitNegative || v["valid"] != false || v["error"] == "" {
 		t.Errorf("%v, report %v", err, v)
@@ -259,7 +259,7 @@ func TestRunVerify(t *testing.T) {
 	// Quiet, only the exit code tells.
 	c = capture("")
 	c.Quiet = true
-	if err := (&verifyOptions{c.Common, path}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
+	if err := (&verifyOptions{c.Common, path, time.Minute}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
 }
@@ -433,7 +433,7 @@ func TestRunLatent(t *testing.T) {
 	wantKeys(t, c.object(t), "baseline_loss", "bundle", "candidates", "clip")
 
 	c = asJSON()
-	if err := (&latentVerifyOptions{c.Common, dir}).run(t.Context()); err != nil {
+	if err := (&latentVerifyOptions{c.Common, dir, time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if v := c.object(t); v["valid"] != true || v["epsilon_upper"] != 8.0 || v["delta_upper"] != 0.0 {

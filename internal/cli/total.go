@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -34,12 +36,22 @@ func proveTotal(v *tables.Verified) (*total, error) {
 }
 
 // soundTotal is proveTotal for a table of a file: a false total is a negative verdict.
-func soundTotal(file string, v *tables.Verified) (*total, error) {
-	t, err := proveTotal(v)
-	if errors.Is(err, tables.ErrFalseClaim) {
-		err = shell.Negative("noisewright verify "+file, fmt.Errorf("%s: %w", shell.InputName(file), err))
+func soundTotal(ctx context.Context, file string, v *tables.Verified) (*total, error) {
+	const noLimit = math.MaxInt64 // but that of account
+	var whole *total // written to even after Within is left
+	falsehood, stopped := shell.Within(ctx, file, noLimit, func(context.Context) (err error) {
+		whole, err = proveTotal(v)
+		return err
+	})
+	switch {
+	case stopped != nil:
+		return nil, stopped
+	case errors.Is(falsehood, tables.ErrFalseClaim):
+		return nil, shell.Negative("noisewright verify "+file, fmt.Errorf("%s: %w", shell.InputName(file), falsehood))
+	case falsehood != nil:
+		return nil, falsehood
 	}
-	return t, err
+	return whole, nil
 }
 
 // row is the total in a summary.

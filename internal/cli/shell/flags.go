@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -427,6 +428,25 @@ func ParseCount(text string) (n int, ok bool) {
 	}
 	n = int(r.Num().Int64())
 	return n, int64(n) == r.Num().Int64() // an int may have 32 bits
+}
+
+// Duration adds a time above 0 with its unit; the value is the default.
+func (f *Flags) Duration(p *time.Duration, name, usage string) {
+	// In seconds, where a Duration writes 1m0s.
+	f.Func(name, "duration", fmt.Sprintf("%gs", p.Seconds()), usage, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v <= 0 {
+			return Want("a time above 0 with its unit, such as 60s or 5m")
+		}
+		*p = v
+		return nil
+	})
+}
+
+// CheckLimit adds the time limit of a check.
+func (f *Flags) CheckLimit(p *time.Duration) {
+	*p = time.Minute
+	f.Duration(p, "time-limit", "wall time after which the check is given up, with its unit: 500ms, 60s, 5m")
 }
 
 // Word adds one of a few words; the value is the default.

@@ -24,6 +24,8 @@ func LatentFailure(err error) error {
 		return err
 	case errors.Is(err, bundle.ErrNotPrivate):
 		return Negative("", err)
+	case errors.Is(err, tables.ErrWork):
+		return BadInput("noisewright latent verify --time-limit 10m checks it", err)
 	case errors.Is(err, dp.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists), errors.Is(err, tables.ErrFormat):
 		hint := ""
 		if strings.Contains(err.Error(), "use a ridge") {

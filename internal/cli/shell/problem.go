@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -250,15 +249,7 @@ func (f *Flags) Gap(o *lp.Options) {
 // TimeLimit adds the time limit; of is "" or " of one design".
 func (f *Flags) TimeLimit(o *lp.Options, of string) {
 	usage := "wall time" + of + " after which the best proven result is taken, with its unit: 500ms, 60s, 5m"
-	// In seconds, where a Duration writes 1m0s.
-	f.Func("time-limit", "duration", fmt.Sprintf("%gs", o.TimeLimit.Seconds()), usage, func(text string) error {
-		v, err := time.ParseDuration(text)
-		if err != nil || v <= 0 {
-			return Want("a time above 0 with its unit, such as 60s or 5m")
-		}
-		o.TimeLimit = v
-		return nil
-	})
+	f.Duration(&o.TimeLimit, "time-limit", usage)
 }
 
 // Effort adds all that bounds a design of a table.
