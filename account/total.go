@@ -16,7 +16,7 @@ import (
 // Guarantee: without an error, total.Releases releases of the table, each with fresh
 // noise, are (total.Epsilon, total.Delta)-differentially private, by exact composition
 // of the table's weights ([Composition.Epsilon]) or by basic composition of what was
-// verified of one.
+// verified of one (docs/proofs/composition.md).
 //
 // The error wraps [tables.ErrFalseClaim] if that is not proved, with the bounds beside
 // it, their Upper +Inf where no epsilon is; [dp.ErrInvalid] if there is no table or it
