@@ -38,7 +38,7 @@ func proveTotal(v *tables.Verified) (*total, error) {
 // soundTotal is proveTotal for a table of a file: a false total is a negative verdict.
 func soundTotal(ctx context.Context, file string, v *tables.Verified) (*total, error) {
 	const noLimit = math.MaxInt64 // but that of account
-	var whole *total // written to even after Within is left
+	var whole *total              // written to even after Within is left
 	falsehood, stopped := shell.Within(ctx, file, noLimit, func(context.Context) (err error) {
 		whole, err = proveTotal(v)
 		return err
