@@ -111,6 +111,9 @@ type Spec struct {
 	TailRatio uint64
 	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
 	Claims    Claims // the zero value: filled in by New from the certificate
+	// Total is what the table was made for, if that is several releases; a claim
+	// that New and Verify do not check, see ClaimedTotal.
+	Total Total
 }
 
 // Table is a checked, immutable Spec.
@@ -209,6 +212,7 @@ func (s *Spec) validate() error {
 		claims.Validate(s.Claims.list(), errs)
 	}
 	errs.Add(s.Dual.validate())
+	s.Total.validate(errs)
 	return errs.Err()
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // Verified is the proof that a table keeps its privacy promise and makes no false
-// claim: the table, and the certificate that was computed from it. Only
+// claim about one release: the table, and the certificate that was computed from it.
+// That of several, its ClaimedTotal, is no part of the proof. Only
 // [Table.Verify] makes one that holds a table. It is immutable and safe for
 // concurrent use.
 type Verified struct {

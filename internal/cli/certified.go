@@ -134,21 +134,37 @@ func judgement(falsehood error) string {
 	}
 }
 
-// certifiedRows are those of a table, of which something may be false.
-func certifiedRows(t *tables.Table, c tables.Certificate, falsehood error) []shell.Row {
+// certifiedRows are those of a table, of which something may be false; whole is the
+// total that it claims, or nil.
+func certifiedRows(t *tables.Table, c tables.Certificate, whole *total, falsehood error) []shell.Row {
 	p, claims := t.Privacy(), c.Claims()
-	return slices.Concat([]shell.Row{
+	privacy := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, shell.Decimal(claims.Delta), c.WorstShift)},
+	}
+	of := "" // what the gap is of
+	if whole != nil {
+		privacy = []shell.Row{
+			whole.row(),
+			{"each", fmt.Sprintf("epsilon %s, delta %s (%s certified)", shell.DigitsUp(p.Epsilon), shell.DigitsUp(p.Delta), shell.Decimal(claims.Delta))},
+		}
+		if c.LowerBound.Sign() > 0 {
+			of = ofOneRelease
+		}
+	}
+	return slices.Concat(privacy, []shell.Row{
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(t.Loss())},
 	}, shell.QueryRows(t.Problem()), []shell.Row{
 		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
 		{"lower bound", shell.Decimal(claims.LowerBound)},
-		{"gap", gap(shell.GapOf(c), falsehood)},
+		{"gap", gap(shell.GapOf(c), falsehood) + of},
 		{"cells", cellCount(t)},
 	})
 }
+
+// ofOneRelease says what the gap of a table with a total is about.
+const ofOneRelease = ", of noise for a release of this epsilon and delta"
 
 // held is what is certified without the gap, where that would compare noise that is not
 // private with the best that is.

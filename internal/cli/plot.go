@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
@@ -37,6 +38,9 @@ truncated Laplace mechanism of the same privacy over it, as SVG or PNG. Noise on
 integers or in steps is drawn as a step curve, that on integers over discrete
 Laplace noise. Each curve's expected loss is in the legend. Probability on the
 single point 0, which has no density, is an arrow.
+
+A table made by calibrate is for the total of several releases, which is proved and
+in the title. The curves over it are Laplace and Gaussian noise for the same total.
 
 For a kernel, draw the expected loss of every query value, or with --values the
 probabilities of the answers to these values. --table adds the loss of additive
@@ -108,6 +112,13 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	v, err := shell.Sound(ctx, o.file, t)
 	if err != nil {
 		return nil, err
+	}
+	whole, err := soundTotal(ctx, o.file, v)
+	if err != nil {
+		return nil, err
+	}
+	if whole != nil {
+		return figure.NewTotal(t, v.Certificate(), o.log, account.Classical(ctx, whole.target(t))), nil
 	}
 	return figure.NewTable(t, v.Certificate(), o.log), nil
 }

@@ -226,6 +226,7 @@ type column struct {
 	at     int // where it stands
 	source *source
 	clip   *interval
+	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
 
@@ -235,13 +236,13 @@ type column struct {
 // newColumn returns a column whose values are clipped to what a kernel answers, or as
 // the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
-	c := &column{name: o.name, source: from, clip: o.clip, parse: parseCell}
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
 	if from.kernel != nil {
 		return c, c.answerByKernel(o)
 	}
 	table := from.table.Table()
 	if table.Query() == dp.IntegerQuery {
-		c.parse = parseInteger
+		c.want, c.parse = "an integer", parseInteger
 	}
 	if c.clip != nil {
 		fitted, err := c.clip.within(from.table)

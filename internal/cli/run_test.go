@@ -267,7 +267,7 @@ func TestRunVerify(t *testing.T) {
 func TestRunCompare(t *testing.T) {
 	design := needSolver(t)
 	c := asJSON()
-	if err := (&compareOptions{c.Common, small(), design}).run(t.Context()); err != nil {
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mechanisms, _ := c.object(t)["mechanisms"].([]any)
@@ -275,7 +275,7 @@ func TestRunCompare(t *testing.T) {
 		t.Errorf("mechanisms %v", mechanisms)
 	}
 	c = capture("")
-	if err := (&compareOptions{c.Common, small(), design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
 }

@@ -31,6 +31,11 @@ loss (rounded up) and the lower bound on every other noise's loss (rounded
 down), and hold every claim of the file against them, those that the noise is
 symmetric, bounded or restricted otherwise included.
 
+A table made by calibrate claims a total, epsilon and delta of several releases
+together. That is proved by exact composition, as account does it; a total that is
+not proved is a false claim. Its epsilon and delta of one release are then only a
+point of what it keeps.
+
 For a kernel it also recomputes the largest loss of a query value, and the delta
 and the bound are about its range of query values.
 
@@ -41,7 +46,9 @@ refuse a table whose check takes more than some ten seconds.
 
 With --json, "gap" is null where the lower bound is 0 or the noise is not private,
 "worst_shift" is in cells, "step" is null unless values are published on the integers or in steps,
-and "error" is there only if a claim is false. "valid" is null if the file is not checked.`,
+"total" is there only if the table claims one and is private, with the composed
+"epsilon_upper" at its delta, and "error" only if a claim is false. "valid" is null
+if the file is not checked.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 	})
@@ -56,6 +63,7 @@ type verdict struct {
 	Schema int  `json:"schema"`
 	Valid  bool `json:"valid"`
 	statement
+	Total *total `json:"total,omitempty"`
 	certified
 	Cells      int     `json:"cells"`
 	WorstShift int     `json:"worst_shift"`
@@ -99,11 +107,12 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	o.Progress().Watch("verifying")
+	var whole *total
 	falsehood, stopped := shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
 		if k != nil {
 			_, err = k.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
 		} else {
-			_, err = t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+			whole, err = verifyWhole(ctx, t)
 		}
 		return err
 	})
@@ -120,8 +129,8 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		rows = certifiedKernelRows(k, c, falsehood)
 	} else {
 		c := t.Certify()
-		report = newVerdict(t, c, falsehood)
-		rows = certifiedRows(t, c, falsehood)
+		report = newVerdict(t, c, whole, falsehood)
+		rows = certifiedRows(t, c, whole, falsehood)
 	}
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
@@ -130,9 +139,18 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	return err
 }
 
-func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
+// verifyWhole verifies a table, and the total that it claims.
+func verifyWhole(ctx context.Context, t *tables.Table) (*total, error) {
+	v, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+	if err != nil {
+		return nil, err
+	}
+	return proveTotal(v)
+}
+
+func newVerdict(t *tables.Table, c tables.Certificate, whole *total, falsehood error) verdict {
 	v := verdict{
-		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), certified: newCertified(c).held(falsehood),
+		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), Total: whole, certified: newCertified(c).held(falsehood),
 		Cells: t.Cells(), WorstShift: c.WorstShift, TailRatio: tailRatio(t), Error: failing(falsehood),
 	}
 	return v

@@ -124,6 +124,36 @@ func About(name, text string, err error) error {
 // Check adds a test of several flags. It is made after those added before it are read.
 func (f *Flags) Check(test func() error) { f.steps = append(f.steps, test) }
 
+// Unless adds flags that are not read, and may not be given, once the named flag is.
+func (f *Flags) Unless(name string, add func()) {
+	before, others := len(f.steps), map[string]bool{}
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
+	add()
+	var added []string
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) {
+		if !others[p.Name] {
+			added = append(added, p.Name)
+		}
+	})
+	steps := slices.Clone(f.steps[before:])
+	f.steps = f.steps[:before]
+	f.Check(func() error {
+		var errs []error
+		if !f.cmd.Flags().Changed(name) {
+			for _, step := range steps {
+				errs = append(errs, step())
+			}
+			return errors.Join(errs...)
+		}
+		for _, other := range added {
+			if f.cmd.Flags().Changed(other) {
+				errs = append(errs, fmt.Errorf("%s and %s are given, want only one of them", name, other))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
 // Argument makes the command take one argument, a file with one of the extensions, or a
 // directory if there is none.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
