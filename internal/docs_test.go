@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,4 +90,40 @@ func unindented(text string) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestFormatPages: the pages of the file formats name every field that is read.
+func TestFormatPages(t *testing.T) {
+	for page, sources := range map[string][]string{
+		"table-format.md":  {"tables/codec.go", "tables/table.go", "tables/dual.go", "dp/privacy.go", "dp/constraints.go", "internal/claims/file.go"},
+		"kernel-format.md": {"kernels/codec.go", "kernels/kernel.go", "kernels/dual.go", "kernels/queries.go", "dp/privacy.go", "internal/claims/file.go"},
+		"bundle-format.md": {"latent/bundle/codec.go", "latent/bundle/spec.go"},
+	} {
+		text, err := os.ReadFile(filepath.Join("../docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := make(map[string]bool)
+		for _, code := range regexp.MustCompile("`([a-z_.\\[\\]]+)`|\"([a-z_]+)\":").FindAllStringSubmatch(string(text), -1) {
+			for _, name := range strings.FieldsFunc(code[1]+"."+code[2], func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+				named[name] = true
+			}
+		}
+		found := 0
+		for _, source := range sources {
+			code, err := os.ReadFile(filepath.Join("..", source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tag := range regexp.MustCompile("`json:\"([a-z_]+)").FindAllStringSubmatch(string(code), -1) {
+				found++
+				if !named[tag[1]] {
+					t.Errorf("%s does not name the field %s of %s", page, tag[1], source)
+				}
+			}
+		}
+		if found < 15 {
+			t.Errorf("%s: %d fields found, want those of the format", page, found)
+		}
+	}
 }

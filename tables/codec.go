@@ -30,7 +30,7 @@ type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
-	Query       dp.Query        `json:"query,omitempty"` // absent: real
+	Query       *dp.Query       `json:"query,omitempty"` // absent: real
 	Total       *Total          `json:"total,omitempty"`
 	Loss        claims.Loss     `json:"loss"`
 	Constraints fileConstraints `json:"constraints,omitzero"`
@@ -69,7 +69,7 @@ func (t *Table) Encode(w io.Writer) error {
 		Certificate: fileCertificate{s.Claims, s.Dual},
 	}
 	if s.Query != dp.RealQuery {
-		f.Query = s.Query
+		f.Query = &s.Query
 	}
 	if s.Total != (Total{}) {
 		f.Total = &s.Total
@@ -93,13 +93,18 @@ func Decode(r io.Reader) (*Table, error) {
 		return nil, check.Errorf("tables", nil, "%w", err)
 	}
 	s := Spec{
-		Problem: dp.Problem{Privacy: f.Privacy, Query: f.Query, Constraints: f.Constraints.Constraints},
+		Problem: dp.Problem{Privacy: f.Privacy, Constraints: f.Constraints.Constraints},
 		Grid:    f.Grid, Weights: f.Weights, Atom: f.Atom,
 		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
 	}
 	var err error
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("tables", nil, "%w", err)
+	}
+	if q := f.Query; q != nil {
+		if s.Query = *q; *q == "" { // which is real in a problem
+			return nil, check.Errorf("tables", ErrFormat, `query = "", want real, integer or lattice, or no such field`)
+		}
 	}
 	if t := f.TailRatio; t != nil {
 		if s.TailRatio = *t; *t == 0 {
