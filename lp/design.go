@@ -249,7 +249,7 @@ type side struct {
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
 	same   int     // programs with cells of single points
-	closed error // why no more of its programs are solved, if not
+	closed error   // why no more of its programs are solved, if not
 	took   time.Duration
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration

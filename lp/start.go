@@ -128,7 +128,7 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	work, most := maxSimpleWork, mostStairCells
 	switch {
 	case d.points > 0: // worth more: it is the optimum for δ = 0
-		work, most = 4*work, MaxIntegerSensitivity
+		work, most = 4*work, d.options.MaxCells
 	case 0.6/gamma > mostStairCells: // a cell is at most about a step
 		work, most = 4*work, int(0.6/gamma)
 	}
@@ -138,7 +138,7 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	if affordable < 1 && best != nil {
 		return best, err // nor are there staircases in the time
 	}
-	k := d.stairCells(gamma, max(1, min(affordable, most)))
+	k := d.edgeCells(gamma, max(1, min(affordable, most)))
 	g := upper{d.model}.cells(k)
 	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
 	// comes with every whole sensitivity from its edge on.
@@ -172,10 +172,10 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	return max(work, 0), max(cells, 0)
 }
 
-// stairCells returns the number of cells per sensitivity, up to the most, that
+// edgeCells returns the number of cells per sensitivity, up to the most, that
 // has a cell edge nearest to γ; for a query on points, whose cells of one point
 // serve best, theirs if possible.
-func (m *model) stairCells(gamma float64, most int) int {
+func (m *model) edgeCells(gamma float64, most int) int {
 	if m.points > 0 {
 		if m.points <= int64(most) {
 			return int(m.points)
