@@ -72,7 +72,10 @@ type content struct {
 //
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
 // first, and only if the rest is well.
-func New(s Spec) (*Kernel, error) {
+func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
+
+// build makes the kernel that is certified so.
+func build(s Spec, certify func(*Spec) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -86,7 +89,8 @@ func New(s Spec) (*Kernel, error) {
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
 	k := &Kernel{&content{spec: s}}
-	k.certificate, k.verified = sync.OnceValue(k.spec.certify), sync.OnceValues(k.verify)
+	k.certificate = sync.OnceValue(func() Certificate { return certify(&k.spec) })
+	k.verified = sync.OnceValues(k.verify)
 	if s.Claims == (Claims{}) {
 		k.spec.Claims = k.certificate().Claims()
 	}
@@ -163,11 +167,16 @@ func (c *Claims) list() []claims.Claim {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps dp.ErrInvalid.
+// claims that follow from the certificate. Of that, all but the lower bound is the
+// kernel's own, which is certified once. The error wraps dp.ErrInvalid.
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return New(s)
+	return build(s, func(s *Spec) Certificate {
+		c := k.certificate().clone()
+		c.LowerBound = s.Dual.LowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap)
+		return c
+	})
 }
 
 // Privacy returns the promise.

@@ -69,11 +69,13 @@ type kernelDesigner struct {
 	kernel      *kernels.Kernel
 	upperLaws   [][]float64
 	upperRounds int
+	certify     time.Duration // what the last kernel took
 	// The lower side, which has search.bound.
 	dual        *kernels.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   [][]float64
 	lowerRounds int
+	prove       time.Duration // what the last bound took
 }
 
 // refine solves both programs on finer and finer grids until they meet.
@@ -84,12 +86,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		return err
 	}
 	for {
-		split := d.split(cells)
-		var upperErr, lowerErr error
-		var both sync.WaitGroup
-		both.Go(func() { upperErr = d.upper(ctx, split) })
-		both.Go(func() { lowerErr = d.lower(ctx, cells) })
-		both.Wait()
+		upperErr, lowerErr := d.both(ctx, cells)
 		d.report(cells)
 		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, ErrLimit) {
 			return err
@@ -99,7 +96,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
 		case d.gap() <= d.options.Gap:
 			return nil
-		case ctx.Err() != nil, fixed:
+		case ctx.Err() != nil, fixed, errors.Is(errors.Join(upperErr, lowerErr), ErrLimit):
 			return ErrLimit
 		}
 		cells = d.next(cells)
@@ -107,6 +104,22 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", cells, d.options.MaxCells)
 		}
 	}
+}
+
+// both solves both programs, in the time that leaves enough to certify what they give,
+// somewhat larger than the last ones, and the result.
+func (d *kernelDesigner) both(ctx context.Context, cells int) (upperErr, lowerErr error) {
+	if d.options.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.left()-3*(d.certify+d.prove))
+		defer cancel()
+	}
+	split := d.split(cells)
+	var both sync.WaitGroup
+	both.Go(func() { upperErr = d.upper(ctx, split) })
+	both.Go(func() { lowerErr = d.lower(ctx, cells) })
+	both.Wait()
+	return upperErr, lowerErr
 }
 
 // split returns the cells of the kernel.
@@ -202,8 +215,9 @@ func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
 		}
 		return err
 	}
-	until := d.left() / 2
-	for cells <= d.options.MaxCells && ctx.Err() == nil && d.left() >= until {
+	// Certifying takes time like the cube of the cells: of the next ones four times as
+	// long, and twice.
+	for cells <= d.options.MaxCells && ctx.Err() == nil && 16*d.certify < d.left() {
 		split := d.split(cells)
 		apart := 0 // cells that values within the sensitivity are apart, at most
 		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
@@ -291,6 +305,8 @@ func (d *kernelDesigner) certified(split partition, laws [][]float64, instanceCa
 			return nil, check.Errorf("lp", nil, "%w", err)
 		}
 	}
+	start := d.elapsed()
+	defer func() { d.certify = d.elapsed() - start }()
 	return verified(kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap,
@@ -368,11 +384,13 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.relaxation.Rounds() > 0 {
+		start := d.elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, p.InstanceCap).Float64()
 		if bound > d.bound {
 			d.dual, d.bound = dual, bound
 		}
+		d.prove = d.elapsed() - start
 		d.lowerLaws = prog.laws()
 	}
 	switch {
