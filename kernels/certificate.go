@@ -78,7 +78,7 @@ func (c *content) certify() Certificate {
 
 // certified finds the certificate, unless the meter says stop.
 func (c *content) certified(m *claims.Meter) (Certificate, error) {
-	return c.certificate.Get("kernels", m, func() Certificate { return c.spec.certify(m) })
+	return c.certificate.Get("kernels", m, func() Certificate { return c.find(&c.spec, m) })
 }
 
 // certify is nothing that holds if the meter said stop.

@@ -11,10 +11,12 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/loss"
 )
 
 type plotOptions struct {
@@ -152,9 +154,14 @@ func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Ke
 	if err != nil {
 		return nil, err
 	}
-	if t := other.Table(); t.Privacy() != k.Privacy() || t.Loss().Name() != k.Loss().Name() {
-		return nil, shell.BadInput("", fmt.Errorf("table = %s is for another privacy or loss, want those of the kernel", check.Quoted(o.table)))
+	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(k.Privacy(), k.Loss()); is != want {
+		return nil, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
 	}
 	f.Independent, _ = other.Certificate().ExpectedLoss.Float64()
 	return f, nil
+}
+
+// statedBy says what privacy and loss something is made for.
+func statedBy(p dp.Privacy, l loss.Loss) string {
+	return fmt.Sprintf("epsilon = %v, delta = %v, sensitivity = %v and loss = %s", p.Epsilon, p.Delta, p.Sensitivity, l.Name())
 }

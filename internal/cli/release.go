@@ -39,16 +39,16 @@ type releaseReport struct {
 
 // releaseAnswer is the part of the report that a ledger keeps.
 type releaseAnswer struct {
-	Kind      release.Kind       `json:"kind"`
-	Answers   []release.Estimate `json:"answers"`
-	Level     float64            `json:"level"` // of the intervals
+	Kind    release.Kind       `json:"kind"`
+	Answers []release.Estimate `json:"answers"`
+	Level   float64            `json:"level"` // of the intervals
 	// Epsilon and Delta are of so many Releases like this one together.
-	Epsilon   float64            `json:"epsilon"`
-	Delta     float64            `json:"delta"`
-	Releases  int                `json:"releases"`
-	Neighbors string             `json:"neighbors"`
-	Unit      string             `json:"unit"`
-	Mechanism string             `json:"mechanism"`
+	Epsilon   float64 `json:"epsilon"`
+	Delta     float64 `json:"delta"`
+	Releases  int     `json:"releases"`
+	Neighbors string  `json:"neighbors"`
+	Unit      string  `json:"unit"`
+	Mechanism string  `json:"mechanism"`
 	// MeanError is null where it depends on the data.
 	MeanError    *float64 `json:"mean_error"`
 	Tables       []string `json:"tables"` // SHA-256 of their files

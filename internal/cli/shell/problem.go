@@ -114,7 +114,7 @@ func (f *Flags) Query(p *dp.Problem) {
 
 func checkInteger(sensitivity float64) error {
 	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
-		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %d with --query integer", d, lp.MaxIntegerSensitivity)
+		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxIntegerSensitivity))
 	}
 	return nil
 }
@@ -122,8 +122,8 @@ func checkInteger(sensitivity float64) error {
 func checkStep(p *dp.Problem) error {
 	const largest = 1e6 // steps of this many sensitivities
 	if d := p.Sensitivity; d/p.Step > lp.MaxIntegerSensitivity || p.Step/d > largest {
-		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %d make the sensitivity of %v",
-			p.Step, d/lp.MaxIntegerSensitivity, d*largest, lp.MaxIntegerSensitivity, d)
+		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %g make the sensitivity of %v",
+			p.Step, d/lp.MaxIntegerSensitivity, d*largest, float64(lp.MaxIntegerSensitivity), d)
 	}
 	return nil
 }
