@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -352,6 +353,28 @@ func TestRunPrivatize(t *testing.T) {
 	o = &privatizeOptions{Common: c.Common, in: "-", columns: []columnOptions{{name: "x", table: kernelFile(t)}}}
 	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
 		t.Errorf("%v, printed %q", err, c.out)
+	}
+}
+
+// TestRunPrivatizeTotal has a kernel beside tables: of it only the promise counts.
+func TestRunPrivatizeTotal(t *testing.T) {
+	table, kernel := laplaceFile(t, dp.IntegerQuery), kernelFile(t)
+	epsilon := small().Epsilon
+	for _, test := range []struct {
+		columns []columnOptions
+		want    string
+	}{
+		{[]columnOptions{{name: "x", table: table}}, ""},
+		{[]columnOptions{{name: "x", table: table}, {name: "y", table: kernel}}, fmt.Sprintf("total: epsilon %v, delta 0.1 for the 2 columns", epsilon+1)},
+		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon)},
+	} {
+		c := capture("x,y\n1,2\n")
+		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns}).run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.err.String(); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "total") {
+			t.Errorf("standard error %q, want %q", got, test.want)
+		}
 	}
 }
 
