@@ -142,7 +142,7 @@ because their epsilons and deltas would add up different things.`,
 	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", ledger.AddRemove, ledger.Replace)
 	f.String(&o.terms.Unit, "unit", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.Bool(&o.terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no summary")
 	return f.Run(o.run)
 }
 
