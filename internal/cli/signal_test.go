@@ -110,8 +110,11 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			done := make(chan error, 1)
-			go func() { done <- cmd.Wait() }()
+			done := make(chan struct{})
+			go func() {
+				_ = cmd.Wait() // the exit code is looked at below
+				close(done)
+			}()
 			select {
 			case <-done:
 				t.Fatalf("ended by itself with exit code %d: %s%s", cmd.ProcessState.ExitCode(), stdout.String(), stderr.String())
