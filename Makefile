@@ -38,8 +38,9 @@ man: build ## write the manual pages into man
 test: build ## run every test, then those that must pass without cgo
 	@echo "test: all packages, with cgo"
 	@$(GO) test ./...
-	@echo "test: all packages build and the pure ones pass, without cgo"
+	@echo "test: all packages build, the program for js/wasm too, and the pure ones pass, without cgo"
 	@CGO_ENABLED=0 $(GO) build ./...
+	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@CGO_ENABLED=0 $(GO) test $(PURE)
 
 race: deps ## run every test under the race detector

@@ -3,7 +3,6 @@ package claims
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -125,9 +124,4 @@ func (o *Once[T]) Get(pkg string, m *Meter, find func() T) (value T, err error) 
 		o.value, o.found = value, true
 	}
 	return o.value, nil
-}
-
-// Refusal is the error of something that cannot be found out within the limit.
-func Refusal(pkg, what string, work, limit int64) error {
-	return check.Errorf(pkg, ErrWork, "%s", fmt.Sprintf("%s takes %d elementary operations, want at most %d", what, work, limit))
 }

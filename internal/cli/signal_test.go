@@ -110,8 +110,11 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			done := make(chan error, 1)
-			go func() { done <- cmd.Wait() }()
+			done := make(chan struct{})
+			go func() {
+				_ = cmd.Wait() // the exit code is looked at below
+				close(done)
+			}()
 			select {
 			case <-done:
 				t.Fatalf("ended by itself with exit code %d: %s%s", cmd.ProcessState.ExitCode(), stdout.String(), stderr.String())
@@ -179,5 +182,72 @@ func TestKilledWriterLeavesNothing(t *testing.T) {
 	}
 	if left := entries(t, out); len(left) != 1 || left[0] != "x" {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestChecksHaveLimits checks files that would take minutes: with a time limit they are not
+// checked, which is no verdict, and commands that draw from them refuse them.
+func TestChecksHaveLimits(t *testing.T) {
+	dir := slowFiles(t)
+	join := func(name string) string { return filepath.Join(dir, name) }
+	for _, args := range [][]string{{"verify", join("slow.json")}, {"latent", "verify", join("bundle")}} {
+		args = append(args, "--time-limit", "200ms")
+		begin := time.Now()
+		stdout, stderr, code := run(t, "", args...)
+		file := args[len(args)-3]
+		if want := "warning: " + file + ": not checked: the check did not end within 200ms\nhint: a longer --time-limit\n"; code != 4 || stdout != "verdict  not checked\n" || stderr != want {
+			t.Errorf("%v: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+		if elapsed := time.Since(begin); elapsed > 10*time.Second {
+			t.Errorf("%v took %v", args, elapsed)
+		}
+		stdout, _, code = run(t, "", append(args, "--json")...)
+		if code != 4 || !strings.HasPrefix(stdout, `{"schema":`) || !strings.Contains(stdout, `"valid":null,"error":"`) {
+			t.Errorf("%v --json: exit code %d, %q", args, code, stdout)
+		}
+	}
+	for _, command := range []string{
+		"sample --table slow.json -n 10 -o out/x", "privatize --table slow.json --column x in.csv -o out/x", "interval --table slow.json 1",
+		"plot slow.json -o out/x.svg", "account slow.json --delta 0.9", "export slow.json -o out/x",
+	} {
+		args := strings.Fields(command)
+		for i, a := range args {
+			if filepath.Ext(a) == ".json" || filepath.Ext(a) == ".csv" || strings.HasPrefix(a, "out/") {
+				args[i] = join(a)
+			}
+		}
+		want := "error: " + join("slow.json") + ": checking it takes more than 2147483648 elementary operations, the most that were allowed: it is not checked\n" +
+			"hint: a coarser one (design --max-cells); noisewright verify --time-limit 10m checks this one\n"
+		if stdout, stderr, code := run(t, "", args...); code != 2 || stdout != "" || stderr != want {
+			t.Errorf("%s: exit code %d, %q, %q", command, code, stdout, stderr)
+		}
+	}
+	if left := entries(t, join("out")); len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+}
+
+// TestPipesInPlaceOfFiles: a pipe may be named on the command line and may not stand in a
+// bundle, where a file that is missing is named.
+func TestPipesInPlaceOfFiles(t *testing.T) {
+	table, _ := writeTable(t, 1, 1e-3, 100)
+	sh := exec.Command("sh", "-c", "cat '"+table+"' | noisewright verify /dev/stdin")
+	if out, err := sh.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "verdict") {
+		t.Errorf("a table through /dev/stdin: %v, %s", err, out)
+	}
+	b := filepath.Join(slowFiles(t), "bundle")
+	mean := filepath.Join(b, "mean.npy")
+	if err := errors.Join(os.Remove(mean), syscall.Mkfifo(mean, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"is a pipe, want a regular file", "no such file or directory"} {
+		for _, args := range [][]string{{"latent", "verify", b}, {"latent", "privatize", "--bundle", b, "-"}} {
+			if _, stderr, code := run(t, "x\n1\n", args...); code != 2 || stderr != "error: bundle "+b+": mean.npy: "+want+"\n" {
+				t.Errorf("%v: exit code %d, %q", args, code, stderr)
+			}
+		}
+		if err := os.RemoveAll(mean); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -111,6 +109,9 @@ func connect(path string) (*sql.DB, error) {
 //
 // Errors wrap dp.ErrInvalid for bad terms, and fs.ErrExist, or are those of the file system.
 func Create(ctx context.Context, path string, t Terms) (err error) {
+	if !hasSQLite {
+		return pathError(path, errNoSQLite)
+	}
 	if err := t.validate(); err != nil {
 		return err
 	}
