@@ -51,7 +51,8 @@ def norm(n, s, step):
     total = 0.0
     for n_i, s_i in zip(n, s):
         if n_i:
-            total += float(n_i * (step / s_i)) ** 2
+            r = float(n_i * (step / s_i))
+            total += r * r
     return total
 
 

@@ -564,25 +564,35 @@ class Table:
 
         # An atom at 0 counts at every shift.
         least = [price * unit] if edges else []
-        reach = max(map(abs, [*own, *other]), default=0) + 1
-        for j in range(-reach, reach + 1):
+        touched = {0, *own, *other}
+        for j in touched:
             if first <= j <= last:
                 least.append(lagrangian(j) + (own[j] - self.e_up * other[j]) * unit)
-        # Further out there are no multipliers. Beyond the knots, and where a power
-        # has middle tangents, the increments of the Lagrangian only grow, so from
-        # the first one that is not negative on the Lagrangian does not fall.
-        bend = max((abs(x) for _, loss in moments for x in loss.knots), default=0) / step + 2
-        bend = max([bend, *(loss.p + 2 for _, loss in parts(self.loss) if isinstance(loss, Power))])
+
+        # Further cells have no multipliers. On either side the first one from which
+        # the Lagrangian does not fall any more stands for all beyond. Its increments
+        # grow outwards but at the knots, and near 0 for a power.
+        turns = {int(abs(x) / step) + d for _, loss in moments for x in loss.knots for d in range(-3, 4)}
+        turns |= {i for _, loss in parts(self.loss) if isinstance(loss, Power) for i in range(ceil(loss.p) + 3)}
+
+        def only_rises(j, side):
+            beyond = {abs(j), *(i for i in turns if i > abs(j))}
+            return all(lagrangian(side * (i + 1)) >= lagrangian(side * i) for i in beyond)
+
         for side in (1, -1):
-            j = side * reach
-            while first <= j + side <= last:
-                rise = lagrangian(j + side) - lagrangian(j)
-                if abs(j) > bend and rise >= 0:
-                    break
-                if abs(j) > bend + 2**21:
+            if first <= side * (2**21 + 1) <= last and not only_rises(2**21 + 1, side):
+                return 0
+            j = side
+            while first <= j <= last:
+                if j not in touched:
+                    least.append(lagrangian(j))
+                    if (j & -j == abs(j) or abs(j) > 2**21) and only_rises(j, side):
+                        break
+                if abs(j) > 2**21:
                     return 0
                 j += side
-                least.append(lagrangian(j))
+        if not least:
+            return 0
         return min(least) - self.delta * price * unit - cost
 
 
