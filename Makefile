@@ -10,7 +10,7 @@ LINT_VERSION := v2.15.0
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # Packages that have to work, tests included, in a build without cgo.
-PURE := ./dp/... ./loss/... ./noise/... ./tables/... ./kernels/... ./sampler/... ./account/... ./latent/... ./internal/exact/... ./internal/check/...
+PURE := ./dp/... ./loss/... ./noise/... ./tables/... ./kernels/... ./sampler/... ./account/... ./release/... ./latent/... ./internal/exact/... ./internal/check/...
 
 outer_cppflags := $(CGO_CPPFLAGS)
 export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
@@ -38,8 +38,9 @@ man: build ## write the manual pages into man
 test: build ## run every test, then those that must pass without cgo
 	@echo "test: all packages, with cgo"
 	@$(GO) test ./...
-	@echo "test: all packages build and the pure ones pass, without cgo"
+	@echo "test: all packages build, the program for js/wasm too, and the pure ones pass, without cgo"
 	@CGO_ENABLED=0 $(GO) build ./...
+	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@CGO_ENABLED=0 $(GO) test $(PURE)
 
 race: deps ## run every test under the race detector

@@ -55,6 +55,34 @@ func TestDocumentedCode(t *testing.T) {
 	}
 }
 
+// TestDocumentedLossesAgree: the README and the recipes have the same expected losses of
+// the same designs.
+func TestDocumentedLossesAgree(t *testing.T) {
+	cell := func(page string, at int, start ...string) string {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var cells []string
+			for c := range strings.SplitSeq(strings.ReplaceAll(line, `\|`, ""), "|") {
+				cells = append(cells, strings.TrimSpace(c))
+			}
+			if len(cells) > at && slices.Equal(cells[1:1+len(start)], start) {
+				return cells[at]
+			}
+		}
+		t.Fatalf("%s has no row %q", page, start)
+		return ""
+	}
+	for _, loss := range []string{"l1", "l2"} {
+		readme, recipes := cell("../README.md", 4, "1", "1e-6", loss), cell("../docs/recipes.md", 3, "`"+loss+"`")
+		if readme != recipes || readme == "" {
+			t.Errorf("the expected loss %s is %s in the README and %s in the recipes", loss, readme, recipes)
+		}
+	}
+}
+
 // unindented returns the text without the white space at the ends of its lines.
 func unindented(text string) string {
 	lines := strings.Split(text, "\n")

@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 		"release/ledger", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
-	"release/ledger":         {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
+	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
@@ -76,8 +76,8 @@ var arrows = map[string][]string{
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
 	"internal/cli/jsontest": {}, // for tests
-	"internal/csvfile": {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
+	"internal/figure":       {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

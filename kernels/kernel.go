@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -62,8 +61,9 @@ type Kernel struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	certificate func() Certificate
-	verified    func() (*Verified, error)
+	find        func(*Spec, *claims.Meter) Certificate
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -72,7 +72,10 @@ type content struct {
 //
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
 // first, and only if the rest is well.
-func New(s Spec) (*Kernel, error) {
+func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
+
+// build makes the kernel that is certified so.
+func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -85,10 +88,9 @@ func New(s Spec) (*Kernel, error) {
 	}
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
-	k := &Kernel{&content{spec: s}}
-	k.certificate, k.verified = sync.OnceValue(k.spec.certify), sync.OnceValues(k.verify)
+	k := &Kernel{&content{spec: s, find: certify, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
 	if s.Claims == (Claims{}) {
-		k.spec.Claims = k.certificate().Claims()
+		k.spec.Claims = k.certify().Claims()
 	}
 	return k, nil
 }
@@ -163,11 +165,22 @@ func (c *Claims) list() []claims.Claim {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and
-// claims that follow from the certificate. The error wraps dp.ErrInvalid.
+// claims that follow from the certificate. Of that, all but the lower bound is the
+// kernel's own, which is certified once. The error wraps dp.ErrInvalid.
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return New(s)
+	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+		own, err := k.certified(m)
+		if err != nil {
+			return Certificate{} // the meter said stop
+		}
+		c := own.clone()
+		before := m.Used()
+		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap, m)
+		c.work += m.Used() - before
+		return c
+	})
 }
 
 // Privacy returns the promise.

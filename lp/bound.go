@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // bound is one of the two programs of a problem, upper or lower, and what its solutions
@@ -64,8 +65,9 @@ func fit(b bound, want int) int {
 	if int64(want) >= points {
 		return int(points)
 	}
-	best, least := int(points), math.Inf(1)
-	for s := points / int64(want); s >= 1 && s >= points/int64(3*want); s-- {
+	best, least := int(min(points, tables.MaxCells)), math.Inf(1)
+	largest := points / int64(want)
+	for s := largest; s >= max(1, points/int64(3*want), largest-mostStrides); s-- {
 		k, ok := b.coarse(s)
 		if !ok {
 			continue
@@ -77,6 +79,10 @@ func fit(b bound, want int) int {
 	}
 	return best
 }
+
+// mostStrides bounds how many numbers of points per cell are compared. Where there are
+// more, as many cells make up the sensitivity well.
+const mostStrides = 1 << 12
 
 // pointsPatience weighs more cells against waste.
 const pointsPatience = 2e-3

@@ -249,6 +249,7 @@ type side struct {
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
 	same   int     // programs with cells of single points
+	closed error   // why no more of its programs are solved, if not
 	took   time.Duration
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
@@ -275,7 +276,7 @@ const maxSame = 12
 // begin finds the table to start from: one that needs no solver, unless the
 // constraints exclude it.
 func (d *designer) begin() error {
-	t, err := d.simpleTable(d.options.MaxCells)
+	t, err := d.simpleTable()
 	switch {
 	case err == nil:
 		d.keepTable(t)
@@ -289,7 +290,9 @@ func (d *designer) begin() error {
 		s.missed = math.Inf(1)
 	}
 	if d.Loss.Symmetric() {
-		if dual := d.chainDual(d.scale(), d.options.MaxCells); dual != nil {
+		// Its nodes reach as far as noise with a cell per sensitivity.
+		most := min(d.options.MaxCells, d.affordableNodes(d.Loss, 1))
+		if dual := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
 		}
 	}
@@ -321,7 +324,7 @@ const (
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
-	hopeless   = 0.02 // and one that gains less than this is not refined at all
+	worthless  = 0.02 // and one that gains less than this is not refined at all
 )
 
 // refine alternates between finer programs of the two bounds until they meet.
@@ -331,6 +334,9 @@ func (d *designer) refine(ctx context.Context) error {
 		for _, s := range turn {
 			if err := d.advance(ctx, s); err != nil {
 				return err
+			}
+			if s.closed != nil {
+				continue
 			}
 			d.report(max(d.upper.grid.k, d.lower.grid.k))
 			if d.gap() <= d.options.Gap {
@@ -377,7 +383,7 @@ func (d *designer) plan() (*side, error) {
 	for _, s := range []*side{&d.upper, &d.lower} {
 		switch {
 		case missed[s] == 0:
-			if missed[s] = s.missed; s.missed > hopeless*d.remaining() {
+			if missed[s] = s.missed; s.missed > worthless*d.remaining() {
 				patient = append(patient, s)
 			}
 		case s == d.last:
@@ -386,13 +392,17 @@ func (d *designer) plan() (*side, error) {
 			worth = slices.Insert(worth, 0, s)
 		}
 	}
+	err := check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
 	for _, s := range append(worth, patient...) {
-		if d.affordable(s) >= minGrowth {
+		switch {
+		case s.closed != nil:
+			err = s.closed
+		case d.affordable(s) >= minGrowth:
 			d.finer(s, missed[s])
 			return s, nil
 		}
 	}
-	return nil, check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
+	return nil, err
 }
 
 // worth returns how much of what is left each side is estimated to miss, which is known
@@ -465,16 +475,20 @@ func (d *designer) growth(s *side, missed float64) float64 {
 
 // affordable returns how much finer the next program of a side may be so that it
 // can be expected to end in time: solving takes time like K^4. Where it is to take all
-// that is left, rather than half, it takes like K^3, which is what it often does.
+// that is left, rather than half, it takes like K^3, which is what it often does; and
+// a program that proves a bound may take longer, as what is done of it proves one too.
 func (d *designer) affordable(s *side) float64 {
 	if d.options.TimeLimit == 0 || s.took == 0 {
 		return math.Inf(1)
 	}
-	left := float64(d.left()-d.closing(s)) / float64(s.took)
-	if growth := math.Pow(max(left, 0)/2, 1.0/4); growth >= minGrowth {
+	left := max(0, float64(d.left()-d.closing(s))/float64(s.took))
+	if growth := math.Pow(left/2, 1.0/4); growth >= minGrowth {
 		return growth
 	}
-	return math.Pow(max(left, 0), 1.0/3)
+	if s == &d.lower {
+		left *= 1.5
+	}
+	return math.Pow(left, 1.0/3)
 }
 
 // closing returns the time that it takes to certify what the next program of a side
@@ -494,6 +508,10 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	if err := d.options.allow(g); err != nil {
 		return err
 	}
+	if d.hopeless(g) {
+		s.closed = check.Errorf("lp", ErrLimit, "a linear program of %d cells would not be done in time", g.n)
+		return nil
+	}
 	if d.options.TimeLimit > 0 && d.options.clock == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.left()-d.closing(s))
@@ -506,6 +524,14 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	s.took = d.elapsed() - start
 	s.learn()
 	return err
+}
+
+// hopeless reports whether a program would not end in the time that is left, however
+// easy: solving takes time like the square of the cells at least.
+func (d *designer) hopeless(g grid) bool {
+	const perSquare = 1e-7 // seconds
+	least := perSquare * float64(g.n) * float64(g.n)
+	return d.options.TimeLimit > 0 && d.table != nil && least > d.left().Seconds()
 }
 
 // solve solves a program of a side and keeps what it gives. If the solver gave up, that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -92,6 +93,60 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 		return 0, err
 	}
 	return p.relaxation.Value(), p.relaxation.Close()
+}
+
+// Work is a clock that only the solver moves on, so that what a Design does in some
+// time can be repeated.
+type Work struct{ now time.Duration }
+
+// perEntry is the time that an iteration takes per row and column.
+const perEntry = 100 * time.Nanosecond
+
+// DesignAtWork is Design with the time that the work of the solver takes: its
+// iterations, and as much as one for each call.
+func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, limit, newSolver := &Work{}, o.TimeLimit, o.NewSolver
+	o.clock = func() time.Duration { return w.now }
+	o.NewSolver = func() (solver.Solver, error) {
+		s, err := newSolver()
+		return &counted{Solver: s, work: w, limit: limit, cancel: cancel}, err
+	}
+	return Design(ctx, p, o)
+}
+
+// counted counts the work of a solver and ends the context when that has taken the time.
+type counted struct {
+	solver.Solver
+	work   *Work
+	limit  time.Duration
+	cancel context.CancelFunc
+	size   int // rows and columns
+}
+
+func (c *counted) AddColumns(cost []float64, v solver.Vectors) error {
+	c.size += len(cost)
+	return c.Solver.AddColumns(cost, v)
+}
+
+func (c *counted) AddRows(v solver.Vectors) error {
+	c.size += len(v.Lower)
+	return c.Solver.AddRows(v)
+}
+
+func (c *counted) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
+	each := time.Duration(c.size) * perEntry
+	left := max(int((c.limit-c.work.now)/each), 1)
+	if o.IterationLimit == 0 || o.IterationLimit > left {
+		o.IterationLimit = left
+	}
+	s, err := c.Solver.Solve(ctx, o)
+	c.work.now += time.Duration(1+s.Iterations) * each
+	if c.work.now >= c.limit {
+		c.cancel()
+	}
+	return s, err
 }
 
 // Aligned exposes the choice of grids.

@@ -3,9 +3,11 @@ package lp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
@@ -57,33 +59,34 @@ func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResul
 type kernelDesigner struct {
 	search
 	problem KernelProblem
-	unit    float64 // of the costs passed to the solver
+	unit    float64  // of the costs passed to the solver
+	rounded struct { // noise that does not depend on the query value, on these cells
+		cells int
+		loss  float64 // the largest of a query value
+	}
 
 	// The upper side, which has search.loss.
 	kernel      *kernels.Kernel
 	upperLaws   [][]float64
 	upperRounds int
+	certify     time.Duration // what the last kernel took
 	// The lower side, which has search.bound.
 	dual        *kernels.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   [][]float64
 	lowerRounds int
+	prove       time.Duration // what the last bound took
 }
 
 // refine solves both programs on finer and finer grids until they meet.
 func (d *kernelDesigner) refine(ctx context.Context) error {
 	fixed := d.problem.Nodes != nil || d.problem.Cells > 0
 	cells := d.first()
-	if err := d.begin(cells); err != nil {
+	if err := d.begin(ctx, cells); err != nil {
 		return err
 	}
 	for {
-		split := d.split(cells)
-		var upperErr, lowerErr error
-		var both sync.WaitGroup
-		both.Go(func() { upperErr = d.upper(ctx, split) })
-		both.Go(func() { lowerErr = d.lower(ctx, cells) })
-		both.Wait()
+		upperErr, lowerErr := d.both(ctx, cells)
 		d.report(cells)
 		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, ErrLimit) {
 			return err
@@ -93,7 +96,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
 		case d.gap() <= d.options.Gap:
 			return nil
-		case ctx.Err() != nil, fixed:
+		case ctx.Err() != nil, fixed, errors.Is(errors.Join(upperErr, lowerErr), ErrLimit):
 			return ErrLimit
 		}
 		cells = d.next(cells)
@@ -101,6 +104,22 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", cells, d.options.MaxCells)
 		}
 	}
+}
+
+// both solves both programs, in the time that leaves enough to certify what they give,
+// somewhat larger than the last ones, and the result.
+func (d *kernelDesigner) both(ctx context.Context, cells int) (upperErr, lowerErr error) {
+	if d.options.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.left()-3*(d.certify+d.prove))
+		defer cancel()
+	}
+	split := d.split(cells)
+	var both sync.WaitGroup
+	both.Go(func() { upperErr = d.upper(ctx, split) })
+	both.Go(func() { lowerErr = d.lower(ctx, cells) })
+	both.Wait()
+	return upperErr, lowerErr
 }
 
 // split returns the cells of the kernel.
@@ -150,8 +169,9 @@ func (d *kernelDesigner) whole(want int) int {
 }
 
 // begin finds the kernel to start from: one answer for all, which is private and,
-// without a cap, always there. Its loss is the unit of costs.
-func (d *kernelDesigner) begin(cells int) error {
+// without a cap, always there. Its loss is the unit of costs. With a cap it is noise
+// that does not depend on the query value.
+func (d *kernelDesigner) begin(ctx context.Context, cells int) error {
 	split := d.split(cells)
 	best, least := 0, math.Inf(1)
 	costs := d.problem.Queries.AnswerCosts(split.edges, split.nodes, d.problem.Loss)
@@ -167,17 +187,107 @@ func (d *kernelDesigner) begin(cells int) error {
 	}
 	d.unit = max(least, 1e-300)
 	if d.problem.InstanceCap > 0 {
-		return nil
+		return d.beginCapped(ctx, cells)
 	}
 	answer := make([]float64, len(costs))
 	answer[best] = 1
 	return d.keep(split, slices.Repeat([][]float64{answer}, len(costs)))
 }
 
+// beginCapped looks for noise that does not depend on the query value and keeps the cap,
+// rounded to finer and finer cells: an answer is off by up to half a cell beside its
+// noise. That there is none, or no time, is no error.
+func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
+	p := d.problem
+	if p.Nodes != nil {
+		return nil
+	}
+	additive, o := p.additive(), d.options
+	additive.Delta *= 1 - startMargin
+	o.Gap, o.MaxCells, o.Progress = startGap, DefaultMaxCells, nil
+	if o.TimeLimit > 0 {
+		o.TimeLimit = max(d.left()/4, time.Nanosecond)
+	}
+	r, err := Design(ctx, additive, o)
+	if r == nil {
+		if errors.Is(err, ErrLimit) {
+			err = nil
+		}
+		return err
+	}
+	// Certifying takes time like the cube of the cells: of the next ones four times as
+	// long, and twice.
+	for cells <= d.options.MaxCells && ctx.Err() == nil && 16*d.certify < d.left() {
+		split := d.split(cells)
+		apart := 0 // cells that values within the sensitivity are apart, at most
+		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
+			apart = max(apart, pair[1]-pair[0])
+		}
+		laws := clamped(r.Table.Table(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
+		v, err := d.certified(split, laws, 0)
+		if err != nil {
+			return nil // a kernel of so many cells has no weights for it
+		}
+		if most, _ := v.Certificate().MaxLoss.Float64(); d.rounded.cells == 0 || most < d.rounded.loss {
+			d.rounded.cells, d.rounded.loss = cells, most
+		}
+		if err := d.keep(split, laws); !notKept(err) || p.Cells > 0 {
+			return nil
+		}
+		cells = d.whole(cells + cells/2)
+	}
+	return nil
+}
+
+// startMargin is the share of delta that rounding may use up, and startGap that of the
+// noise to start from.
+const (
+	startMargin = 1e-9
+	startGap    = 1e-4
+)
+
+// clamped returns the laws of the sum of a cell's number and noise, rounded to cells of
+// a width, clamped to n cells.
+func clamped(noise *tables.Table, width float64, n int) [][]float64 {
+	masses, atom := noise.PMF()
+	g := noise.Grid()
+	step, _ := g.Step().Float64()
+	half := float64(g.PointsPerCell) / 2
+	rounded := make(map[int]float64) // mass of the noise by number of the cell
+	rounded[0] = atom
+	for i, m := range masses {
+		center := float64(g.FirstPoint(i)) + half - 0.5
+		from, to := (center-half)*step/width+0.5, (center+half)*step/width+0.5
+		for j := math.Floor(from); j < to; j++ {
+			rounded[int(j)] += m * (min(to, j+1) - max(from, j)) / (to - from)
+		}
+	}
+	laws := make([][]float64, n)
+	for k := range laws {
+		laws[k] = make([]float64, n)
+		for j, m := range rounded {
+			laws[k][min(max(k+j, 0), n-1)] += m
+		}
+	}
+	return laws
+}
+
 // keep certifies the kernel with the given laws and keeps it if it is the best.
 // The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the exact test
 // of privacy or of the cap fails.
 func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
+	v, err := d.certified(split, laws, d.problem.InstanceCap)
+	if err != nil {
+		return err
+	}
+	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
+		d.kernel, d.loss = v.Kernel(), loss
+	}
+	return nil
+}
+
+// certified certifies the kernel with the given laws and cap.
+func (d *kernelDesigner) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
 	rows := make([][]uint64, len(laws))
 	for k, law := range laws {
 		var sum float64
@@ -192,20 +302,15 @@ func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
 		}
 		var err error
 		if rows[k], _, err = tables.Quantize(mixed, 0); err != nil {
-			return check.Errorf("lp", nil, "%w", err)
+			return nil, check.Errorf("lp", nil, "%w", err)
 		}
 	}
-	v, err := verified(kernels.New(kernels.Spec{
+	start := d.elapsed()
+	defer func() { d.certify = d.elapsed() - start }()
+	return verified(kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
-		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: d.problem.InstanceCap,
+		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap,
 	}))
-	if err != nil {
-		return err
-	}
-	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
-		d.kernel, d.loss = v.Kernel(), loss
-	}
-	return nil
 }
 
 const uniformShare = 0x1p-40
@@ -279,11 +384,13 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.relaxation.Rounds() > 0 {
+		start := d.elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, p.InstanceCap).Float64()
 		if bound > d.bound {
 			d.dual, d.bound = dual, bound
 		}
+		d.prove = d.elapsed() - start
 		d.lowerLaws = prog.laws()
 	}
 	switch {
@@ -296,13 +403,21 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	}
 }
 
+// alternative says which cap noise that does not depend on the query value would keep.
+func (d *kernelDesigner) alternative() string {
+	if d.rounded.cells == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; noise that does not depend on the query value, rounded to %d cells, keeps %.4g", d.rounded.cells, d.rounded.loss*(1+1e-3))
+}
+
 // result puts the best kernel and the best bound together and certifies both.
 func (d *kernelDesigner) result(stopped error) (*KernelResult, error) {
 	if stopped != nil && !errors.Is(stopped, ErrLimit) {
 		return nil, stopped
 	}
 	if d.kernel == nil {
-		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed", d.problem.InstanceCap)
+		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
 	}
 	v, err := verified(d.kernel.WithDual(d.dual))
 	if err != nil {

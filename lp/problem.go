@@ -29,7 +29,7 @@ const (
 	MaxSensitivity = 1e9
 	// MaxIntegerSensitivity bounds the sensitivity of integer queries, and
 	// that of lattice queries in steps.
-	MaxIntegerSensitivity = 10000
+	MaxIntegerSensitivity = MaxSensitivity
 )
 
 // validate checks the ranges that a design can take, which are narrower than those
@@ -53,11 +53,11 @@ func validate(p dp.Problem) error {
 	case dp.RealQuery:
 	case dp.IntegerQuery:
 		if p.Sensitivity != math.Trunc(p.Sensitivity) || p.Sensitivity < 1 || p.Sensitivity > MaxIntegerSensitivity {
-			errs.Badf("sensitivity", p.Sensitivity, "an integer from 1 to %d for an integer query", MaxIntegerSensitivity)
+			errs.Badf("sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", float64(MaxIntegerSensitivity))
 		}
 	case dp.LatticeQuery:
 		if r := p.Sensitivity / p.Step; p.Step > 0 && !(r >= 1e-6 && r <= MaxIntegerSensitivity) {
-			errs.Badf("step", p.Step, "a number above 0 of which at most %d make the sensitivity of %g", MaxIntegerSensitivity, p.Sensitivity)
+			errs.Badf("step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", float64(MaxIntegerSensitivity), p.Sensitivity)
 		}
 	}
 	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -76,34 +77,42 @@ func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.C
 }
 
 // stairsAbove finds the best staircase table: of one point per cell for integer
-// and lattice queries, and otherwise on grids with whole cells ever closer to the
-// best core, until that gains nothing more.
+// and lattice queries, unless these are too many, and otherwise on grids with whole
+// cells ever closer to the best core, until that gains nothing more.
 func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
-	if d.points > 0 {
-		cells, points := d.pointCells(1), float64(d.points)
+	if points := float64(d.points); d.points > 0 && d.points < mostStairs {
+		cells, n := d.pointCells(1), int(math.Round(c.Width*points))
 		cells.CellsPerSensitivity = int(d.points)
-		return d.tryStairs(cells, int(math.Round(c.From*points+0.5)), int(math.Round(c.Width*points)))
+		cells.FirstCell = int(math.Round(c.From*points + 0.5))
+		if all := shapes.StaircaseCells(cells, n); all <= d.options.MaxCells && d.options.allowsStairs(all*int(d.points)) {
+			return d.tryStairs(cells, cells.FirstCell, n)
+		}
 	}
 	best := math.Inf(1)
-	k := 1
+	k, most := 1, int64(mostStairs)
 	if c.Width < 0.1 { // fewer cells have no edges near the core's
 		k = int(math.Round(1 / c.Width))
 	}
-	for ; best*best > stepMatch*d.options.Gap && k <= mostStairs; k++ {
+	if d.points > 0 {
+		most = min(most, d.points)
+	}
+	for ; best*best > stepMatch*d.options.Gap && int64(k) <= most; k++ {
+		cells, per := d.stairCells(k)
 		// The core is never wider than two sensitivities: a higher level inside
 		// would gain.
-		n := min(max(1, int(math.Round(c.Width*float64(k)))), 2*k)
+		n := min(max(1, int(math.Round(c.Width*per))), 2*k)
 		if d.folded { // 0 is in the middle of a cell
-			n = 2*min(max(0, int(math.Round((c.Width*float64(k)-1)/2))), k-1) + 1
+			n = 2*min(max(0, int(math.Round((c.Width*per-1)/2))), k-1) + 1
 		}
-		off := math.Abs(float64(n)/float64(k)/c.Width - 1)
+		off := math.Abs(float64(n)/per/c.Width - 1)
+		off = math.Sqrt(off*off + float64(k)/per - 1) // the loss grows like what is protected
 		if off > improvement*best {
 			continue
 		}
 		best = off
-		cells, first := realCells(d.Sensitivity, k), -(n-1)/2
+		first := -(n - 1) / 2
 		if !d.folded {
-			cells, first = startAt(cells, (c.From+c.Width/2)*float64(k)-float64(n)/2)
+			cells, first = startAt(cells, (c.From+c.Width/2)*per-float64(n)/2)
 		}
 		if !d.fitStairs(k, n) {
 			break
@@ -119,6 +128,27 @@ func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 		return tooManyCells(d.options.MaxCells)
 	}
 	return nil
+}
+
+// allowsStairs reports whether a staircase of so many cells times cells per sensitivity
+// is certified at once, or in a small share of the time.
+func (o Options) allowsStairs(work int) bool {
+	const shift = 3 * time.Nanosecond // takes about so long
+	most := 300 * time.Millisecond
+	if o.TimeLimit > 0 {
+		most = min(most, o.TimeLimit/16)
+	}
+	return work <= int(most/shift)
+}
+
+// stairCells returns the grid of K cells per sensitivity, at least, and how many of them
+// make up the sensitivity.
+func (d *designer) stairCells(k int) (cells tables.Grid, per float64) {
+	if d.points == 0 {
+		return realCells(d.Sensitivity, k), float64(k)
+	}
+	cells = upper{d.model}.cells(k).table
+	return cells, float64(d.points) / float64(cells.PointsPerCell)
 }
 
 // startAt moves the cells of a grid so that one of them begins next to x, in cells

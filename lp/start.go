@@ -3,6 +3,7 @@ package lp
 import (
 	"errors"
 	"math"
+	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/staircase"
@@ -117,30 +118,36 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 // simpleTable is the best noise that needs no solver, so that a Design always
 // has a proven table: the best one of a cell per sensitivity and staircases
 // (Geng & Viswanath 2014) with and without an atom.
-func (m *model) simpleTable(maxCells int) (*tables.Verified, error) {
-	best, err := m.chainTable(maxCells)
-	gamma, ok := noise.StaircaseStep(m.Epsilon, m.Loss)
-	if m.Epsilon == 0 || !ok {
+func (d *designer) simpleTable() (*tables.Verified, error) {
+	start := d.elapsed()
+	best, err := d.chainTable(d.options.MaxCells)
+	gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss)
+	if d.Epsilon == 0 || !ok {
 		return best, err
 	}
 	work, most := maxSimpleWork, mostStairCells
 	switch {
-	case m.points > 0: // worth more: it is the optimum for δ = 0
-		work, most = 4*work, MaxIntegerSensitivity
+	case d.points > 0: // worth more: it is the optimum for δ = 0
+		work, most = 4*work, d.options.MaxCells
 	case 0.6/gamma > mostStairCells: // a cell is at most about a step
 		work, most = 4*work, int(0.6/gamma)
 	}
-	affordable := int(math.Sqrt(float64(work) / (2 * (supportBound(m.Problem) + 2))))
-	k := m.stairCells(gamma, max(1, min(affordable, most)))
-	g := upper{m}.cells(k)
+	work, cells := d.simpleCost(best, d.elapsed()-start, work)
+	reach := 2 * (supportBound(d.Problem) + 2)
+	affordable := int(min(math.Sqrt(float64(work)/reach), float64(cells)/reach))
+	if affordable < 1 && best != nil {
+		return best, err // nor are there staircases in the time
+	}
+	k := d.edgeCells(gamma, max(1, min(affordable, most)))
+	g := upper{d.model}.cells(k)
 	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
 	// comes with every whole sensitivity from its edge on.
 	edge := math.Round(float64(k)*gamma-0.5) + 0.5
 	steps := func(x float64) float64 {
-		return m.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
+		return d.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
 	}
-	for _, atom := range []float64{0, 0.9 * m.Delta, 0.999 * m.Delta} {
-		if stairs, serr := m.truncatedStaircase(g, min(maxCells, work/k), atom, steps); serr == nil {
+	for _, atom := range []float64{0, 0.9 * d.Delta, 0.999 * d.Delta} {
+		if stairs, serr := d.truncatedStaircase(g, min(cells, work/k), atom, steps); serr == nil {
 			if err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0 {
 				best, err = stairs, nil
 			}
@@ -149,10 +156,26 @@ func (m *model) simpleTable(maxCells int) (*tables.Verified, error) {
 	return best, err
 }
 
-// stairCells returns the number of cells per sensitivity, up to the most, that
+// simpleCost returns the work, cells times cells per sensitivity, and the cells of a
+// staircase that is certified in a small share of the time that is left, as it took so
+// long to make the first table: at most the given work and the cells allowed.
+func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most int) (work, cells int) {
+	if d.options.TimeLimit == 0 {
+		return most, d.options.MaxCells
+	}
+	const share, shift = 1.0 / 16, 5 * time.Nanosecond
+	left := share * float64(d.left())
+	work, cells = min(most, int(left/float64(shift))), d.options.MaxCells
+	if first != nil && took > 0 {
+		cells = min(cells, int(left/float64(took)*float64(first.Table().Cells())))
+	}
+	return max(work, 0), max(cells, 0)
+}
+
+// edgeCells returns the number of cells per sensitivity, up to the most, that
 // has a cell edge nearest to γ; for a query on points, whose cells of one point
 // serve best, theirs if possible.
-func (m *model) stairCells(gamma float64, most int) int {
+func (m *model) edgeCells(gamma float64, most int) int {
 	if m.points > 0 {
 		if m.points <= int64(most) {
 			return int(m.points)

@@ -3,8 +3,6 @@ package release
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
@@ -66,9 +64,6 @@ func (n *scaled) meanError() float64 {
 	return exact.FloatUp(e.Mul(e, n.unit))
 }
 
-// maxIndex bounds released indices: every integer up to it is a float64.
-var maxIndex = big.NewInt(1 << 53)
-
 // add draws the noise and adds it to exact values, all of them or none.
 func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
 	s, err := sampler.New(n.table, sampler.Options{})
@@ -82,9 +77,7 @@ func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
 			return nil, err
 		}
 		out[i] = n.index(x)
-		if out[i].Add(out[i], big.NewInt(noise)).CmpAbs(maxIndex) > 0 {
-			return nil, check.Errorf("release", dp.ErrInvalid, "the answer is too large, more than 2^53 steps of %s", n.unit.FloatString(6))
-		}
+		out[i].Add(out[i], big.NewInt(noise))
 	}
 	return out, nil
 }

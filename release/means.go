@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/internal/ratio"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -65,7 +66,10 @@ func newPair(q Query) (*means, error) {
 		change.Add(change, change) // both sums change by as much, in opposite directions
 	}
 	noise := &scaled{v, change.Quo(change, new(big.Rat).SetInt64(points))}
-	law := noise.law()
+	law, err := noise.law()
+	if err != nil {
+		return nil, err
+	}
 	return &means{
 		query: q, first: noise, second: noise, method: ratio.Pair(q.Lower, q.Upper, law, law),
 		cost: ledger.Cost{Epsilon: epsilon, Times: q.uses()},
@@ -74,13 +78,21 @@ func newPair(q Query) (*means, error) {
 
 // newSplit is the method of a sum and a count, which share epsilon and delta.
 func newSplit(ctx context.Context, q Query, source Source) (*means, error) {
-	v, err := source(ctx, q.problem(1, dp.RealQuery), 2*q.uses())
+	v, err := source(ctx, q.problem(1, dp.RealQuery), 2*q.uses()*q.Releases)
 	if err != nil {
 		return nil, err
 	}
 	sum, count := newScaled(v, q.sensitivity(q.center())), newScaled(v, new(big.Rat).SetInt64(q.most()))
+	sumLaw, err := sum.law()
+	if err != nil {
+		return nil, err
+	}
+	countLaw, err := count.law()
+	if err != nil {
+		return nil, err
+	}
 	return &means{
-		query: q, first: sum, second: count, method: ratio.Split(q.Lower, q.Upper, sum.law(), count.law()), split: true,
+		query: q, first: sum, second: count, method: ratio.Split(q.Lower, q.Upper, sumLaw, countLaw), split: true,
 		cost: ledger.Cost{Table: v, Times: 2 * q.uses()},
 	}, nil
 }
@@ -91,7 +103,7 @@ func (q Query) center() *big.Rat {
 }
 
 // law is that of the noise in query units.
-func (n *scaled) law() *ratio.Law {
+func (n *scaled) law() (*ratio.Law, error) {
 	unit, _ := n.unit.Float64()
 	return ratio.NewLaw(n.table, unit)
 }
@@ -133,8 +145,11 @@ func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	}
 	out := make([]Estimate, len(tallies))
 	for i := range out {
-		x, _ := new(big.Float).SetInt(a[i]).Float64() // exact, below 2^53
-		y, _ := new(big.Float).SetInt(b[i]).Float64()
+		x, exactX := a[i].Float64()
+		y, exactY := b[i].Float64()
+		if exactX != big.Exact || exactY != big.Exact {
+			return nil, check.Errorf("release", dp.ErrInvalid, "too many rows for a mean: the sums are beyond 2^53 steps of the noise")
+		}
 		low, high, err := m.method.Interval(x, y, Level)
 		if err != nil {
 			return nil, err

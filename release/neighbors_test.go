@@ -82,7 +82,7 @@ func TestNeighbors(t *testing.T) {
 		if q.Kind == Count || q.Kind == Histogram {
 			limit.SetInt64(q.most())
 		}
-		for range 3000 {
+		for range 800 {
 			var rest [][]string
 			for id := range 3 {
 				rest = append(rest, row(id))

@@ -54,8 +54,8 @@ type Estimate struct {
 
 // NewPlan plans the answer of a query.
 //
-// Guarantee: the answer is (q.Epsilon, q.Delta)-private for the query's units and
-// neighbors, as account proves of the Costs.
+// Guarantee: q.Releases answers are together (q.Epsilon, q.Delta)-private for the query's
+// units and neighbors, as account proves of the Costs.
 //
 // All bad fields are reported together, wrapping dp.ErrInvalid; other errors are those
 // of the source.
@@ -87,7 +87,11 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 
 // prove checks that what the plan costs is what the query allows.
 func (p *Plan) prove() error {
-	epsilon, err := Compose(p.Costs(), p.query.Delta)
+	costs := p.Costs()
+	for i := range costs {
+		costs[i].Times *= p.query.Releases
+	}
+	epsilon, err := Compose(costs, p.query.Delta)
 	if err != nil {
 		return err
 	}
@@ -146,8 +150,8 @@ func (p *Plan) MeanError() float64 { return p.mechanism.meanError() }
 //
 // Guarantee: with the privacy that NewPlan promises for one call; every further call
 // costs as much again. Errors, after which nothing is released, are about data that
-// were read for another query, a data set without rows where the number of rows is
-// public, answers beyond 2^53 steps, and a lack of entropy.
+// were read for another query, no rows where the number of rows is public, more than
+// 2^53 steps of noise in the sums of a mean, and a lack of entropy.
 func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if d == nil || d.query.Text() != p.query.Text() {
 		return nil, check.Field("release", "data", "those of another query", "those that Read returns for the query of the plan")
@@ -215,7 +219,7 @@ type counts struct {
 }
 
 func newCounts(ctx context.Context, q Query, source Source) (mechanism, error) {
-	v, err := source(ctx, q.problem(float64(q.most()), dp.IntegerQuery), q.uses())
+	v, err := source(ctx, q.problem(float64(q.most()), dp.IntegerQuery), q.uses()*q.Releases)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +253,7 @@ func newSums(ctx context.Context, q Query, source Source) (mechanism, error) {
 }
 
 func newSumsOf(ctx context.Context, q Query, source Source, center *big.Rat, means bool) (*sums, error) {
-	v, err := source(ctx, q.problem(1, dp.RealQuery), q.uses())
+	v, err := source(ctx, q.problem(1, dp.RealQuery), q.uses()*q.Releases)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +296,7 @@ func (s *sums) answer(tallies []tally) ([]Estimate, error) {
 // pureUse returns the epsilon of each of so many (epsilon, 0)-private uses that cost at
 // most the query's epsilon and delta together.
 func (q Query) pureUse() (float64, error) {
-	n := q.uses()
+	n := q.uses() * q.Releases
 	if n == 1 {
 		return q.Epsilon, nil
 	}
@@ -322,13 +326,13 @@ func (q Query) pureUse() (float64, error) {
 // newValue adds noise to a number that is there already.
 func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
 	if q.Integer {
-		v, err := source(ctx, q.problem(q.Sensitivity, dp.IntegerQuery), 1)
+		v, err := source(ctx, q.problem(q.Sensitivity, dp.IntegerQuery), q.Releases)
 		if err != nil {
 			return nil, err
 		}
 		return &sums{noise: whole(v), uses: 1}, nil
 	}
-	v, err := source(ctx, q.problem(1, dp.RealQuery), 1)
+	v, err := source(ctx, q.problem(1, dp.RealQuery), q.Releases)
 	if err != nil {
 		return nil, err
 	}

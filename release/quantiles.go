@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bufio"
 	"crypto/rand"
 	"math"
 	"math/big"
@@ -60,14 +59,13 @@ func (m *quantiles) name() string       { return "permute-and-flip among the can
 func (m *quantiles) meanError() float64 { return math.NaN() }
 
 func (m *quantiles) answer(tallies []tally) ([]Estimate, error) {
-	entropy := bufio.NewReader(rand.Reader)
 	out := make([]Estimate, len(tallies))
 	for i, t := range tallies {
 		counts := t.counts
 		if counts == nil {
 			counts = make([]uint64, m.query.Candidates)
 		}
-		best, err := m.selector.Select(counts, entropy)
+		best, err := m.selector.Select(counts, rand.Reader)
 		if err != nil {
 			return nil, err
 		}

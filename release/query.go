@@ -36,9 +36,11 @@ const (
 type Query struct {
 	Kind Kind `json:"kind"`
 
-	// Epsilon and Delta are what the release costs in all: 0 < Epsilon, 0 <= Delta < 1.
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
+	// Epsilon and Delta are what so many Releases like this one, such as one a month,
+	// cost together: 0 < Epsilon, 0 <= Delta < 1. Releases = 0 means 1.
+	Epsilon  float64 `json:"epsilon"`
+	Delta    float64 `json:"delta"`
+	Releases int     `json:"releases"`
 
 	// Neighbors says what is hidden: that a unit is there at all (ledger.AddRemove),
 	// or which values it has (ledger.Replace), the number of units being public.
@@ -88,10 +90,11 @@ type Query struct {
 
 // The bounds of a query.
 const (
-	MaxContributions  = 10_000  // MaxPerPerson
-	MaxGroups         = 100_000 // Keys, or Edges less 1
+	MaxContributions  = 10_000     // MaxPerPerson
+	MaxGroups         = 100_000    // Keys, or Edges less 1
 	MaxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
+	MaxReleases       = 10_000
 	maxValue          = 1e100 // of bounds and edges, in magnitude
 )
 
@@ -123,6 +126,9 @@ func (q Query) normal() Query {
 	}
 	if q.Loss == "" {
 		q.Loss = loss.L1.Name()
+	}
+	if q.Releases == 0 {
+		q.Releases = 1
 	}
 	if q.Kind == Quantile && q.Candidates == 0 {
 		q.Candidates = defaultCandidates
@@ -167,6 +173,9 @@ func (q Query) Validate() error {
 	}
 	if !(q.Delta >= 0 && q.Delta < 1) {
 		bad.Bad("delta", q.Delta, "a number of at least 0 and below 1")
+	}
+	if q.Releases < 1 || q.Releases > MaxReleases {
+		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
 	}
 	if q.Neighbors != ledger.AddRemove && q.Neighbors != ledger.Replace {
 		bad.Bad("neighbors", check.Quoted(q.Neighbors), ledger.AddRemove+" or "+ledger.Replace)

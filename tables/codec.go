@@ -31,6 +31,7 @@ type file struct {
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
 	Query       *dp.Query       `json:"query,omitempty"` // absent: real
+	Total       *Total          `json:"total,omitempty"`
 	Loss        claims.Loss     `json:"loss"`
 	Constraints fileConstraints `json:"constraints,omitzero"`
 	Grid        Grid            `json:"grid"`
@@ -70,6 +71,9 @@ func (t *Table) Encode(w io.Writer) error {
 	if s.Query != dp.RealQuery {
 		f.Query = &s.Query
 	}
+	if s.Total != (Total{}) {
+		f.Total = &s.Total
+	}
 	if s.hasTail() {
 		f.TailRatio = &s.TailRatio
 	}
@@ -105,6 +109,11 @@ func Decode(r io.Reader) (*Table, error) {
 	if t := f.TailRatio; t != nil {
 		if s.TailRatio = *t; *t == 0 {
 			return nil, check.Errorf("tables", ErrFormat, `tail_ratio = "0", want a number above 0, or no such field`)
+		}
+	}
+	if t := f.Total; t != nil {
+		if s.Total = *t; *t == (Total{}) {
+			return nil, check.Errorf("tables", ErrFormat, "total.releases = 0, want an integer above 0, or no field total")
 		}
 	}
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {

@@ -155,6 +155,7 @@ func (f *File) Discard() {
 // directory or the new one, and a crash leaves one of them, perhaps with the other
 // beside it under a name that begins with a dot. Elsewhere the old one is renamed
 // first: a crash between the two steps leaves both under such names, and none at path.
+// The next Directory for the path removes them, once its own is in place.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	open, err := createLocked(path, func(name string) (*os.File, error) {

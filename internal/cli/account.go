@@ -121,17 +121,17 @@ func (o *accountOptions) targetFlags(f *shell.Flags) {
 }
 
 func (o *accountOptions) run(ctx context.Context) error {
+	o.Progress().Watch("composing")
 	releases := make([]account.Release, len(o.releases))
 	var errs []error
 	for i, arg := range o.releases {
-		m, err := readMechanism(o.Streams, arg)
+		m, err := readMechanism(ctx, o.Streams, arg)
 		errs = append(errs, err)
 		releases[i] = account.Release{PLD: m, Times: o.times[i]}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	o.Progress().Watch("composing")
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {
 		return shell.BadInput("noisewright account --help", err)
@@ -153,7 +153,7 @@ func (o *accountOptions) run(ctx context.Context) error {
 
 // readMechanism reads a release of the command line: a table, verified, or the
 // name of a mechanism.
-func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
+func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
 		m, err := parseMechanism(arg)
 		if err != nil {
@@ -161,7 +161,7 @@ func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistributi
 		}
 		return m, nil
 	}
-	v, err := a.ReadSound(arg)
+	v, err := a.ReadSound(ctx, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -228,15 +228,15 @@ func (c *calibration) rows(out string) []shell.Row {
 	rows := slices.Concat([]shell.Row{
 		{"releases", fmt.Sprint(c.target.Releases)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
-		{"each", fmt.Sprintf("epsilon %v, delta %v", each.Epsilon, each.Delta)},
+		{"each", fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(each.Epsilon), shell.DigitsUp(each.Delta))},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(p.Loss)},
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
-		{"expected loss", certificate.Claims().ExpectedLoss},
+		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
 	})
 	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ", of noise for a release of this epsilon and delta"})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ofOneRelease})
 	}
 	rows = append(rows, c.otherRows()...)
 	switch {
@@ -255,7 +255,10 @@ func (c *calibration) rows(out string) []shell.Row {
 
 func (c *calibration) otherRows() []shell.Row {
 	found, _ := c.found.Table.Certificate().ExpectedLoss.Float64()
-	free := "" // what the alternatives are free of
+	laplace, free := "Laplace", "" // what the alternatives are free of
+	if c.target.Query == dp.IntegerQuery {
+		laplace = "discrete Laplace"
+	}
 	if !c.target.Constraints.None() {
 		free = ", without the constraints"
 	}
@@ -265,7 +268,7 @@ func (c *calibration) otherRows() []shell.Row {
 		loss       float64
 	}{
 		{"basic", "designed for an equal part of epsilon and delta", c.others.Basic},
-		{"laplace", "Laplace noise for the same total" + free, c.others.Laplace},
+		{"laplace", laplace + " noise for the same total" + free, c.others.Laplace},
 		{"gaussian", "Gaussian noise for the same total" + free, c.others.Gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {

@@ -134,21 +134,37 @@ func judgement(falsehood error) string {
 	}
 }
 
-// certifiedRows are those of a table, of which something may be false.
-func certifiedRows(t *tables.Table, c tables.Certificate, falsehood error) []shell.Row {
+// certifiedRows are those of a table, of which something may be false; whole is the
+// total that it claims, or nil.
+func certifiedRows(t *tables.Table, c tables.Certificate, whole *total, falsehood error) []shell.Row {
 	p, claims := t.Privacy(), c.Claims()
-	return slices.Concat([]shell.Row{
+	privacy := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, claims.Delta, c.WorstShift)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, shell.Decimal(claims.Delta), c.WorstShift)},
+	}
+	of := "" // what the gap is of
+	if whole != nil {
+		privacy = []shell.Row{
+			whole.row(),
+			{"each", fmt.Sprintf("epsilon %s, delta %s (%s certified)", shell.DigitsUp(p.Epsilon), shell.DigitsUp(p.Delta), shell.Decimal(claims.Delta))},
+		}
+		if c.LowerBound.Sign() > 0 {
+			of = ofOneRelease
+		}
+	}
+	return slices.Concat(privacy, []shell.Row{
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(t.Loss())},
 	}, shell.QueryRows(t.Problem()), []shell.Row{
-		{"expected loss", claims.ExpectedLoss},
-		{"lower bound", claims.LowerBound},
-		{"gap", gap(shell.GapOf(c), falsehood)},
+		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
+		{"lower bound", shell.Decimal(claims.LowerBound)},
+		{"gap", gap(shell.GapOf(c), falsehood) + of},
 		{"cells", cellCount(t)},
 	})
 }
+
+// ofOneRelease says what the gap of a table with a total is about.
+const ofOneRelease = ", of noise for a release of this epsilon and delta"
 
 // held is what is certified without the gap, where that would compare noise that is not
 // private with the best that is.
@@ -188,18 +204,18 @@ func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood err
 	}
 	rows := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the query values %.6g and %.6g)", p.Delta, claims.Delta, k.Node(c.Worst[0]), k.Node(c.Worst[1]))},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the query values %.6g and %.6g)", p.Delta, shell.Decimal(claims.Delta), k.Node(c.Worst[0]), k.Node(c.Worst[1]))},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"range", fmt.Sprintf("%v to %v, %s", q.Lower, q.Upper, weight)},
 		{"loss", shell.LossUnit(k.Loss())},
-		{"expected loss", claims.ExpectedLoss},
-		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", claims.MaxLoss, c.MaxLossAt)},
+		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
+		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", shell.Decimal(claims.MaxLoss), c.MaxLossAt)},
 	}
 	if o := k.InstanceCap(); o > 0 {
 		rows = append(rows, shell.Row{"instance cap", fmt.Sprint(o)})
 	}
 	return append(rows,
-		shell.Row{"lower bound", claims.LowerBound},
+		shell.Row{"lower bound", shell.Decimal(claims.LowerBound)},
 		shell.Row{"gap", gap(shell.GapOf(c), falsehood)},
 		shell.Row{"nodes", fmt.Sprint(k.Cells())},
 	)

@@ -77,7 +77,8 @@ Exit codes:
   1    failure
   2    bad usage or input
   3    negative verdict: a table does not keep what it claims
-  4    stopped at a limit, with a proven and usable result
+  4    stopped at a limit: with a proven and usable result, or, of a check, without
+       any verdict
   130  interrupted`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright verify table.json

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -54,7 +55,7 @@ func visitCommands(c *cobra.Command, visit func(*cobra.Command)) {
 
 // TestEveryJSONIsChecked wants a script that looks at the JSON of every command that has
 // one: the command json of the scripts holds it to the rules. Those of reproduce, which
-// take long, are in the tests of their package.
+// take long, are in the tests of their package, and those of release are one.
 func TestEveryJSONIsChecked(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -69,12 +70,62 @@ func TestEveryJSONIsChecked(t *testing.T) {
 		scripts.Write(text)
 	}
 	visitCommands(newRootCommand(&shell.Streams{}, func() {}), func(c *cobra.Command) {
-		if c.Flags().Lookup("json") == nil || c.Parent().Name() == "reproduce" {
+		parent := c.Parent()
+		if c.Flags().Lookup("json") == nil || parent.Name() == "reproduce" || parent.Name() == "release" && c.Name() != "count" {
 			return
 		}
-		run := regexp.MustCompile(`(?m)^(exec|code \d) ` + c.CommandPath() + ` .*--json.*\n(! stderr .*\n)?cp stdout (\S+)\n(!?stdout.*\n)*json (\S+) `)
-		if m := run.FindStringSubmatch(scripts.String()); m == nil || m[3] != m[5] {
+		run := regexp.MustCompile(`(?m)^(exec|code \d) ` + c.CommandPath() + ` .*--json.*\n(! stderr .*\n|cp stdout .*\n|!?stdout .*\n)*json \S+ `)
+		if !run.MatchString(scripts.String()) {
 			t.Errorf("%s --json: no script looks at it", c.CommandPath())
 		}
 	})
+}
+
+// TestRangesInErrors takes the ends of every range that an error names, and wants the
+// flag to take them.
+func TestRangesInErrors(t *testing.T) {
+	within := regexp.MustCompile(`(?m)(?:from|at least) (\S+?)(?: to (\S+?))?(?:,|$| and)`)
+	try := func(path []string, name, value string) (complaint string) {
+		var errs strings.Builder
+		s := &shell.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}
+		// The arguments are wrong for every command: nothing is to run.
+		if code := run(t.Context(), s, append(path, "--"+name+"="+value, "no", "such", "file")); code != shell.ExitBadInput {
+			t.Fatalf("%s --%s=%s: exit code %d", path, name, value, code)
+		}
+		for line := range strings.Lines(errs.String()) {
+			if strings.HasPrefix(line, "error: "+name+" = ") {
+				return strings.TrimSpace(line)
+			}
+		}
+		return ""
+	}
+	tested := 0
+	visitCommands(newRootCommand(&shell.Streams{}, func() {}), func(c *cobra.Command) {
+		path := strings.Fields(c.CommandPath())[1:]
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if kind := f.Value.Type(); f.Hidden || kind != "number" && kind != "numbers" && kind != "count" && f.Name != "times" && f.Name != "clip" {
+				return
+			}
+			complaint := try(path, f.Name, "x")
+			if complaint == "" {
+				t.Errorf("%s --%s=x is good", c.CommandPath(), f.Name)
+			}
+			m := within.FindStringSubmatch(complaint)
+			if m == nil {
+				return
+			}
+			for _, end := range m[1:] {
+				if end == "" {
+					continue
+				}
+				tested++
+				if complaint := try(path, f.Name, end); complaint != "" {
+					t.Errorf("%s: %s", c.CommandPath(), complaint)
+				}
+			}
+		})
+	})
+	if tested < 50 {
+		t.Errorf("%d ends tested", tested)
+	}
 }

@@ -140,7 +140,7 @@ type designReport struct {
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	rows := certifiedRows(r.Table.Table(), r.Table.Certificate(), nil)
+	rows := certifiedRows(r.Table.Table(), r.Table.Certificate(), nil, nil)
 	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
 	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,10 +94,14 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	line := o.Progress()
 	var independent *float64 // least loss of such noise
 	if o.autoCap {
+		start := time.Now()
 		if independent, err = o.independent(ctx, line); err != nil {
 			return err
 		}
 		o.problem.InstanceCap = *independent
+		if o.design.TimeLimit > 0 { // it is for both
+			o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
+		}
 	}
 	o.design.Progress = line.Kernel(o.design.TimeLimit)
 	r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
@@ -123,7 +128,8 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 // expected loss, rounded up.
 func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (*float64, error) {
 	options := shell.DesignOptions()
-	options.TimeLimit, options.Progress = o.design.TimeLimit, line.Design(o.design.TimeLimit)
+	options.TimeLimit = o.design.TimeLimit / 4
+	options.Progress = line.Design(options.TimeLimit)
 	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: o.problem.Loss, Query: dp.RealQuery}, options)
 	if err != nil {
 		return nil, err

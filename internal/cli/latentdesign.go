@@ -33,6 +33,12 @@ type latentDesignOptions struct {
 
 const defaultClip = 0.99
 
+// The ridge that is tried first, and the largest.
+const (
+	firstRidge = 1e-6
+	maxRidge   = 1
+)
+
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
 		Common: shell.Common{Streams: s}, vectors: vectorOptions{columns: "*"},
@@ -71,7 +77,7 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	o.promiseFlags(f)
 	o.domainFlags(f)
 	p := &o.problem
-	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= 1 }},
+	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), designed, laplace or gaussian", noiseAuto, noiseDesigned, string(bundle.Laplace), noiseGaussian)
 	o.vectors.flags(f)
@@ -157,7 +163,10 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	}
 	line := o.Progress()
 	r, err := o.result(ctx, &p, line)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "use a ridge") && p.Ridge < maxRidge:
+		return shell.BadInput(fmt.Sprintf("--ridge %g", max(firstRidge, min(10*p.Ridge, maxRidge))), err)
+	case err != nil:
 		return shell.LatentFailure(err)
 	}
 	best := r.Best(o.kind())

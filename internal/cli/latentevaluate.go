@@ -83,6 +83,7 @@ func standardErrors(draws int, probability float64) float64 {
 }
 
 func (o *latentEvaluateOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	p, err := openPrivatizer(o.bundle, b, sampler.Options{})
+	p, err := openPrivatizer(ctx, o.bundle, b, sampler.Options{})
 	if err != nil {
 		return err
 	}

@@ -35,16 +35,17 @@ type conversion struct {
 	doing    string
 	draws    bool
 	from, to func(*bundle.Bundle) []string // columns
-	open     func(dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error)
+	open     func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error)
 }
 
 // newRowsCommand completes a command that converts rows.
 func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
 	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
-	f.Argument(&o.in, "FILE", vectorFiles...)
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
+	f.Misplaced("bundle", shell.IsBundle)
+	f.Argument(&o.in, "FILE", vectorFiles...)
 	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", vectorFiles...)
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
 	f.Delimiter(&o.csv)
@@ -75,8 +76,8 @@ arithmetic either way.`,
 	}, privatizing)
 }
 
-var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
-	p, err := openPrivatizer(dir, b, o)
+var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
+	p, err := openPrivatizer(ctx, dir, b, o)
 	return p.Privatize, err
 }}
 
@@ -90,7 +91,7 @@ privatize wrote. Decoding costs no privacy.`,
 	}, decoding)
 }
 
-var decoding = conversion{"decoding", false, unitNames, featureNames, func(_ string, b *bundle.Bundle, _ sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
+var decoding = conversion{"decoding", false, unitNames, featureNames, func(_ context.Context, _ string, b *bundle.Bundle, _ sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
 	return b.Decode, nil
 }}
 
@@ -146,6 +147,7 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 // run writes a CSV file with a row for each of the input's, row by row; it appears
 // whole or not at all.
 func (o *rowsOptions) run(ctx context.Context, c conversion) error {
+	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
@@ -160,7 +162,7 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 			return shell.BadInput("", fmt.Errorf("keep = %s, want columns with names other than %s, which is one of the result", check.Quoted(o.keep), check.Quoted(name)))
 		}
 	}
-	convert, err := c.open(o.bundle, b, o.sampler)
+	convert, err := c.open(ctx, o.bundle, b, o.sampler)
 	if err != nil {
 		return err
 	}

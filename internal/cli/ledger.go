@@ -12,13 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/ledger"
 )
-
-const ledgerCommands = "create, show, total or left"
 
 // nonAdaptive is the condition of exact composition.
 const nonAdaptive = "the noise of a release (epsilon, delta, table) was not chosen in view of earlier answers"
@@ -45,18 +42,8 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright ledger show city.ledger
   noisewright ledger left city.ledger`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("command is missing, want "+ledgerCommands))
-		},
 	}
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("command = %s, want %s", check.Quoted(args[0]), ledgerCommands)
-		}
-		return nil
-	}
-	cmd.AddCommand(newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
-	return cmd
+	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
 }
 
 // openLedger opens a ledger. Every error is one of bad input, or of the machine.
@@ -142,7 +129,7 @@ because their epsilons and deltas would add up different things.`,
 	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", ledger.AddRemove, ledger.Replace)
 	f.String(&o.terms.Unit, "unit", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.Bool(&o.terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -276,7 +263,7 @@ func (r ledgerRecord) cells() []string {
 		}
 		mechanisms = append(mechanisms, text)
 	}
-	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), r.Summary}
+	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}
 }
 
 // ledgerTotal is what ledger total prints.
@@ -285,8 +272,8 @@ type ledgerTotal struct {
 	ledgerTerms
 	SpentEpsilon float64 `json:"spent_epsilon"`
 	SpentDelta   float64 `json:"spent_delta"`
-	BasicEpsilon string  `json:"basic_epsilon"`
-	BasicDelta   string  `json:"basic_delta"`
+	BasicEpsilon float64 `json:"basic_epsilon"`
+	BasicDelta   float64 `json:"basic_delta"`
 	Releases     int     `json:"releases"`
 	Pending      int     `json:"pending"`
 	Uses         int     `json:"uses"`
@@ -321,10 +308,9 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	if err != nil {
 		return ledgerFailure(o.file, err)
 	}
-	const digits = 20
 	r := ledgerTotal{
 		Schema: shell.Schema, ledgerTerms: ledgerTerms(l.Terms()), SpentEpsilon: s.Epsilon, SpentDelta: s.Delta,
-		BasicEpsilon: exact.DecimalUp(s.BasicEpsilon, digits), BasicDelta: exact.DecimalUp(s.BasicDelta, digits),
+		BasicEpsilon: exact.FloatUp(s.BasicEpsilon), BasicDelta: exact.FloatUp(s.BasicDelta),
 		Releases: s.Releases, Pending: s.Pending, Uses: s.Uses,
 	}
 	releases := fmt.Sprintf("%d, with %d uses of noise", r.Releases, r.Uses)
@@ -337,7 +323,7 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	}
 	if !r.Adaptive {
 		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s, delta %s by basic composition",
-			shell.DigitsUp(exact.FloatUp(s.BasicEpsilon)), shell.DigitsUp(exact.FloatUp(s.BasicDelta)))})
+			shell.DigitsUp(r.BasicEpsilon), shell.DigitsUp(r.BasicDelta))})
 	}
 	return o.Print(r, append(rows, r.rows()...))
 }
@@ -398,7 +384,7 @@ func (o *ledgerLeftOptions) run(ctx context.Context) error {
 	switch {
 	case o.table != "":
 		cost = ledger.Cost{}
-		if cost.Table, err = o.ReadSound(o.table); err != nil {
+		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
 			return err
 		}
 		r.Table, what = &o.table, shell.InputName(o.table)

@@ -101,7 +101,8 @@ input.`,
 }
 
 func (o *privatizeOptions) run(ctx context.Context) error {
-	p, err := o.privatizer()
+	o.Progress().Watch("verifying")
+	p, err := o.privatizer(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 }
 
 // privatizer verifies what is to be drawn from.
-func (o *privatizeOptions) privatizer() (*privatizer, error) {
+func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) {
 	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep}
 	sources := map[string]*source{} // by file: a table is verified once
 	clipped := false
@@ -155,7 +156,7 @@ func (o *privatizeOptions) privatizer() (*privatizer, error) {
 		from := sources[c.table]
 		if from == nil {
 			var err error
-			if from, err = openSource(o.Streams, c.table, o.constantTime); err != nil {
+			if from, err = openSource(ctx, o.Streams, c.table, o.constantTime); err != nil {
 				return nil, err
 			}
 			sources[c.table] = from

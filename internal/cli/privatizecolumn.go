@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -180,15 +181,15 @@ type source struct {
 }
 
 // openSource verifies the table or the kernel of a file.
-func openSource(s *shell.Streams, file string, constantTime bool) (*source, error) {
+func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
 	t, k, err := s.ReadEither(file)
 	if err != nil {
 		return nil, err
 	}
 	if k != nil {
-		return openKernel(k, file, constantTime)
+		return openKernel(ctx, k, file, constantTime)
 	}
-	v, err := shell.Sound(file, t.Verify)
+	v, err := shell.Sound(ctx, file, t)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +197,11 @@ func openSource(s *shell.Streams, file string, constantTime bool) (*source, erro
 	return &source{privacy: t.Privacy(), table: table}, err
 }
 
-func openKernel(k *kernels.Kernel, file string, constantTime bool) (*source, error) {
+func openKernel(ctx context.Context, k *kernels.Kernel, file string, constantTime bool) (*source, error) {
 	if constantTime {
 		return nil, shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
 	}
-	v, err := shell.Sound(file, k.Verify)
+	v, err := shell.Sound(ctx, file, k)
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +226,7 @@ type column struct {
 	at     int // where it stands
 	source *source
 	clip   *interval
+	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
 
@@ -234,13 +236,13 @@ type column struct {
 // newColumn returns a column whose values are clipped to what a kernel answers, or as
 // the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
-	c := &column{name: o.name, source: from, clip: o.clip, parse: parseCell}
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
 	if from.kernel != nil {
 		return c, c.answerByKernel(o)
 	}
 	table := from.table.Table()
 	if table.Query() == dp.IntegerQuery {
-		c.parse = parseInteger
+		c.want, c.parse = "an integer", parseInteger
 	}
 	if c.clip != nil {
 		fitted, err := c.clip.within(from.table)
@@ -302,7 +304,9 @@ func (r interval) within(s *sampler.Sampler) (interval, error) {
 		if f == sensitivity {
 			return interval{r.lower, addDown(r.lower, sensitivity)}.within(s)
 		}
-		return r, shell.BadInput(fmt.Sprintf("noisewright design --sensitivity %v makes a table for this range", f),
+		wider := s.Table().Problem()
+		wider.Sensitivity = f
+		return r, shell.BadInput(shell.DesignHint(wider),
 			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
 	}
 	for _, end := range []struct {

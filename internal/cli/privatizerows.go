@@ -99,7 +99,7 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 		case text != "":
 			dst, err = c.appendNoisy(dst, text) // needs no quotes
 		case !p.keepMissing:
-			err = cellError{errors.New("is empty, want a number, or --missing keep")}
+			err = cellError{errors.New("is empty, want " + c.want + ", or --missing keep")}
 		case len(p.in.Fields) == 1:
 			dst = append(dst, `""`...) // not an empty line
 		}

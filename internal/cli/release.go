@@ -39,14 +39,16 @@ type releaseReport struct {
 
 // releaseAnswer is the part of the report that a ledger keeps.
 type releaseAnswer struct {
-	Kind      release.Kind       `json:"kind"`
-	Answers   []release.Estimate `json:"answers"`
-	Level     float64            `json:"level"` // of the intervals
-	Epsilon   float64            `json:"epsilon"`
-	Delta     float64            `json:"delta"`
-	Neighbors string             `json:"neighbors"`
-	Unit      string             `json:"unit"`
-	Mechanism string             `json:"mechanism"`
+	Kind    release.Kind       `json:"kind"`
+	Answers []release.Estimate `json:"answers"`
+	Level   float64            `json:"level"` // of the intervals
+	// Epsilon and Delta are of so many Releases like this one together.
+	Epsilon   float64 `json:"epsilon"`
+	Delta     float64 `json:"delta"`
+	Releases  int     `json:"releases"`
+	Neighbors string  `json:"neighbors"`
+	Unit      string  `json:"unit"`
+	Mechanism string  `json:"mechanism"`
 	// MeanError is null where it depends on the data.
 	MeanError    *float64 `json:"mean_error"`
 	Tables       []string `json:"tables"` // SHA-256 of their files
@@ -143,8 +145,10 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	} else {
 		o.dataFlags(f)
 	}
-	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of this release, without unit: "+shell.PositiveEpsilon.Want)
-	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of this release, a probability: "+shell.Delta.Want)
+	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
+	q.Releases = 1
+	f.Integer(&q.Releases, "releases", "", 1, release.MaxReleases, "how many releases like this one, such as one a month, epsilon and delta are for, together")
 	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", ledger.AddRemove, ledger.Replace)
 	if kind != release.Quantile {
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
@@ -154,9 +158,9 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, " of one design")
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Check(func() error {
-		if math.IsNaN(q.Epsilon) || math.IsNaN(q.Delta) {
+		if math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity) {
 			return nil // reported
 		}
 		if o.Quiet && !o.JSON && o.Output == "" {
@@ -174,7 +178,7 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 		o.value = text
 		return nil
 	})
-	f.Sensitivity(&q.Sensitivity)
+	f.Number(&q.Sensitivity, "sensitivity", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "how far one unit can change X, in its units: a number above 0")
 	f.Word(&values, "query", "integer|real", "values that X could have; integers get integer noise", "integer", "real")
 	f.Check(func() error {
 		q.Integer = values == string(dp.IntegerQuery)
@@ -449,7 +453,7 @@ func (o *releaseOptions) recorded(r ledger.Record) (*releaseReport, error) {
 func (o *releaseOptions) about(plan *release.Plan) (*releaseAnswer, error) {
 	q := plan.Query()
 	a := &releaseAnswer{
-		Kind: q.Kind, Level: release.Level, Epsilon: q.Epsilon, Delta: q.Delta, Neighbors: q.Neighbors, Unit: q.Unit(),
+		Kind: q.Kind, Level: release.Level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
 		Mechanism: plan.Mechanism(), MeanError: shell.Finite(plan.MeanError()), Tables: []string{}, NotProtected: notProtected(q),
 	}
 	for _, c := range plan.Costs() {
@@ -529,14 +533,14 @@ func releaseFailure(err error) error {
 func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 	var rows []shell.Row
 	for _, a := range r.Answers {
-		name, text := "answer", number(a.Value)
+		name := "answer"
 		if a.Key != "" {
 			name = a.Key
 		}
+		value, lower, upper := rounded(a)
+		text := fmt.Sprintf("%s, %s to %s with a probability of at least %v", value, lower, upper, r.Level)
 		if r.Kind == release.Quantile {
-			text += fmt.Sprintf(", with a probability of at least %v no more than %d rows from the quantile", r.Level, a.RankError)
-		} else {
-			text += fmt.Sprintf(", %s to %s with a probability of at least %v", number(a.Lower), number(a.Upper), r.Level)
+			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
 		rows = append(rows, shell.Row{name, text})
 	}
@@ -548,8 +552,12 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 	if r.Neighbors == ledger.Replace {
 		hidden = "the values of " + unit
 	}
+	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)
+	if r.Releases > 1 {
+		guarantee += fmt.Sprintf(", for %d releases like this one together", r.Releases)
+	}
 	rows = append(rows,
-		shell.Row{"guarantee", fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)},
+		shell.Row{"guarantee", guarantee},
 		shell.Row{"hides", hidden},
 		shell.Row{"noise", r.Mechanism},
 	)
@@ -572,13 +580,20 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 	return rows
 }
 
-// number prints a released number with all its digits.
-func number(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
-		return fmt.Sprintf("%.0f", v)
+// rounded prints an answer and its interval to a thousandth of the interval, which is
+// rounded outwards.
+func rounded(a release.Estimate) (value, lower, upper string) {
+	digits := 0
+	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) {
+		digits = int(min(max(math.Ceil(3-math.Log10(width)), 0), 300))
 	}
-	if a := math.Abs(v); a >= 1e-4 && a < 1e15 {
-		return strconv.FormatFloat(v, 'f', -1, 64)
+	unit := math.Pow10(-digits)
+	print := func(v, outwards float64) string {
+		text := strconv.FormatFloat(v, 'f', digits, 64)
+		if back, _ := strconv.ParseFloat(text, 64); outwards*back < outwards*v {
+			text = strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
+		}
+		return text
 	}
-	return fmt.Sprint(v)
+	return print(a.Value, 0), print(a.Lower, -1), print(a.Upper, +1)
 }

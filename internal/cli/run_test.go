@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -161,7 +162,7 @@ func TestRunDesign(t *testing.T) {
 	if v["status"] != "optimal" || v["query"] != "real" || v["loss"] != "l1" {
 		t.Errorf("report %v", v)
 	}
-	if _, err := o.ReadSound(c.Output); err != nil {
+	if _, err := o.ReadSound(t.Context(), c.Output); err != nil {
 		t.Error(err)
 	}
 	// Quiet.
@@ -229,7 +230,7 @@ func TestRunDesignKernel(t *testing.T) {
 
 func TestRunVerify(t *testing.T) {
 	c := asJSON()
-	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery)}).run(t.Context()); err != nil {
+	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	v := c.object(t)
@@ -239,7 +240,7 @@ func TestRunVerify(t *testing.T) {
 	}
 
 	c = asJSON()
-	if err := (&verifyOptions{c.Common, kernelFile(t)}).run(t.Context()); err != nil {
+	if err := (&verifyOptions{c.Common, kernelFile(t), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantKeys(t, c.object(t), "range", "delta_upper", "max_loss", "worst_cells")
@@ -251,7 +252,7 @@ func TestRunVerify(t *testing.T) {
 	}
 	path := textFile(t, "forged.json", strings.Replace(string(text), `"epsilon":1`, `"epsilon":0.5`, 1))
 	c = asJSON()
-	err = (&verifyOptions{c.Common, path}).run(t.Context())
+	err = (&verifyOptions{c.Common, path, time.Minute}).run(t.Context())
 	var f *shell.Failure
 	if v := c.object(t); !errors.As(err, &f) || f.Code != shell.ExitNegative || v["valid"] != false || v["error"] == "" {
 		t.Errorf("%v, report %v", err, v)
@@ -259,7 +260,7 @@ func TestRunVerify(t *testing.T) {
 	// Quiet, only the exit code tells.
 	c = capture("")
 	c.Quiet = true
-	if err := (&verifyOptions{c.Common, path}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
+	if err := (&verifyOptions{c.Common, path, time.Minute}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
 }
@@ -267,7 +268,7 @@ func TestRunVerify(t *testing.T) {
 func TestRunCompare(t *testing.T) {
 	design := needSolver(t)
 	c := asJSON()
-	if err := (&compareOptions{c.Common, small(), design}).run(t.Context()); err != nil {
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mechanisms, _ := c.object(t)["mechanisms"].([]any)
@@ -275,7 +276,7 @@ func TestRunCompare(t *testing.T) {
 		t.Errorf("mechanisms %v", mechanisms)
 	}
 	c = capture("")
-	if err := (&compareOptions{c.Common, small(), design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
 }
@@ -352,6 +353,28 @@ func TestRunPrivatize(t *testing.T) {
 	o = &privatizeOptions{Common: c.Common, in: "-", columns: []columnOptions{{name: "x", table: kernelFile(t)}}}
 	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
 		t.Errorf("%v, printed %q", err, c.out)
+	}
+}
+
+// TestRunPrivatizeTotal has a kernel beside tables: of it only the promise counts.
+func TestRunPrivatizeTotal(t *testing.T) {
+	table, kernel := laplaceFile(t, dp.IntegerQuery), kernelFile(t)
+	epsilon := small().Epsilon
+	for _, test := range []struct {
+		columns []columnOptions
+		want    string
+	}{
+		{[]columnOptions{{name: "x", table: table}}, ""},
+		{[]columnOptions{{name: "x", table: table}, {name: "y", table: kernel}}, fmt.Sprintf("total: epsilon %v, delta 0.1 for the 2 columns", epsilon+1)},
+		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon)},
+	} {
+		c := capture("x,y\n1,2\n")
+		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns}).run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.err.String(); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "total") {
+			t.Errorf("standard error %q, want %q", got, test.want)
+		}
 	}
 }
 
@@ -433,7 +456,7 @@ func TestRunLatent(t *testing.T) {
 	wantKeys(t, c.object(t), "baseline_loss", "bundle", "candidates", "clip")
 
 	c = asJSON()
-	if err := (&latentVerifyOptions{c.Common, dir}).run(t.Context()); err != nil {
+	if err := (&latentVerifyOptions{c.Common, dir, time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if v := c.object(t); v["valid"] != true || v["epsilon_upper"] != 8.0 || v["delta_upper"] != 0.0 {

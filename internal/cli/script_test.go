@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"size":    sizeCommand,
 			"empty":   emptyCommand,
 			"repeat":  repeatCommand,
+			"hint":    hintCommand,
 			"bytes":   bytesCommand,
 		},
 	})
@@ -245,6 +246,19 @@ func emptyCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if (len(entries) == 0) == neg {
 		ts.Fatalf("%s has %v", args[0], entries)
+	}
+}
+
+// hint ARG... runs the command that the last one, which failed, gave as a hint, with
+// more arguments, and wants it to succeed.
+func hintCommand(ts *testscript.TestScript, neg bool, args []string) {
+	m := regexp.MustCompile(`(?m)^hint: noisewright (\S.*)$`).FindStringSubmatch(ts.ReadFile("stderr"))
+	if neg || m == nil {
+		ts.Fatalf("no command is hinted at")
+	}
+	command, _, _ := strings.Cut(m[1], " makes a table")
+	if err := ts.Exec("noisewright", append(strings.Fields(command), args...)...); err != nil {
+		ts.Fatalf("the hint %q is refused: %v", command, err)
 	}
 }
 

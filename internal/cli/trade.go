@@ -136,11 +136,11 @@ func (f *front) write(b *strings.Builder) {
 }
 
 // digits prints a number that is null where it is no float64.
-func digits(v *float64, print func(float64) string) string {
+func digits(v *float64, write func(float64) string) string {
 	if v == nil {
 		return "unknown"
 	}
-	return print(*v)
+	return write(*v)
 }
 
 // runTrade designs a front and writes it where asked to.
@@ -160,7 +160,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 		Options: o.design, Points: o.points, Designed: func(ended int) { line.Count("designing", ended, o.points) },
 	})
 	if ctx.Err() != nil || r == nil {
-		return shell.DesignError(ctx, err)
+		return shell.DesignError(ctx, o.problem, o.design, err)
 	}
 	f := &front{r, o.problem, o.trade}
 	if err := table.Put(f.writeCSV); err != nil {
@@ -175,7 +175,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	return &shell.Failure{
 		Code: shell.ExitLimit,
 		Err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, o.points, shell.Percent(o.design.Gap)),
-		Hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
+		Hint: shell.MoreEffort("--time-limit, which is for all designs together", o.design, true),
 	}
 }
 

@@ -119,8 +119,9 @@ func TestRow(t *testing.T) {
 		if _, err := r.Header(); err != nil {
 			t.Fatal(err)
 		}
-		err := r.Row()
-		for ; err == nil; err = r.Row() {
+		var err error
+		for err == nil {
+			err = r.Row()
 		}
 		if errors.Is(err, io.EOF) {
 			err = nil

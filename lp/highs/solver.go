@@ -49,7 +49,7 @@ func New() (solver.Solver, error) {
 	if !good {
 		return nil, check.Errorf("highs", ErrSolver, "new model")
 	}
-	s := &instance{model: m, open: true}
+	s := &instance{model: m, open: true, grace: grace}
 	// One thread: a program is solved many times in a row from nearby bases,
 	// where simplex has nothing to share out, and results do not depend on
 	// the machine's number of cores.
@@ -73,6 +73,7 @@ func Version() string { return version() }
 type instance struct {
 	model
 	open          bool
+	grace         time.Duration
 	damaged       bool // HiGHS refused a call half way
 	columns, rows int
 	// rowsExcludeZero is set once some row's bounds exclude 0; it decides a
@@ -205,7 +206,8 @@ func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
 //
 // A cancelled context stops simplex and interior point when they next look,
 // which is about once in an iteration; presolve is stopped by time only, that
-// of the context's deadline included. An option outside its range is an error with
+// of the context's deadline included. What does not stop soon is left to itself, and the
+// solver is closed. An option outside its range is an error with
 // ErrInvalid.
 func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
@@ -234,24 +236,41 @@ func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution
 	if o.Presolve && !s.clearSolver() || !s.zeroClocks() {
 		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve")
 	}
-	return s.read(s.runUntil(ctx), o), nil
+	good, ended := s.runUntil(ctx)
+	if !ended {
+		return without(solver.StatusLimit), nil
+	}
+	return s.read(good, o), nil
 }
 
-// runUntil runs HiGHS until it is done or ctx is cancelled.
-func (s *instance) runUntil(ctx context.Context) bool {
-	s.setCancel(0)
-	// The flag is in C memory that Close frees, so an AfterFunc under way
-	// has to end before this call does.
-	set := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		s.setCancel(1)
-		close(set)
-	})
-	good := s.run()
-	if !stop() {
-		<-set
+// grace is how long HiGHS has to notice that it is to stop. Simplex and interior point
+// look about once in an iteration, a factorization or presolve may take seconds.
+const grace = 250 * time.Millisecond
+
+// runUntil runs HiGHS until it is done or ctx is cancelled. If it does not notice that, it
+// is left alone with the model, which is freed when it ends, and the instance is closed.
+func (s *instance) runUntil(ctx context.Context) (good, ended bool) {
+	m := s.model
+	m.setCancel(0)
+	done := make(chan bool, 1)
+	go func() { done <- m.run() }()
+	select {
+	case good = <-done:
+		return good, true
+	case <-ctx.Done():
+		m.setCancel(1)
 	}
-	return good
+	select {
+	case good = <-done:
+		return good, true
+	case <-time.After(s.grace):
+	}
+	s.open, s.model = false, model{}
+	go func() {
+		<-done
+		m.free()
+	}()
+	return false, false
 }
 
 func checkOptions(o solver.Options) error {

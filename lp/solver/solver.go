@@ -20,7 +20,8 @@ type Solver interface {
 	AddRows(rows Vectors) error
 	// Solve solves the current program, starting from the last basis where
 	// there is one and the method can use it. A time limit or a cancelled
-	// context is not an error: it is a Solution with status StatusLimit.
+	// context is not an error: it is a Solution with status StatusLimit, soon,
+	// after which the Solver may be closed.
 	// The slices of the Solution are valid until the next call.
 	Solve(context.Context, Options) (Solution, error)
 	// Reset forgets the last basis and all solver state but keeps the program.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -85,26 +86,18 @@ func (l *Ledger) fits(ctx context.Context, s spending) (bool, error) {
 	if l.terms.Adaptive {
 		return false, nil
 	}
-	// The default width is that of package account's own answers, so what calibrate
-	// made for the total fits; a finer one may prove what is left by a hair.
-	for _, width := range []float64{0, 1e-4} {
-		composed, err := l.composed(ctx, s, width)
-		if err != nil {
-			return false, err
-		}
-		if composed <= l.terms.Epsilon {
-			return true, nil
-		}
-		if composed > 1.05*l.terms.Epsilon {
-			break // no width changes that
-		}
-	}
-	return false, nil
+	composed, err := l.composed(ctx, s, l.terms.Epsilon)
+	return composed <= l.terms.Epsilon, err
 }
 
-// composed returns an epsilon that all of it has at the total's delta, proven; +Inf if none
-// is found.
-func (l *Ledger) composed(ctx context.Context, s spending, width float64) (float64, error) {
+// widths are those of compositions: a coarse one answers most questions in milliseconds, and
+// the default one, 0, is that of package account's own answers, so what calibrate made for
+// the total fits.
+var widths = []float64{0.05, 0}
+
+// composed returns an epsilon that all of it has at the total's delta, proven; +Inf if none is
+// found. It stops as soon as the question is answered whether that is at most the limit.
+func (l *Ledger) composed(ctx context.Context, s spending, limit float64) (float64, error) {
 	if len(s) == 0 {
 		return 0, nil
 	}
@@ -116,22 +109,39 @@ func (l *Ledger) composed(ctx context.Context, s spending, width float64) (float
 		}
 		releases[i] = account.Release{PLD: p, Times: c.times}
 	}
-	c, err := account.Compose(releases, account.Options{Width: width})
-	if err != nil {
-		return 0, err
-	}
-	return await(ctx, func() (float64, error) {
-		least := math.Inf(1)
-		if b, err := c.Epsilon(l.terms.Delta); err == nil {
-			least = b.Upper
-		} else if !errors.Is(err, account.ErrDeltaTooSmall) && !errors.Is(err, dp.ErrInvalid) { // too many for its grid
+	least := math.Inf(1)
+	for _, width := range widths {
+		c, err := account.Compose(releases, account.Options{Width: width})
+		if err != nil {
 			return 0, err
 		}
-		if basic, ok := c.BasicEpsilon(l.terms.Delta); ok {
-			least = min(least, basic)
+		b, err := await(ctx, func() (account.Bounds, error) { return bounds(c, l.terms.Delta) })
+		if err != nil {
+			return 0, err
 		}
-		return least, nil
-	})
+		if least = min(least, b.Upper); least <= limit || b.Lower > limit {
+			break
+		}
+	}
+	return least, nil
+}
+
+// bounds brackets the epsilon of a composition, from above by the smaller one of exact and of
+// basic composition.
+func bounds(c *account.Composition, delta float64) (account.Bounds, error) {
+	b, err := c.Epsilon(delta)
+	switch {
+	case errors.Is(err, account.ErrDeltaTooSmall):
+		b = account.Bounds{Lower: math.Inf(1), Upper: math.Inf(1)}
+	case errors.Is(err, dp.ErrInvalid): // too many for the grid of package account
+		b = account.Bounds{Upper: math.Inf(1)}
+	case err != nil:
+		return b, err
+	}
+	if basic, ok := c.BasicEpsilon(delta); ok {
+		b.Upper = min(b.Upper, basic)
+	}
+	return b, nil
 }
 
 // Spent is what was charged, whether or not it was answered.
@@ -149,20 +159,35 @@ type Spent struct {
 
 // Spent composes everything that was charged.
 func (l *Ledger) Spent(ctx context.Context) (Spent, error) {
-	var t Spent
-	row := l.db.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(*) - COUNT(answer) FROM releases")
-	if err := row.Scan(&t.Releases, &t.Pending); err != nil {
+	tx, err := l.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
 		return Spent{}, l.failed(ctx, err)
 	}
-	s, err := l.spending(ctx, l.db)
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	s, err := l.spending(ctx, tx)
 	if err != nil {
 		return Spent{}, err
 	}
-	err = l.spent(ctx, &t, s)
+	t, err := l.count(ctx, tx)
+	if err != nil {
+		return Spent{}, err
+	}
+	_ = tx.Rollback() // others may write while this composes
+	err = l.compose(ctx, &t, s)
 	return t, err
 }
 
-func (l *Ledger) spent(ctx context.Context, t *Spent, s spending) (err error) {
+// count returns what is known without composing.
+func (l *Ledger) count(ctx context.Context, db querier) (t Spent, err error) {
+	row := db.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(*) - COUNT(answer) FROM releases")
+	if err := row.Scan(&t.Releases, &t.Pending); err != nil {
+		return t, l.failed(ctx, err)
+	}
+	return t, nil
+}
+
+// compose fills in the rest.
+func (l *Ledger) compose(ctx context.Context, t *Spent, s spending) (err error) {
 	t.Uses = s.count()
 	t.BasicEpsilon, t.BasicDelta = s.sums()
 	sum := exact.FloatUp(t.BasicEpsilon)
@@ -171,7 +196,7 @@ func (l *Ledger) spent(ctx context.Context, t *Spent, s spending) (err error) {
 		return nil
 	}
 	t.Delta = l.terms.Delta
-	if t.Epsilon, err = l.composed(ctx, s, 0); err != nil {
+	if t.Epsilon, err = l.composed(ctx, s, 0); err != nil { // as sharp as can be
 		return err
 	}
 	if t.BasicDelta.Cmp(exact.Rational(t.Delta)) <= 0 {
@@ -210,12 +235,12 @@ func floor(x float64) float64 {
 	return f
 }
 
-// exceeded returns the error of charges that do not fit.
-func (l *Ledger) exceeded(ctx context.Context, s spending, charges []charge) error {
-	e := &Exceeded{Terms: l.terms}
+// exceeded returns the error of charges that do not fit beside what is spent.
+func (l *Ledger) exceeded(ctx context.Context, spent Spent, s spending, charges []charge) error {
+	e := &Exceeded{Terms: l.terms, Spent: spent}
 	_, delta := spending(charges).sums()
 	e.LeftDelta = exact.FloatUp(delta)
-	err := l.spent(ctx, &e.Spent, s)
+	err := l.compose(ctx, &e.Spent, s)
 	if err == nil && e.LeftDelta < 1 {
 		e.Left, err = l.left(ctx, s, e.LeftDelta)
 	}
@@ -287,7 +312,7 @@ const (
 	// maxPromise is the largest epsilon that account.Approximate takes.
 	maxPromise = 100
 	// leftWidth is how far below the truth, relatively, Left may be.
-	leftWidth = 1e-5
+	leftWidth = 1e-4
 )
 
 // LeftTimes returns how many more uses of the mechanism fit, at most

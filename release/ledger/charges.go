@@ -239,6 +239,9 @@ func (l *Ledger) scanRecords(ctx context.Context, db querier, query string, args
 		if err != nil {
 			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: the time of release %d: %w", l.path, r.ID, err)
 		}
+		if !isLine(r.Text) || !isLine(r.Summary) || !isHash(r.Data) {
+			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: the query of release %d", l.path, r.ID)
+		}
 		list = append(list, r)
 	}
 	if err := rows.Err(); err != nil {

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -111,6 +109,9 @@ func connect(path string) (*sql.DB, error) {
 //
 // Errors wrap dp.ErrInvalid for bad terms, and fs.ErrExist, or are those of the file system.
 func Create(ctx context.Context, path string, t Terms) (err error) {
+	if !hasSQLite {
+		return pathError(path, errNoSQLite)
+	}
 	if err := t.validate(); err != nil {
 		return err
 	}
@@ -120,18 +121,42 @@ func Create(ctx context.Context, path string, t Terms) (err error) {
 			return check.Errorf("ledger", os.ErrExist, "%s exists, want the name of a new file", name)
 		}
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the caller names it
+	// Made under another name, so that it appears whole or not at all.
+	dir, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
 		return pathError(path, err)
 	}
-	// No other descriptor of the file may be open: closing it would drop SQLite's locks.
-	if err := f.Close(); err != nil {
-		return errors.Join(pathError(path, err), os.Remove(path))
+	defer os.RemoveAll(dir) //nolint:errcheck // nothing in it is needed
+	name := filepath.Join(dir, "ledger")
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // beside what the caller names
+	if err == nil {
+		// Closed first: closing any descriptor of the file drops SQLite's locks.
+		err = f.Close()
 	}
-	if err := fill(ctx, path, t); err != nil {
-		return errors.Join(pathError(path, err), os.Remove(path))
+	if err == nil {
+		err = fill(ctx, name, t)
+	}
+	if err == nil {
+		err = appear(name, path)
+	}
+	if err != nil {
+		return pathError(path, err)
 	}
 	return nil
+}
+
+// appear moves a file to a name that is not taken. A link, unlike a rename, replaces nothing,
+// even if another process makes a ledger of this name at the same time.
+func appear(name, path string) error {
+	err := os.Link(name, path)
+	if err == nil || errors.Is(err, os.ErrExist) {
+		return err
+	}
+	// A file system without hard links.
+	if _, taken := os.Lstat(path); taken == nil {
+		return os.ErrExist
+	}
+	return os.Rename(name, path)
 }
 
 // fill writes a new ledger into an empty file.

@@ -4,12 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"sync"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
@@ -33,6 +31,9 @@ type Ledger struct {
 // Errors name the path. They wrap ErrFormat for a file that is no ledger, or a damaged
 // one, or are those of the file system and of the context.
 func Open(ctx context.Context, path string) (*Ledger, error) {
+	if !hasSQLite {
+		return nil, pathError(path, errNoSQLite)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -50,6 +51,9 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	}
 	return l, nil
 }
+
+// errNoSQLite is about a system that the driver is not made for.
+var errNoSQLite = fmt.Errorf("%w: ledgers need SQLite, which there is not for this system", errors.ErrUnsupported)
 
 // read checks the database and reads the terms.
 func (l *Ledger) read(ctx context.Context) error {
@@ -76,8 +80,12 @@ func (l *Ledger) Terms() Terms { return l.terms }
 // pathError puts the path in front of an error in place of what the error says of it.
 func pathError(path string, err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		err = p.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
 	return check.Errorf("ledger", nil, "%s: %w", path, err)
 }
@@ -92,12 +100,8 @@ func damaged(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		switch e.Code() & 0xff { // without what extends it
-		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR:
-			return check.Errorf("", ErrFormat, "no ledger or a damaged one: %w", err)
-		}
+	if isDamage(err) {
+		return check.Errorf("", ErrFormat, "no ledger or a damaged one: %w", err)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return check.Errorf("", ErrFormat, "damaged: the terms are missing")

@@ -178,6 +178,9 @@ func TestBadInput(t *testing.T) {
 	if err := ledger.Create(t.Context(), path, l.Terms()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v, want a refusal", err)
 	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v, want the ledger alone", left, err)
+	}
 	v := gaussian(t, 10, 0.5, 1e-3)
 	for name, change := range map[string]func(*ledger.Query){
 		"text": func(q *ledger.Query) { q.Text = "{}\n" }, "summary": func(q *ledger.Query) { q.Summary = "a\x1b[1m" },

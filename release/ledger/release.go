@@ -111,12 +111,16 @@ func (l *Ledger) charge(ctx context.Context, q Query, charges []charge, texts ma
 		return 0, err
 	}
 	ok, err := l.fits(ctx, spent.with(charges))
-	if err == nil && !ok {
-		_ = tx.Rollback() // let others go on
-		err = l.exceeded(ctx, spent, charges)
-	}
 	if err != nil {
 		return 0, err
+	}
+	if !ok {
+		so, err := l.count(ctx, tx)
+		if err != nil {
+			return 0, err
+		}
+		_ = tx.Rollback() // let others go on
+		return 0, l.exceeded(ctx, so, spent, charges)
 	}
 	id, err := insert(ctx, tx, q, charges, texts)
 	if err == nil {

@@ -28,6 +28,9 @@ func numbers(at any, path string) error {
 	switch v := at.(type) {
 	case map[string]any:
 		for key, below := range v {
+			if key == "key" || key == "answer" {
+				continue // a user's own text
+			}
 			if err := numbers(below, path+"."+key); err != nil {
 				return err
 			}

@@ -143,12 +143,12 @@ func (a *Streams) Report(err error) int {
 // reach a terminal as commands.
 func (a *Streams) Say(label, s string) {
 	a.line.Load().Clear()
-	fmt.Fprintf(a.Err, "%s: %s\n", label, printable(s))
+	fmt.Fprintf(a.Err, "%s: %s\n", label, Printable(s))
 }
 
-// printable writes what is not printable, line ends included, as a Go string
+// Printable writes what is not printable, line ends included, as a Go string
 // does: \x1b, \n, \u202e.
-func printable(s string) string {
+func Printable(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)

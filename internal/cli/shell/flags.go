@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,7 +28,9 @@ import (
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
-	arguments []string       // not read yet
+	given     []string       // the arguments
+	arguments []string       // of them, those not read yet
+	hint      string         // in place of the help
 }
 
 // NewFlags returns no flags yet. The command takes no arguments, until there are some
@@ -41,7 +45,7 @@ func NewFlags(cmd *cobra.Command) *Flags {
 func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.completeNothing()
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.arguments = args
+		f.given, f.arguments = args, args
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
@@ -50,7 +54,7 @@ func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
 		}
 		if err := errors.Join(errs...); err != nil {
-			return BadInput(cmd.CommandPath()+" --help", err)
+			return BadInput(cmp.Or(f.hint, cmd.CommandPath()+" --help"), err)
 		}
 		return run(cmd.Context())
 	}
@@ -119,6 +123,36 @@ func About(name, text string, err error) error {
 
 // Check adds a test of several flags. It is made after those added before it are read.
 func (f *Flags) Check(test func() error) { f.steps = append(f.steps, test) }
+
+// Unless adds flags that are not read, and may not be given, once the named flag is.
+func (f *Flags) Unless(name string, add func()) {
+	before, others := len(f.steps), map[string]bool{}
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
+	add()
+	var added []string
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) {
+		if !others[p.Name] {
+			added = append(added, p.Name)
+		}
+	})
+	steps := slices.Clone(f.steps[before:])
+	f.steps = f.steps[:before]
+	f.Check(func() error {
+		var errs []error
+		if !f.cmd.Flags().Changed(name) {
+			for _, step := range steps {
+				errs = append(errs, step())
+			}
+			return errors.Join(errs...)
+		}
+		for _, other := range added {
+			if f.cmd.Flags().Changed(other) {
+				errs = append(errs, fmt.Errorf("%s and %s are given, want only one of them", name, other))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
 
 // Argument makes the command take one argument, a file with one of the extensions, or a
 // directory if there is none.
@@ -247,6 +281,17 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
+// Misplaced gives a hint where the named flag is missing and an argument is what it
+// takes, as is says.
+func (f *Flags) Misplaced(name string, is func(argument string) bool) {
+	f.Check(func() error {
+		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
+			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.given[i])
+		}
+		return nil
+	})
+}
+
 // Source is OptionalSource for what has to be given.
 func (f *Flags) Source(table *string) {
 	f.OptionalSource(table)
@@ -258,6 +303,7 @@ func (f *Flags) Source(table *string) {
 func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.Misplaced("table", IsTableFile)
 	f.File(&kernel, "kernel", "", "json")
 	_ = f.cmd.Flags().MarkHidden("kernel")
 	f.Check(func() error {
@@ -397,6 +443,25 @@ func ParseCount(text string) (n int, ok bool) {
 	}
 	n = int(r.Num().Int64())
 	return n, int64(n) == r.Num().Int64() // an int may have 32 bits
+}
+
+// Duration adds a time above 0 with its unit; the value is the default.
+func (f *Flags) Duration(p *time.Duration, name, usage string) {
+	// In seconds, where a Duration writes 1m0s.
+	f.Func(name, "duration", fmt.Sprintf("%gs", p.Seconds()), usage, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v <= 0 {
+			return Want("a time above 0 with its unit, such as 60s or 5m")
+		}
+		*p = v
+		return nil
+	})
+}
+
+// CheckLimit adds the time limit of a check.
+func (f *Flags) CheckLimit(p *time.Duration) {
+	*p = time.Minute
+	f.Duration(p, "time-limit", "wall time after which the check is given up, with its unit: 500ms, 60s, 5m")
 }
 
 // Word adds one of a few words; the value is the default.

@@ -44,7 +44,8 @@ func (f *Flags) SummaryQuiet(c *Common, usage string, files ...string) {
 	})
 }
 
-// Verdict adds the flags --json and --quiet of a command whose exit code is a result.
+// Verdict is SummaryQuiet for a command whose exit code, or the file it is given, is a
+// result without any flag.
 func (f *Flags) Verdict(c *Common, quiet string) {
 	f.Bool(&c.JSON, "json", "print one JSON object instead of the summary")
 	f.Quiet(c, quiet)

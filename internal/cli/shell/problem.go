@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -115,7 +114,7 @@ func (f *Flags) Query(p *dp.Problem) {
 
 func checkInteger(sensitivity float64) error {
 	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
-		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %d with --query integer", d, lp.MaxIntegerSensitivity)
+		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxIntegerSensitivity))
 	}
 	return nil
 }
@@ -123,8 +122,8 @@ func checkInteger(sensitivity float64) error {
 func checkStep(p *dp.Problem) error {
 	const largest = 1e6 // steps of this many sensitivities
 	if d := p.Sensitivity; d/p.Step > lp.MaxIntegerSensitivity || p.Step/d > largest {
-		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %d make the sensitivity of %v",
-			p.Step, d/lp.MaxIntegerSensitivity, d*largest, lp.MaxIntegerSensitivity, d)
+		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %g make the sensitivity of %v",
+			p.Step, d/lp.MaxIntegerSensitivity, d*largest, float64(lp.MaxIntegerSensitivity), d)
 	}
 	return nil
 }
@@ -239,6 +238,25 @@ func QueryRows(p dp.Problem) []Row {
 	return rows
 }
 
+// DesignHint is the command that starts a design for the sensitivity and the kind of
+// query of a problem, the next larger integer for an integer one; "" where there is none.
+func DesignHint(p dp.Problem) string {
+	kind := ""
+	var bad error
+	switch p.Query {
+	case dp.IntegerQuery:
+		p.Sensitivity = math.Ceil(p.Sensitivity)
+		kind, bad = " --query integer", checkInteger(p.Sensitivity)
+	case dp.LatticeQuery:
+		kind, bad = fmt.Sprintf(" --step %v", p.Step), checkStep(&p)
+	case dp.RealQuery:
+	}
+	if bad != nil || !sensitivityRule.OK(p.Sensitivity) {
+		return ""
+	}
+	return fmt.Sprintf("noisewright design --sensitivity %v%s makes a table for this range", p.Sensitivity, kind)
+}
+
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
 	f.Number(&o.Gap, "gap", Rule{
@@ -250,15 +268,7 @@ func (f *Flags) Gap(o *lp.Options) {
 // TimeLimit adds the time limit; of is "" or " of one design".
 func (f *Flags) TimeLimit(o *lp.Options, of string) {
 	usage := "wall time" + of + " after which the best proven result is taken, with its unit: 500ms, 60s, 5m"
-	// In seconds, where a Duration writes 1m0s.
-	f.Func("time-limit", "duration", fmt.Sprintf("%gs", o.TimeLimit.Seconds()), usage, func(text string) error {
-		v, err := time.ParseDuration(text)
-		if err != nil || v <= 0 {
-			return Want("a time above 0 with its unit, such as 60s or 5m")
-		}
-		o.TimeLimit = v
-		return nil
-	})
+	f.Duration(&o.TimeLimit, "time-limit", usage)
 }
 
 // Effort adds all that bounds a design of a table.

@@ -42,8 +42,13 @@ func (a *Streams) newProgress(quiet bool) *Progress {
 // isTerminal reports whether f is a terminal that understands more than plain text,
 // and is to get it: see no-color.org.
 func isTerminal(w io.Writer) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isScreen(w)
+}
+
+// isScreen reports whether w is a terminal.
+func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if !ok {
 		return false
 	}
 	info, err := f.Stat()

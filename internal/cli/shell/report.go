@@ -91,6 +91,16 @@ func DigitsUp(x float64) string { return digits(x, +1, 7) }
 // DigitsDown is DigitsUp for digits that are not above.
 func DigitsDown(x float64) string { return digits(x, -1, 7) }
 
+// Decimal prints a decimal of at most 15 digits as numbers of this size are printed
+// elsewhere, with the same digits: 9.95e-07 for 0.000000995.
+func Decimal(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	if small := math.Abs(x) < 1e-300 && strings.Trim(text, "0.") != ""; err != nil || small { // float64s there have fewer digits
+		return text
+	}
+	return strconv.FormatFloat(x, 'g', 15, 64)
+}
+
 // Interval prints an interval with ends >= 0, rounded outwards to 5 significant digits.
 func Interval(lower, upper *big.Rat) string {
 	low, high := FloatDown(lower), FloatUp(upper)

@@ -16,6 +16,8 @@ type Streams struct {
 	Err io.Writer // for all else
 	// Terminal says that Err is a terminal that shows a line of progress.
 	Terminal bool
+	// Screen says that Out is a terminal.
+	Screen bool
 
 	line atomic.Pointer[Progress] // nil: none so far
 	read bool                     // In is a file that a command reads
@@ -28,7 +30,7 @@ type Streams struct {
 // NewStreams returns streams over the given ones. A read ends with ctx, and errors
 // of the standard output are known as such.
 func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
-	a := &Streams{In: cancellable(ctx, stdin), Err: stderr, Terminal: isTerminal(stderr)}
+	a := &Streams{In: cancellable(ctx, stdin), Err: stderr, Terminal: isTerminal(stderr), Screen: isScreen(stdout)}
 	a.Out = &standardOutput{Writer: stdout, abandoned: &a.abandoned}
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -15,9 +16,11 @@ const (
 	cut = 1e-9
 	// rounding exceeds what float64s lose in a sum of probabilities over all bins
 	// (docs/proofs/mean.md).
-	rounding = 0x1p-32
+	rounding = 0x1p-28
 	// mostCells bounds the cells kept. If there are more, so many are merged.
 	mostCells = 1 << 17
+	// mostUnrolled bounds the cells before that: less than a second.
+	mostUnrolled = 1 << 26
 	// fine is the number of bins per mean absolute deviation, where they are
 	// narrowest.
 	fine = 1 << 10
@@ -46,61 +49,89 @@ type Law struct {
 type bin struct{ low, high, mass float64 }
 
 // NewLaw returns the law of noise of the table, each point being so many query units;
-// unit is finite and above 0.
-func NewLaw(v *tables.Verified, unit float64) *Law {
+// unit is finite and above 0. The error wraps dp.ErrInvalid if there is no table, or its
+// tail falls so slowly that 1 - 2e-9 of the noise takes more than 2^26 cells.
+func NewLaw(v *tables.Verified, unit float64) (*Law, error) {
 	t := v.Table()
+	if t == nil {
+		return nil, check.Field("ratio", "table", "none", "one that was verified")
+	}
+	periods := periods(t)
 	g := t.Grid()
-	cells, before := unrolled(t)
+	before := float64(g.CellsPerSensitivity) * (periods - 1) // cells more, on either side
+	n := float64(t.Cells()) + 2*before
+	if n > mostUnrolled {
+		return nil, check.Field("ratio", "tail_ratio", t.TailRatio(), "a tail of at most 2^26 cells, up to a probability of 1e-9")
+	}
 	l := &Law{unit: unit, points: float64(g.PointsPerCell), atom: float64(t.Atom()) * 0x1p-64}
-	l.first = float64(g.FirstPoint(0)) - float64(before)*l.points
-	group := (len(cells) + mostCells - 1) / mostCells
+	l.first = float64(g.FirstPoint(0)) - before*l.points
+	l.reach = max(math.Abs(l.first), math.Abs(l.first+n*l.points))
+	group := math.Ceil(n / mostCells)
 	l.merged = group > 1
 	l.before, l.moment = []float64{0}, []float64{0}
-	var sum, moment, square, absolute exact.Sum
-	for i, p := range cells {
-		middle := l.first + (float64(i)+0.5)*l.points - 0.5
+	var sum exact.Sum
+	absolute := 0.0
+	i, left := 0.0, group // cells before this one, and to the end of its group
+	eachCell(t, periods, func(p float64) {
+		middle := l.first + (i+0.5)*l.points - 0.5
 		sum.Add(p)
-		moment.Add(p * middle)
-		square.Add(p * (middle*middle + (l.points*l.points-1)/12))
-		absolute.Add(p * max(math.Abs(middle), l.points/4))
-		if (i+1)%group == 0 || i+1 == len(cells) {
-			l.before, l.moment = append(l.before, sum.Value()), append(l.moment, moment.Value())
+		l.mean += p * middle
+		l.square += p * (middle*middle + (l.points*l.points-1)/12)
+		absolute += p * max(math.Abs(middle), l.points/4)
+		i++
+		if left--; left == 0 || i == n {
+			left = group
+			l.before, l.moment = append(l.before, sum.Value()), append(l.moment, l.mean)
 		}
-	}
-	l.mean, l.square = moment.Value(), square.Value()
-	l.reach = max(math.Abs(l.first), math.Abs(l.first+float64(len(cells))*l.points))
-	l.points *= float64(group)
-	l.cutBins(absolute.Value())
-	return l
+	})
+	l.points *= group
+	l.cutBins(absolute)
+	return l, nil
 }
 
-// unrolled returns the probabilities of the cells of the table, and of so many of the
-// tail on either side that no more than cut is left out; so many cells come before the
-// table's first.
-func unrolled(t *tables.Table) (cells []float64, before int) {
-	pmf, _ := t.PMF()
+// periods returns how many periods of the tail there are until no more than cut is left
+// on either side; 1 without a tail.
+func periods(t *tables.Table) float64 {
 	if t.TailRatio() == 0 {
-		return pmf, 0
+		return 1
 	}
-	n, k := len(pmf), t.Grid().CellsPerSensitivity
 	ends := 0.0
-	for i := range k {
-		ends += pmf[i] + pmf[n-1-i]
-	}
-	rest := float64(-t.TailRatio()) * 0x1p-64 // 1-ρ
-	slope := math.Log1p(-rest)
-	periods := max(int(math.Ceil(math.Log(cut/ends)/slope)), 1)
-	before = (periods - 1) * k
-	cells = make([]float64, n+2*before)
-	copy(cells[before+k:], pmf[k:n-k])
-	for m := range periods {
-		p := rest * math.Exp(float64(m)*slope)
-		for i := range k {
-			cells[before-m*k+i] = p * pmf[i]
-			cells[len(cells)-before-k+m*k+i] = p * pmf[n-k+i]
+	for i := range t.Cells() {
+		if _, ok := t.Block(i); ok {
+			ends += float64(t.Weight(i)) * 0x1p-64
 		}
 	}
-	return cells, before
+	return max(math.Ceil(math.Log(cut/ends)/slope(t)), 1)
+}
+
+// slope returns ln ρ for the factor ρ between the periods of the tail.
+func slope(t *tables.Table) float64 {
+	if r := t.TailRatio(); r < 1<<63 {
+		return math.Log(float64(r) * 0x1p-64)
+	}
+	return math.Log1p(-float64(-t.TailRatio()) * 0x1p-64)
+}
+
+// eachCell calls f with the probabilities of the cells, ascending, and of so many periods
+// of the tail.
+func eachCell(t *tables.Table, periods float64, f func(p float64)) {
+	n, k := t.Cells(), 0 // k cells of a block
+	if t.TailRatio() != 0 {
+		k = t.Grid().CellsPerSensitivity
+	}
+	rest := float64(-t.TailRatio()) * 0x1p-64 // 1-ρ
+	run := func(from, to int, factor float64) {
+		for i := from; i < to; i++ {
+			f(factor * float64(t.Weight(i)) * 0x1p-64)
+		}
+	}
+	for m := periods - 1; m >= 0; m-- {
+		run(0, k, rest*math.Exp(m*slope(t)))
+	}
+	run(k, n-k, 1)
+	for m := 0.0; m < periods; m++ {
+		run(n-k, n, rest*math.Exp(m*slope(t)))
+	}
 }
 
 // cutBins cuts the law into bins, which are wider further out.
@@ -145,8 +176,13 @@ func (l *Law) locate(x float64) (cell int, share float64) {
 	if last := len(l.before) - 1; k >= float64(last) {
 		return last, 0
 	}
+	// The rest is exact, and k may have been rounded up.
 	cell = int(k)
-	return cell, k - float64(cell)
+	rest := x - l.first - float64(cell)*l.points
+	if rest < 0 {
+		cell, rest = cell-1, rest+l.points
+	}
+	return cell, rest / l.points
 }
 
 // below returns the probability of the cells' points below x, an integer: of those of a

@@ -1,7 +1,6 @@
 package ratio
 
 import (
-	"math"
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
@@ -13,10 +12,11 @@ import (
 )
 
 const (
-	// mostPoints and leastPoints bound the points of NewPairNoise: a fine grid costs a
-	// share of 1/points of epsilon, a coarse one draws faster where epsilon is small.
+	// Of the points of NewPairNoise: a fine grid costs a share of 1/points of epsilon,
+	// and one much finer than the noise takes long to draw from.
 	mostPoints  = 1 << 12
-	leastPoints = 1 << 9
+	leastPoints = 1 << 6
+	mostScale   = 1 << 17 // of the noise, in points, unless there are leastPoints
 )
 
 // PairEpsilon returns the epsilon of releasing two sums, each rounded to points and with
@@ -48,15 +48,18 @@ func PairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 
 // NewPairNoise returns Laplace noise for the sums of a Pair: PairEpsilon of the table and
 // the number of points is at most epsilon. So the largest change of the two together
-// is to be that many points, some 512 to 4096. The scale of the noise is (points+1)/epsilon
-// points.
+// is to be that many points: 4096, or fewer, at least 64, for an epsilon below 1/32. The
+// scale of the noise is (points+1)/epsilon points.
 //
-// The error wraps dp.ErrInvalid unless epsilon is from 2^-10 to 100.
+// The error wraps dp.ErrInvalid unless epsilon is from 2^-13 to 100.
 func NewPairNoise(epsilon float64) (v *tables.Verified, points int64, err error) {
-	if !(epsilon >= 0x1p-10 && epsilon <= tables.MaxEpsilon) {
-		return nil, 0, check.Field("ratio", "epsilon", epsilon, "a number from 2^-10 to 100")
+	if !(epsilon >= 0x1p-13 && epsilon <= tables.MaxEpsilon) {
+		return nil, 0, check.Field("ratio", "epsilon", epsilon, "a number from 2^-13 to 100")
 	}
-	points = int64(min(max(math.Ceil(epsilon*4*mostPoints), leastPoints), mostPoints))
+	points = mostPoints
+	for points > leastPoints && float64(points) > mostScale*epsilon {
+		points /= 2
+	}
 	each := exact.Rational(epsilon)
 	each.Quo(each, new(big.Rat).SetInt64(points+1))
 	v, err = shapes.Laplace(dp.Problem{

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxCandidates bounds the time and memory of a selection: some 20 bytes and
-	// 50 ns for each candidate.
+	// maxCandidates bounds the time and memory of a selection: 12 bytes and some
+	// 100 ns for each candidate.
 	maxCandidates = 1 << 24
 	// maxDenominator, maxRecords and maxTotal keep every distance, in units of
 	// 1/denominator, and every sensitivity a uint64, and epsilon times a distance
