@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 	"path/filepath"
 	"strings"
-
-	"os"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"

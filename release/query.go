@@ -278,7 +278,7 @@ func (q Query) validateGroups(bad *check.List) {
 
 // problem is the design problem of noise with the whole guarantee.
 func (q Query) problem(sensitivity float64, query dp.Query) dp.Problem {
-	l := loss.Loss(loss.L1)
+	l := loss.L1
 	if q.Loss == loss.L2.Name() {
 		l = loss.L2
 	}

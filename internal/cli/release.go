@@ -101,28 +101,40 @@ be chosen in view of the data.`,
 		use, short  string
 		long, extra string
 	}{
-		{release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
+		{
+			release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
 --max-per-person 1 the persons; with --by and --keys one count for each key.`,
-			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`},
-		{release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
+			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
 noise: of the float64s nearest to the decimals.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`},
-		{release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
 the number of them is private too: two sums get noise, of the values and of their
 distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
 whichever has the smaller error.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`},
-		{release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
 edges. Rows with other keys, or beyond the edges, do not count. With --person a person
 counts once for each key, and for at most --max-per-person keys.`,
-			`--data people.csv --by sex --keys Female,Male --epsilon 0.1 --delta 1e-8`},
-		{release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
+			`--data people.csv --by sex --keys Female,Male --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
 near that of the quantile, by permute-and-flip (McKenna & Sheldon 2020). It costs
 epsilon alone, and no delta.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`},
-		{release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
+			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`,
+		},
+		{
+			release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
 Every call is charged, also for the same number.`,
-			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`},
+			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
+		},
 	} {
 		cmd.AddCommand(newReleaseOf(s, kind.kind, &cobra.Command{
 			Use: kind.use, Short: kind.short, Long: kind.long + "\n\n" + releaseHelp,
@@ -198,18 +210,18 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	any := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
-	switch q.Kind {
+	number := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
+	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
-		f.Number(&q.Lower, "lower", any, "values below are clipped to it, in the units of the column")
-		f.Number(&q.Upper, "upper", any, "values above are clipped to it, in the units of the column")
+		f.Number(&q.Lower, "lower", number, "values below are clipped to it, in the units of the column")
+		f.Number(&q.Upper, "upper", number, "values above are clipped to it, in the units of the column")
 	case release.Histogram:
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
 			for s := range strings.SplitSeq(text, ",") {
-				v, bad := shell.ParseNumber(strings.TrimSpace(s), any)
+				v, bad := shell.ParseNumber(strings.TrimSpace(s), number)
 				if bad != nil {
 					err = shell.Want("ascending numbers, separated by commas")
 				}
@@ -326,7 +338,7 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	if o.query.Kind == release.Value {
 		x, err := shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
 		if err != nil {
-			return nil, "", shell.BadInput("", errors.New("X is not a finite number, want one such as 1234"))
+			return nil, "", shell.BadInput("", errors.New("value is not a finite number, want one such as 1234"))
 		}
 		d, err := release.DataOf(x, o.query)
 		if err != nil {
@@ -588,12 +600,12 @@ func rounded(a release.Estimate) (value, lower, upper string) {
 		digits = int(min(max(math.Ceil(3-math.Log10(width)), 0), 300))
 	}
 	unit := math.Pow10(-digits)
-	print := func(v, outwards float64) string {
-		text := strconv.FormatFloat(v, 'f', digits, 64)
-		if back, _ := strconv.ParseFloat(text, 64); outwards*back < outwards*v {
-			text = strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
+	text := func(v, outwards float64) string {
+		near := strconv.FormatFloat(v, 'f', digits, 64)
+		if back, _ := strconv.ParseFloat(near, 64); outwards*back < outwards*v {
+			return strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
 		}
-		return text
+		return near
 	}
-	return print(a.Value, 0), print(a.Lower, -1), print(a.Upper, +1)
+	return text(a.Value, 0), text(a.Lower, -1), text(a.Upper, +1)
 }
