@@ -394,12 +394,14 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
-	for _, s := range append(worth, patient...) {
-		switch {
-		case s.closed != nil:
-			err = s.closed
-		case d.finerInTime(s, missed[s]):
-			return s, nil
+	for _, bold := range []bool{false, true} {
+		for _, s := range append(worth, patient...) {
+			switch {
+			case s.closed != nil:
+				err = s.closed
+			case d.finerInTime(s, missed[s], bold):
+				return s, nil
+			}
 		}
 	}
 	return nil, err
@@ -451,11 +453,11 @@ func widen(sides ...*side) {
 
 // finerInTime refines the grid of a side, which is estimated to miss so much, as far as
 // its next program can be expected to end in time, and reports whether it can: solving
-// takes time like (nK)², n cells of which K make up a sensitivity. Where it is to take
-// all that is left, rather than half, it takes like (nK)^1.5, which is what it often
-// does; and a program that proves a bound may take longer, as what is done of it proves
-// one too.
-func (d *designer) finerInTime(s *side, missed float64) bool {
+// takes time like (nK)², n cells of which K make up a sensitivity, and half of what is
+// left is enough for it. The bold let it take all that is left, and count on (nK)^1.5,
+// which is what it often takes; and a program that proves a bound may take longer, as
+// what is done of it proves one too.
+func (d *designer) finerInTime(s *side, missed float64, bold bool) bool {
 	before, reach := s.grid, s.reach
 	for growth := d.growth(s, missed); ; growth *= 0.85 {
 		s.grid.k, s.reach = before.k, reach
@@ -475,7 +477,7 @@ func (d *designer) finerInTime(s *side, missed float64) bool {
 		if s == &d.lower {
 			left *= 1.5
 		}
-		if math.Pow(ratio, 1.5) <= left {
+		if bold && math.Pow(ratio, 1.5) <= left {
 			return true
 		}
 		s.grid, s.reach = before, reach
