@@ -10,7 +10,7 @@ LINT_VERSION := v2.15.0
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # Packages that have to work, tests included, in a build without cgo.
-PURE := ./dp/... ./loss/... ./noise/... ./tables/... ./kernels/... ./sampler/... ./account/... ./latent/... ./internal/exact/... ./internal/check/...
+PURE := ./dp/... ./loss/... ./noise/... ./tables/... ./kernels/... ./sampler/... ./account/... ./release/... ./latent/... ./internal/exact/... ./internal/check/...
 
 outer_cppflags := $(CGO_CPPFLAGS)
 export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
@@ -19,7 +19,7 @@ export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG
 export CGO_CPPFLAGS = $(strip -DNOISEWRIGHT_HIGHS_PC=$(shell cat .deps/pkgconfig/highs.pc 2>/dev/null | cksum | tr -d ' ') $(outer_cppflags))
 export CGO_ENABLED := 1
 
-.PHONY: help deps build test race lint bench fuzz demo clean
+.PHONY: help deps build man test race lint bench fuzz demo clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-6s %s\n' "$$name" "$$what"; done
@@ -29,13 +29,18 @@ deps: ## find or fetch HiGHS (HIGHS_FROM=system, highsbox or source forces one w
 
 build: deps ## build bin/noisewright
 	@echo "build: bin/noisewright"
-	@$(GO) build -trimpath -o bin/noisewright ./cmd/noisewright
+	@$(GO) build -trimpath -buildvcs=auto -o bin/noisewright ./cmd/noisewright
+
+man: build ## write the manual pages into man
+	@echo "man: pages in man, dated by the last commit"
+	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man -o man
 
 test: build ## run every test, then those that must pass without cgo
 	@echo "test: all packages, with cgo"
 	@$(GO) test ./...
-	@echo "test: all packages build and the pure ones pass, without cgo"
+	@echo "test: all packages build, the program for js/wasm too, and the pure ones pass, without cgo"
 	@CGO_ENABLED=0 $(GO) build ./...
+	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@CGO_ENABLED=0 $(GO) test $(PURE)
 
 race: deps ## run every test under the race detector
@@ -70,6 +75,6 @@ demo: build ## run scripts/demo.sh with the binary just built
 	@echo "demo: scripts/demo.sh"
 	@sh scripts/demo.sh
 
-clean: ## remove bin and .deps
-	@echo "clean: bin .deps"
-	@rm -rf bin .deps
+clean: ## remove bin, man and .deps
+	@echo "clean: bin man .deps"
+	@rm -rf bin man .deps

@@ -98,9 +98,10 @@ func Save(path string, v *Verified) error {
 	return tables.WriteFile(path, v.Table())
 }
 
-// Load reads a table from a file and proves it again. The error wraps
-// tables.ErrNotPrivate or tables.ErrFalseClaim if the proof fails, tables.ErrFormat
-// or dp.ErrInvalid if the file is no table, or is that of the file system.
+// Load reads a table from a regular file and proves it again. The error wraps
+// tables.ErrNotPrivate or tables.ErrFalseClaim if the proof fails, tables.ErrWork if it
+// would take more than tables.DefaultWork, which tables.Table.VerifyContext can allow,
+// tables.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
 func Load(path string) (*Verified, error) {
 	t, err := tables.ReadFile(path)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // Release is a mechanism, known by its privacy loss distribution, and how often it
@@ -20,7 +21,7 @@ type Release struct {
 }
 
 // MaxReleases bounds the number of releases of one composition.
-const MaxReleases = 1 << 24
+const MaxReleases = tables.MaxReleases
 
 // Bounds brackets a number: Upper is a proven upper bound, a claim that holds,
 // and Lower a proven lower bound, how much of it the mechanisms really cost.

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -66,8 +67,9 @@ const (
 
 // Calibration is the noise of a single release that keeps a Target.
 type Calibration struct {
-	// Table is the noise. Its own promise is about one release; for exponential
-	// power noise it is one point of a profile, and not what the target rests on.
+	// Table is the noise, with the target as its claimed total, which ProveTotal
+	// proves. Its own promise is about one release; for exponential power noise it
+	// is one point of a profile, and not what the target rests on.
 	Table *tables.Verified
 	// PLD is its privacy loss distribution, and Composed are bounds on the epsilon
 	// of all releases together, at the target's delta.
@@ -133,7 +135,17 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 		return nil, err
 	}
 	best.DesignError = failed
-	return best, nil
+	return best, best.claim(ctx, target)
+}
+
+// claim writes the target into the table.
+func (c *Calibration) claim(ctx context.Context, t Target) error {
+	table, err := c.Table.Table().WithTotal(tables.Total{Releases: t.Releases, Epsilon: t.Epsilon, Delta: t.Delta})
+	if err == nil {
+		// It was verified without the claim, whatever work that took.
+		c.Table, err = table.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+	}
+	return err
 }
 
 // designed searches with coarse designs and ends with fine ones.

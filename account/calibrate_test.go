@@ -37,6 +37,12 @@ func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 	if c.Composed.Upper > x.Epsilon || e.Lower > x.Epsilon || math.Abs(e.Upper/c.Composed.Upper-1) > 2e-3 {
 		t.Errorf("%d releases at (%g, %g): composed epsilon in %v, and in %v from the table alone", x.Releases, x.Epsilon, x.Delta, c.Composed, e)
 	}
+	if total, ok := c.Table.Table().ClaimedTotal(); !ok || total != (tables.Total{Releases: x.Releases, Epsilon: x.Epsilon, Delta: x.Delta}) {
+		t.Errorf("total %+v, want that of %+v", total, x)
+	}
+	if b, err := ProveTotal(c.Table); err != nil || b.Upper > x.Epsilon {
+		t.Errorf("%d releases at (%g, %g): total proved: %v, %v", x.Releases, x.Epsilon, x.Delta, b, err)
+	}
 	if c.Composed.Upper < nearly*x.Epsilon {
 		t.Errorf("%d releases at (%g, %g): composed epsilon %g, want little less", x.Releases, x.Epsilon, x.Delta, c.Composed.Upper)
 	}
@@ -183,7 +189,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	x.Delta = 0
-	if a := Compare(context.Background(), x, nil, CalibrateOptions{}); !math.IsNaN(a.Basic) || !math.IsNaN(a.Gaussian) || math.Abs(a.Laplace-2*float64(x.Releases)) > 1e-9 {
+	if a := Compare(context.Background(), x, nil, CalibrateOptions{}); !math.IsNaN(a.Basic) || !math.IsNaN(a.Gaussian) || math.Abs(a.Laplace*math.Sinh(1/(2*float64(x.Releases)))-1) > 1e-9 {
 		t.Errorf("pure: %+v", a)
 	}
 	if c := Crossover(context.Background(), x, classical, CalibrateOptions{}); c != 0 {

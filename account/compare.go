@@ -14,8 +14,9 @@ type Alternatives struct {
 	// Basic is that of noise designed for basic composition: an equal part of
 	// epsilon and of delta.
 	Basic float64
-	// Laplace and Gaussian are those of continuous noise that keeps the target,
-	// but not its constraints.
+	// Laplace and Gaussian are those of noise that keeps the target, but not its
+	// constraints: Laplace noise, for integer queries discrete Laplace noise, and
+	// continuous Gaussian noise.
 	Laplace, Gaussian float64
 }
 
@@ -31,37 +32,29 @@ func Compare(ctx context.Context, target Target, design Designer, o CalibrateOpt
 			a.Basic = r.loss
 		}
 	}
-	a.Laplace, a.Gaussian = target.laplaceLoss(ctx), target.gaussianLoss()
+	a.Laplace, a.Gaussian = target.lossOf(target.laplace(ctx)), target.gaussianLoss()
 	return a
 }
 
-// laplaceLoss is that of Laplace noise calibrated to the target.
-func (t Target) laplaceLoss(ctx context.Context) float64 {
-	s := &search{target: t, width: coarseWidth, make: func(_ context.Context, epsilon, _ float64) (*release, error) {
-		pld, err := Laplace(epsilon)
-		if err != nil {
-			return nil, err
-		}
-		law, err := noise.NewLaplace(dp.Privacy{Epsilon: epsilon, Sensitivity: t.Sensitivity})
-		if err != nil {
-			return nil, err
-		}
-		loss, _, err := law.ExpectedLoss(t.Loss)
-		return &release{pld: pld, loss: loss}, err
-	}}
-	r, err := s.findAt(ctx, 0, portion(t.Epsilon, t.Releases))
-	if err != nil {
-		return math.NaN()
+// Classical returns classical noise calibrated to the target, but for its constraints:
+// Laplace noise, discrete on the integers for integer queries, and continuous Gaussian
+// noise. What does not apply to the target is not there. No guarantee rests on it.
+func Classical(ctx context.Context, target Target) []noise.Mechanism {
+	if target.validate() != nil {
+		return nil
 	}
-	return r.loss
+	var found []noise.Mechanism
+	if law, err := target.laplace(ctx); err == nil {
+		found = append(found, law)
+	}
+	if law, err := target.gaussian(); err == nil {
+		found = append(found, law)
+	}
+	return found
 }
 
-// gaussianLoss is that of Gaussian noise: so many releases are one with a
-// sensitivity larger by the root of their number.
-func (t Target) gaussianLoss() float64 {
-	p := t.Privacy
-	p.Sensitivity *= math.Sqrt(float64(t.Releases))
-	law, err := noise.NewAnalyticGaussian(p)
+// lossOf is the expected loss of noise, NaN if there is none.
+func (t Target) lossOf(law noise.Mechanism, err error) float64 {
 	if err != nil {
 		return math.NaN()
 	}
@@ -71,6 +64,37 @@ func (t Target) gaussianLoss() float64 {
 	}
 	return loss
 }
+
+// laplace returns Laplace noise calibrated to the target.
+func (t Target) laplace(ctx context.Context) (noise.Mechanism, error) {
+	privacyLoss, build := Laplace, noise.NewLaplace
+	if t.Query == dp.IntegerQuery {
+		build = noise.NewDiscreteLaplace
+		privacyLoss = func(epsilon float64) (*PrivacyLossDistribution, error) {
+			return DiscreteLaplace(epsilon, int(t.Sensitivity))
+		}
+	}
+	s := &search{target: t, width: coarseWidth, make: func(_ context.Context, epsilon, _ float64) (*release, error) {
+		pld, err := privacyLoss(epsilon)
+		return &release{pld: pld}, err
+	}}
+	r, err := s.findAt(ctx, 0, portion(t.Epsilon, t.Releases))
+	if err != nil {
+		return noise.Mechanism{}, err
+	}
+	return build(dp.Privacy{Epsilon: r.epsilon, Sensitivity: t.Sensitivity})
+}
+
+// gaussian returns Gaussian noise calibrated to the target: so many releases are one
+// with a sensitivity larger by the root of their number.
+func (t Target) gaussian() (noise.Mechanism, error) {
+	p := t.Privacy
+	p.Sensitivity *= math.Sqrt(float64(t.Releases))
+	return noise.NewAnalyticGaussian(p)
+}
+
+// gaussianLoss is that of Gaussian noise.
+func (t Target) gaussianLoss() float64 { return t.lossOf(t.gaussian()) }
 
 // maxCrossover bounds the search for the crossover.
 const maxCrossover = 1 << 12

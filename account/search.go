@@ -127,12 +127,18 @@ func (s *search) at(ctx context.Context, epsilon, delta float64) (*release, erro
 	if r.composed, err = s.target.compose(r.pld, s.width); err != nil {
 		return nil, err
 	}
-	// Basic composition, if the releases keep to their parts.
-	if t := s.target; epsilon <= portion(t.Epsilon, t.Releases) && delta <= portion(t.Delta, t.Releases) {
-		r.composed.Upper = math.Min(r.composed.Upper, t.Epsilon)
-		r.composed.Lower = math.Min(r.composed.Lower, r.composed.Upper)
-	}
+	r.composed = s.target.orBasic(r.composed, epsilon, delta)
 	return r, nil
+}
+
+// orBasic is what basic composition makes of bounds on the composed epsilon, if the
+// releases, (epsilon, delta)-private each, keep to their parts.
+func (t Target) orBasic(b Bounds, epsilon, delta float64) Bounds {
+	if epsilon <= portion(t.Epsilon, t.Releases) && delta <= portion(t.Delta, t.Releases) {
+		b.Upper = math.Min(b.Upper, t.Epsilon)
+		b.Lower = math.Min(b.Lower, b.Upper)
+	}
+	return b
 }
 
 // compose returns bounds on the epsilon of all releases at the target's delta, +Inf if

@@ -76,7 +76,16 @@ func (t Target) shape(ctx context.Context, exponent float64) (*release, error) {
 		if r.composed.Upper > t.Epsilon {
 			continue
 		}
-		return r, t.promise(r, exponent, scale)
+		if err := t.promise(r, exponent, scale); err != nil {
+			return nil, err
+		}
+		// What a table promises steers its grid of losses, and so the bound a little.
+		if r.pld, err = Table(r.table.Table()); err != nil {
+			return nil, err
+		}
+		if r.composed, err = t.compose(r.pld, 0); err != nil || r.composed.Upper <= t.Epsilon {
+			return r, err
+		}
 	}
 	return nil, none
 }

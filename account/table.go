@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"slices"
@@ -42,6 +43,9 @@ const (
 	// maxUnrolled bounds the cells of a tail that are unrolled; the rest of
 	// its mass is counted at its largest privacy loss.
 	maxUnrolled = 1 << 20
+	// maxPairs bounds shifts times cells, each of which is looked at several times, some 10
+	// ns each.
+	maxPairs = 1 << 30
 )
 
 // Table is a release of noise drawn from the table, for the sensitivity it
@@ -49,12 +53,17 @@ const (
 // claims do not verify is accounted for as what it is.
 //
 // The error wraps [dp.ErrInvalid] if there is no table, its cells do not cover its
-// sensitivity, or it has a tail that is not purely private.
+// sensitivity, or it has a tail that is not purely private; and tables.ErrWork if checking it
+// takes more than tables.DefaultWork and was not done before, or if it has too many
+// cells, of a tail those that matter, for so many shifts.
 func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if t == nil || t.Loss() == nil {
 		return nil, check.Field("account", "table", "none", "one made by New or Decode of package tables")
 	}
-	certificate := t.Certify()
+	if _, err := t.Verify(); errors.Is(err, tables.ErrWork) {
+		return nil, check.Errorf("account", nil, "table: %w", err)
+	}
+	certificate := t.Certify() // found by now, whatever the verdict
 	if !certificate.SensitivityCovered {
 		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)
 	}
@@ -89,6 +98,9 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 		for i := range l.attained {
 			l.attained = append(l.attained, -l.attained[i])
 		}
+	}
+	if pairs := int64(len(l.shifts)) * int64(len(l.up)); pairs > maxPairs {
+		return nil, check.Errorf("account", tables.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), len(l.shifts), maxPairs)
 	}
 	l.coarse = l.upper(grid{step: coarseStep, first: 0, last: int(maxLoss / coarseStep)})
 	return &PrivacyLossDistribution{l}, nil

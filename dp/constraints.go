@@ -84,8 +84,8 @@ func (c Constraints) Validate() error {
 		if !(q.Probability > 0 && q.Probability < 1) {
 			bad("quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a probability above 0 and below 1 first")
 		}
-		if !(q.Magnitude > 0 && q.Magnitude <= math.MaxFloat64) {
-			bad("quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a finite magnitude > 0 second (query units)")
+		if _, err := q.Loss(); err != nil {
+			bad("quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a magnitude from 1e-60 to 1e60 second (query units)")
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 && !(p > 0 && p < 1) {

@@ -32,6 +32,10 @@ var arrows = map[string][]string{
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"sampler":       {"tables", "kernels", "dp", "internal/exact", "internal/check"},
 
+	// Below releases of statistics.
+	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
+	"release/internal/ratio":     {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
+
 	// The designer.
 	"lp": {
 		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
@@ -44,9 +48,14 @@ var arrows = map[string][]string{
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
+	"release": {
+		"release/ledger", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
+	},
+	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
@@ -54,28 +63,30 @@ var arrows = map[string][]string{
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
 		"internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra",
+		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
-	"internal/csvfile": {"internal/check", "internal/atomicfile"},
-	"internal/figure":  {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/cli/jsontest": {}, // for tests
+	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
+	"internal/figure":       {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	// What tables and kernels, which do not import each other, have in common.
-	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"internal/atomicfile": {},
+	"internal/readfile":   {},
 	"internal":            {}, // this test
 }
 

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"context"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/claims"
@@ -30,6 +31,8 @@ type Certificate struct {
 	// the queries, of every private mechanism for them; with an InstanceCap, of
 	// every one that keeps it.
 	LowerBound *big.Rat
+
+	work int64 // of finding this
 }
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
@@ -61,15 +64,32 @@ func (c Certificate) clone() Certificate {
 // rational arithmetic. The kernel must come from New or Decode. For n cells the
 // first call, if not New itself, takes about n³ × 1 ns and n² × 0.1 ms, and about
 // 1 µs for each of the cells of the dual, squared; a kernel does not change, and
-// others return the same.
-func (k *Kernel) Certify() Certificate { return k.certificate().clone() }
+// others return the same. Nothing bounds it but the limits of a kernel; VerifyContext does.
+func (k *Kernel) Certify() Certificate { return k.certify().clone() }
 
-func (s *Spec) certify() Certificate {
+// certify finds the certificate, however long it takes.
+func (c *content) certify() Certificate {
+	found, err := c.certified(claims.NewMeter(context.Background(), claims.NoLimit))
+	if err != nil {
+		panic(err) // nothing stops it
+	}
+	return found
+}
+
+// certified finds the certificate, unless the meter says stop.
+func (c *content) certified(m *claims.Meter) (Certificate, error) {
+	return c.certificate.Get("kernels", m, func() Certificate { return c.find(&c.spec, m) })
+}
+
+// certify is nothing that holds if the meter said stop.
+func (s *Spec) certify(m *claims.Meter) Certificate {
 	var c Certificate
-	c.DeltaUpper, c.Worst = s.worst()
-	c.ExpectedLoss = s.expectedLoss()
-	c.MaxLoss, c.MaxLossAt = s.maxLoss()
-	c.LowerBound = s.Dual.LowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap)
+	before := m.Used()
+	c.DeltaUpper, c.Worst = s.worst(m)
+	c.ExpectedLoss = s.expectedLoss(m)
+	c.MaxLoss, c.MaxLossAt = s.maxLoss(m)
+	c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap, m)
+	c.work = m.Used() - before
 	return c
 }
 
@@ -91,10 +111,21 @@ func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
 
 // worst returns the largest divergence between the laws of two cells that hold
 // values within the sensitivity, and the cells.
-func (s *Spec) worst() (delta *big.Rat, cells [2]int) {
+func (s *Spec) worst(m *claims.Meter) (delta *big.Rat, cells [2]int) {
 	r := exact.RatioDown(s.Privacy.Epsilon)
 	top := new(big.Int)
-	for _, p := range ProtectedPairs(s.Edges, s.Privacy.Sensitivity) {
+	n := int64(len(s.Nodes))
+	if !m.Spend(n * n / 2 * exact.RationalWork(2*numberBits)) { // most of it to find the pairs
+		return nil, cells
+	}
+	pairs := ProtectedPairs(s.Edges, s.Privacy.Sensitivity)
+	if !m.Spend(2 * n * int64(len(pairs))) {
+		return nil, cells
+	}
+	for i, p := range pairs {
+		if i%256 == 0 && !m.Go() {
+			return nil, cells
+		}
 		for _, o := range [][2]int{p, {p[1], p[0]}} {
 			if h := r.Divergence(s.Rows[o[0]], s.Rows[o[1]]); h.Cmp(top) > 0 {
 				top, cells = h, o
@@ -104,11 +135,18 @@ func (s *Spec) worst() (delta *big.Rat, cells [2]int) {
 	return claims.Probability(top), cells
 }
 
+// numberBits is the size of a float64 of common magnitude as a rational.
+const numberBits = 128
+
 // expectedLoss returns Σ_k Σ_j P_k(j)·C[k][j], see Queries.AnswerCosts.
-func (s *Spec) expectedLoss() *big.Rat {
+func (s *Spec) expectedLoss(m *claims.Meter) *big.Rat {
 	sum, term, weight := new(big.Rat), new(big.Rat), new(big.Int)
-	for k, costs := range s.Queries.AnswerCosts(s.Edges, s.Nodes, s.Loss) {
+	for k, costs := range s.Queries.answerCosts(s.Edges, s.Nodes, s.Loss, m) {
 		for j, c := range costs {
+			// The sum has the denominators of all its terms.
+			if !m.Spend(exact.RationalWork(exact.Bits(sum) + exact.Bits(c))) {
+				return sum
+			}
 			if w := s.Rows[k][j]; w > 0 {
 				term.SetInt(weight.SetUint64(w))
 				sum.Add(sum, term.Mul(term, c))
@@ -121,8 +159,12 @@ func (s *Spec) expectedLoss() *big.Rat {
 // maxLoss bounds the expected loss of every query value, on PeakParts parts of
 // each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
 // node_j − a].
-func (s *Spec) maxLoss() (most *big.Rat, at float64) {
+func (s *Spec) maxLoss(m *claims.Meter) (most *big.Rat, at float64) {
 	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
+	work := loss.WorkOf(s.Loss, s.differenceBits())
+	if !m.Spend(work.Pass * int64(len(nodes))) {
+		return nil, 0
+	}
 	parts := PeakParts(len(nodes))
 	fine := exact.PowerOfTwo(peakBits)
 	top, weight := new(big.Int), new(big.Int)
@@ -136,6 +178,9 @@ func (s *Spec) maxLoss() (most *big.Rat, at float64) {
 			for j, w := range row {
 				if w == 0 {
 					continue
+				}
+				if !m.Spend(work.Bound) {
+					return nil, 0
 				}
 				c, _ := loss.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
 				c.Mul(c, fine)
@@ -151,6 +196,17 @@ func (s *Spec) maxLoss() (most *big.Rat, at float64) {
 	}
 	most = new(big.Rat).SetInt(top)
 	return most.Mul(most, exact.PowerOfTwo(-64-peakBits)), at
+}
+
+// differenceBits is the size of the difference of a node and a query value as a rational.
+func (s *Spec) differenceBits() int {
+	largest := 0
+	for _, list := range [][]float64{s.Nodes, s.Edges} {
+		for _, x := range list {
+			largest = max(largest, exact.Bits(exact.Rational(x)))
+		}
+	}
+	return 2 * largest
 }
 
 // peakBits is the number of fractional bits to which the costs of maxLoss are

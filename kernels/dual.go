@@ -138,11 +138,16 @@ func (m *DualPair) largest() int64 {
 // bound is about the mechanisms of which no query value has an expected loss
 // above cap. It is never below 0. A nil Dual proves 0.
 func (d *Dual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64) *big.Rat {
+	return d.lowerBound(p, q, loss, instanceCap, nil)
+}
+
+// lowerBound is nothing that holds if the meter says stop.
+func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64, meter *claims.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero
 	}
-	w, l, ok := q.CellCosts(d.Cells, loss)
+	w, l, ok := q.cellCosts(d.Cells, loss, meter)
 	if !ok {
 		return zero
 	}
@@ -182,6 +187,9 @@ func (d *Dual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap f
 		weight.Mul(weight, fine)
 		var least *big.Int
 		for j := range n {
+			if !meter.Spend(exact.RationalWork(exact.Bits(weight) + exact.Bits(l[k][j]))) {
+				return zero
+			}
 			cost := new(big.Rat).Mul(weight, l[k][j])
 			c := exact.Floor(cost)
 			part := big.NewInt(own[k*n+j])

@@ -16,4 +16,7 @@ var (
 	// ErrFalseClaim marks a kernel whose stated loss, bound or cap does not hold.
 	// It is also tables.ErrFalseClaim.
 	ErrFalseClaim = claims.ErrFalseClaim
+	// ErrWork marks a kernel that was not checked, because that takes more work than was
+	// allowed. It is also tables.ErrWork.
+	ErrWork = claims.ErrWork
 )

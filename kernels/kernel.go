@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -62,8 +61,9 @@ type Kernel struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	certificate func() Certificate
-	verified    func() (*Verified, error)
+	find        func(*Spec, *claims.Meter) Certificate
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -75,7 +75,7 @@ type content struct {
 func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
 
 // build makes the kernel that is certified so.
-func build(s Spec, certify func(*Spec) Certificate) (*Kernel, error) {
+func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -88,11 +88,9 @@ func build(s Spec, certify func(*Spec) Certificate) (*Kernel, error) {
 	}
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
-	k := &Kernel{&content{spec: s}}
-	k.certificate = sync.OnceValue(func() Certificate { return certify(&k.spec) })
-	k.verified = sync.OnceValues(k.verify)
+	k := &Kernel{&content{spec: s, find: certify, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
 	if s.Claims == (Claims{}) {
-		k.spec.Claims = k.certificate().Claims()
+		k.spec.Claims = k.certify().Claims()
 	}
 	return k, nil
 }
@@ -172,9 +170,15 @@ func (c *Claims) list() []claims.Claim {
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec) Certificate {
-		c := k.certificate().clone()
-		c.LowerBound = s.Dual.LowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap)
+	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+		own, err := k.certified(m)
+		if err != nil {
+			return Certificate{} // the meter said stop
+		}
+		c := own.clone()
+		before := m.Used()
+		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap, m)
+		c.work += m.Used() - before
 		return c
 	})
 }

@@ -391,6 +391,6 @@ func BenchmarkCertify(b *testing.B) {
 	}
 	k := newKernel(b, exponentialSpec(b, 1, 0.45, Queries{}, nodes...))
 	for b.Loop() {
-		k.spec.certify() // Certify does it once
+		k.spec.certify(nil) // Certify does it once
 	}
 }

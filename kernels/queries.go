@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -115,8 +116,26 @@ func (q Queries) pieces() []piece {
 // Each is exact up to the upper rounding of Loss.RampMeanUp. The edges ascend
 // from Lower to Upper. Cost: about 5 µs per entry.
 func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Rat {
+	return q.answerCosts(edges, nodes, loss, nil)
+}
+
+// answerCosts is nothing that holds if the meter says stop.
+func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *claims.Meter) [][]*big.Rat {
 	answers := rationals(nodes)
 	pieces := q.pieces()
+	size := 0 // of a difference of an answer and a query value
+	for _, list := range [][]float64{edges, nodes} {
+		for _, x := range list {
+			size = max(size, 2*exact.Bits(exact.Rational(x)))
+		}
+	}
+	for _, p := range pieces {
+		size = max(size, 2*exact.Bits(p.to))
+	}
+	work := loss.WorkOf(l, size)
+	if !m.Spend(work.Pass * int64(len(nodes))) {
+		return nil
+	}
 	costs := make([][]*big.Rat, len(edges)-1)
 	p := 0
 	for k := range costs {
@@ -136,7 +155,10 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 			mass := new(big.Rat).Sub(b, a)
 			if mass.Mul(mass, pieces[p].density); mass.Sign() > 0 {
 				for j, y := range answers {
-					mean := intervalMeanUp(loss, new(big.Rat).Sub(y, a), new(big.Rat).Sub(y, b))
+					if !m.Spend(2*work.Bound + 4*exact.RationalWork(2*size)) {
+						return nil
+					}
+					mean := intervalMeanUp(l, new(big.Rat).Sub(y, a), new(big.Rat).Sub(y, b))
 					costs[k][j].Add(costs[k][j], mean.Mul(mean, mass))
 				}
 			}
@@ -160,8 +182,13 @@ func intervalMeanUp(loss loss.Loss, from, to *big.Rat) *big.Rat {
 // output in cell j for a query in cell k. Cells 0 and cells-1 stand for all
 // outputs beyond them too. ok is false if the loss has no bound on an end.
 func (q Queries) CellCosts(cells int, loss loss.Loss) (w []*big.Rat, l [][]*big.Rat, ok bool) {
+	return q.cellCosts(cells, loss, nil)
+}
+
+// cellCosts is not ok if the meter says stop.
+func (q Queries) cellCosts(cells int, loss loss.Loss, m *claims.Meter) (w []*big.Rat, l [][]*big.Rat, ok bool) {
 	step := q.cellWidth(cells)
-	nodes, left, right, ok := lowerNodes(loss, step, cells)
+	nodes, left, right, ok := lowerNodes(loss, step, cells, m)
 	if !ok {
 		return nil, nil, false
 	}
@@ -214,25 +241,35 @@ func (q Queries) leastMasses(cells int, step *big.Rat) []*big.Rat {
 const maxTail = 1 << 12
 
 // lowerNodes returns l_i for |i| < cells, at index i+cells-1, and the least l_i
-// over i <= -n and over i >= n, for n = 0 … cells-1.
-func lowerNodes(loss loss.Loss, step *big.Rat, cells int) (nodes, left, right []*big.Rat, ok bool) {
+// over i <= -n and over i >= n, for n = 0 … cells-1. It is not ok if the meter says stop.
+func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *claims.Meter) (nodes, left, right []*big.Rat, ok bool) {
+	work := loss.WorkOf(l, exact.Bits(step)+16)
+	if !m.Spend(2 * work.Pass) {
+		return nil, nil, nil, false
+	}
 	nodes = make([]*big.Rat, 2*cells-1)
 	for i := range nodes {
-		nodes[i] = loss.LowerNode(int64(i-cells+1), step)
+		if !m.Spend(work.Bound) {
+			return nil, nil, nil, false
+		}
+		nodes[i] = l.LowerNode(int64(i-cells+1), step)
 	}
 	tail := func(side int64) []*big.Rat {
 		node := func(n int64) *big.Rat {
 			if n < int64(cells) {
 				return nodes[side*n+int64(cells)-1]
 			}
-			return loss.LowerNode(side*n, step)
+			return l.LowerNode(side*n, step)
 		}
 		// Where the loss grows from one cell to the next and ever after,
 		// the nearest cell is the least.
 		end := int64(max(cells-1, 1))
-		for ; loss.Growth(side*end, step).Sign() < 0; end++ {
-			if end >= maxTail+int64(cells) {
+		for ; ; end++ {
+			if end >= maxTail+int64(cells) || !m.Spend(work.Growth+work.Bound) { // and node(end)
 				return nil
+			}
+			if l.Growth(side*end, step).Sign() >= 0 {
+				break
 			}
 		}
 		least := make([]*big.Rat, cells)

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"context"
+
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -13,6 +15,7 @@ import (
 type Verified struct {
 	content     *content
 	certificate Certificate
+	work        int64
 }
 
 // Kernel returns the kernel; nil for a Verified that Verify has not made.
@@ -31,24 +34,59 @@ func (v *Verified) Certificate() Certificate {
 	return v.certificate.clone()
 }
 
+// Work returns how many elementary operations the check took, see VerifyOptions.
+func (v *Verified) Work() int64 { return v.work }
+
 // Verify certifies the kernel and checks every claim it makes against the
 // result. The error wraps ErrNotPrivate if the privacy promise is not kept,
 // ErrFalseClaim if a stated number, or the instance cap, does not hold, and
 // dp.ErrInvalid for a kernel that is not from New or Decode; there is no Verified
-// beside it. It takes the time of Certify, once.
+// beside it. Where that would take more than tables.DefaultWork it wraps ErrWork, and says
+// nothing about the kernel. It takes the time of Certify, once.
 func (k *Kernel) Verify() (*Verified, error) {
+	return k.VerifyContext(context.Background(), VerifyOptions{})
+}
+
+// VerifyOptions are those of VerifyContext. The zero value is useful.
+type VerifyOptions struct {
+	// Work is the most elementary operations that the check may take, of some 3 ns each;
+	// 0: tables.DefaultWork. It is counted by what the file says, before each part of the
+	// check: cells³, and for each pair of a cell and a node a few bounds of the loss. It
+	// is the same on every machine. A kernel that was verified before takes none.
+	Work int64
+}
+
+// VerifyContext is Verify with a limit of its own. If the limit is too small, the error wraps
+// ErrWork, and if the context ends it wraps the error of the context. The kernel is then not
+// checked: it may be sound or not, and another call may find out.
+func (k *Kernel) VerifyContext(ctx context.Context, o VerifyOptions) (*Verified, error) {
 	if k == nil || k.content == nil {
 		return nil, check.Field("kernels", "kernel", "none", "one made by New or Decode")
 	}
-	return k.verified()
+	return k.verify(claims.NewMeter(ctx, o.Work))
 }
 
-func (c *content) verify() (*Verified, error) {
-	found := c.certificate()
-	if err := c.spec.judge(found); err != nil {
+// verdict is what came of checking a kernel.
+type verdict struct {
+	verified *Verified
+	err      error
+}
+
+func (c *content) verify(m *claims.Meter) (*Verified, error) {
+	v, err := c.verdict.Get("kernels", m, func() verdict {
+		found, err := c.certified(m)
+		if err != nil {
+			return verdict{} // the meter has said stop
+		}
+		if err := c.spec.judge(found); err != nil {
+			return verdict{nil, err}
+		}
+		return verdict{&Verified{c, found, found.work}, nil}
+	})
+	if err != nil {
 		return nil, err
 	}
-	return &Verified{c, found}, nil
+	return v.verified, v.err
 }
 
 // judge holds what the kernel promises and claims against the certificate.

@@ -1,6 +1,8 @@
 package latent
 
 import (
+	"context"
+
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -10,6 +12,11 @@ import (
 // Verify proves the promise of a bundle as [bundle.Bundle.Verify] does, with package
 // account for tables that are composed exactly. Its errors are the same.
 func Verify(b *bundle.Bundle) (*bundle.Verified, error) { return b.Verify(composition) }
+
+// VerifyContext is Verify with limits, those of [bundle.Bundle.VerifyContext].
+func VerifyContext(ctx context.Context, b *bundle.Bundle, o tables.VerifyOptions) (*bundle.Verified, error) {
+	return b.VerifyContext(ctx, composition, o)
+}
 
 // composition is the bundle.Accountant of Verify.
 func composition(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {

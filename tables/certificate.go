@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"context"
 	"math/big"
 	"sort"
 
@@ -34,6 +35,8 @@ type Certificate struct {
 	// may be below the bound, by at most P(0)·step/4 for l1 and step²/12 for
 	// l2: nothing for a fine grid, and more for a coarse one.
 	LowerBound *big.Rat
+
+	work int64 // of finding this
 }
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
@@ -68,15 +71,32 @@ func (c Certificate) clone() Certificate {
 // rational arithmetic. The table must come from New or Decode. The first call,
 // if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
 // microsecond per multiplier of the dual; a table does not change, and others
-// return the same.
-func (t *Table) Certify() Certificate { return t.certificate().clone() }
+// return the same. Nothing bounds it but the limits of a table; VerifyContext does.
+func (t *Table) Certify() Certificate { return t.certify().clone() }
 
-func (s *Spec) certify() Certificate {
+// certify finds the certificate, however long it takes.
+func (c *content) certify() Certificate {
+	found, err := c.certified(claims.NewMeter(context.Background(), claims.NoLimit))
+	if err != nil {
+		panic(err) // nothing stops it
+	}
+	return found
+}
+
+// certified finds the certificate, unless the meter says stop.
+func (c *content) certified(m *claims.Meter) (Certificate, error) {
+	return c.certificate.Get("tables", m, func() Certificate { return c.find(m) })
+}
+
+// certify is nothing that holds if the meter said stop.
+func (s *Spec) certify(m *claims.Meter) Certificate {
 	var c Certificate
-	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon))
+	before := m.Used()
+	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon), m)
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
-	c.ExpectedLoss = s.expected(s.Loss)
-	c.LowerBound = s.Dual.LowerBound(s.Problem)
+	c.ExpectedLoss = s.expected(s.Loss, m)
+	c.LowerBound = s.Dual.lowerBound(s.Problem, m)
+	c.work = m.Used() - before
 	return c
 }
 
@@ -93,7 +113,7 @@ func (g Grid) covers(sensitivity float64) bool {
 // ExpectedLossOf returns the expectation of any loss, not only the one the table
 // was designed for, exactly as Certificate.ExpectedLoss is: an upper bound, and
 // the value itself for a loss whose averages over points of the grid are exact.
-func (t *Table) ExpectedLossOf(loss loss.Loss) *big.Rat { return t.spec.expected(loss) }
+func (t *Table) ExpectedLossOf(loss loss.Loss) *big.Rat { return t.spec.expected(loss, nil) }
 
 // Mean returns E X, exactly, in query units.
 func (t *Table) Mean() *big.Rat {
@@ -102,22 +122,29 @@ func (t *Table) Mean() *big.Rat {
 }
 
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
-// bound above it if the loss gives one.
-func (s *Spec) expected(loss loss.Loss) *big.Rat {
+// bound above it if the loss gives one. It is nothing that holds if the meter says stop.
+func (s *Spec) expected(l loss.Loss, m *claims.Meter) *big.Rat {
 	step := s.Grid.Step()
 	sum := new(big.Rat)
+	work := loss.WorkOf(l, s.pointBits())
+	if !m.Spend(work.Pass + cellWork*int64(len(s.Weights))) {
+		return sum
+	}
 	term := new(big.Rat)
 	weight := new(big.Int)
 	var tails []tailSum
 	if s.hasTail() {
-		tails = s.newTailSums(loss)
+		tails = s.newTailSums(l, m)
 	}
 	left, right := 0, len(s.Weights)
 	if !s.hasTail() {
-		left, right = s.polynomialEnds(loss, step)
-		sum.Add(s.polynomialSum(loss, step, left-1, -1), s.polynomialSum(loss, step, right, 1))
+		left, right = s.polynomialEnds(l, step)
+		sum.Add(s.polynomialSum(l, step, left-1, -1), s.polynomialSum(l, step, right, 1))
 	}
 	for i := left; i < right; i++ {
+		if !m.Spend(work.Bound) {
+			return sum
+		}
 		w := s.Weights[i]
 		if w == 0 {
 			continue
@@ -129,17 +156,23 @@ func (s *Spec) expected(loss loss.Loss) *big.Rat {
 			continue
 		}
 		term.SetInt(weight.SetUint64(w))
-		sum.Add(sum, term.Mul(term, loss.GridMeanUp(s.Grid.FirstPoint(i), s.Grid.PointsPerCell, step)))
+		sum.Add(sum, term.Mul(term, l.GridMeanUp(s.Grid.FirstPoint(i), s.Grid.PointsPerCell, step)))
 	}
 	if s.Atom > 0 {
 		term.SetInt(weight.SetUint64(s.Atom))
-		sum.Add(sum, term.Mul(term, loss.GridMeanUp(0, 1, step)))
+		sum.Add(sum, term.Mul(term, l.GridMeanUp(0, 1, step)))
 	}
 	for _, t := range tails {
 		sum.Add(sum, t.total())
 	}
 	return sum.Quo(sum, exact.PowerOfTwo(64))
 }
+
+// cellWork is what a cell costs where the loss is a polynomial.
+const cellWork = 100
+
+// pointBits is the size of a point of the grid as a rational, in query units.
+func (s *Spec) pointBits() int { return exact.Bits(s.Grid.Step()) + 53 }
 
 // polynomialEnds returns the cells left <= i < right outside which the loss is one
 // polynomial on either side of 0, of degree 2 at most: all of them if it is not

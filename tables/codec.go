@@ -30,7 +30,8 @@ type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
-	Query       dp.Query        `json:"query,omitempty"` // absent: real
+	Query       *dp.Query       `json:"query,omitempty"` // absent: real
+	Total       *Total          `json:"total,omitempty"`
 	Loss        claims.Loss     `json:"loss"`
 	Constraints fileConstraints `json:"constraints,omitzero"`
 	Grid        Grid            `json:"grid"`
@@ -68,7 +69,10 @@ func (t *Table) Encode(w io.Writer) error {
 		Certificate: fileCertificate{s.Claims, s.Dual},
 	}
 	if s.Query != dp.RealQuery {
-		f.Query = s.Query
+		f.Query = &s.Query
+	}
+	if s.Total != (Total{}) {
+		f.Total = &s.Total
 	}
 	if s.hasTail() {
 		f.TailRatio = &s.TailRatio
@@ -89,7 +93,7 @@ func Decode(r io.Reader) (*Table, error) {
 		return nil, check.Errorf("tables", nil, "%w", err)
 	}
 	s := Spec{
-		Problem: dp.Problem{Privacy: f.Privacy, Query: f.Query, Constraints: f.Constraints.Constraints},
+		Problem: dp.Problem{Privacy: f.Privacy, Constraints: f.Constraints.Constraints},
 		Grid:    f.Grid, Weights: f.Weights, Atom: f.Atom,
 		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
 	}
@@ -97,9 +101,19 @@ func Decode(r io.Reader) (*Table, error) {
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("tables", nil, "%w", err)
 	}
+	if q := f.Query; q != nil {
+		if s.Query = *q; *q == "" { // which is real in a problem
+			return nil, check.Errorf("tables", ErrFormat, `query = "", want real, integer or lattice, or no such field`)
+		}
+	}
 	if t := f.TailRatio; t != nil {
 		if s.TailRatio = *t; *t == 0 {
 			return nil, check.Errorf("tables", ErrFormat, `tail_ratio = "0", want a number above 0, or no such field`)
+		}
+	}
+	if t := f.Total; t != nil {
+		if s.Total = *t; *t == (Total{}) {
+			return nil, check.Errorf("tables", ErrFormat, "total.releases = 0, want an integer above 0, or no field total")
 		}
 	}
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {

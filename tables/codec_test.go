@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/dp"
 )
 
 func encoded(tb testing.TB, t *Table) string {
@@ -44,6 +47,58 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 	if _, err := back.Verify(); err != nil {
 		t.Error(err)
+	}
+}
+
+// totalFile is smallFile with a claimed total.
+func totalFile(tb testing.TB) string {
+	tb.Helper()
+	t, err := Decode(strings.NewReader(smallFile(tb)))
+	if err == nil {
+		t, err = t.WithTotal(Total{Releases: 12, Epsilon: 1e-6, Delta: 0})
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoded(tb, t)
+}
+
+func TestTotalRoundTrip(t *testing.T) {
+	text := totalFile(t)
+	if want := `"total":{"releases":12,"epsilon":0.000001,"delta":0}`; !strings.Contains(text, want) {
+		t.Fatalf("encoded %s, want it to have %s", text, want)
+	}
+	back, err := Decode(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := encoded(t, back); got != text {
+		t.Errorf("decoded and encoded:\n%s\nwant\n%s", got, text)
+	}
+	// Absurd as it is, it is no claim about one release.
+	v, err := back.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total, ok := v.Table().ClaimedTotal(); !ok || total != (Total{12, 1e-6, 0}) {
+		t.Errorf("total %+v, %v", total, ok)
+	}
+	none, err := back.WithTotal(Total{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := none.ClaimedTotal(); ok || encoded(t, none) != smallFile(t) {
+		t.Error("a total is left")
+	}
+	for _, bad := range []Total{{0, 1, 0}, {-1, 1, 0}, {MaxReleases + 1, 1, 0}, {1, -1, 0}, {1, math.NaN(), 0}, {1, math.Inf(1), 0}, {1, 1, 1}, {1, 1, -0.1}, {1, 1, math.NaN()}} {
+		if got, err := back.WithTotal(bad); got != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "total.") {
+			t.Errorf("total %+v: %v, %v", bad, got, err)
+		}
+		s := geometricSpec(t, 1, 0.1, 1)
+		s.Total = bad
+		if got, err := New(s); got != nil || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("total %+v in a Spec: %v, %v", bad, got, err)
+		}
 	}
 }
 
@@ -90,10 +145,21 @@ func TestDecodeRefuses(t *testing.T) {
 		{"claim as number", replace(`"certificate":{"delta":"`, `"certificate":{"delta":0.1,"x":"`), "certificate.delta"},
 		{"claim empty", claim.ReplaceAllString(good, `"delta":""`), "certificate.delta"},
 		{"claims empty", anyClaim.ReplaceAllString(good, `"$1":""`), "certificate.delta"},
+		{"claim with a sign", claim.ReplaceAllString(good, `"delta":"-0"`), "certificate.delta"},
+		{"empty query", replace(`"loss":`, `"query":"","loss":`), "query"},
+		{"quantile beyond any use", replace(`"grid":`, `"constraints":{"quantiles":[{"probability":0.5,"magnitude":1e61}]},"grid":`), "1e-60 to 1e60"},
 		{"claim with exponent", replace(`"certificate":{"delta":"`, `"certificate":{"delta":"1e1`), "certificate.delta"},
 		{"multiplier negative", replace(`"multipliers":["0"`, `"multipliers":["-1"`), "multipliers[0]"},
 		{"multiplier oversized", replace(`"multipliers":["0"`, `"multipliers":["9223372036854775808"`), "multipliers[0]"},
 		{"dual null", replace(`"dual":{`, `"dual":null,"x":{`), "dual"},
+		{"total of nothing", replace(`"atom":`, `"total":{"releases":0,"epsilon":0,"delta":0},"atom":`), "total.releases"},
+		{"total of no releases", replace(`"atom":`, `"total":{"releases":0,"epsilon":1,"delta":0},"atom":`), "total.releases"},
+		{"total of half a release", replace(`"atom":`, `"total":{"releases":0.5,"epsilon":1,"delta":0},"atom":`), "total.releases"},
+		{"total without delta", replace(`"atom":`, `"total":{"releases":1,"epsilon":1},"atom":`), "total.delta is missing"},
+		{"total with delta 1", replace(`"atom":`, `"total":{"releases":1,"epsilon":1,"delta":1},"atom":`), "total.delta"},
+		{"total null", replace(`"atom":`, `"total":null,"atom":`), "total"},
+		{"total twice", replace(`"atom":`, `"total":{"releases":1,"epsilon":1,"delta":0},"total":{"releases":1,"epsilon":1,"delta":0},"atom":`), "stands twice"},
+		{"total with more", replace(`"atom":`, `"total":{"releases":1,"epsilon":1,"delta":0,"sensitivity":1},"atom":`), "not a field"},
 		{"deep nesting", strings.Repeat("[", 100000), "want an object"},
 		{"deep in weights", replace(`"weights":[`, `"weights":[`+strings.Repeat("[", 50000)), "weights[0]"},
 	}
@@ -147,6 +213,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(strings.Replace(good, `"first_cell":`, `"first_cell":1`, 1)))
 	f.Add([]byte(`{"format":"noisewright-table"`))
 	f.Add([]byte("[[[[{}"))
+	f.Add([]byte(totalFile(f)))
+	f.Add([]byte(strings.Replace(totalFile(f), `"releases":12`, `"releases":0`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tab, err := Decode(bytes.NewReader(data))
 		if err != nil {
@@ -199,7 +267,7 @@ func ExampleDecode() {
 func BenchmarkCertify(b *testing.B) {
 	t := geometricTable(b, 0.5, 1e-6, 60)
 	for b.Loop() {
-		t.spec.certify() // Certify does it once
+		t.spec.certify(nil) // Certify does it once
 	}
 	b.ReportMetric(float64(t.Cells()), "cells")
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // keeps returns an error that names the first constraint the noise does not
-// keep, exactly. It wraps ErrFalseClaim.
-func (s *Spec) keeps() error {
+// keep, exactly. It wraps ErrFalseClaim. It says nothing if the meter said stop.
+func (s *Spec) keeps(m *claims.Meter) error {
 	c := s.Constraints
 	if c.None() {
 		return nil
@@ -60,7 +60,7 @@ func (s *Spec) keeps() error {
 		}
 	}
 	if v := c.MaxVariance; v != 0 {
-		if found, bound := s.expected(loss.L2), exact.Rational(v); found.Cmp(bound) > 0 {
+		if found, bound := s.expected(loss.L2, m), exact.Rational(v); found.Cmp(bound) > 0 {
 			return broken("max_variance = %g is stated, but it is %s", v, claims.Up(found))
 		}
 	}
@@ -71,12 +71,12 @@ func (s *Spec) keeps() error {
 		}
 		rest := new(big.Rat).SetInt64(1)
 		rest.Sub(rest, exact.Rational(q.Probability))
-		if found := s.expected(loss); found.Cmp(rest) > 0 {
+		if found := s.expected(loss, m); found.Cmp(rest) > 0 {
 			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, claims.Up(found))
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 {
-		if found := s.distinguishing(); found.Cmp(exact.Rational(p)) > 0 {
+		if found := s.distinguishing(m); found != nil && found.Cmp(exact.Rational(p)) > 0 {
 			return broken("max_distinguishing = %g is stated, but it is %s", p, claims.Up(found))
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Spec) twiceMean() *big.Rat {
 // most the sensitivity, of points that the shifted noise cannot take: the
 // hockey-stick divergence with e^ε replaced by infinity, linear between whole
 // cells like the others, and the atom in full.
-func (s *Spec) distinguishing() *big.Rat {
-	most, _ := s.worstShift(exact.RatioInfinity())
+func (s *Spec) distinguishing(m *claims.Meter) *big.Rat {
+	most, _ := s.worstShift(exact.RatioInfinity(), m)
 	return most
 }

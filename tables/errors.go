@@ -16,4 +16,7 @@ var (
 	// ErrFalseClaim marks a table, or a kernel, whose stated loss or bound does
 	// not hold.
 	ErrFalseClaim = claims.ErrFalseClaim
+	// ErrWork marks a table, or a kernel, that was not checked, because that takes more
+	// work than was allowed. It says nothing about whether it is sound.
+	ErrWork = claims.ErrWork
 )

@@ -61,7 +61,7 @@ func TestExpectedAgainstCells(t *testing.T) {
 			}
 			add(s.Atom, 0, 1)
 			want.Quo(want, exact.PowerOfTwo(64))
-			if got := s.expected(loss); got.Cmp(want) != 0 {
+			if got := s.expected(loss, nil); got.Cmp(want) != 0 {
 				t.Fatalf("trial %d, %s, grid %+v: expected loss %v, want %v", trial, loss.Name(), s.Grid, got, want)
 			}
 		}

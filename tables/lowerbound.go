@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -303,7 +304,10 @@ const maxWalk = 1 << 21
 // minimum is also over the atom at 0, whose coefficient is Σ_k max_j y_{k,j}.
 // It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
 // multipliers of constraints the problem does not have.
-func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
+func (d *Dual) LowerBound(p dp.Problem) *big.Rat { return d.lowerBound(p, nil) }
+
+// lowerBound is nothing that holds if the meter says stop.
+func (d *Dual) lowerBound(p dp.Problem, meter *claims.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero
@@ -312,8 +316,8 @@ func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 	if n == nil {
 		return zero
 	}
-	m := minimum{nodes: n, exponent: d.Exponent, up: exact.ExpUp(p.Epsilon, exact.RatioBits)}
-	if !m.over(d.coefficients()) || m.least == nil {
+	m := minimum{nodes: n, meter: meter, exponent: d.Exponent, up: exact.ExpUp(p.Epsilon, exact.RatioBits)}
+	if !m.prepare(d) || !m.over(d.coefficients()) || m.least == nil {
 		return zero
 	}
 	price := new(big.Int)
@@ -347,13 +351,48 @@ func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
 // whole unit, which only lowers the bound.
 type minimum struct {
 	*nodes
+	meter    *claims.Meter
+	work     loss.Work // of a cell
 	exponent int
 	up       *big.Int // e^ε·2^96, rounded up
 	least    *big.Int // nil: none was considered
 }
 
+// multiplierWork is what a multiplier costs beside the loss at its cell: coefficients
+// lists it up to four times, and sorts the list.
+const multiplierWork = 500
+
+// prepare finds what a cell costs, and announces what the multipliers and the pieces of the
+// losses do, once in either direction.
+func (m *minimum) prepare(d *Dual) bool {
+	size := exact.Bits(m.step) + 64
+	for i := range len(m.moments) + 1 {
+		l := m.problem.Loss
+		if i > 0 {
+			l = m.moments[i-1].loss
+		}
+		w := loss.WorkOf(l, size)
+		m.work.Bound += w.Bound + 4*exact.RationalWork(2*size)
+		m.work.Growth += w.Growth
+		m.work.Pass += 4 * w.Pass
+	}
+	if m.problem.Constraints.Symmetric {
+		m.work = loss.Work{Bound: 2 * m.work.Bound, Pass: 2 * m.work.Pass, Growth: 2 * m.work.Growth}
+	}
+	multipliers := 0
+	for _, s := range d.Shifts {
+		multipliers += len(s.Multipliers)
+	}
+	for _, r := range []*DualRun{d.MonotoneRight, d.MonotoneLeft} {
+		if r != nil {
+			multipliers += len(r.Multipliers)
+		}
+	}
+	return m.meter.Spend(m.work.Pass + multiplierWork*int64(multipliers))
+}
+
 func (m *minimum) consider(j int64, k coefficient) {
-	if !m.reached(j) {
+	if !m.reached(j) || !m.meter.Spend(m.work.Bound) {
 		return
 	}
 	l := m.at(j)
@@ -374,6 +413,11 @@ func (m *minimum) consider(j int64, k coefficient) {
 	}
 }
 
+// grows reports whether the Lagrangian does not decrease from j outwards.
+func (m *minimum) grows(j int64) bool {
+	return m.meter.Spend(m.work.Growth) && m.growth(j).Sign() >= 0
+}
+
 // over considers all cells, of which coeffs are those with multipliers. It returns
 // false if it does not find where the others only grow.
 func (m *minimum) over(coeffs []coefficient) bool {
@@ -392,11 +436,11 @@ func (m *minimum) over(coeffs []coefficient) bool {
 	for _, side := range []int64{1, -1} {
 		// Growth does not decrease outwards: if there is none at the limit, there
 		// is none before, and no use in walking there.
-		if far := side * (maxWalk + 1); m.reached(far) && m.growth(far).Sign() < 0 {
+		if far := side * (maxWalk + 1); m.reached(far) && !m.grows(far) {
 			return false
 		}
 		walked := 0
-		for j := side; m.reached(j); j += side {
+		for j := side; m.reached(j) && m.meter.Spend(1); j += side {
 			if touched(j) {
 				continue
 			}
@@ -405,7 +449,7 @@ func (m *minimum) over(coeffs []coefficient) bool {
 			// no harm to look at more cells: ask after 1, 2, 4, … of them.
 			walked++
 			last := j*side > maxWalk
-			if (last || walked&(walked-1) == 0) && m.growth(j).Sign() >= 0 {
+			if (last || walked&(walked-1) == 0) && m.grows(j) {
 				break
 			}
 			if last {

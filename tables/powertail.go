@@ -3,6 +3,7 @@ package tables
 import (
 	"math/big"
 
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -22,6 +23,7 @@ import (
 type powerTail struct {
 	s     *Spec
 	loss  loss.Loss
+	meter *claims.Meter
 	power float64
 	runs  []blockRun
 }
@@ -94,7 +96,8 @@ func (t *powerTail) sum(r blockRun) *big.Float {
 	single := max(leastPeriods, tailPeriods/int64(len(t.runs)))
 	sum, weight := roundedUp(), roundedUp().SetInt64(1) // weight is ρ^m
 	near := f(0)
-	for m := int64(0); ; {
+	work := loss.WorkOf(t.loss, t.s.pointBits()+64).Bound + 20*exact.RationalWork(4*tailBits)
+	for m := int64(0); t.meter.Spend(2 * work); {
 		length := 1 + m/single
 		far := f(m + length)
 		if far.Cmp(near) < 0 {

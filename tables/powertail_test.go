@@ -69,7 +69,7 @@ func TestPowerTailCubed(t *testing.T) {
 		s := twoSided(t, c.epsilon)
 		s.Loss = parseLoss(t, "lp:3")
 		want := cubed(s)
-		got := s.expected(s.Loss)
+		got := s.expected(s.Loss, nil)
 		if got.Cmp(want) < 0 {
 			t.Errorf("epsilon = %g: loss = %s below the truth %s", c.epsilon, got.FloatString(30), want.FloatString(30))
 		}
@@ -83,7 +83,7 @@ func TestPowerTailCubed(t *testing.T) {
 func TestPowerTailSteep(t *testing.T) {
 	s := twoSided(t, 0.5)
 	s.Loss = parseLoss(t, "lp:64")
-	got := s.expected(s.Loss)
+	got := s.expected(s.Loss, nil)
 	sum, term := new(big.Rat), new(big.Rat).SetInt(new(big.Int).SetUint64(s.Weights[0]))
 	term.Mul(term, rest(s.ratio())).Quo(term, exact.PowerOfTwo(63))
 	for j := int64(1); j < 400; j++ {

@@ -110,7 +110,7 @@ func (s *Spec) points(y float64) (low, high int64, ok bool) {
 		return 0, 0, false
 	}
 	for n := int64(near) - slack; n <= int64(near)+slack; n++ {
-		if math.Abs(float64(n)*step-y) > tolerance || n < -exact.MaxInteger || n > exact.MaxInteger {
+		if math.Abs(float64(float64(n)*step)-y) > tolerance || n < -exact.MaxInteger || n > exact.MaxInteger {
 			continue
 		}
 		if !ok {

@@ -36,8 +36,8 @@ func hockeyStick(weights []uint64, k int, r *exact.Ratio) *big.Int {
 //
 // Guarantee (docs/proofs/table-privacy.md): the noise of the table, added to
 // values that are at most K·S grid points apart, has a hockey-stick divergence
-// of at most the largest of them.
-func (s *Spec) shiftDeltas(r *exact.Ratio) (deltas []*big.Int, negative []bool) {
+// of at most the largest of them, unless the meter said stop.
+func (s *Spec) shiftDeltas(r *exact.Ratio, m *claims.Meter) (deltas []*big.Int, negative []bool) {
 	sides := []func(k int) *big.Int{
 		func(k int) *big.Int { return hockeyStick(s.Weights, k, r) },
 		func(k int) *big.Int { return hockeyStick(s.Weights, -k, r) },
@@ -51,6 +51,9 @@ func (s *Spec) shiftDeltas(r *exact.Ratio) (deltas []*big.Int, negative []bool) 
 	if isSymmetric(s.Weights) {
 		sides = sides[:1] // the mirror image of shift k is shift −k
 	}
+	if !m.Spend(s.shiftWork(len(sides))) {
+		return nil, nil
+	}
 	charge := new(big.Int).SetUint64(s.Atom)
 	charge.Lsh(charge, exact.RatioBits)
 	deltas, negative = make([]*big.Int, s.Grid.CellsPerSensitivity), make([]bool, s.Grid.CellsPerSensitivity)
@@ -59,6 +62,9 @@ func (s *Spec) shiftDeltas(r *exact.Ratio) (deltas []*big.Int, negative []bool) 
 			// Disjoint supports: every longer shift is the same.
 			deltas[i], negative[i] = deltas[i-1], negative[i-1]
 			continue
+		}
+		if !m.Go() {
+			return nil, nil
 		}
 		for side, divergence := range sides {
 			if h := divergence(i + 1); side == 0 || h.Cmp(deltas[i]) > 0 {
@@ -73,10 +79,24 @@ func (s *Spec) shiftDeltas(r *exact.Ratio) (deltas []*big.Int, negative []bool) 
 	return deltas, negative
 }
 
+// shiftWork is the work of shiftDeltas: a comparison for each pair of cells, and three
+// times that where they have two words.
+func (s *Spec) shiftWork(sides int) int64 {
+	n, k := int64(len(s.Weights)), int64(s.Grid.CellsPerSensitivity)
+	if s.hasTail() {
+		return int64(sides) * 3 * k * (n + k)
+	}
+	k = min(k, n)
+	return int64(sides) * (k*n - k*(k-1)/2)
+}
+
 // worstShift returns the largest of the shiftDeltas as a probability, and the
 // shift that attains it.
-func (s *Spec) worstShift(r *exact.Ratio) (delta *big.Rat, shift int) {
-	deltas, negative := s.shiftDeltas(r)
+func (s *Spec) worstShift(r *exact.Ratio, m *claims.Meter) (delta *big.Rat, shift int) {
+	deltas, negative := s.shiftDeltas(r, m)
+	if deltas == nil {
+		return nil, 0
+	}
 	worst := 0
 	for i, d := range deltas {
 		if d.Cmp(deltas[worst]) > 0 {
@@ -100,7 +120,7 @@ func (s *Spec) worstShift(r *exact.Ratio) (delta *big.Rat, shift int) {
 // exact as a function of E (with a tail rounded up to a multiple of 2^-160), and so an
 // upper bound of the true divergence. The largest is Certificate.DeltaUpper.
 func (t *Table) ShiftDeltas() []*big.Rat {
-	deltas, _ := t.spec.shiftDeltas(exact.RatioDown(t.spec.Epsilon))
+	deltas, _ := t.spec.shiftDeltas(exact.RatioDown(t.spec.Epsilon), nil)
 	rats := make([]*big.Rat, len(deltas))
 	for i, d := range deltas {
 		rats[i] = claims.Probability(d)
@@ -116,7 +136,7 @@ func (t *Table) DeltaUpperAt(epsilon float64) *big.Rat {
 	if !(epsilon >= 0 && epsilon <= MaxEpsilon) {
 		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, MaxEpsilon))
 	}
-	delta, _ := t.spec.worstShift(exact.RatioDown(epsilon))
+	delta, _ := t.spec.worstShift(exact.RatioDown(epsilon), nil)
 	return delta
 }
 

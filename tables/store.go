@@ -31,7 +31,8 @@ type StoreOptions struct {
 	// before the suffix where these do not tell the problem.
 	Name func(p dp.Problem) string
 	// Rejected, if set, is called for every file that cannot be read or written, is
-	// not about the problem of its name, or claims what does not hold. The error
+	// not about the problem of its name, claims what does not hold, or takes more than
+	// DefaultWork to verify. The error
 	// names the file. Nothing of it is used, and it is replaced once there is
 	// another table.
 	Rejected func(err error)
@@ -130,7 +131,7 @@ func (s *Store) make(ctx context.Context, m *making, p dp.Problem, k string) (*V
 
 // obtain loads or designs a table.
 func (s *Store) obtain(ctx context.Context, p dp.Problem, k string) (*Verified, error) {
-	if v := s.load(p, k); v != nil {
+	if v := s.load(ctx, p, k); v != nil {
 		return v, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -166,7 +167,7 @@ func (s *Store) Load(p dp.Problem) *Verified {
 	v := s.known[k]
 	s.mu.Unlock()
 	if v == nil {
-		v = s.load(p, k)
+		v = s.load(context.Background(), p, k)
 	}
 	return v
 }
@@ -198,13 +199,13 @@ func (s *Store) path(p dp.Problem) string {
 }
 
 // load reads a table from the directory, trusts nothing in it, and keeps it in memory.
-func (s *Store) load(p dp.Problem, k string) *Verified {
+func (s *Store) load(ctx context.Context, p dp.Problem, k string) *Verified {
 	if s.options.Directory == "" {
 		return nil
 	}
-	v, err := read(s.path(p), k)
+	v, err := read(ctx, s.path(p), k)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
 			s.options.Rejected(err)
 		}
 		return nil
@@ -219,7 +220,7 @@ func (s *Store) load(p dp.Problem, k string) *Verified {
 }
 
 // read reads and verifies a table about the problem with the key.
-func read(path, k string) (*Verified, error) {
+func read(ctx context.Context, path, k string) (*Verified, error) {
 	t, err := ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -227,7 +228,7 @@ func read(path, k string) (*Verified, error) {
 	if own, err := key(t.spec.Problem); err != nil || own != k {
 		return nil, check.Errorf("tables", dp.ErrInvalid, "%s is about another problem than its name says", path)
 	}
-	v, err := t.Verify()
+	v, err := t.VerifyContext(ctx, VerifyOptions{})
 	if err != nil {
 		return nil, check.Errorf("tables", nil, "%s: %w", path, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -112,6 +111,9 @@ type Spec struct {
 	TailRatio uint64
 	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
 	Claims    Claims // the zero value: filled in by New from the certificate
+	// Total is what the table was made for, if that is several releases; a claim
+	// that New and Verify do not check, see ClaimedTotal.
+	Total Total
 }
 
 // Table is a checked, immutable Spec.
@@ -121,9 +123,10 @@ type Table struct{ *content }
 // to one, so that nothing can be assigned to what was proved.
 type content struct {
 	spec Spec
-	// It does not change, so it is certified once, and judged once.
-	certificate func() Certificate
-	verified    func() (*Verified, error)
+	// It does not change, so it is certified once, by find, and judged once.
+	find        func(*claims.Meter) Certificate
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -135,7 +138,7 @@ type content struct {
 func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
 
 // build makes the table that is certified so.
-func build(s Spec, certify func(*Spec) Certificate) (*Table, error) {
+func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -149,11 +152,10 @@ func build(s Spec, certify func(*Spec) Certificate) (*Table, error) {
 		s.Step = s.Grid.unit()
 	case dp.RealQuery, dp.IntegerQuery:
 	}
-	t := &Table{&content{spec: s}}
-	t.certificate = sync.OnceValue(func() Certificate { return certify(&t.spec) })
-	t.verified = sync.OnceValues(t.verify)
+	t := &Table{&content{spec: s, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
+	t.find = func(m *claims.Meter) Certificate { return certify(&t.spec, m) }
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.certificate().Claims()
+		t.spec.Claims = t.certify().Claims()
 	}
 	return t, nil
 }
@@ -210,6 +212,7 @@ func (s *Spec) validate() error {
 		claims.Validate(s.Claims.list(), errs)
 	}
 	errs.Add(s.Dual.validate())
+	s.Total.validate(errs)
 	return errs.Err()
 }
 
@@ -266,9 +269,15 @@ func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec) Certificate {
-		c := t.certificate().clone()
-		c.LowerBound = s.Dual.LowerBound(s.Problem)
+	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+		own, err := t.certified(m)
+		if err != nil {
+			return Certificate{} // the meter has said stop
+		}
+		before := m.Used()
+		c := own.clone()
+		c.LowerBound = s.Dual.lowerBound(s.Problem, m)
+		c.work += m.Used() - before
 		return c
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -102,14 +103,14 @@ type tailSum interface {
 }
 
 // newTailSums returns a sum for each part of the loss.
-func (s *Spec) newTailSums(l loss.Loss) []tailSum {
+func (s *Spec) newTailSums(l loss.Loss, m *claims.Meter) []tailSum {
 	var sums []tailSum
 	for _, part := range loss.TailParts(l) { // validateTail made sure there are some
 		if _, _, ok := loss.PolynomialBeyond(part); ok {
-			sums = append(sums, s.newTailLoss(part))
+			sums = append(sums, s.newTailLoss(part, m))
 		} else {
 			power, _ := loss.PowerBound(part)
-			sums = append(sums, &powerTail{s: s, loss: part, power: power, runs: s.blockRuns()})
+			sums = append(sums, &powerTail{s: s, loss: part, meter: m, power: power, runs: s.blockRuns()})
 		}
 	}
 	return sums
@@ -127,6 +128,8 @@ func (s *Spec) newTailSums(l loss.Loss) []tailSum {
 type tailLoss struct {
 	s      *Spec
 	loss   loss.Loss
+	meter  *claims.Meter
+	work   int64    // of a term
 	ratio  *big.Rat // ρ
 	rest   *big.Rat // 1-ρ
 	from   *big.Rat
@@ -135,8 +138,9 @@ type tailLoss struct {
 	orders []*big.Rat // Σ W·ρ^M·Δ^i f(M), to be multiplied by (ρ/(1-ρ))^i
 }
 
-func (s *Spec) newTailLoss(l loss.Loss) *tailLoss {
-	t := &tailLoss{s: s, loss: l, ratio: s.ratio(), rest: rest(s.ratio()), sum: new(big.Rat)}
+func (s *Spec) newTailLoss(l loss.Loss, m *claims.Meter) *tailLoss {
+	work := loss.WorkOf(l, s.pointBits()).Bound + 4*exact.RationalWork(s.pointBits()+2*tailBits)
+	t := &tailLoss{s: s, loss: l, meter: m, work: work, ratio: s.ratio(), rest: rest(s.ratio()), sum: new(big.Rat)}
 	t.from, t.degree, _ = loss.PolynomialBeyond(l)
 	for range t.degree + 1 {
 		t.orders = append(t.orders, new(big.Rat))
@@ -162,13 +166,16 @@ func (t *tailLoss) add(i int, side int64) {
 	}
 	power := new(big.Rat).Set(weight) // W·ρ^m
 	m := int64(0)
-	for ; inside(m); m++ {
+	for ; inside(m) && t.meter.Spend(t.work); m++ {
 		term := mean(m)
 		t.sum.Add(t.sum, term.Mul(term, power).Mul(term, t.rest))
 		power.Mul(power, t.ratio)
 		roundUp(power)
 	}
 	f := make([]*big.Rat, t.degree+1)
+	if !t.meter.Spend(int64(len(f)) * t.work) {
+		return
+	}
 	for i := range f {
 		f[i] = mean(m + int64(i))
 	}

@@ -173,8 +173,8 @@ func TestTailLossTermwise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 34))
 	for range 50 {
 		s := randomTail(rng)
-		plain := s.expected(loss.L1)
-		termwise := s.expected(farLoss{loss.L1})
+		plain := s.expected(loss.L1, nil)
+		termwise := s.expected(farLoss{loss.L1}, nil)
 		d, _ := new(big.Rat).Sub(termwise, plain).Float64()
 		if !(d >= 0 && d < 1e-30) {
 			t.Fatalf("summed termwise the loss differs by %g", d)
@@ -283,11 +283,11 @@ func TestTailMonotone(t *testing.T) {
 func TestTailDistinguishing(t *testing.T) {
 	s := twoSided(t, 1)
 	s.Privacy.Delta = 0.5
-	if d := s.distinguishing(); d.Sign() != 0 {
+	if d := s.distinguishing(nil); d.Sign() != 0 {
 		t.Errorf("distinguishing = %s, want 0", d)
 	}
 	s.Atom, s.Weights[1] = 1<<60, s.Weights[1]-1<<60
-	if d := s.distinguishing(); d.Cmp(big.NewRat(1, 16)) != 0 {
+	if d := s.distinguishing(nil); d.Cmp(big.NewRat(1, 16)) != 0 {
 		t.Errorf("with an atom: distinguishing = %s, want 1/16", d)
 	}
 	// Even points only, K = 2: a shift by 1 moves everything to odd points.
@@ -296,7 +296,7 @@ func TestTailDistinguishing(t *testing.T) {
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 2, FirstCell: -2},
 		Weights: []uint64{1 << 62, 0, 1 << 63, 0, 1 << 62}, TailRatio: 1 << 63,
 	}
-	if d := s.distinguishing(); d.Cmp(big.NewRat(1, 1)) != 0 {
+	if d := s.distinguishing(nil); d.Cmp(big.NewRat(1, 1)) != 0 {
 		t.Errorf("even points: distinguishing = %s, want 1", d)
 	}
 }

@@ -41,9 +41,19 @@ def encode(b, x):
     n = np.clip(np.floor(t + 0.5), -limit, limit)
     # A rounded point outside the ball is replaced by one closer to 0.
     shrink = 1.0
-    while b["domain"] == "ball" and ((n * b["step"] / s) ** 2).sum() > 1 - (len(s) + 8) * 2.0**-52:
+    while b["domain"] == "ball" and norm(n, s, b["step"]) > 1 - (len(s) + 8) * 2.0**-52:
         n, shrink = np.trunc(t * shrink), shrink - 2.0**-20
     return n * b["step"]
+
+
+def norm(n, s, step):
+    """The sum that decides about the ball, in its order; numpy's has another."""
+    total = 0.0
+    for n_i, s_i in zip(n, s):
+        if n_i:
+            r = float(n_i * (step / s_i))
+            total += r * r
+    return total
 
 
 def decode(b, u):

@@ -5,6 +5,7 @@ package verify_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -67,6 +68,7 @@ func TestLosses(t *testing.T) {
 	}
 	for _, name := range []string{
 		"l1", "l2", "pinball:0.3", "asymmetric:2,0.5", "huber:0.6", "deadzone:0.4", "exceed:0.703125", "exceed:1", "lp:2:0.1", "lp:1",
+		"lp:1.5", "lp:3", "lp:2.7:0.1", "lp:64:1e-30", "lp:4.7:0.1 + exceed:1 + pinball:0.3 + lp:1.5",
 		"pwl:-inf,-1;-1,-3,2;0.5,0,-1;2,4", "l1:0.7 + exceed:1:0.3", "exceed:1 + huber:1:2 + pinball:0.9 + l2:0.25 + pwl:-inf,-1;1,1,-0.5",
 	} {
 		loss, err := loss.Parse(name)
@@ -102,6 +104,10 @@ func TestDesigns(t *testing.T) {
 	}{
 		{loss: "l1:0.7 + exceed:2:0.3"},
 		{loss: "exceed:1"},
+		{loss: "lp:1.5"},
+		{loss: "lp:4.5 + exceed:2", constraints: dp.Constraints{Monotone: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.monotone"},
+		{loss: "lp:3", query: dp.IntegerQuery},
+		{loss: "lp:1.2 + asymmetric:1,2:0.5", query: dp.LatticeQuery, step: 0.3},
 		{loss: "asymmetric:1,2", constraints: dp.Constraints{Unbiased: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.unbiased"},
 		{loss: "huber:1", constraints: dp.Constraints{Symmetric: true, Monotone: true}, falsify: [2]string{`"first_cell":-`, `"first_cell":-1`}, says: "constraints.symmetric"},
 		{loss: "l2", constraints: dp.Constraints{Support: &dp.Interval{Lower: 0, Upper: math.Inf(1)}}, falsify: [2]string{`"lower":0`, `"upper":3`}, says: "constraints.upper"},
@@ -125,6 +131,7 @@ func TestDesigns(t *testing.T) {
 		}
 		text := encode(t, r.Table.Table())
 		agrees(t, text, r.Table.Certificate())
+		judgeForgeries(t, text, 8)
 		if c.says == "" {
 			continue
 		}
@@ -150,7 +157,7 @@ func falsified(t *testing.T, text []byte, says string) {
 	}
 }
 
-// TestRefuses has losses that the script cannot compute.
+// TestRefuses has losses that there are not.
 func TestRefuses(t *testing.T) {
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
@@ -158,9 +165,9 @@ func TestRefuses(t *testing.T) {
 	}
 	text := read(t, "../../docs/example-table.json")
 	for name, want := range map[string]string{
-		"l3:2":   "unknown loss l3:2, want a piecewise quadratic one\n",
-		"lp:1.5": "unknown loss lp:1.5, want a piecewise quadratic one\n",
-		"huber":  "unknown loss huber, want KIND:PARAMETERS or KIND:PARAMETERS:WEIGHT\n",
+		"l3:2": "unknown loss l3:2\n",
+
+		"huber": "unknown loss huber, want KIND:PARAMETERS or KIND:PARAMETERS:WEIGHT\n",
 	} {
 		changed := bytes.Replace(text, []byte(`"name":"l1"`), []byte(`"name":"`+name+`"`), 1)
 		path := filepath.Join(t.TempDir(), "table.json")
@@ -202,19 +209,23 @@ func TestFalseClaims(t *testing.T) {
 	}
 }
 
-// python runs the script on a table file.
-func python(t *testing.T, table []byte) (output string, code int) {
+// python runs the script on table files.
+func python(t *testing.T, tables ...[]byte) (output string, code int) {
 	t.Helper()
 	interpreter, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is missing")
 	}
 	read(t, script) // for the test cache, which does not see what Python reads
-	path := filepath.Join(t.TempDir(), "table.json")
-	if err := os.WriteFile(path, table, 0o600); err != nil {
-		t.Fatal(err)
+	arguments, dir := []string{script}, t.TempDir()
+	for i, table := range tables {
+		path := filepath.Join(dir, fmt.Sprintf("%03d.json", i))
+		if err := os.WriteFile(path, table, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		arguments = append(arguments, path)
 	}
-	out, err := exec.Command(interpreter, script, path).Output()
+	out, err := exec.Command(interpreter, arguments...).Output()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -245,6 +256,8 @@ func TestTails(t *testing.T) {
 	for _, p := range []dp.Problem{
 		{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L1, Constraints: dp.Constraints{Symmetric: true, Monotone: true, Unbiased: true, MaxVariance: 3}},
 		{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: loss.L2, Query: dp.IntegerQuery},
+		{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: parse(t, "lp:1.5 + l2:0.5")},
+		{Privacy: dp.Privacy{Epsilon: 0.3, Sensitivity: 2}, Loss: parse(t, "lp:3.5"), Query: dp.IntegerQuery},
 		{Privacy: dp.Privacy{Epsilon: 2, Sensitivity: 2}, Loss: parse(t, "huber:3 + exceed:4"), Query: dp.IntegerQuery, Constraints: dp.Constraints{MaxDistinguishing: 0.1}},
 	} {
 		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New})
@@ -256,6 +269,7 @@ func TestTails(t *testing.T) {
 			t.Fatal(err)
 		}
 		agrees(t, b.Bytes(), r.Table.Certificate())
+		judgeForgeries(t, b.Bytes(), 12)
 		ratio := r.Table.Table().TailRatio()
 		short := strings.Replace(b.String(), fmt.Sprintf(`"tail_ratio":"%d"`, ratio), fmt.Sprintf(`"tail_ratio":"%d"`, ratio-1), 1)
 		if got, code := python(t, []byte(short)); code != 3 || !strings.Contains(got, "FALSE: certified delta <= delta") {
@@ -271,4 +285,47 @@ func parse(t *testing.T, name string) loss.Loss {
 		t.Fatal(err)
 	}
 	return loss
+}
+
+// TestPage: what docs/table-format.md shows of the example table is in it, with "…" for
+// what it leaves out.
+func TestPage(t *testing.T) {
+	_, shown, _ := strings.Cut(string(read(t, "../../docs/table-format.md")), "```\n{")
+	shown, _, found := strings.Cut("{"+shown, "```")
+	if !found {
+		t.Fatal("no table on the page")
+	}
+	var excerpt, whole any
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(shown, ", …", "")), &excerpt); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(read(t, "../../docs/example-table.json"), &whole); err != nil {
+		t.Fatal(err)
+	}
+	var compare func(where string, a, b any)
+	compare = func(where string, a, b any) {
+		switch a := a.(type) {
+		case map[string]any:
+			b, _ := b.(map[string]any)
+			if len(a) != len(b) {
+				t.Errorf("%s: %d fields on the page, %d in the file", where, len(a), len(b))
+			}
+			for name, v := range a {
+				compare(where+"."+name, v, b[name])
+			}
+		case []any:
+			b, _ := b.([]any)
+			if len(a) > len(b) {
+				t.Fatalf("%s: %d elements on the page, %d in the file", where, len(a), len(b))
+			}
+			for i, v := range a {
+				compare(fmt.Sprintf("%s[%d]", where, i), v, b[i])
+			}
+		default:
+			if a != b {
+				t.Errorf("%s = %v on the page, %v in the file", where, a, b)
+			}
+		}
+	}
+	compare("table", excerpt, whole)
 }

@@ -1,5 +1,6 @@
 // Package atomicfile writes files and directories that appear whole or not at all.
-// They are written under another name beside their own and renamed at the end.
+// They are written under another name beside their own and renamed at the end. What a
+// writer that was killed has left there is removed by the next one.
 package atomicfile
 
 import (
@@ -10,10 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
-// File is a file that appears at Commit. It is not safe for concurrent use.
+// File is a file that appears at Commit. It is safe for concurrent use: Discard may come
+// from another goroutine, and no Commit succeeds after it.
 type File struct {
+	mu     sync.Mutex
 	file   *os.File
 	name   string    // of file, to be removed; empty if it has none
 	path   string    // for errors; empty for a spool
@@ -48,13 +52,15 @@ func Create(path string) (*File, error) {
 		f.path, f.device = path, device
 		return f, nil
 	}
-	name := beside(target)
-	// 0666 less the umask is what any program gives a file the user asked for.
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
+	removeStale(target, fs.FileMode.IsRegular)
+	file, err := createLocked(target, func(name string) (*os.File, error) {
+		// 0666 less the umask is what any program gives a file the user asked for.
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
+	})
 	if err != nil {
 		return nil, named(path, err)
 	}
-	f := &File{file: file, name: name, path: path, target: target}
+	f := &File{file: file, name: file.Name(), path: path, target: target}
 	if exists {
 		if err := file.Chmod(info.Mode().Perm()); err != nil {
 			f.Discard()
@@ -80,6 +86,8 @@ func Spool(dst io.Writer) (*File, error) {
 
 // Write implements io.Writer.
 func (f *File) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	n, err := f.file.Write(p)
 	return n, named(f.path, err)
 }
@@ -87,18 +95,23 @@ func (f *File) Write(p []byte) (int, error) {
 // Commit makes the file appear, on disk and not only in the system's memory. If it
 // fails, what was there before still is.
 func (f *File) Commit() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.dst != nil {
 		return f.copy()
 	}
 	if err := f.file.Sync(); err != nil {
 		return named(f.path, err)
 	}
-	if err := f.file.Close(); err != nil {
-		return named(f.path, err)
+	if !locks { // there an open file may not be renamed; elsewhere closing ends the lock
+		if err := f.file.Close(); err != nil {
+			return named(f.path, err)
+		}
 	}
 	if err := os.Rename(f.name, f.target); err != nil {
 		return named(f.path, err)
 	}
+	_ = f.file.Close() // all is on disk
 	f.file, f.name = nil, ""
 	return nil
 }
@@ -119,6 +132,8 @@ func (f *File) copy() error {
 // Discard removes what was written, unless it was committed. Only the first call
 // does something.
 func (f *File) Discard() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.file != nil {
 		_ = f.file.Close() // a second close, after a failed commit, is harmless
 	}
@@ -135,22 +150,53 @@ func (f *File) Discard() {
 // exists and is empty. The parent of path exists. A directory that is there is
 // replaced, whatever it holds; a symbolic link stays a link. Errors are those of
 // fill and of the file system.
+//
+// Where the system exchanges two names in one step, path is at any time the old
+// directory or the new one, and a crash leaves one of them, perhaps with the other
+// beside it under a name that begins with a dot. Elsewhere the old one is renamed
+// first: a crash between the two steps leaves both under such names, and none at path.
+// The next Directory for the path removes them, once its own is in place.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
-	_, missing := os.Lstat(path)
-	dir := beside(path)
-	// 0777 less the umask is what any program gives a directory the user asked for.
-	if err := os.Mkdir(dir, 0o777); err != nil { //nolint:gosec
+	open, err := createLocked(path, func(name string) (*os.File, error) {
+		// 0777 less the umask is what any program gives a directory the user asked for.
+		if err := os.Mkdir(name, 0o777); err != nil { //nolint:gosec
+			return nil, err
+		}
+		return os.Open(name) //nolint:gosec // made above
+	})
+	if err != nil {
 		return named(path, err)
 	}
+	defer open.Close() //nolint:errcheck // only its lock is of use
+	dir := open.Name()
 	defer os.RemoveAll(dir) //nolint:errcheck // gone after the rename
 	if err := fill(dir); err != nil {
 		return err
 	}
-	if missing != nil {
-		return os.Rename(dir, path)
+	if !locks {
+		_ = open.Close()
 	}
-	// A directory cannot be renamed over another one.
+	if _, missing := os.Lstat(path); missing != nil {
+		err = os.Rename(dir, path)
+	} else {
+		err = replace(dir, path)
+	}
+	if err != nil {
+		return err
+	}
+	// Not before: killed between the two renames of replace, a writer has left what
+	// was there before under such a name.
+	removeStale(path, fs.FileMode.IsDir)
+	return nil
+}
+
+// replace renames a directory to a path where there is another, which it removes: a
+// directory cannot be renamed over another one.
+func replace(dir, path string) error {
+	if exchange(dir, path) == nil {
+		return os.RemoveAll(dir)
+	}
 	away := beside(path)
 	if err := os.Rename(path, away); err != nil {
 		return err
@@ -169,9 +215,16 @@ func resolve(path string) string {
 	return path
 }
 
+// randomLetters is the number of random letters of a temporary name: 60 bits, so that
+// no name is ever used twice.
+const randomLetters = 12
+
+// temporary is what the temporary names for a path begin with.
+func temporary(path string) string { return "." + filepath.Base(path) + ".tmp-" }
+
 // beside returns a temporary name in the directory of path.
 func beside(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-"+rand.Text()[:12])
+	return filepath.Join(filepath.Dir(path), temporary(path)+rand.Text()[:randomLetters])
 }
 
 // named puts the path in front of an error in place of the temporary one.

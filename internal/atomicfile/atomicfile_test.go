@@ -220,3 +220,49 @@ func TestDirectory(t *testing.T) {
 	}
 	holds(t, path, "", "d")
 }
+
+// TestDirectoryIsAlwaysThere reads a directory while it is replaced, where the system
+// exchanges names.
+func TestDirectoryIsAlwaysThere(t *testing.T) {
+	parent := t.TempDir()
+	probe := filepath.Join(parent, "probe")
+	if err := errors.Join(os.Mkdir(probe, 0o777), os.Mkdir(probe+"2", 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := exchange(probe, probe+"2"); err != nil {
+		t.Skip(err)
+	}
+	path := filepath.Join(parent, "d")
+	write := func(dir string) error { return os.WriteFile(filepath.Join(dir, "f"), []byte("x"), 0o600) }
+	if err := Directory(path, write); err != nil {
+		t.Fatal(err)
+	}
+	done, missing := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-done:
+				missing <- n
+				return
+			default:
+			}
+			if _, err := os.Lstat(path); err != nil {
+				n++
+			}
+		}
+	}()
+	for range 300 {
+		if err := Directory(path, write); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	if n := <-missing; n > 0 {
+		t.Errorf("missing %d times", n)
+	}
+	left, err := os.ReadDir(parent)
+	if err != nil || len(left) != 3 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}

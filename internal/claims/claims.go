@@ -76,7 +76,7 @@ func (c Claim) field() string { return "certificate." + c.Name }
 // Validate adds an error for every claim that is not a decimal.
 func Validate(list []Claim, errs *check.List) {
 	for _, c := range list {
-		if r, err := exact.ParseDecimal(*c.Text); err != nil || r.Sign() < 0 {
+		if r, err := exact.ParseDecimal(*c.Text); err != nil || r.Sign() < 0 || (*c.Text)[0] == '-' {
 			errs.Bad(c.field(), fmt.Sprintf("%.50q", *c.Text), "a plain decimal number >= 0")
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/readfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
@@ -31,9 +31,9 @@ func Encode(pkg string, w io.Writer, file any) error {
 	return nil
 }
 
-// ReadFile decodes a file. Errors name it.
+// ReadFile decodes a regular file. Errors name it.
 func ReadFile[T any](pkg, path string, decode func(io.Reader) (*T, error)) (t *T, err error) {
-	f, err := os.Open(path) //nolint:gosec // the caller's file
+	f, err := readfile.Regular(path)
 	if err == nil {
 		defer f.Close() //nolint:errcheck // only read
 		t, err = decode(bufio.NewReader(f))

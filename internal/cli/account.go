@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,10 +79,11 @@ of the releases' epsilons, each at its share of delta, or null.`,
   noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-6 --plot profile.svg`,
 	})
 	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
+	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "plot")
 	return f.Run(o.run)
 }
 
@@ -95,8 +95,8 @@ func (o *accountOptions) readTimes(text string) error {
 	}
 	o.times = make([]int, n)
 	for i := range o.times {
-		v, err := strconv.Atoi(strings.TrimSpace(parts[min(i, len(parts)-1)]))
-		if err != nil || v < 1 || v > account.MaxReleases {
+		v, ok := shell.ParseCount(strings.TrimSpace(parts[min(i, len(parts)-1)]))
+		if !ok || v < 1 || v > account.MaxReleases {
 			return shell.Want(fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
 		}
 		o.times[i] = v
@@ -121,17 +121,17 @@ func (o *accountOptions) targetFlags(f *shell.Flags) {
 }
 
 func (o *accountOptions) run(ctx context.Context) error {
+	o.Progress().Watch("composing")
 	releases := make([]account.Release, len(o.releases))
 	var errs []error
 	for i, arg := range o.releases {
-		m, err := readMechanism(o.Streams, arg)
+		m, err := readMechanism(ctx, o.Streams, arg)
 		errs = append(errs, err)
 		releases[i] = account.Release{PLD: m, Times: o.times[i]}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	o.Progress().Watch("composing")
 	c, err := account.Compose(releases, account.Options{})
 	if err != nil {
 		return shell.BadInput("noisewright account --help", err)
@@ -153,7 +153,7 @@ func (o *accountOptions) run(ctx context.Context) error {
 
 // readMechanism reads a release of the command line: a table, verified, or the
 // name of a mechanism.
-func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
+func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
 		m, err := parseMechanism(arg)
 		if err != nil {
@@ -161,7 +161,7 @@ func readMechanism(a *shell.Streams, arg string) (*account.PrivacyLossDistributi
 		}
 		return m, nil
 	}
-	v, err := a.ReadSound(arg)
+	v, err := a.ReadSound(ctx, arg)
 	if err != nil {
 		return nil, err
 	}

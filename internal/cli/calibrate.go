@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -33,7 +32,7 @@ type calibrateReport struct {
 	Loss              string             `json:"loss"`
 	Noise             string             `json:"noise"`
 	Exponent          float64            `json:"exponent,omitempty"`
-	ExpectedLoss      json.Number        `json:"expected_loss"`
+	ExpectedLoss      *float64           `json:"expected_loss"`
 	Alternatives      map[string]float64 `json:"alternatives"`
 	GaussianCrossover *int               `json:"gaussian_crossover"`
 }
@@ -96,8 +95,7 @@ written and the exit code is 4.
 	})
 	f.Effort(&o.design, " of one design")
 	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
-	f.Bool(&o.JSON, "json", "print one JSON object instead of the summary")
-	f.Quiet(&o.Common, "no progress and no summary, and no comparison")
+	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")
 	return f.Run(o.run)
 }
 
@@ -207,7 +205,7 @@ func (c *calibration) report() calibrateReport {
 		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
 		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
-		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: json.Number(c.found.Table.Certificate().Claims().ExpectedLoss),
+		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
 	for name, loss := range map[string]float64{"basic": c.others.Basic, "laplace": c.others.Laplace, "gaussian": c.others.Gaussian} {
@@ -230,15 +228,15 @@ func (c *calibration) rows(out string) []shell.Row {
 	rows := slices.Concat([]shell.Row{
 		{"releases", fmt.Sprint(c.target.Releases)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
-		{"each", fmt.Sprintf("epsilon %v, delta %v", each.Epsilon, each.Delta)},
+		{"each", fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(each.Epsilon), shell.DigitsUp(each.Delta))},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(p.Loss)},
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
-		{"expected loss", certificate.Claims().ExpectedLoss},
+		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
 	})
 	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ", of noise for a release of this epsilon and delta"})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ofOneRelease})
 	}
 	rows = append(rows, c.otherRows()...)
 	switch {
@@ -257,7 +255,10 @@ func (c *calibration) rows(out string) []shell.Row {
 
 func (c *calibration) otherRows() []shell.Row {
 	found, _ := c.found.Table.Certificate().ExpectedLoss.Float64()
-	free := "" // what the alternatives are free of
+	laplace, free := "Laplace", "" // what the alternatives are free of
+	if c.target.Query == dp.IntegerQuery {
+		laplace = "discrete Laplace"
+	}
 	if !c.target.Constraints.None() {
 		free = ", without the constraints"
 	}
@@ -267,7 +268,7 @@ func (c *calibration) otherRows() []shell.Row {
 		loss       float64
 	}{
 		{"basic", "designed for an equal part of epsilon and delta", c.others.Basic},
-		{"laplace", "Laplace noise for the same total" + free, c.others.Laplace},
+		{"laplace", laplace + " noise for the same total" + free, c.others.Laplace},
 		{"gaussian", "Gaussian noise for the same total" + free, c.others.Gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {

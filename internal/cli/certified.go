@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,23 +14,27 @@ import (
 )
 
 // certified is what is proved about a table or a kernel, in the JSON of all commands:
-// delta and losses are rounded up, the bound down.
+// delta and losses are rounded up to a float64, the bound down.
 type certified struct {
-	DeltaUpper   string      `json:"delta_upper"`
-	ExpectedLoss json.Number `json:"expected_loss"`
-	MaxLoss      json.Number `json:"max_loss,omitempty"` // of a kernel's query value
-	LowerBound   json.Number `json:"lower_bound"`
-	Gap          *float64    `json:"gap"`
+	DeltaUpper   *float64 `json:"delta_upper"`
+	ExpectedLoss *float64 `json:"expected_loss"`
+	MaxLoss      *float64 `json:"max_loss,omitempty"` // of a kernel's query value
+	LowerBound   *float64 `json:"lower_bound"`
+	Gap          *float64 `json:"gap"`
 }
 
 func newCertified(c tables.Certificate) certified {
-	n := c.Claims()
-	return certified{n.Delta, json.Number(n.ExpectedLoss), "", json.Number(n.LowerBound), shell.Finite(shell.GapOf(c))}
+	return certified{
+		DeltaUpper: shell.FloatUp(c.DeltaUpper), ExpectedLoss: shell.FloatUp(c.ExpectedLoss), LowerBound: shell.FloatDown(c.LowerBound),
+		Gap: shell.Finite(shell.GapOf(c)),
+	}
 }
 
 func newCertifiedKernel(c kernels.Certificate) certified {
-	n := c.Claims()
-	return certified{n.Delta, json.Number(n.ExpectedLoss), json.Number(n.MaxLoss), json.Number(n.LowerBound), shell.Finite(shell.GapOf(c))}
+	return certified{
+		DeltaUpper: shell.FloatUp(c.DeltaUpper), ExpectedLoss: shell.FloatUp(c.ExpectedLoss), MaxLoss: shell.FloatUp(c.MaxLoss), LowerBound: shell.FloatDown(c.LowerBound),
+		Gap: shell.Finite(shell.GapOf(c)),
+	}
 }
 
 // promise is the privacy that a table or a kernel promises.
@@ -131,21 +134,37 @@ func judgement(falsehood error) string {
 	}
 }
 
-// certifiedRows are those of a table, of which something may be false.
-func certifiedRows(t *tables.Table, c tables.Certificate, falsehood error) []shell.Row {
+// certifiedRows are those of a table, of which something may be false; whole is the
+// total that it claims, or nil.
+func certifiedRows(t *tables.Table, c tables.Certificate, whole *total, falsehood error) []shell.Row {
 	p, claims := t.Privacy(), c.Claims()
-	return slices.Concat([]shell.Row{
+	privacy := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, claims.Delta, c.WorstShift)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, shell.Decimal(claims.Delta), c.WorstShift)},
+	}
+	of := "" // what the gap is of
+	if whole != nil {
+		privacy = []shell.Row{
+			whole.row(),
+			{"each", fmt.Sprintf("epsilon %s, delta %s (%s certified)", shell.DigitsUp(p.Epsilon), shell.DigitsUp(p.Delta), shell.Decimal(claims.Delta))},
+		}
+		if c.LowerBound.Sign() > 0 {
+			of = ofOneRelease
+		}
+	}
+	return slices.Concat(privacy, []shell.Row{
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"loss", shell.LossUnit(t.Loss())},
 	}, shell.QueryRows(t.Problem()), []shell.Row{
-		{"expected loss", claims.ExpectedLoss},
-		{"lower bound", claims.LowerBound},
-		{"gap", gap(shell.GapOf(c), falsehood)},
+		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
+		{"lower bound", shell.Decimal(claims.LowerBound)},
+		{"gap", gap(shell.GapOf(c), falsehood) + of},
 		{"cells", cellCount(t)},
 	})
 }
+
+// ofOneRelease says what the gap of a table with a total is about.
+const ofOneRelease = ", of noise for a release of this epsilon and delta"
 
 // held is what is certified without the gap, where that would compare noise that is not
 // private with the best that is.
@@ -170,8 +189,12 @@ func cellCount(t *tables.Table) string {
 		return fmt.Sprintf("%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
 	}
 	return fmt.Sprintf("%d, the first and last %d of which repeat for ever, %.6g times as likely in each period",
-		t.Cells(), t.Grid().CellsPerSensitivity, float64(t.TailRatio())*0x1p-64)
+		t.Cells(), t.Grid().CellsPerSensitivity, tailRatio(t))
 }
+
+// tailRatio is how much less likely a period of the tail is than the one before, to the
+// nearest float64; 0 without a tail.
+func tailRatio(t *tables.Table) float64 { return float64(t.TailRatio()) * 0x1p-64 }
 
 func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood error) []shell.Row {
 	p, q, claims := k.Privacy(), k.Queries(), c.Claims()
@@ -181,18 +204,18 @@ func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood err
 	}
 	rows := []shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon)},
-		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the query values %.6g and %.6g)", p.Delta, claims.Delta, k.Node(c.Worst[0]), k.Node(c.Worst[1]))},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the query values %.6g and %.6g)", p.Delta, shell.Decimal(claims.Delta), k.Node(c.Worst[0]), k.Node(c.Worst[1]))},
 		{"sensitivity", fmt.Sprint(p.Sensitivity)},
 		{"range", fmt.Sprintf("%v to %v, %s", q.Lower, q.Upper, weight)},
 		{"loss", shell.LossUnit(k.Loss())},
-		{"expected loss", claims.ExpectedLoss},
-		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", claims.MaxLoss, c.MaxLossAt)},
+		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
+		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", shell.Decimal(claims.MaxLoss), c.MaxLossAt)},
 	}
 	if o := k.InstanceCap(); o > 0 {
 		rows = append(rows, shell.Row{"instance cap", fmt.Sprint(o)})
 	}
 	return append(rows,
-		shell.Row{"lower bound", claims.LowerBound},
+		shell.Row{"lower bound", shell.Decimal(claims.LowerBound)},
 		shell.Row{"gap", gap(shell.GapOf(c), falsehood)},
 		shell.Row{"nodes", fmt.Sprint(k.Cells())},
 	)

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,18 +17,36 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 )
 
+// grace is how long a command has to end in good order after a signal.
+const grace = 250 * time.Millisecond
+
 // Main runs the program with the given arguments, without its own name, and
 // returns its exit code. It takes over SIGINT, SIGTERM and SIGPIPE.
+//
+// The first of these signals ends the context of the command, which most of its work
+// looks at often. What does not, such as a solver in the middle of a step or a pipe that
+// nobody reads, is left alone after the grace, and its output never appears. The second
+// signal kills.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// A closed pipe is then an error of the write, after which temporary files
-	// are removed, and not the end of the process.
-	signal.Ignore(syscall.SIGPIPE)
+	ignoreBrokenPipes()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks the command to stop, the second one kills.
 	defer context.AfterFunc(ctx, stop)()
 
-	return run(ctx, shell.NewStreams(ctx, stdin, stdout, stderr), args)
+	s := shell.NewStreams(ctx, stdin, stdout, stderr)
+	code := make(chan int, 1)
+	go func() { code <- run(ctx, s, args) }()
+	select {
+	case c := <-code:
+		return c
+	case <-ctx.Done():
+	}
+	select {
+	case c := <-code:
+		return c
+	case <-time.After(grace):
+		return s.Abandon()
+	}
 }
 
 func run(ctx context.Context, s *shell.Streams, args []string) int {
@@ -58,7 +77,8 @@ Exit codes:
   1    failure
   2    bad usage or input
   3    negative verdict: a table does not keep what it claims
-  4    stopped at a limit, with a proven and usable result
+  4    stopped at a limit: with a proven and usable result, or, of a check, without
+       any verdict
   130  interrupted`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright verify table.json
@@ -82,14 +102,17 @@ Exit codes:
 		newCompareCommand(a),
 		newAccountCommand(a),
 		newCalibrateCommand(a),
+		newLedgerCommand(a),
 		newLatentCommand(a),
 		newSampleCommand(a),
+		newReleaseCommand(a),
 		newPrivatizeCommand(a),
 		newIntervalCommand(a),
 		newPlotCommand(a),
 		newExportCommand(a),
 		reproduce.NewCommand(a),
 		newVersionCommand(a),
+		newManCommand(a),
 	)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
@@ -107,6 +130,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 		Use:     "help [command]",
 		Short:   "Describe a command",
 		Example: "  noisewright help design",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return commandNames(root, args), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
@@ -117,4 +143,19 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+}
+
+// commandNames are the commands below the one that the words lead to.
+func commandNames(root *cobra.Command, words []string) []string {
+	parent, rest, err := root.Find(words)
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range parent.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
 }

@@ -8,17 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // comparison is what compare --json prints.
 type comparison struct {
 	Schema     int         `json:"schema"`
+	Total      *total      `json:"total,omitempty"` // of a table
 	LowerBound *float64    `json:"lower_bound"`
 	Mechanisms []contender `json:"mechanisms"`
 }
@@ -32,16 +35,20 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
+// designed is the name of the designed noise among the mechanisms.
+const designed = noiseDesigned
+
 type compareOptions struct {
 	shell.Common
 	problem dp.Problem
 	design  lp.Options
+	table   string // in place of both
 }
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
 	o := &compareOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS",
+		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS | --table TABLE",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
 each with its suboptimality: how far it is above the certified lower bound on
@@ -51,48 +58,103 @@ the constraints given.
 
 The designed loss is exact, rounded up, and the bound is rounded down. Losses of
 the others are floating-point values of closed forms or quadratures; with --json
-"error_bound" bounds their absolute error. A mechanism that does not apply has a
-note that says why, and no loss. Where the bound does not hold for a mechanism,
+"error_bound" bounds their absolute error. Mechanisms that do not apply are listed
+below the others, with the reason. Where the bound does not hold for a mechanism,
 because it is for queries of another kind or keeps none of the constraints, the
 note says so: it may be below.
 
-In a build without the LP solver, where delta is above 0, there is no designed loss
-and no bound, "lower_bound" is null, and the rest is printed.
+With --table nothing is designed: the table is verified and compared. One that
+calibrate made for a total of several releases is compared with Laplace and Gaussian
+noise calibrated to the same total, which is proved; there is no lower bound for that.
+
+With delta 0 no noise has bounded support: the designed noise has a tail that is
+never cut off, and Laplace and staircase noise are what it is compared with, as
+Gaussian, truncated Laplace and uniform noise do not apply. For some losses there is
+then no designed noise within --max-cells.
+
+Where there is no designed noise, as in a build without the LP solver with delta
+above 0, the rest is printed without a bound, and "lower_bound" is null.
 If a limit stops the design, the exit code is 4.
 
 ` + shell.LossHelp(),
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
   noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
-  noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json`,
+  noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json
+  noisewright compare --table month.json`,
 	})
-	f.Privacy(&o.problem.Privacy, shell.Delta)
-	f.Loss(&o.problem.Loss)
-	f.Query(&o.problem)
-	f.Effort(&o.design, "")
+	f.File(&o.table, "table", "table file to compare in place of a new design, - for standard input", "json")
+	f.Unless("table", func() {
+		f.Privacy(&o.problem.Privacy, shell.Delta)
+		f.Loss(&o.problem.Loss)
+		f.Query(&o.problem)
+		f.Effort(&o.design, "")
+	})
 	f.Summary(&o.Common)
 	return f.Run(o.run)
 }
 
 func (o *compareOptions) run(ctx context.Context) error {
+	if o.table != "" {
+		return o.compareTable(ctx)
+	}
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
 	c := comparison{Schema: shell.Schema}
-	designed := contender{Name: "designed"}
+	best := contender{Name: designed}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
 	case errors.Is(err, highs.ErrUnavailable):
-		designed.Note = shell.Sentence(err)
+		best.Note = shell.Sentence(err)
 	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
-		designed.Note = shell.Sentence(err)
+		best.Note = shell.Sentence(err)
 	case err != nil:
 		return err
 	default:
 		c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
-		designed.Loss = shell.FloatUp(r.Table.Certificate().ExpectedLoss)
-		designed.ErrorBound = new(float64)
-		designed.Note = fmt.Sprintf("certified, %d cells", r.Table.Table().Cells())
+		best = certifiedContender(best.Name, r.Table)
 	}
-	c.Mechanisms = append(c.Mechanisms, designed)
+	c.Mechanisms = append(c.Mechanisms, best)
+	c.addBaselines(p)
+	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
+		return err
+	}
+	return limit
+}
+
+// compareTable compares a table that is there.
+func (o *compareOptions) compareTable(ctx context.Context) error {
+	v, err := o.ReadSound(ctx, o.table)
+	if err != nil {
+		return err
+	}
+	o.Progress().Watch("comparing")
+	whole, err := soundTotal(ctx, o.table, v)
+	if err != nil {
+		return err
+	}
+	p := v.Table().Problem()
+	c := comparison{Schema: shell.Schema, Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
+	if whole == nil {
+		c.LowerBound = shell.FloatDown(v.Certificate().LowerBound)
+		c.addBaselines(p)
+	} else {
+		for _, m := range account.Classical(ctx, whole.target(v.Table())) {
+			c.Mechanisms = append(c.Mechanisms, evaluated(m, p, "; for the same total"+unheld(p)))
+		}
+	}
+	return o.PrintText(c, func(b *strings.Builder) { c.write(b, p) })
+}
+
+// certifiedContender is a table that was verified.
+func certifiedContender(name string, v *tables.Verified) contender {
+	return contender{
+		Name: name, Loss: shell.FloatUp(v.Certificate().ExpectedLoss), ErrorBound: new(float64),
+		Note: fmt.Sprintf("certified, %d cells", v.Table().Cells()),
+	}
+}
+
+// addBaselines adds the classical mechanisms, and how far all are above the bound.
+func (c *comparison) addBaselines(p dp.Problem) {
 	for _, b := range noise.Baselines() {
 		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
 		if b.Name == "discrete-laplace" && p.Query == dp.IntegerQuery {
@@ -104,10 +166,6 @@ func (o *compareOptions) run(ctx context.Context) error {
 			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
 		}
 	}
-	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
-		return err
-	}
-	return limit
 }
 
 func newContender(b noise.Baseline, p dp.Problem) contender {
@@ -115,7 +173,12 @@ func newContender(b noise.Baseline, p dp.Problem) contender {
 	if err != nil {
 		return contender{Name: b.Name, Note: excuse(err)}
 	}
-	out := contender{Name: b.Name, Note: m.Note() + beside(p, b.Name)}
+	return evaluated(m, p, beside(p, b.Name))
+}
+
+// evaluated is a mechanism with its expected loss, and more after its note.
+func evaluated(m noise.Mechanism, p dp.Problem, more string) contender {
+	out := contender{Name: m.Name(), Note: m.Note() + more}
 	loss, errorBound, err := m.ExpectedLoss(p.Loss)
 	if err != nil {
 		out.Note = shell.Sentence(err)
@@ -187,20 +250,33 @@ func kindOfNoise(p dp.Problem) string {
 
 // write writes the comparison as a table.
 func (c *comparison) write(b *strings.Builder, p dp.Problem) {
-	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v, loss %s\n", p.Epsilon, p.Delta, p.Sensitivity, shell.LossUnit(p.Loss))
+	privacy := fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)
+	if c.Total != nil {
+		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", counted(c.Total.Releases, "release"), c.Total.Epsilon, c.Total.Delta)
+	}
+	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, p.Sensitivity, shell.LossUnit(p.Loss))
 	for _, r := range shell.QueryRows(p) {
 		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
 	bound := "none"
 	if c.LowerBound != nil {
-		bound = fmt.Sprintf("%.7g", *c.LowerBound)
+		bound = shell.DigitsDown(*c.LowerBound)
 	}
-	fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
-	lines := [][]string{{"mechanism", "loss", "above bound", "note"}}
+	if c.Total == nil { // no bound is about several releases
+		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
+	}
+	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
 	for _, m := range c.Mechanisms {
+		if m.Loss == nil && m.Name != designed {
+			without = append(without, []string{m.Name, m.Note})
+			continue
+		}
 		line := []string{m.Name, "-", "-", m.Note}
 		if m.Loss != nil {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
+			if m.Name == designed {
+				line[1] = shell.DigitsUp(*m.Loss) // a bound, and no approximation
+			}
 		}
 		if m.Suboptimality != nil {
 			line[2] = shell.Percent(*m.Suboptimality)
@@ -209,6 +285,10 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	}
 	b.WriteByte('\n')
 	shell.WriteColumns(b, lines, "<>><")
+	if len(without) > 0 {
+		b.WriteByte('\n')
+		shell.WriteColumns(b, without, "<<")
+	}
 }
 
 // classical reports whether noise that is symmetric and falls away from 0, as

@@ -70,7 +70,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	f.Query(&o.problem)
 	f.Effort(&o.design, "")
 	f.Output(&o.Common, "table file to write, CSV file with --trade, - for standard output (default none)", "json", "csv")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output", "plot")
 	return f.Run(o.run)
 }
 
@@ -84,6 +84,7 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 		o.trade = pair
 		return nil
 	})
+	f.CompleteOrFile("trade", loss.Names()...)
 	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
 	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	f.Check(func() error {
@@ -139,7 +140,7 @@ type designReport struct {
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	rows := certifiedRows(r.Table.Table(), r.Table.Certificate(), nil)
+	rows := certifiedRows(r.Table.Table(), r.Table.Certificate(), nil, nil)
 	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
 	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -62,15 +61,17 @@ value. The bound is then about the mechanisms that keep the cap.`,
 	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
 		return readWeight(&p.Queries, text)
 	})
+	f.CompleteOrFile("weight", "uniform")
 	f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
 		return readNodes(p, text)
 	})
+	f.CompleteOrFile("nodes")
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, "")
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of any query value, in units of the loss (default none)")
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
 }
 
@@ -78,7 +79,7 @@ value. The bound is then about the mechanisms that keep the cap.`,
 type kernelReport struct {
 	Schema int `json:"schema"`
 	kernelStatement
-	DataIndependent json.Number `json:"data_independent,omitempty"`
+	DataIndependent *float64 `json:"data_independent,omitempty"`
 	certified
 	Nodes int `json:"nodes"`
 	effort
@@ -91,12 +92,13 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	}
 	defer w.Discard()
 	line := o.Progress()
-	var independent json.Number // least loss of such noise
+	var independent *float64 // least loss of such noise
 	if o.autoCap {
 		start := time.Now()
-		if o.problem.InstanceCap, independent, err = o.independent(ctx, line); err != nil {
+		if independent, err = o.independent(ctx, line); err != nil {
 			return err
 		}
+		o.problem.InstanceCap = *independent
 		if o.design.TimeLimit > 0 { // it is for both
 			o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
 		}
@@ -113,8 +115,8 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
 	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
-	if independent != "" {
-		rows = append(rows, shell.Row{"data independent", independent.String()})
+	if independent != nil {
+		rows = append(rows, shell.Row{"data independent", shell.DigitsUp(*independent)})
 	}
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"kernel", o.Output})
@@ -124,20 +126,19 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 
 // independent designs noise that does not depend on the query value and returns its
 // expected loss, rounded up.
-func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (float64, json.Number, error) {
+func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (*float64, error) {
 	options := shell.DesignOptions()
 	options.TimeLimit = o.design.TimeLimit / 4
 	options.Progress = line.Design(options.TimeLimit)
 	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: o.problem.Loss, Query: dp.RealQuery}, options)
 	if err != nil {
-		return 0, "", err
+		return nil, err
 	}
-	c := r.Table.Certificate()
-	loss := shell.FloatUp(c.ExpectedLoss)
+	loss := shell.FloatUp(r.Table.Certificate().ExpectedLoss)
 	if loss == nil {
-		return 0, "", shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
+		return nil, shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 	}
-	return *loss, json.Number(c.Claims().ExpectedLoss), nil
+	return loss, nil
 }
 
 func readRange(q *kernels.Queries, text string) error {
@@ -191,7 +192,7 @@ func readWeight(q *kernels.Queries, text string) error {
 // been read.
 func readNodes(p *lp.KernelProblem, text string) error {
 	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
-	if n, err := strconv.Atoi(text); err == nil || text == "" {
+	if n, ok := shell.ParseCount(text); ok || text == "" {
 		if n < 1 || n > kernels.MaxCells {
 			return want
 		}

@@ -52,9 +52,9 @@ The draws are for comparison only: who knows their seed knows them.`,
 	return f.Run(o.run)
 }
 
-func (o *exportOptions) run(context.Context) error {
+func (o *exportOptions) run(ctx context.Context) error {
 	o.Progress().Watch("exporting")
-	v, err := o.ReadSound(o.table)
+	v, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 	})
 	f.File(&o.table, "table", "table file that the noise was drawn from", "json")
 	f.Require(&o.table, "table", "a table file")
+	f.Misplaced("table", shell.IsTableFile)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
 	f.ArgumentFunc("VALUE", func(text string) (err error) {
 		o.value, err = shell.ParseNumber(text, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
@@ -61,8 +62,9 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 	return cmd
 }
 
-func (o *intervalOptions) run(context.Context) error {
-	v, err := o.ReadSound(o.table)
+func (o *intervalOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
+	v, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
 )
@@ -26,28 +22,18 @@ The design is a bundle, a directory that the devices and the server share.`,
   noisewright latent privatize --bundle bundle in.csv -o private.csv
   noisewright latent decode --bundle bundle private.csv -o decoded.csv
   noisewright latent evaluate --bundle bundle --data test.csv`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("command is missing, want design, verify, privatize, decode or evaluate"))
-		},
 	}
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("command = %s, want design, verify, privatize, decode or evaluate", check.Quoted(args[0]))
-		}
-		return nil
-	}
-	cmd.AddCommand(
+	return shell.Group(cmd, "command",
 		newLatentDesignCommand(s),
 		newLatentVerifyCommand(s),
 		newLatentPrivatizeCommand(s),
 		newLatentDecodeCommand(s),
 		newLatentEvaluateCommand(s),
 	)
-	return cmd
 }
 
 // matrix is a frame as a matrix, a row for each of its own.
 func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
 
 // The files of vectors are CSV, perhaps compressed.
-var vectorFiles = []string{"csv", "gz"}
+var vectorFiles = []string{"csv", "gz", "zst"}

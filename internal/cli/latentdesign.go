@@ -22,16 +22,22 @@ import (
 
 type latentDesignOptions struct {
 	shell.Common
-	vectors   vectorOptions
-	problem   latent.Problem // without what the files say
-	autoClip  bool           // choose the clip
-	noise     string
-	cache     string // directory of designed tables
-	design    lp.Options
-	overwrite bool
+	vectors  vectorOptions
+	problem  latent.Problem // without what the files say
+	autoClip bool           // choose the clip
+	noise    string
+	cache    string // directory of designed tables
+	design   lp.Options
+	force    bool
 }
 
 const defaultClip = 0.99
+
+// The ridge that is tried first, and the largest.
+const (
+	firstRidge = 1e-6
+	maxRidge   = 1
+)
 
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
@@ -71,15 +77,16 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	o.promiseFlags(f)
 	o.domainFlags(f)
 	p := &o.problem
-	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= 1 }},
+	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), designed, laplace or gaussian", noiseAuto, noiseDesigned, string(bundle.Laplace), noiseGaussian)
 	o.vectors.flags(f)
 	f.Check(o.check)
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
 	f.Output(&o.Common, "directory to write the bundle to (default none)")
-	f.Bool(&o.overwrite, "overwrite", "replace a bundle that is there")
-	f.Summary(&o.Common)
+	f.Bool(&o.force, "force", "replace the bundle that is there, and nothing but a bundle")
+	f.Alias("force", "overwrite")
+	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
 }
 
@@ -150,13 +157,16 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.Output != "" {
-		if err := checkBundleOutput(o.Output, o.overwrite); err != nil {
+		if err := checkBundleOutput(o.Output, o.force); err != nil {
 			return err
 		}
 	}
 	line := o.Progress()
 	r, err := o.result(ctx, &p, line)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "use a ridge") && p.Ridge < maxRidge:
+		return shell.BadInput(fmt.Sprintf("--ridge %g", max(firstRidge, min(10*p.Ridge, maxRidge))), err)
+	case err != nil:
 		return shell.LatentFailure(err)
 	}
 	best := r.Best(o.kind())
@@ -167,7 +177,7 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	if o.Output != "" {
 		b, err := r.Bundle(best)
 		if err == nil {
-			err = b.Write(o.Output, o.overwrite)
+			err = b.Write(o.Output, o.force)
 		}
 		if err != nil {
 			return shell.LatentFailure(err)
@@ -187,18 +197,18 @@ func (o *latentDesignOptions) kind() bundle.Kind {
 
 // checkBundleOutput finds out before the design takes its time whether a bundle can
 // be written.
-func checkBundleOutput(out string, overwrite bool) error {
+func checkBundleOutput(out string, force bool) error {
 	if out == "-" {
 		return shell.BadInput("", errors.New("output = -, want a directory: a bundle is several files"))
-	}
-	if _, err := os.Lstat(out); err == nil && !overwrite {
-		return shell.BadInput("--overwrite replaces a bundle", fmt.Errorf("output %s is there already", out))
 	}
 	if _, err := os.Stat(filepath.Dir(filepath.Clean(out))); err != nil {
 		return shell.BadInput("", fmt.Errorf("output %s: %w", out, shell.FileCause(err)))
 	}
-	if err := bundle.CheckWrite(out, overwrite); err != nil {
+	if err := bundle.CheckWrite(out, true); err != nil {
 		return shell.LatentFailure(err)
+	}
+	if _, err := os.Lstat(out); err == nil && !force {
+		return shell.BadInput("--force replaces it", fmt.Errorf("output %s is there already, and a bundle", out))
 	}
 	return nil
 }

@@ -10,12 +10,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
 )
 
 type latentEvaluateOptions struct {
 	shell.Common
+	csv    csvfile.Options
 	bundle string
 	data   string // CSV file
 	draws  int
@@ -36,11 +39,12 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
 	})
 	f.Integer(&o.draws, "draws", "", 2, 1e6, "how often every row is privatized, from 2 to 1000000")
-	f.File(&o.data, "data", "CSV file of features, with a header, perhaps compressed with gzip, - for standard input", "csv", "gz")
+	f.File(&o.data, "data", "CSV file of features, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
+	f.Delimiter(&o.csv)
 	f.Require(&o.data, "data", "a CSV file")
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
-	f.Summary(&o.Common)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -79,16 +83,17 @@ func standardErrors(draws int, probability float64) float64 {
 }
 
 func (o *latentEvaluateOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
 	}
-	in, err := openRows(o.Streams, o.data, featureNames(b), "")
+	in, err := openRows(o.Streams, o.data, o.csv, featureNames(b), "")
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	p, err := openPrivatizer(o.bundle, b)
+	p, err := openPrivatizer(ctx, o.bundle, b, sampler.Options{})
 	if err != nil {
 		return err
 	}

@@ -16,33 +16,42 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
 )
 
 // rowsOptions are those of latent privatize and latent decode, which put other numbers
 // in the place of each row's.
 type rowsOptions struct {
 	shell.Common
-	in     string // CSV file
-	bundle string
-	keep   string // columns to copy
+	in      string // CSV file
+	bundle  string
+	keep    string // columns to copy
+	csv     csvfile.Options
+	sampler sampler.Options
 }
 
 // conversion makes other numbers of a row's.
 type conversion struct {
 	doing    string
+	draws    bool
 	from, to func(*bundle.Bundle) []string // columns
-	open     func(dir string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error)
+	open     func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error)
 }
 
 // newRowsCommand completes a command that converts rows.
 func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
 	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
-	f.Argument(&o.in, "FILE")
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
-	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", "csv")
+	f.Misplaced("bundle", shell.IsBundle)
+	f.Argument(&o.in, "FILE", vectorFiles...)
+	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", vectorFiles...)
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
+	f.Delimiter(&o.csv)
+	if c.draws {
+		f.Bool(&o.sampler.ConstantTime, "constant-time", "draw in a time that does not depend on the values drawn, many times slower")
+	}
 	f.Quiet(&o.Common, "no progress")
 	return f.Run(func(ctx context.Context) error { return o.run(ctx, c) })
 }
@@ -58,13 +67,17 @@ and write the private numbers u1, u2, …: what leaves a device. Each run spends
 whole promise of the bundle on every person again.
 
 Other columns are left out, except those of --keep, which are copied without
-protection. The file is read with a header, perhaps compressed with gzip.`,
+protection. The file has a header. It may be compressed with gzip or zstd; what is
+written is if its name ends in .gz or .zst.
+
+--constant-time is about drawing noise. Encoding and clipping are plain float64
+arithmetic either way.`,
 		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
 	}, privatizing)
 }
 
-var privatizing = conversion{"privatizing", featureNames, unitNames, func(dir string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
-	p, err := openPrivatizer(dir, b)
+var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
+	p, err := openPrivatizer(ctx, dir, b, o)
 	return p.Privatize, err
 }}
 
@@ -78,7 +91,7 @@ privatize wrote. Decoding costs no privacy.`,
 	}, decoding)
 }
 
-var decoding = conversion{"decoding", unitNames, featureNames, func(_ string, b *bundle.Bundle) (func(dst, x []float64) ([]float64, error), error) {
+var decoding = conversion{"decoding", false, unitNames, featureNames, func(_ context.Context, _ string, b *bundle.Bundle, _ sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
 	return b.Decode, nil
 }}
 
@@ -96,20 +109,25 @@ func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 // bundleRows is a CSV file read for a bundle.
 type bundleRows struct {
 	*csvfile.Columns
-	*shell.Input
+	*shell.CSV
 }
 
 // openRows opens a CSV file with all of the columns of a bundle and those to keep.
-func openRows(s *shell.Streams, file string, columns []string, keep string) (*bundleRows, error) {
+func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string, keep string) (*bundleRows, error) {
 	var patterns []string
 	if keep != "" {
 		patterns = strings.Split(keep, ",")
 	}
-	c, input, err := s.OpenColumns(file,
+	input, err := s.OpenCSV(file, o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := csvfile.NewColumns(input.Reader,
 		func(name string) bool { return slices.Contains(columns, name) },
 		func(name string) bool { return csvfile.Matches(patterns, name) })
 	if err != nil {
-		return nil, err
+		input.Close()
+		return nil, shell.BadFile(file, err)
 	}
 	for _, column := range columns {
 		if !slices.Contains(c.Names, column) {
@@ -129,16 +147,22 @@ func openRows(s *shell.Streams, file string, columns []string, keep string) (*bu
 // run writes a CSV file with a row for each of the input's, row by row; it appears
 // whole or not at all.
 func (o *rowsOptions) run(ctx context.Context, c conversion) error {
+	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
 	}
-	in, err := openRows(o.Streams, o.in, c.from(b), o.keep)
+	in, err := openRows(o.Streams, o.in, o.csv, c.from(b), o.keep)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	convert, err := c.open(o.bundle, b)
+	for _, name := range in.Kept {
+		if slices.Contains(c.to(b), name) {
+			return shell.BadInput("", fmt.Errorf("keep = %s, want columns with names other than %s, which is one of the result", check.Quoted(o.keep), check.Quoted(name)))
+		}
+	}
+	convert, err := c.open(ctx, o.bundle, b, o.sampler)
 	if err != nil {
 		return err
 	}
@@ -147,8 +171,15 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		return err
 	}
 	defer file.Discard()
+	packed, err := csvfile.Compress(file, o.Output)
+	if err != nil {
+		return err
+	}
 	line := o.Progress()
-	out := csv.NewWriter(file)
+	out := csv.NewWriter(packed)
+	if o.csv.Delimiter != 0 {
+		out.Comma = rune(o.csv.Delimiter)
+	}
 	record := append(slices.Clone(in.Kept), c.to(b)...)
 	if err := out.Write(record); err != nil {
 		return err
@@ -179,7 +210,7 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		}
 	}
 	out.Flush()
-	if err := out.Error(); err != nil {
+	if err := errors.Join(out.Error(), packed.Close()); err != nil {
 		return err
 	}
 	return file.Commit()

@@ -20,13 +20,14 @@ import (
 type vectorOptions struct {
 	data             string // or
 	mean, covariance string
-	columns, exclude string // which features; patterns, separated by commas
-	task, weights    string // one of them, or none
-	bounds           string // of the features: LO,HI or a file
+	columns, exclude string          // which features; patterns, separated by commas
+	task, weights    string          // one of them, or none
+	bounds           string          // of the features: LO,HI or a file
+	csv              csvfile.Options // of all files
 }
 
 func (v *vectorOptions) flags(f *shell.Flags) {
-	f.File(&v.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip, - for standard input; public: only people encoded later are protected", vectorFiles...)
+	f.File(&v.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; public: only people encoded later are protected", vectorFiles...)
 	f.File(&v.mean, "mean", "in place of --data: CSV file with a header of features and one row, their means", vectorFiles...)
 	f.File(&v.covariance, "covariance", "in place of --data: CSV file with a header of features and a row for each, their covariances, in the order of the mean", vectorFiles...)
 	f.String(&v.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but those of text")
@@ -34,6 +35,8 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 	f.File(&v.task, "task", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)", vectorFiles...)
 	f.String(&v.weights, "weights", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
+	f.Delimiter(&v.csv)
+	f.CompleteOrFile("bounds")
 }
 
 const latentDesignHelp = "noisewright latent design --help"
@@ -61,7 +64,7 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	}
 	switch {
 	case v.task != "":
-		task, err := s.ReadNamed(v.task, p.Features)
+		task, err := s.ReadNamed(v.task, v.csv, p.Features)
 		if err != nil {
 			return err
 		}
@@ -90,14 +93,14 @@ func unmatched(flag, patterns string, names []string) error {
 }
 
 func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
-	mean, err := s.ReadFrame(v.mean, choose, false)
+	mean, err := s.ReadFrame(v.mean, v.csv, choose, false)
 	if err != nil {
 		return err
 	}
 	if mean.Rows != 1 {
 		return shell.BadFile(v.mean, fmt.Errorf("%d rows, want one, the means", mean.Rows))
 	}
-	covariance, err := s.ReadNamed(v.covariance, mean.Names)
+	covariance, err := s.ReadNamed(v.covariance, v.csv, mean.Names)
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose 
 }
 
 func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
-	data, err := s.ReadFrame(v.data, choose, v.columns == "*")
+	data, err := s.ReadFrame(v.data, v.csv, choose, v.columns == "*")
 	var f *shell.Failure
 	if errors.As(err, &f) && strings.Contains(f.Error(), "column") {
 		f.Hint = "--columns and --exclude choose the columns that are read"
@@ -154,7 +157,7 @@ func (v *vectorOptions) readBounds(s *shell.Streams, p *latent.Problem) error {
 		p.Low, p.High = slices.Repeat([]float64{low}, n), slices.Repeat([]float64{high}, n)
 		return nil
 	}
-	f, err := s.ReadNamed(v.bounds, p.Features)
+	f, err := s.ReadNamed(v.bounds, v.csv, p.Features)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,11 +13,13 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
 )
 
 type latentVerifyOptions struct {
 	shell.Common
 	bundle string
+	limit  time.Duration
 }
 
 func newLatentVerifyCommand(s *shell.Streams) *cobra.Command {
@@ -25,12 +29,14 @@ func newLatentVerifyCommand(s *shell.Streams) *cobra.Command {
 		Short: "Prove the promise of a bundle",
 		Long: `Prove, in exact or outward-rounded arithmetic and from nothing but the encoder, the
 clipping and the tables of a bundle, that a release keeps its (epsilon, delta) for
-every input. The exit code is 0 if it does, 3 if that is not proved and 2 if the
-bundle is malformed.`,
+every input. The exit code is 0 if it does, 3 if that is not proved, 2 if the bundle is
+malformed, and 4 if the check did not end within --time-limit: the bundle is then not
+checked, which says nothing about it, and "valid" is null with --json.`,
 		Example: "  noisewright latent verify bundle",
 	})
 	f.Argument(&o.bundle, "BUNDLE")
-	f.Summary(&o.Common)
+	f.CheckLimit(&o.limit)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -50,13 +56,20 @@ type bundleVerdict struct {
 	Error        string   `json:"error,omitempty"`
 }
 
-func (o *latentVerifyOptions) run(context.Context) error {
+func (o *latentVerifyOptions) run(ctx context.Context) error {
 	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
 	if err != nil {
 		return err
 	}
-	v, falsehood := latent.Verify(b)
+	var v *bundle.Verified
+	falsehood, stopped := shell.Within(ctx, o.bundle, o.limit, func(ctx context.Context) (err error) {
+		v, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{Work: math.MaxInt64})
+		return err
+	})
+	if stopped != nil {
+		return giveUp(&o.Common, stopped)
+	}
 	if falsehood != nil && !errors.Is(falsehood, bundle.ErrNotPrivate) {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, falsehood))
 	}
@@ -87,6 +100,9 @@ func (o *latentVerifyOptions) run(context.Context) error {
 }
 
 func readBundle(dir string) (*bundle.Bundle, error) {
+	if shell.IsTableFile(dir) {
+		return nil, shell.BadInput("noisewright verify "+dir, fmt.Errorf("bundle %s is a file, want %s", dir, wantBundle))
+	}
 	b, err := bundle.Read(dir)
 	if err != nil {
 		err = shell.LatentFailure(fmt.Errorf("bundle %s: %w", dir, err))
@@ -97,14 +113,14 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	return b, err
 }
 
-func openPrivatizer(dir string, b *bundle.Bundle) (*bundle.Privatizer, error) {
-	v, err := latent.Verify(b)
+func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
+	v, err := latent.VerifyContext(ctx, b, tables.VerifyOptions{})
 	if errors.Is(err, bundle.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	return bundle.NewPrivatizer(v, sampler.Options{})
+	return bundle.NewPrivatizer(v, o)
 }
 
 func counted(n int, thing string) string {

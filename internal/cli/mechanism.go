@@ -2,7 +2,11 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -47,8 +52,8 @@ func (a *arguments) integer(key string, absent int) int {
 	if !ok {
 		return absent
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil && a.err == nil {
+	n, ok := shell.ParseCount(text)
+	if !ok && a.err == nil {
 		a.err = check.Errorf("cli", dp.ErrInvalid, "%s = %q, want an integer", key, text)
 	}
 	return n
@@ -117,23 +122,55 @@ func mechanismKinds() []mechanismKind {
 	}
 }
 
-// isMechanism reports whether parseMechanism takes the text for a mechanism:
-// whether it starts with the name of one and a colon.
+// mechanismNames are the names of all mechanisms.
+func mechanismNames() []string {
+	var names []string
+	for _, k := range mechanismKinds() {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// completeMechanism returns how the text may go on to be a mechanism.
+func completeMechanism(text string) []string {
+	var out []string
+	for _, k := range mechanismKinds() {
+		start := k.name + ":"
+		switch rest, ok := strings.CutPrefix(text, start); {
+		case ok:
+			given, last := rest[:strings.LastIndexByte(rest, ',')+1], rest[strings.LastIndexByte(rest, ',')+1:]
+			for _, key := range k.keys {
+				if strings.HasPrefix(key, last) && !strings.Contains(","+given, ","+key+"=") {
+					out = append(out, start+given+key+"=")
+				}
+			}
+		case text != "" && strings.HasPrefix(start, text):
+			out = append(out, start)
+		}
+	}
+	return out
+}
+
+// word is what the name of a mechanism looks like, and that of a file seldom.
+var word = regexp.MustCompile(`^[A-Za-z-]+$`)
+
+// isMechanism reports whether the text is meant for a mechanism: it starts with the
+// name of one and a colon, or with what may be such a name misspelt and is no file.
 func isMechanism(text string) bool {
-	name, _, ok := strings.Cut(text, ":")
-	return ok && slices.ContainsFunc(mechanismKinds(), func(k mechanismKind) bool { return k.name == name })
+	name, _, colon := strings.Cut(text, ":")
+	if colon && slices.Contains(mechanismNames(), name) {
+		return true
+	}
+	_, err := os.Stat(text)
+	return word.MatchString(name) && text != "-" && errors.Is(err, fs.ErrNotExist)
 }
 
 // parseMechanism reads a mechanism. The errors wrap dp.ErrInvalid.
 func parseMechanism(text string) (*account.PrivacyLossDistribution, error) {
 	name, rest, _ := strings.Cut(text, ":")
-	i := slices.IndexFunc(mechanismKinds(), func(k mechanismKind) bool { return k.name == name })
+	i := slices.Index(mechanismNames(), name)
 	if i < 0 {
-		var forms []string
-		for _, k := range mechanismKinds() {
-			forms = append(forms, k.name)
-		}
-		return nil, check.Errorf("cli", dp.ErrInvalid, "mechanism = %q, want NAME:KEY=VALUE,… with a name of %s", text, strings.Join(forms, ", "))
+		return nil, check.Errorf("cli", dp.ErrInvalid, "release = %s, want a table file, or NAME:KEY=VALUE,… with a name of %s", check.Quoted(text), strings.Join(mechanismNames(), ", "))
 	}
 	k := mechanismKinds()[i]
 	a := &arguments{values: map[string]string{}}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -39,6 +40,9 @@ truncated Laplace mechanism of the same privacy over it, as SVG or PNG. Noise on
 integers or in steps is drawn as a step curve, that on integers over discrete
 Laplace noise. Each curve's expected loss is in the legend. Probability on the
 single point 0, which has no density, is an arrow.
+
+A table made by calibrate is for the total of several releases, which is proved and
+in the title. The curves over it are Laplace and Gaussian noise for the same total.
 
 For a kernel, draw the expected loss of every query value, or with --values the
 probabilities of the answers to these values. --table adds the loss of additive
@@ -72,7 +76,7 @@ func centimeters(least float64) shell.Rule {
 
 func (o *plotOptions) run(ctx context.Context) error {
 	o.Progress().Watch("drawing")
-	drawing, err := o.figure()
+	drawing, err := o.figure(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +99,7 @@ type drawing interface {
 }
 
 // figure verifies the file and returns its figure.
-func (o *plotOptions) figure() (drawing, error) {
+func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	t, k, err := o.ReadEither(o.file)
 	switch {
 	case err != nil:
@@ -103,20 +107,27 @@ func (o *plotOptions) figure() (drawing, error) {
 	case k != nil && o.log:
 		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel"))
 	case k != nil:
-		return o.kernel(k)
+		return o.kernel(ctx, k)
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.Sound(o.file, t.Verify)
+	v, err := shell.Sound(ctx, o.file, t)
 	if err != nil {
 		return nil, err
+	}
+	whole, err := soundTotal(ctx, o.file, v)
+	if err != nil {
+		return nil, err
+	}
+	if whole != nil {
+		return figure.NewTotal(t, v.Certificate(), o.log, account.Classical(ctx, whole.target(t))), nil
 	}
 	return figure.NewTable(t, v.Certificate(), o.log), nil
 }
 
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
-func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
+func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
 	f := &figure.Kernel{Kernel: k}
 	for text := range strings.SplitSeq(o.values, ",") {
 		if o.values == "" {
@@ -131,7 +142,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if most := len(figure.Palette); len(f.Values) > most {
 		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
 	}
-	v, err := shell.Sound(o.file, k.Verify)
+	v, err := shell.Sound(ctx, o.file, k)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +150,7 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (*figure.Kernel, error) {
 	if o.table == "" {
 		return f, nil
 	}
-	other, err := o.ReadSound(o.table)
+	other, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return nil, err
 	}

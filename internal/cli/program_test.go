@@ -88,7 +88,7 @@ func TestPrivatizeKeepsBytes(t *testing.T) {
 		})
 	}
 	stdout, stderr, code := run(t, "\xff\xfea\x00", "privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "1", "-")
-	if code != 2 || stdout != "" || !strings.Contains(stderr, "standard input: the text is UTF-16, want UTF-8") {
+	if code != 2 || stdout != "" || !strings.Contains(stderr, "standard input: the file is UTF-16 text, want UTF-8") {
 		t.Errorf("UTF-16: exit code %d, %q, %q", code, stdout, stderr)
 	}
 }

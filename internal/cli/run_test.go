@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/latent"
@@ -51,7 +53,7 @@ func asJSON() captured {
 func (c captured) object(t *testing.T) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal(c.out.Bytes(), &v); err != nil {
+	if err := errors.Join(jsontest.Check(c.out.Bytes()), json.Unmarshal(c.out.Bytes(), &v)); err != nil {
 		t.Fatalf("%v in %q", err, c.out)
 	}
 	if v["schema"] != float64(shell.Schema) {
@@ -160,7 +162,7 @@ func TestRunDesign(t *testing.T) {
 	if v["status"] != "optimal" || v["query"] != "real" || v["loss"] != "l1" {
 		t.Errorf("report %v", v)
 	}
-	if _, err := o.ReadSound(c.Output); err != nil {
+	if _, err := o.ReadSound(t.Context(), c.Output); err != nil {
 		t.Error(err)
 	}
 	// Quiet.
@@ -228,7 +230,7 @@ func TestRunDesignKernel(t *testing.T) {
 
 func TestRunVerify(t *testing.T) {
 	c := asJSON()
-	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery)}).run(t.Context()); err != nil {
+	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	v := c.object(t)
@@ -238,7 +240,7 @@ func TestRunVerify(t *testing.T) {
 	}
 
 	c = asJSON()
-	if err := (&verifyOptions{c.Common, kernelFile(t)}).run(t.Context()); err != nil {
+	if err := (&verifyOptions{c.Common, kernelFile(t), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantKeys(t, c.object(t), "range", "delta_upper", "max_loss", "worst_cells")
@@ -250,7 +252,7 @@ func TestRunVerify(t *testing.T) {
 	}
 	path := textFile(t, "forged.json", strings.Replace(string(text), `"epsilon":1`, `"epsilon":0.5`, 1))
 	c = asJSON()
-	err = (&verifyOptions{c.Common, path}).run(t.Context())
+	err = (&verifyOptions{c.Common, path, time.Minute}).run(t.Context())
 	var f *shell.Failure
 	if v := c.object(t); !errors.As(err, &f) || f.Code != shell.ExitNegative || v["valid"] != false || v["error"] == "" {
 		t.Errorf("%v, report %v", err, v)
@@ -258,7 +260,7 @@ func TestRunVerify(t *testing.T) {
 	// Quiet, only the exit code tells.
 	c = capture("")
 	c.Quiet = true
-	if err := (&verifyOptions{c.Common, path}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
+	if err := (&verifyOptions{c.Common, path, time.Minute}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
 }
@@ -266,7 +268,7 @@ func TestRunVerify(t *testing.T) {
 func TestRunCompare(t *testing.T) {
 	design := needSolver(t)
 	c := asJSON()
-	if err := (&compareOptions{c.Common, small(), design}).run(t.Context()); err != nil {
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mechanisms, _ := c.object(t)["mechanisms"].([]any)
@@ -274,7 +276,7 @@ func TestRunCompare(t *testing.T) {
 		t.Errorf("mechanisms %v", mechanisms)
 	}
 	c = capture("")
-	if err := (&compareOptions{c.Common, small(), design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
 		t.Errorf("%v, printed %q", err, c.out)
 	}
 }
@@ -337,7 +339,7 @@ func TestRunSample(t *testing.T) {
 func TestRunPrivatize(t *testing.T) {
 	in := textFile(t, "in.csv", "name,x\na,1\nb,0\n")
 	c := capture("")
-	o := &privatizeOptions{Common: c.Common, in: in, table: laplaceFile(t, dp.IntegerQuery), column: "x", clip: &clip{0, 1}, report: true}
+	o := &privatizeOptions{Common: c.Common, in: in, columns: []columnOptions{{name: "x", table: laplaceFile(t, dp.IntegerQuery), clip: &interval{0, 1}}}, report: true}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -348,9 +350,31 @@ func TestRunPrivatize(t *testing.T) {
 		t.Errorf("standard error %q", c.err)
 	}
 	c = capture("x\n1.2\n")
-	o = &privatizeOptions{Common: c.Common, in: "-", table: kernelFile(t), column: "x"}
+	o = &privatizeOptions{Common: c.Common, in: "-", columns: []columnOptions{{name: "x", table: kernelFile(t)}}}
 	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
 		t.Errorf("%v, printed %q", err, c.out)
+	}
+}
+
+// TestRunPrivatizeTotal has a kernel beside tables: of it only the promise counts.
+func TestRunPrivatizeTotal(t *testing.T) {
+	table, kernel := laplaceFile(t, dp.IntegerQuery), kernelFile(t)
+	epsilon := small().Epsilon
+	for _, test := range []struct {
+		columns []columnOptions
+		want    string
+	}{
+		{[]columnOptions{{name: "x", table: table}}, ""},
+		{[]columnOptions{{name: "x", table: table}, {name: "y", table: kernel}}, fmt.Sprintf("total: epsilon %v, delta 0.1 for the 2 columns", epsilon+1)},
+		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon)},
+	} {
+		c := capture("x,y\n1,2\n")
+		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns}).run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.err.String(); !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "total") {
+			t.Errorf("standard error %q, want %q", got, test.want)
+		}
 	}
 }
 
@@ -432,7 +456,7 @@ func TestRunLatent(t *testing.T) {
 	wantKeys(t, c.object(t), "baseline_loss", "bundle", "candidates", "clip")
 
 	c = asJSON()
-	if err := (&latentVerifyOptions{c.Common, dir}).run(t.Context()); err != nil {
+	if err := (&latentVerifyOptions{c.Common, dir, time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if v := c.object(t); v["valid"] != true || v["epsilon_upper"] != 8.0 || v["delta_upper"] != 0.0 {

@@ -62,25 +62,27 @@ is not private if the number was not rounded to the grid first.`,
 }
 
 func (o *sampleOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
 	t, k, err := o.ReadEither(o.table)
 	if err != nil {
 		return err
 	}
 	var draw drawer
 	if k != nil {
-		draw, err = o.answers(k)
+		draw, err = o.answers(ctx, k)
 	} else {
-		draw, err = o.noise(t)
+		draw, err = o.noise(ctx, t)
 	}
 	if err != nil {
 		return err
 	}
-	w, line := o.Direct(), &shell.Progress{}
+	w, line := o.Direct(), o.Progress()
 	if !shell.IsStandard(o.Output) {
 		if w, err = o.Create(o.Output, o.table); err != nil {
 			return err
 		}
-		line = o.Progress()
+	} else if o.Screen {
+		line = &shell.Progress{} // it would stand among the draws
 	}
 	defer w.Discard()
 	var text []byte
@@ -108,11 +110,11 @@ const sampleBlock = 4096
 type drawer func(dst []byte, n int) ([]byte, error)
 
 // noise verifies a table and draws from it.
-func (o *sampleOptions) noise(t *tables.Table) (drawer, error) {
+func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
 	}
-	v, err := shell.Sound(o.table, t.Verify)
+	v, err := shell.Sound(ctx, o.table, t)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (o *sampleOptions) noise(t *tables.Table) (drawer, error) {
 }
 
 // answers verifies a kernel and answers the query value through it.
-func (o *sampleOptions) answers(k *kernels.Kernel) (drawer, error) {
+func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer, error) {
 	if o.integer || o.constantTime || o.format != formatText {
 		return nil, shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
 	}
@@ -152,7 +154,7 @@ func (o *sampleOptions) answers(k *kernels.Kernel) (drawer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := shell.Sound(o.table, k.Verify)
+	v, err := shell.Sound(ctx, o.table, k)
 	if err != nil {
 		return nil, err
 	}

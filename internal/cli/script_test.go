@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
@@ -52,6 +53,8 @@ func TestScripts(t *testing.T) {
 			"size":    sizeCommand,
 			"empty":   emptyCommand,
 			"repeat":  repeatCommand,
+			"hint":    hintCommand,
+			"bytes":   bytesCommand,
 		},
 	})
 }
@@ -198,6 +201,9 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if d.More() {
 		ts.Fatalf("data after the object")
 	}
+	if _, exported := v["golden"]; !exported { // an export is a file, with a format of its own
+		ts.Check(jsontest.Check([]byte(text)))
+	}
 	for _, arg := range args[1:] {
 		path, want, compare := strings.Cut(arg, "=")
 		var at any = v
@@ -243,9 +249,29 @@ func emptyCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// hint ARG... runs the command that the last one, which failed, gave as a hint, with
+// more arguments, and wants it to succeed.
+func hintCommand(ts *testscript.TestScript, neg bool, args []string) {
+	m := regexp.MustCompile(`(?m)^hint: noisewright (\S.*)$`).FindStringSubmatch(ts.ReadFile("stderr"))
+	if neg || m == nil {
+		ts.Fatalf("no command is hinted at")
+	}
+	command, _, _ := strings.Cut(m[1], " makes a table")
+	if err := ts.Exec("noisewright", append(strings.Fields(command), args...)...); err != nil {
+		ts.Fatalf("the hint %q is refused: %v", command, err)
+	}
+}
+
 // repeat TEXT N FILE writes a text N times.
 func repeatCommand(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(args[0], n)), 0o666))
+}
+
+// bytes TEXT FILE writes a text with the escapes of Go, such as \r and \xff.
+func bytesCommand(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[0], `"`, `\"`) + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
 }

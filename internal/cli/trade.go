@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -65,9 +64,9 @@ type frontReport struct {
 }
 
 type pointReport struct {
-	Share    float64        `json:"share"`
-	Weights  [2]float64     `json:"weights"`
-	Expected [2]json.Number `json:"expected"`
+	Share    float64     `json:"share"`
+	Weights  [2]float64  `json:"weights"`
+	Expected [2]*float64 `json:"expected"`
 	certified
 	Status string `json:"status"`
 }
@@ -76,7 +75,7 @@ func newPointReport(p lp.FrontPoint) pointReport {
 	return pointReport{
 		Share:     math.Round(p.Share*1e6) / 1e6,
 		Weights:   p.Weights,
-		Expected:  [2]json.Number{json.Number(tables.DecimalUp(p.Expected[0])), json.Number(tables.DecimalUp(p.Expected[1]))},
+		Expected:  [2]*float64{shell.FloatUp(p.Expected[0]), shell.FloatUp(p.Expected[1])},
 		certified: newCertified(p.Design.Table.Certificate()),
 		Status:    status(p.Design.Optimal),
 	}
@@ -100,12 +99,14 @@ func (f *front) writeCSV(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("share,weight_a,weight_b,expected_a,expected_b,expected_loss,lower_bound,gap\n")
 	for i := range f.Points {
-		r := newPointReport(f.Points[i])
+		p := &f.Points[i]
+		r, claims := newPointReport(*p), p.Design.Table.Certificate().Claims()
 		gap := ""
 		if r.Gap != nil {
 			gap = fmt.Sprintf("%.6g", *r.Gap)
 		}
-		fmt.Fprintf(&b, "%v,%v,%v,%s,%s,%s,%s,%s\n", r.Share, r.Weights[0], r.Weights[1], r.Expected[0], r.Expected[1], r.ExpectedLoss, r.LowerBound, gap)
+		fmt.Fprintf(&b, "%v,%v,%v,%s,%s,%s,%s,%s\n", r.Share, r.Weights[0], r.Weights[1],
+			tables.DecimalUp(p.Expected[0]), tables.DecimalUp(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -125,16 +126,21 @@ func (f *front) write(b *strings.Builder) {
 	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
 	for i := range f.Points {
 		r := newPointReport(f.Points[i])
-		number := func(n json.Number) string {
-			v, _ := n.Float64()
-			return fmt.Sprintf("%.7g", v)
-		}
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
-			number(r.Expected[0]), number(r.Expected[1]), number(r.ExpectedLoss), number(r.LowerBound), shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
+			digits(r.Expected[0], shell.DigitsUp), digits(r.Expected[1], shell.DigitsUp), digits(r.ExpectedLoss, shell.DigitsUp), digits(r.LowerBound, shell.DigitsDown),
+			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
 		})
 	}
 	shell.WriteColumns(b, lines, ">>>>>>>>")
+}
+
+// digits prints a number that is null where it is no float64.
+func digits(v *float64, write func(float64) string) string {
+	if v == nil {
+		return "unknown"
+	}
+	return write(*v)
 }
 
 // runTrade designs a front and writes it where asked to.
@@ -154,7 +160,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 		Options: o.design, Points: o.points, Designed: func(ended int) { line.Count("designing", ended, o.points) },
 	})
 	if ctx.Err() != nil || r == nil {
-		return shell.DesignError(ctx, err)
+		return shell.DesignError(ctx, o.problem, o.design, err)
 	}
 	f := &front{r, o.problem, o.trade}
 	if err := table.Put(f.writeCSV); err != nil {
@@ -169,7 +175,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	return &shell.Failure{
 		Code: shell.ExitLimit,
 		Err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, o.points, shell.Percent(o.design.Gap)),
-		Hint: "more time (--time-limit, which is for all designs together), more cells (--max-cells) or a larger gap (--gap)",
+		Hint: shell.MoreEffort("--time-limit, which is for all designs together", o.design, true),
 	}
 }
 

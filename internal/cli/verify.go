@@ -2,18 +2,22 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
 
 type verifyOptions struct {
 	shell.Common
-	file string // a table or a kernel
+	file  string // a table or a kernel
+	limit time.Duration
 }
 
 func newVerifyCommand(s *shell.Streams) *cobra.Command {
@@ -27,20 +31,30 @@ loss (rounded up) and the lower bound on every other noise's loss (rounded
 down), and hold every claim of the file against them, those that the noise is
 symmetric, bounded or restricted otherwise included.
 
+A table made by calibrate claims a total, epsilon and delta of several releases
+together. That is proved by exact composition, as account does it; a total that is
+not proved is a false claim. Its epsilon and delta of one release are then only a
+point of what it keeps.
+
 For a kernel it also recomputes the largest loss of a query value, and the delta
 and the bound are about its range of query values.
 
 TABLE is a table or kernel file, or - for standard input. The exit code is 0 if every claim
-holds, 3 if one is false and 2 if the file is malformed.
+holds, 3 if one is false, 2 if the file is malformed, and 4 if the check did not end within
+--time-limit: the file is then not checked, which says nothing about it. Other commands
+refuse a table whose check takes more than some ten seconds.
 
 With --json, "gap" is null where the lower bound is 0 or the noise is not private,
 "worst_shift" is in cells, "step" is null unless values are published on the integers or in steps,
-and "error" is there only if a claim is false.`,
+"total" is there only if the table claims one and is private, with the composed
+"epsilon_upper" at its delta, and "error" only if a claim is false. "valid" is null
+if the file is not checked.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 	})
 	f.Argument(&o.file, "TABLE", "json")
-	f.Summary(&o.Common)
+	f.CheckLimit(&o.limit)
+	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
 }
 
@@ -49,11 +63,12 @@ type verdict struct {
 	Schema int  `json:"schema"`
 	Valid  bool `json:"valid"`
 	statement
+	Total *total `json:"total,omitempty"`
 	certified
-	Cells      int    `json:"cells"`
-	WorstShift int    `json:"worst_shift"`
-	TailRatio  string `json:"tail_ratio,omitempty"` // 2^64 times the factor of a period
-	Error      string `json:"error,omitempty"`
+	Cells      int     `json:"cells"`
+	WorstShift int     `json:"worst_shift"`
+	TailRatio  float64 `json:"tail_ratio,omitempty"` // of a period of the tail to the one before
+	Error      string  `json:"error,omitempty"`
 }
 
 // kernelVerdict is what verify --json prints for a kernel.
@@ -67,27 +82,55 @@ type kernelVerdict struct {
 	Error      string `json:"error,omitempty"`
 }
 
-func (o *verifyOptions) run(context.Context) error {
+// unchecked is what verify --json and latent verify --json print if the check was given up.
+type unchecked struct {
+	Schema int    `json:"schema"`
+	Valid  *bool  `json:"valid"` // null
+	Error  string `json:"error"`
+}
+
+// giveUp prints that something is not checked, unless the command was interrupted.
+func giveUp(c *shell.Common, stopped error) error {
+	if f := new(shell.Failure); !errors.As(stopped, &f) {
+		return stopped
+	}
+	u := unchecked{Schema: shell.Schema, Error: shell.Sentence(stopped)}
+	if err := c.Print(u, []shell.Row{{"verdict", "not checked"}}); err != nil {
+		return err
+	}
+	return stopped
+}
+
+func (o *verifyOptions) run(ctx context.Context) error {
 	t, k, err := o.ReadEither(o.file)
 	if err != nil {
 		return err
 	}
 	o.Progress().Watch("verifying")
+	var whole *total
+	falsehood, stopped := shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
+		if k != nil {
+			_, err = k.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
+		} else {
+			whole, err = verifyWhole(ctx, t)
+		}
+		return err
+	})
+	if stopped != nil {
+		return giveUp(&o.Common, stopped)
+	}
 	var (
-		falsehood error
-		report    any
-		rows      []shell.Row
+		report any
+		rows   []shell.Row
 	)
 	if k != nil {
 		c := k.Certify()
-		_, falsehood = k.Verify()
 		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
 		rows = certifiedKernelRows(k, c, falsehood)
 	} else {
 		c := t.Certify()
-		_, falsehood = t.Verify()
-		report = newVerdict(t, c, falsehood)
-		rows = certifiedRows(t, c, falsehood)
+		report = newVerdict(t, c, whole, falsehood)
+		rows = certifiedRows(t, c, whole, falsehood)
 	}
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
@@ -96,13 +139,19 @@ func (o *verifyOptions) run(context.Context) error {
 	return err
 }
 
-func newVerdict(t *tables.Table, c tables.Certificate, falsehood error) verdict {
-	v := verdict{
-		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), certified: newCertified(c).held(falsehood),
-		Cells: t.Cells(), WorstShift: c.WorstShift, Error: failing(falsehood),
+// verifyWhole verifies a table, and the total that it claims.
+func verifyWhole(ctx context.Context, t *tables.Table) (*total, error) {
+	v, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+	if err != nil {
+		return nil, err
 	}
-	if r := t.TailRatio(); r != 0 {
-		v.TailRatio = strconv.FormatUint(r, 10)
+	return proveTotal(v)
+}
+
+func newVerdict(t *tables.Table, c tables.Certificate, whole *total, falsehood error) verdict {
+	v := verdict{
+		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), Total: whole, certified: newCertified(c).held(falsehood),
+		Cells: t.Cells(), WorstShift: c.WorstShift, TailRatio: tailRatio(t), Error: failing(falsehood),
 	}
 	return v
 }

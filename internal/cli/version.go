@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -15,34 +16,61 @@ import (
 
 // version tells builds apart.
 type version struct {
-	Schema int    `json:"schema"`
-	Module string `json:"version"`
-	Commit string `json:"commit,omitempty"`
-	Go     string `json:"go"`
-	HiGHS  string `json:"highs,omitempty"` // absent: a build without the solver
+	Schema   int    `json:"schema"`
+	Module   string `json:"version"`
+	Commit   string `json:"commit,omitempty"`   // absent: not known
+	Modified bool   `json:"modified,omitempty"` // the sources differ from the commit
+	Go       string `json:"go"`
+	HiGHS    string `json:"highs,omitempty"` // absent: a build without the solver
 }
 
 func readVersion() version {
-	v := version{Schema: shell.Schema, Module: "unknown", Go: runtime.Version(), HiGHS: highs.Version()}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	info, _ := debug.ReadBuildInfo()
+	v := newVersion(info)
+	v.HiGHS = highs.Version()
+	return v
+}
+
+// pseudoVersion is the version of a module without a tag at its commit, which is at the
+// end.
+var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+\S*)?$`)
+
+// newVersion reads what a build says of itself, nil if it says nothing. The commit is
+// there in a build of a working copy; go install MODULE@VERSION has the start of it
+// in a version without a tag.
+func newVersion(info *debug.BuildInfo) version {
+	v := version{Schema: shell.Schema, Module: "unknown", Go: runtime.Version()}
+	if info == nil {
 		return v
 	}
 	v.Module = info.Main.Version
+	if m := pseudoVersion.FindStringSubmatch(v.Module); m != nil {
+		v.Commit = m[1]
+	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
+		switch s.Key {
+		case "vcs.revision":
 			v.Commit = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
 	return v
 }
 
 func (v version) String() string {
+	commit := ""
+	if v.Commit != "" {
+		commit = "commit " + v.Commit + ", "
+	}
+	if v.Modified {
+		commit += "modified, "
+	}
 	solver := "no LP solver"
 	if v.HiGHS != "" {
 		solver = "HiGHS " + v.HiGHS
 	}
-	return fmt.Sprintf("noisewright %s (%s, %s)", v.Module, v.Go, solver)
+	return fmt.Sprintf("noisewright %s (%s%s, %s)", v.Module, commit, v.Go, solver)
 }
 
 type versionOptions struct{ shell.Common }
@@ -51,7 +79,7 @@ func newVersionCommand(s *shell.Streams) *cobra.Command {
 	o := &versionOptions{shell.Common{Streams: s}}
 	f := shell.NewFlags(&cobra.Command{
 		Use:     "version",
-		Short:   "Print the version of the program, of Go and of the solver",
+		Short:   "Print the version and the commit of the program, and the versions of Go and of the solver",
 		Example: "  noisewright version --json",
 	})
 	f.Bool(&o.JSON, "json", "print one JSON object")

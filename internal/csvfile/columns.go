@@ -1,10 +1,6 @@
 package csvfile
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -47,22 +43,6 @@ func Matches(patterns []string, name string) bool {
 	})
 }
 
-// open reads text that may be compressed with gzip and start with a byte order mark.
-func open(r io.Reader) (*csv.Reader, error) {
-	text := bufio.NewReaderSize(r, bufferSize)
-	if head, _ := text.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(text)
-		if err != nil {
-			return nil, err
-		}
-		text = bufio.NewReaderSize(z, bufferSize)
-	}
-	if head, _ := text.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
-		_, _ = text.Discard(3)
-	}
-	return csv.NewReader(text), nil
-}
-
 // Columns reads a CSV file row by row: columns of numbers, the features, and columns
 // of text that are kept as they are.
 type Columns struct {
@@ -72,39 +52,27 @@ type Columns struct {
 	Rows   int      // read so far
 	values []float64
 
-	r        *csv.Reader
-	first    []string // a row that was read in the place of the header
-	features []int    // where they stand
+	r        *Reader
+	again    bool  // the header is the first row
+	features []int // where they stand
 	kept     []int
 	drop     bool   // columns that have text in every row are no error
 	text     []bool // those columns
 }
 
 // NewColumns reads the header: choose takes columns as features, keep those that are
-// kept; nil keeps none. A file without any feature is an error.
-func NewColumns(r io.Reader, choose, keep func(column string) bool) (*Columns, error) {
-	c := &Columns{}
-	header, err := c.open(r)
+// kept; nil keeps none. A file without any feature is an error. The caller closes
+// the reader.
+func NewColumns(r *Reader, choose, keep func(column string) bool) (*Columns, error) {
+	header, err := r.Header()
 	if err != nil {
 		return nil, err
 	}
+	c := &Columns{r: r}
 	return c, c.name(header, choose, keep)
 }
 
-// open opens the file and reads its first record.
-func (c *Columns) open(r io.Reader) (record []string, err error) {
-	if c.r, err = open(r); err != nil {
-		return nil, err
-	}
-	c.r.ReuseRecord = true
-	record, err = c.r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty, want a header and rows")
-	}
-	return record, cause(err)
-}
-
-// name reads the header.
+// name sorts the columns of a header.
 func (c *Columns) name(header []string, choose, keep func(column string) bool) error {
 	seen := map[string]bool{}
 	for i, column := range header {
@@ -115,13 +83,16 @@ func (c *Columns) name(header []string, choose, keep func(column string) bool) e
 		switch {
 		case choose(column):
 			c.features = append(c.features, i)
-			c.Names = append(c.Names, strings.Clone(column))
+			c.Names = append(c.Names, column)
 		case keep != nil && keep(column):
 			c.kept = append(c.kept, i)
-			c.Kept = append(c.Kept, strings.Clone(column))
+			c.Kept = append(c.Kept, column)
 		}
 	}
 	if len(c.features) == 0 {
+		if err := c.r.wrongDelimiter(header); err != nil {
+			return err
+		}
 		return fmt.Errorf("none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
 	}
 	c.text = make([]bool, len(c.features)) // no number so far
@@ -133,25 +104,23 @@ func (c *Columns) name(header []string, choose, keep func(column string) bool) e
 // Next reads a row, io.EOF after the last one. A feature that is no finite number is
 // an error, and so is a file without rows.
 func (c *Columns) Next() error {
-	record, err := c.first, error(nil)
-	if c.first = nil; record == nil {
-		record, err = c.r.Read()
+	if !c.again {
+		if err := c.r.Row(); errors.Is(err, io.EOF) && c.Rows == 0 {
+			return errors.New("no rows after the header")
+		} else if err != nil {
+			return err
+		}
 	}
-	switch {
-	case errors.Is(err, io.EOF) && c.Rows == 0:
-		return errors.New("no rows after the header")
-	case errors.Is(err, io.EOF):
-		return io.EOF
-	case err != nil:
-		return cause(err)
-	}
+	c.again = false
+	row := string(c.r.Raw)
 	for k, i := range c.features {
-		v, ok := finiteNumber(record[i])
+		cell := c.r.Inner(i)
+		v, ok := finiteNumber(row[cell.Start:cell.End])
 		if c.Rows == 0 && c.drop {
 			c.text[k] = !ok
 		}
 		if ok == c.text[k] {
-			line, _ := c.r.FieldPos(i)
+			line := c.r.Line
 			if ok {
 				line-- // it is the rows before that are no numbers
 			}
@@ -161,7 +130,7 @@ func (c *Columns) Next() error {
 		c.values[k] = v
 	}
 	for k, i := range c.kept {
-		c.Texts[k] = record[i]
+		c.Texts[k] = c.r.Content(i)
 	}
 	c.Rows++
 	return nil
@@ -211,7 +180,7 @@ func (c *Columns) Ordered(names []string) func() []float64 {
 
 // ReadFrame reads the columns that choose takes as features. If it may drop columns,
 // one that has text in every row is no feature.
-func ReadFrame(r io.Reader, choose func(column string) bool, drop bool) (*Frame, error) {
+func ReadFrame(r *Reader, choose func(column string) bool, drop bool) (*Frame, error) {
 	c, err := NewColumns(r, choose, nil)
 	if err != nil {
 		return nil, err
@@ -248,20 +217,23 @@ func (f *Frame) withoutText(text []bool) (*Frame, error) {
 // ReadNamed reads a CSV file of numbers with a header of feature names, in any order,
 // or without a header and in the order of the features, and returns the numbers in the
 // order of the features, by rows.
-func ReadNamed(r io.Reader, features []string) (*Frame, error) {
-	c := &Columns{}
-	header, err := c.open(r)
+func ReadNamed(r *Reader, features []string) (*Frame, error) {
+	header, err := r.Header()
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(header, func(s string) bool { return !IsNumber(s) }) {
+	c := &Columns{r: r}
+	if c.again = !slices.ContainsFunc(header, func(s string) bool { return !IsNumber(strings.TrimSpace(s)) }); c.again {
 		if len(header) != len(features) {
 			return nil, fmt.Errorf("%d columns, want %d, one for each feature", len(header), len(features))
 		}
-		c.first, header = header, features
+		header = features
 	}
 	for _, feature := range features {
 		if !slices.Contains(header, feature) {
+			if err := r.wrongDelimiter(header); err != nil {
+				return nil, err
+			}
 			return nil, fmt.Errorf("column %s is missing, want one for each of the %d features (--exclude makes them fewer)", check.Quoted(feature), len(features))
 		}
 	}
@@ -274,13 +246,4 @@ func ReadNamed(r io.Reader, features []string) (*Frame, error) {
 		return nil, err
 	}
 	return c.ReadAll(features)
-}
-
-// cause says what is wrong without quoting the file.
-func cause(err error) error {
-	var p *csv.ParseError
-	if errors.As(err, &p) {
-		return fmt.Errorf("line %d: %w", p.Line, p.Err)
-	}
-	return err
 }

@@ -33,6 +33,16 @@ func Ceil(r *big.Rat) *big.Int {
 	return n
 }
 
+// Bits is the size of a rational, of its numerator and denominator together.
+func Bits(r *big.Rat) int { return r.Num().BitLen() + r.Denom().BitLen() }
+
+// RationalWork is what an operation on rationals of so many bits costs, which are brought
+// to lowest terms, in elementary operations of some 3 ns.
+func RationalWork(bits int) int64 {
+	words := int64(bits)/64 + 1
+	return 100 + 4*words*words
+}
+
 // FloorDiv returns ⌊a/b⌋ for b > 0.
 func FloorDiv(a, b int64) int64 {
 	if a%b < 0 {

@@ -54,6 +54,7 @@ type Table struct {
 	bottom      float64 // of the y axis; its logarithm to base 10 if log
 	top         float64
 	curves      []Curve
+	title       string
 }
 
 // Curve is one line of a figure.
@@ -73,25 +74,25 @@ func Dashed(c color.Color, points float64) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: vg.Points(points), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
 }
 
-// The curves that a table is compared with.
-var overlays = map[string]struct {
+// overlay is how a mechanism is drawn over a table.
+type overlay struct {
 	label string
 	style draw.LineStyle
-}{
+}
+
+// The curves that a table is compared with.
+var overlays = map[string]overlay{
 	"laplace":           {"Laplace", Solid(Vermilion, 1.2)},
 	"discrete-laplace":  {"discrete Laplace", Solid(Vermilion, 1.2)},
 	"truncated-laplace": {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
-// NewTable returns the figure of a table, its ordinate logarithmic or not.
+// NewTable returns the figure of a table, its ordinate logarithmic or not, with
+// classical noise of the same privacy.
 func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
-	f := &Table{table: t, certificate: c, log: log, unit: 1}
-	f.step, _ = t.Grid().Step().Float64()
-	if t.Query() == dp.LatticeQuery {
-		f.unit = f.step
-	}
+	f := newTable(t, c, log)
 	p := t.Privacy()
-	f.left, f.right = f.tableReach()
+	f.title = privacyTitle(p)
 	bound := math.Inf(1)
 	if p.Delta > 0 && t.Query() == dp.RealQuery {
 		bound = noise.TruncatedLaplaceBound(p)
@@ -99,7 +100,6 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 	if log && !math.IsInf(bound, 0) {
 		f.left, f.right = min(f.left, -1.05*bound), max(f.right, 1.05*bound)
 	}
-	steps := f.steps()
 	for _, b := range noise.Baselines() {
 		o, drawn := overlays[b.Name]
 		if !drawn || !Suits(b.Name, t.Query()) {
@@ -109,22 +109,65 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 		if err != nil {
 			continue // it does not apply here, e.g. to epsilon = 0
 		}
-		label := o.label
-		if loss, _, err := m.ExpectedLoss(t.Loss()); err == nil {
-			label += fmt.Sprintf(", %s = %.4g", LossSymbol(t.Loss()), loss)
-		}
 		end := math.Inf(1)
 		if b.Name == "truncated-laplace" {
 			end = bound
 		}
-		points := f.sample(m, end)
-		if b.Name == "discrete-laplace" {
-			points = f.integers(m)
-		}
-		f.curves = append(f.curves, Curve{label, points, o.style})
+		f.overlay(m, end, o)
 	}
-	loss, _ := c.ExpectedLoss.Float64()
-	f.curves = append(f.curves, Curve{fmt.Sprintf("designed table, %s = %.4g", LossSymbol(t.Loss()), loss), steps, Solid(Blue, 2)})
+	return f.finish("designed table")
+}
+
+// NewTotal is NewTable for a table whose claimed total was proved, with classical noise
+// calibrated to the same total.
+func NewTotal(t *tables.Table, c tables.Certificate, log bool, classical []noise.Mechanism) *Table {
+	f := newTable(t, c, log)
+	total, _ := t.ClaimedTotal()
+	f.title = fmt.Sprintf("%d releases: ε = %v, δ = %v together, sensitivity %v", total.Releases, total.Epsilon, total.Delta, t.Privacy().Sensitivity)
+	for _, m := range classical {
+		o, drawn := overlays[m.Name()]
+		if m.Name() == gaussianOverlay {
+			o, drawn = overlay{"Gaussian", Dashed(Green, 1.4)}, true
+		}
+		if drawn && Suits(m.Name(), t.Query()) {
+			f.overlay(m, math.Inf(1), o)
+		}
+	}
+	return f.finish("calibrated table")
+}
+
+// gaussianOverlay is the Gaussian mechanism that tables with a total are compared with.
+const gaussianOverlay = "analytic-gaussian"
+
+// newTable returns a figure without curves.
+func newTable(t *tables.Table, c tables.Certificate, log bool) *Table {
+	f := &Table{table: t, certificate: c, log: log, unit: 1}
+	f.step, _ = t.Grid().Step().Float64()
+	if t.Query() == dp.LatticeQuery {
+		f.unit = f.step
+	}
+	f.left, f.right = f.tableReach()
+	return f
+}
+
+// overlay draws a mechanism, which is 0 further than end from 0.
+func (f *Table) overlay(m noise.Mechanism, end float64, o overlay) {
+	l := f.table.Loss()
+	label := o.label
+	if loss, _, err := m.ExpectedLoss(l); err == nil {
+		label += fmt.Sprintf(", %s = %.4g", LossSymbol(l), loss)
+	}
+	points := f.sample(m, end)
+	if m.Name() == "discrete-laplace" {
+		points = f.integers(m)
+	}
+	f.curves = append(f.curves, Curve{label, points, o.style})
+}
+
+// finish draws the table itself, on top.
+func (f *Table) finish(name string) *Table {
+	loss, _ := f.certificate.ExpectedLoss.Float64()
+	f.curves = append(f.curves, Curve{fmt.Sprintf("%s, %s = %.4g", name, LossSymbol(f.table.Loss()), loss), f.steps(), Solid(Blue, 2)})
 	f.frame()
 	return f
 }
@@ -321,7 +364,8 @@ func (f *Table) densityLabel() string {
 
 // Draw renders the figure as svg or png.
 func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error {
-	p := NewTitled(f.table.Privacy())
+	p := New()
+	p.Title.Text = f.title
 	p.X.Label.Text = "noise (query units)"
 	p.Y.Label.Text = f.densityLabel()
 	if f.log {
@@ -371,8 +415,12 @@ func New() *plot.Plot {
 // NewTitled is New with the privacy of the noise for a title.
 func NewTitled(privacy dp.Privacy) *plot.Plot {
 	p := New()
-	p.Title.Text = fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", privacy.Epsilon, privacy.Delta, privacy.Sensitivity)
+	p.Title.Text = privacyTitle(privacy)
 	return p
+}
+
+func privacyTitle(p dp.Privacy) string {
+	return fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", p.Epsilon, p.Delta, p.Sensitivity)
 }
 
 // addLines draws curves, each on top of those before it.

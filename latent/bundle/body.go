@@ -8,24 +8,30 @@ type body struct {
 	axes   []float64
 	step   float64   // of the grid of joint noise; 0 for noise per coordinate
 	limits []float64 // of joint noise: ⌊s_i/step⌋, exact
-	parts  []float64 // of joint noise in a ball: step/s_i, rounded
+	parts  []float64 // of joint noise in a ball: step/s_i, rounded; 0 if the limit is
 	member float64   // a float sum of squares up to this proves membership
 }
 
 func newBody(s *Spec) body {
-	b := body{domain: s.Domain, axes: s.Axes}
 	if !s.Composition.joint() {
-		return b
+		return body{domain: s.Domain, axes: s.Axes}
 	}
-	b.step, _ = s.Tables[0].Grid().Step().Float64() // exact: a power of two
-	b.limits, b.parts = make([]float64, len(s.Axes)), make([]float64, len(s.Axes))
-	for i, a := range s.Axes {
-		b.limits[i] = math.Floor(a / b.step) // the quotient is exact
-		b.parts[i] = b.step / a
+	step, _ := s.Tables[0].Grid().Step().Float64() // exact: a power of two
+	return newJointBody(s.Domain, s.Axes, step)
+}
+
+// newJointBody returns the body of joint noise on the grid of the step.
+func newJointBody(domain Domain, axes []float64, step float64) body {
+	b := body{domain: domain, axes: axes, step: step, limits: make([]float64, len(axes)), parts: make([]float64, len(axes))}
+	for i, a := range axes {
+		b.limits[i] = math.Floor(a / step) // the quotient is exact, or too close to 0 to matter
+		if b.limits[i] > 0 {               // else the coordinate is 0, and the quotient might overflow
+			b.parts[i] = step / a
+		}
 	}
 	// Each square is off by at most five roundings and the sum by one per term
 	// (docs/proofs/latent-privacy.md).
-	b.member = 1 - float64(len(s.Axes)+8)*0x1p-52
+	b.member = 1 - float64(len(axes)+8)*0x1p-52
 	return b
 }
 
@@ -78,7 +84,7 @@ func scaleBack(u, axes []float64) {
 	sum := 0.0 // relative to most, so that no square overflows
 	for i, s := range axes {
 		r := u[i] / s / most
-		sum += r * r
+		sum += float64(r * r)
 	}
 	norm := math.Sqrt(sum) // from 1 to 64
 	if !(most > 1/norm) {
@@ -89,29 +95,33 @@ func scaleBack(u, axes []float64) {
 	}
 }
 
-// toGrid rounds u to the grid. The nearest point may lie outside a ball; then u is
-// rounded towards 0, and made shorter until that is inside.
+// toGrid rounds u, which is within ±axes, to the grid: to the nearest point within the
+// limits. That may lie outside a ball; then u is rounded towards 0, and made shorter
+// until that is inside. That ends after a step or two, whatever u is after 2^20: then
+// shrink is exactly 0, and so are all squares, as New sees to it that the parts are
+// finite (docs/proofs/latent-privacy.md).
 func (b *body) toGrid(u []float64) {
 	for i := range u {
-		u[i] /= b.step // exact
+		u[i] /= b.step // exact, or too close to 0 to matter
 	}
-	round := func(x float64) float64 { return math.Floor(x + 0.5) }
+	round := func(i int, x float64) float64 { return clamp(math.Floor(x+0.5), b.limits[i]) }
 	for shrink := 1.0; b.domain == Ball && !b.holds(u, round); shrink -= 0x1p-20 {
-		round = func(x float64) float64 { return math.Trunc(x * shrink) }
+		round = func(_ int, x float64) float64 { return math.Trunc(x * shrink) }
 	}
 	for i, x := range u {
-		u[i] = clamp(round(x), b.limits[i]) * b.step
+		u[i] = round(i, x) * b.step
 	}
 }
 
 // holds decides whether the point of the grid that u is rounded to is in the
 // ellipsoid. It may say no to a point at the border, and never says yes to one
-// outside.
-func (b *body) holds(u []float64, round func(float64) float64) bool {
+// outside. The conversion keeps compilers from fusing the square with the sum, so
+// that all machines say the same.
+func (b *body) holds(u []float64, round func(i int, x float64) float64) bool {
 	sum := 0.0
 	for i, part := range b.parts {
-		r := round(u[i]) * part
-		sum += r * r
+		r := round(i, u[i]) * part
+		sum += float64(r * r)
 	}
 	return sum <= b.member
 }

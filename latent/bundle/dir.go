@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/readfile"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -62,19 +63,34 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // Errors wrap ErrFormat or tables.ErrFormat, dp.ErrInvalid for values
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
-	return ReadFS(os.DirFS(dir))
+	return ReadFS(directory(dir))
 }
 
-// ReadFS is Read for the root of a file system, such as an embedded one.
+// directory is os.DirFS that opens nothing but regular files, without waiting for others.
+type directory string
+
+// Open implements fs.FS.
+func (d directory) Open(name string) (fs.File, error) {
+	return readfile.Regular(filepath.Join(string(d), filepath.FromSlash(name)))
+}
+
+// ReadFS is Read for the root of a file system, such as an embedded one. Its files are to
+// be regular ones.
 func ReadFS(files fs.FS) (*Bundle, error) {
 	read := func(name string, decode func(io.Reader) error) error {
 		f, err := files.Open(name)
-		if err != nil {
-			return check.Errorf("bundle", nil, "%w", err)
+		if err == nil {
+			defer f.Close() //nolint:errcheck // only read
+			var info fs.FileInfo
+			if info, err = f.Stat(); err == nil {
+				err = readfile.Check(name, info)
+			}
 		}
-		defer f.Close() //nolint:errcheck // only read
-		if err := decode(f); err != nil {
-			return check.Errorf("bundle", nil, "%s: %w", name, err)
+		if err == nil {
+			err = decode(f)
+		}
+		if err != nil {
+			return check.Errorf("bundle", nil, "%s: %w", name, cause(err))
 		}
 		return nil
 	}
@@ -109,6 +125,15 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	return New(s)
 }
 
+// cause is a file error without the path, which the message has already.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
 func (a array) decode(r io.Reader) error {
 	data, shape, err := decodeNPY(r, a.shape...)
 	*a.data = data
@@ -123,7 +148,9 @@ func (a array) encode(w io.Writer) error { return encodeNPY(w, a.shape, *a.data)
 // Write writes the bundle as a new directory, whose parent exists. It appears whole or
 // not at all: it is written beside dir under another name and renamed. If overwrite is
 // true, a bundle may already be there and is replaced; anything else, including a bundle
-// with files that Write does not write, is left alone.
+// with files that Write does not write, is left alone. On Linux dir is at any time the
+// old bundle or the new one. On other systems a crash between two renames leaves both
+// beside dir, under names that begin with a dot.
 //
 // The error wraps ErrExists if dir may not be replaced, or is that of the file system.
 func (b *Bundle) Write(dir string, overwrite bool) error {
@@ -148,7 +175,7 @@ func CheckWrite(dir string, overwrite bool) error {
 	} else if err != nil {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
-	f, err := os.Open(filepath.Join(dir, fileName)) //nolint:gosec // a directory of the caller's choice
+	f, err := readfile.Regular(filepath.Join(dir, fileName))
 	if err == nil {
 		_, err = decodeFile(f)
 		f.Close() //nolint:errcheck,gosec // only read
@@ -159,12 +186,20 @@ func CheckWrite(dir string, overwrite bool) error {
 	if !overwrite {
 		return check.Errorf("bundle", ErrExists, "%s is there already, want another directory or leave to overwrite it", dir)
 	}
-	return fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && path != "." && !written.MatchString(path) {
+	return fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && path != "." && !(written.MatchString(path) && ofBundle(path, entry)) {
 			err = check.Errorf("bundle", ErrExists, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
 		}
 		return err
 	})
+}
+
+// ofBundle reports whether an entry with the name of a part of a bundle is of its kind.
+func ofBundle(path string, entry fs.DirEntry) bool {
+	if path == tablesDir {
+		return entry.IsDir()
+	}
+	return entry.Type().IsRegular()
 }
 
 func (b *Bundle) writeFiles(dir string) error {

@@ -157,6 +157,14 @@ func TestWriteLeavesAlone(t *testing.T) {
 	if err := one.Write(dir, true); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "notes.txt") {
 		t.Errorf("a bundle with a file more: %v, want ErrExists about notes.txt", err)
 	}
+	if err := errors.Join(os.Rename(mine, filepath.Join(parent, "notes.txt")), os.Symlink(filepath.Join("..", "notes.txt"), filepath.Join(dir, "task.npy"))); err == nil {
+		if err := one.Write(dir, true); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "task.npy") {
+			t.Errorf("a bundle with a link: %v, want ErrExists about task.npy", err)
+		}
+		if err := errors.Join(os.Remove(filepath.Join(dir, "task.npy")), os.Rename(filepath.Join(parent, "notes.txt"), mine)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := one.Write(mine, true); !errors.Is(err, ErrExists) {
 		t.Errorf("a file: %v, want ErrExists", err)
 	}

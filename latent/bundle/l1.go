@@ -88,7 +88,7 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 		scaled[(i+1)%z] = make([]float64, n)
 		row := 0.0
 		for j, w := range encoder.Row(i) {
-			x := w * (upper[j] - lower[j])
+			x := float64(w * (upper[j] - lower[j])) // not fused below, so that all machines prove the same
 			scaled[(i+1)%z][j] = x
 			row += math.Abs(x)
 		}
@@ -96,7 +96,7 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	}
 	// Twice what exact.SignMaximumL1 asks for, as a term has two roundings and total
 	// has its own; the last number is for underflow.
-	slack := float64(z+n+8) * 0x1p-51 * total
+	slack := float64(float64(z+n+8) * 0x1p-51 * total)
 	most := total
 	if z <= 30 && z*n <= maxSignWork>>(z-1) {
 		most = exact.SignMaximumL1(scaled)
@@ -112,11 +112,11 @@ func (s *Spec) rangeWithErrorsL1(step float64) float64 {
 	sum := 0.0 // Σ_i (Σ_j |W_ij|·max|x_j - μ_j| + |o_i| + s_i + g)
 	for i, axis := range s.Axes {
 		for j, w := range s.Encoder.Row(i) {
-			sum += math.Abs(w) * math.Max(math.Abs(s.FeatureLower[j]-s.Mean[j]), math.Abs(s.FeatureUpper[j]-s.Mean[j]))
+			sum += float64(math.Abs(w) * math.Max(math.Abs(s.FeatureLower[j]-s.Mean[j]), math.Abs(s.FeatureUpper[j]-s.Mean[j])))
 		}
 		sum += math.Abs(s.Offset[i]) + axis + step
 	}
-	slack := 4 * float64(n+16) * 0x1p-52 * sum
+	slack := float64(4 * float64(n+16) * 0x1p-52 * sum)
 	return (RangeL1(s.Encoder, s.FeatureLower, s.FeatureUpper) + slack) * (1 + 0x1p-50)
 }
 

@@ -52,12 +52,13 @@ func (b *Bundle) encode(u, x, centered []float64) {
 	b.body.clip(u)
 }
 
-// affine sets dst to m·x + offset.
+// affine sets dst to m·x + offset. No product is fused with a sum, so that all machines
+// encode alike.
 func affine(dst []float64, m Matrix, x, offset []float64) {
 	for i := range dst {
 		sum := 0.0
 		for j, w := range m.Row(i) {
-			sum += w * x[j]
+			sum += float64(w * x[j])
 		}
 		dst[i] = sum + offset[i]
 	}

@@ -375,6 +375,12 @@ func (s *Spec) validateTables(all checker) {
 	}
 	for i, t := range s.TableOf {
 		step, _ := s.Tables[t].Grid().Step().Float64() // exact: a power of two
+		// Quotients of a step by an axis are then at most 1e120, and products with
+		// them finite: what is rounded off is 0 of these units, never 0·∞.
+		if !(step <= maxAxis) {
+			all.Badf(fmt.Sprintf("tables[%d]", t), fmt.Sprintf("one with steps of %g", step), "steps of at most %g, the largest axis there may be", maxAxis)
+			return
+		}
 		if !(s.Axes[i]/step <= maxSteps) {
 			all.Badf(fmt.Sprintf("axes[%d]", i), s.Axes[i], "at most 2^40 steps of %g, those of its table", step)
 		}

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/big"
@@ -68,22 +69,24 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //
 // The error wraps ErrNotPrivate if anything is not proved, and also
 // tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
-// the accountant. It takes the time of verifying the tables, and for L2 some 5 µs per cell.
+// the accountant. Where the accountant's wraps tables.ErrWork, or its tables would take more than tables.DefaultWork together it wraps
+// tables.ErrWork, and says nothing about the bundle. It takes the time of verifying the
+// tables, and for L2 some 20 µs per cell.
 func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
+	return b.VerifyContext(context.Background(), accountant, tables.VerifyOptions{})
+}
+
+// VerifyContext is Verify with a limit of its own, for all tables together, as
+// tables.Table.VerifyContext has it. If the limit is too small, the error wraps tables.ErrWork,
+// and if the context ends it wraps the error of the context: then the bundle is not checked.
+// An accountant is not stopped.
+func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tables.VerifyOptions) (*Verified, error) {
 	if b == nil || b.content == nil {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
 	v := &Verified{bundle: &Bundle{b.content}}
-	var errs []error
-	for k, t := range b.spec.Tables {
-		proved, err := t.Verify()
-		if err != nil {
-			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err))
-		}
-		v.tables = append(v.tables, proved)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if err := v.proveTables(ctx, o); err != nil {
+		return nil, err
 	}
 	var err error
 	switch b.spec.Composition {
@@ -101,6 +104,36 @@ func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// distanceWork is what GaussianDistance does for a cell, some 20 µs.
+const distanceWork = 1 << 13
+
+// proveTables verifies the tables one after another, each with the work that those before
+// have left.
+func (v *Verified) proveTables(ctx context.Context, o tables.VerifyOptions) error {
+	s := &v.bundle.spec
+	left := o.Work
+	if left <= 0 {
+		left = tables.DefaultWork
+	}
+	if s.Composition == L2 {
+		left -= distanceWork * int64(s.Tables[0].Cells())
+	}
+	for k, t := range s.Tables {
+		proved, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: max(left, 1)}) // any table takes more than 1
+		switch {
+		case ctx.Err() != nil:
+			return check.Errorf("bundle", nil, "it is not checked: %w", ctx.Err())
+		case errors.Is(err, tables.ErrWork):
+			return check.Errorf("bundle", tables.ErrWork, "checking it takes more elementary operations than were allowed: it is not checked")
+		case err != nil:
+			return check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err)
+		}
+		left -= proved.Work()
+		v.tables = append(v.tables, proved)
+	}
+	return nil
 }
 
 // checkPromise holds what is proved against the promise.
@@ -148,6 +181,9 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
 	}
 	delta, err := accountant(all, s.Promise)
+	if errors.Is(err, tables.ErrWork) {
+		return check.Errorf("bundle", nil, "composition = exact: %w", err)
+	}
 	if err != nil {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact: %w", err)
 	}

@@ -1,7 +1,9 @@
 package shapes
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -65,7 +67,8 @@ func prove(s tables.Spec, needed func(tables.Certificate) float64) (*tables.Veri
 	if err != nil {
 		return nil, check.Errorf("shapes", nil, "%w", err)
 	}
-	v, err := t.Verify()
+	// As much work as it takes: the caller chose the cells.
+	v, err := t.VerifyContext(context.Background(), tables.VerifyOptions{Work: math.MaxInt64})
 	if err != nil {
 		return nil, check.Errorf("shapes", nil, "%w", err)
 	}

@@ -69,7 +69,7 @@ different losses, which are in the file too.`,
 	f.Number(&o.total, "total-delta", shell.Share, "delta of all releases, a probability: "+shell.Share.Want)
 	f.Effort(&o.design, "")
 	f.Folder(&o.Common)
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Run(o.run)
 	return cmd
 }

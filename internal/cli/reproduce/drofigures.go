@@ -3,7 +3,6 @@ package reproduce
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,11 +73,11 @@ type droFigureReport struct {
 
 // noteReport is what is proved about one of the designs.
 type noteReport struct {
-	Name         string      `json:"name"`
-	ExpectedLoss json.Number `json:"expected_loss"`
-	LowerBound   json.Number `json:"lower_bound"`
-	Gap          *float64    `json:"gap"`
-	Status       string      `json:"status"`
+	Name         string   `json:"name"`
+	ExpectedLoss *float64 `json:"expected_loss"`
+	LowerBound   *float64 `json:"lower_bound"`
+	Gap          *float64 `json:"gap"`
+	Status       string   `json:"status"`
 }
 
 // droFigureOptions are those of reproduce NAME for a figure.
@@ -101,7 +100,7 @@ is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.
 	f := shell.NewFlags(cmd)
 	f.Effort(&o.design, " of one design")
 	f.Folder(&o.Common)
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Run(o.run)
 	return cmd
 }
@@ -164,11 +163,10 @@ const (
 	limited = "limit"
 )
 
-// note adds a design to the summary: what is certified of its loss, as decimals that
-// are rounded outwards, and as an interval.
-func (d *droDrawing) note(name, loss, bound, interval string, gap float64, limit error) {
-	n := noteReport{Name: name, ExpectedLoss: json.Number(loss), LowerBound: json.Number(bound), Gap: shell.Finite(gap), Status: optimal}
-	text := fmt.Sprintf("expected loss in %s, gap %s", interval, shell.Percent(gap))
+// note adds a design to the summary: what is certified of its loss, rounded outwards.
+func (d *droDrawing) note(name string, loss, bound *big.Rat, gap float64, limit error) {
+	n := noteReport{Name: name, ExpectedLoss: shell.FloatUp(loss), LowerBound: shell.FloatDown(bound), Gap: shell.Finite(gap), Status: optimal}
+	text := fmt.Sprintf("expected loss in %s, gap %s", shell.Interval(bound, loss), shell.Percent(gap))
 	if limit != nil {
 		text += ", stopped at a limit"
 		n.Status = limited
@@ -184,8 +182,7 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 		return nil, err
 	}
 	c := r.Table.Certificate()
-	claims := c.Claims()
-	d.note(name, claims.ExpectedLoss, claims.LowerBound, shell.Interval(c.LowerBound, c.ExpectedLoss), r.Gap, limit)
+	d.note(name, c.ExpectedLoss, c.LowerBound, r.Gap, limit)
 	return r.Table, nil
 }
 
@@ -201,8 +198,7 @@ func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kerne
 		return nil, err
 	}
 	c := r.Kernel.Certificate()
-	claims := c.Claims()
-	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), claims.ExpectedLoss, claims.LowerBound, shell.Interval(c.LowerBound, c.ExpectedLoss), r.Gap, limit)
+	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), c.ExpectedLoss, c.LowerBound, r.Gap, limit)
 	return r.Kernel, nil
 }
 

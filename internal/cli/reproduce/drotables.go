@@ -120,7 +120,7 @@ code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
 	o.grid.flags(f)
 	f.Effort(&o.design, " of one design")
 	f.Folder(&o.Common)
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Run(o.run)
 	return cmd
 }

@@ -2,11 +2,8 @@ package reproduce
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -21,8 +18,8 @@ type pair struct {
 // createPair opens NAME.csv and NAME.svg in a folder, which is made if needed.
 // The caller calls discard in any case.
 func createPair(s *shell.Streams, folder, name string) (*pair, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // results are not secret
-		return nil, shell.BadInput("", fmt.Errorf("output = %s: %w", check.Quoted(folder), shell.FileCause(err)))
+	if err := shell.MakeFolder(folder); err != nil {
+		return nil, err
 	}
 	p := &pair{names: [2]string{filepath.Join(folder, name+".csv"), filepath.Join(folder, name+".svg")}}
 	var err error

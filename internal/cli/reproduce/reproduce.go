@@ -1,13 +1,8 @@
 package reproduce
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 )
 
@@ -25,26 +20,13 @@ noisewright reproduce NAME --help.`,
 		// A misspelt name is what to report, not the flags after it.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
+	var below []*cobra.Command
 	for _, t := range droTables {
-		cmd.AddCommand(newDROTableCommand(a, t))
+		below = append(below, newDROTableCommand(a, t))
 	}
 	for _, t := range droFigures {
-		cmd.AddCommand(newDROFigureCommand(a, t))
+		below = append(below, newDROFigureCommand(a, t))
 	}
-	cmd.AddCommand(newTAFigure3Command(a), newTAFigure4Command(a), newCompositionCommand(a))
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	want := "want " + strings.Join(names, ", ")
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("name = %s, %s", check.Quoted(args[0]), want)
-		}
-		return nil
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return shell.BadInput(cmd.CommandPath()+" --help", errors.New("name is missing, "+want))
-	}
-	return cmd
+	below = append(below, newTAFigure3Command(a), newTAFigure4Command(a), newCompositionCommand(a))
+	return shell.Group(cmd, "name", below...)
 }

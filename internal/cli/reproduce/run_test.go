@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/cli/jsontest"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -43,7 +45,7 @@ func withSolver(t *testing.T) {
 func object(t *testing.T, out *bytes.Buffer) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
+	if err := errors.Join(jsontest.Check(out.Bytes()), json.Unmarshal(out.Bytes(), &v)); err != nil {
 		t.Fatalf("%v in %q", err, out)
 	}
 	if v["schema"] != float64(shell.Schema) || v["name"] == "" {

@@ -60,7 +60,7 @@ const taHours = 24
 // newTAExperiment reads the profiles, normalizes all of them together, as the
 // authors do, and takes the first 70 % for training.
 func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExperiment, error) {
-	f, err := a.ReadFrame(file, func(name string) bool { return csvfile.Matches([]string{"h[0-9][0-9]"}, name) }, false)
+	f, err := a.ReadFrame(file, csvfile.Options{}, func(name string) bool { return csvfile.Matches([]string{"h[0-9][0-9]"}, name) }, false)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ encoder, and ta-figure3.svg.`,
 	}
 	f := shell.NewFlags(cmd)
 	f.Folder(&o.Common)
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Run(o.run)
 	return cmd
 }

@@ -66,7 +66,7 @@ perhaps compressed with gzip. --data names it.`,
 	f.File(&o.data, "data", "CSV file of days, perhaps compressed with gzip", "csv", "gz")
 	f.Require(&o.data, "data", "a CSV file of days; noisewright reproduce ta-figure4 --help says which")
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
-	f.Summary(&o.Common)
+	f.Summary(&o.Common, "output")
 	f.Run(o.run)
 	return cmd
 }

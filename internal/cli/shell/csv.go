@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -9,25 +8,37 @@ import (
 	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
-// OpenColumns opens a CSV file, "-" for standard input, perhaps compressed with gzip,
-// and reads its header, see csvfile.NewColumns. The caller closes the input.
-func (a *Streams) OpenColumns(file string, choose, keep func(column string) bool) (*csvfile.Columns, *Input, error) {
+// CSV is a CSV file that is read.
+type CSV struct {
+	*csvfile.Reader
+	*Input
+}
+
+// Close closes the file.
+func (c *CSV) Close() {
+	c.Reader.Close()
+	c.Input.Close()
+}
+
+// OpenCSV opens a CSV file, "-" for standard input, perhaps compressed with gzip or
+// zstd. The caller closes it.
+func (a *Streams) OpenCSV(file string, o csvfile.Options) (*CSV, error) {
 	in, err := a.Open(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	c, err := csvfile.NewColumns(in, choose, keep)
+	r, err := csvfile.NewReader(in, o)
 	if err != nil {
 		in.Close()
-		return nil, nil, BadFile(file, err)
+		return nil, BadFile(file, FileCause(err))
 	}
-	return c, in, nil
+	return &CSV{r, in}, nil
 }
 
 // ReadFrame reads columns of a CSV file, see csvfile.ReadFrame, and warns of those
 // that are left out.
-func (a *Streams) ReadFrame(file string, choose func(column string) bool, drop bool) (*csvfile.Frame, error) {
-	f, err := readFile(a, file, func(r io.Reader) (*csvfile.Frame, error) { return csvfile.ReadFrame(r, choose, drop) })
+func (a *Streams) ReadFrame(file string, o csvfile.Options, choose func(column string) bool, drop bool) (*csvfile.Frame, error) {
+	f, err := readCSV(a, file, o, func(r *csvfile.Reader) (*csvfile.Frame, error) { return csvfile.ReadFrame(r, choose, drop) })
 	if err != nil {
 		return nil, err
 	}
@@ -41,17 +52,17 @@ func (a *Streams) ReadFrame(file string, choose func(column string) bool, drop b
 }
 
 // ReadNamed reads a CSV file of numbers by features, see csvfile.ReadNamed.
-func (a *Streams) ReadNamed(file string, features []string) (*csvfile.Frame, error) {
-	return readFile(a, file, func(r io.Reader) (*csvfile.Frame, error) { return csvfile.ReadNamed(r, features) })
+func (a *Streams) ReadNamed(file string, o csvfile.Options, features []string) (*csvfile.Frame, error) {
+	return readCSV(a, file, o, func(r *csvfile.Reader) (*csvfile.Frame, error) { return csvfile.ReadNamed(r, features) })
 }
 
-func readFile(a *Streams, file string, read func(io.Reader) (*csvfile.Frame, error)) (*csvfile.Frame, error) {
-	in, err := a.Open(file)
+func readCSV(a *Streams, file string, o csvfile.Options, read func(*csvfile.Reader) (*csvfile.Frame, error)) (*csvfile.Frame, error) {
+	in, err := a.OpenCSV(file, o)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	f, err := read(in)
+	f, err := read(in.Reader)
 	if err != nil {
 		return nil, BadFile(file, err)
 	}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // Design runs a design. A limit that left a proven table is not an error.
@@ -18,9 +21,9 @@ func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limi
 		return r, nil, nil
 	}
 	if ctx.Err() != nil || r == nil || !errors.Is(err, lp.ErrLimit) {
-		return nil, nil, DesignError(ctx, err)
+		return nil, nil, DesignError(ctx, p, o, err)
 	}
-	hint := "more time (--time-limit), more cells (--max-cells) or a larger gap (--gap)"
+	hint := MoreEffort("--time-limit", o, true)
 	if errors.Is(err, lp.ErrTooFine) {
 		hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
 	}
@@ -33,22 +36,23 @@ func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limi
 
 // DesignKernel runs a design. A limit that left a proven kernel is not an error.
 func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.KernelResult, limit, err error) {
+	nodes := p.Nodes != nil || p.Cells > 0 && p.Cells < kernels.MaxCells // given, and there may be more
 	r, err = lp.DesignKernel(ctx, p, o)
 	switch {
 	case err == nil:
 		return r, nil, nil
 	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, DesignError(ctx, err)
+		return nil, nil, DesignError(ctx, dp.Problem{Privacy: p.Privacy}, o, err)
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput("noisewright design-kernel --help", err)
 	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput("a larger --instance-cap, more nodes (--nodes), or more time (--time-limit)", err)
+		return nil, nil, BadInput(oneOf(when(p.InstanceCap > 0, "a larger --instance-cap"), when(nodes, "more nodes (--nodes)"), "more time (--time-limit)"), err)
 	case r == nil || !errors.Is(err, lp.ErrLimit):
 		return nil, nil, err
 	}
-	hint := "more time (--time-limit) or a larger gap (--gap)"
-	if p.Nodes != nil || p.Cells > 0 {
-		hint = "more nodes (--nodes) or a larger gap (--gap)"
+	hint := MoreEffort("--time-limit", o, false)
+	if nodes {
+		hint = oneOf("more nodes (--nodes)", when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
 	}
 	return r, stopped("kernel", r.Gap, o.Gap, "", hint), nil
 }
@@ -65,8 +69,32 @@ func stopped(what string, gap, requested float64, cause, hint string) error {
 	}
 }
 
+// when is the text of a hint that applies, or nothing.
+func when(applies bool, text string) string {
+	if !applies {
+		return ""
+	}
+	return text
+}
+
+// oneOf joins the parts of a hint, those that are not empty.
+func oneOf(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	if n := len(parts) - 1; n > 0 {
+		return strings.Join(parts[:n], ", ") + " or " + parts[n]
+	}
+	return strings.Join(parts, "")
+}
+
+// MoreEffort says which limits of a design can be wider: time, about which there is a
+// note, perhaps the cells, and the gap.
+func MoreEffort(time string, o lp.Options, cells bool) string {
+	return oneOf("more time ("+time+")", when(cells && o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+}
+
 // DesignError adds what can be done about an error of designs that left no result.
-func DesignError(ctx context.Context, err error) error {
+func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) error {
+	epsilon, delta := when(p.Epsilon < lp.MaxEpsilon, "a larger --epsilon"), when(p.Delta < lp.MaxDelta, "a larger --delta")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -75,9 +103,9 @@ func DesignError(ctx context.Context, err error) error {
 	case errors.Is(err, dp.ErrInvalid):
 		return BadInput("noisewright design --help", err)
 	case errors.Is(err, lp.ErrInfeasible):
-		return BadInput("looser constraints, or a larger --epsilon or --delta", err)
+		return BadInput(oneOf(when(!p.Constraints.None(), "looser constraints"), epsilon, delta), err)
 	case errors.Is(err, lp.ErrLimit):
-		return BadInput("a larger --epsilon or --delta, or more cells (--max-cells)", err)
+		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)")), err)
 	}
 	return err
 }

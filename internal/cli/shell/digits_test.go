@@ -50,3 +50,24 @@ func TestInterval(t *testing.T) {
 		t.Errorf("printed %s", got)
 	}
 }
+
+// TestDecimal wants the same number, to the last digit, in the notation of floats.
+func TestDecimal(t *testing.T) {
+	for text, want := range map[string]string{
+		"0": "0", "1": "1", "0.000000995": "9.95e-07", "0.0001": "0.0001", "0.00009": "9e-05", "0.959543123456789": "0.959543123456789", "123456789012345": "123456789012345",
+		"833.3333": "833.3333", "1000000": "1000000", "1000000000000000": "1e+15", "1e-400": "1e-400", "none": "none",
+	} {
+		if got := Decimal(text); got != want {
+			t.Errorf("Decimal(%s) = %s, want %s", text, got, want)
+		}
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20000 {
+		n, exponent := r.Int64N(1e15), r.IntN(40)
+		exact := new(big.Rat).Quo(new(big.Rat).SetInt64(n), new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(exponent)), nil)))
+		text := exact.FloatString(exponent)
+		if back, ok := new(big.Rat).SetString(Decimal(text)); !ok || back.Cmp(exact) != 0 {
+			t.Fatalf("Decimal(%s) = %s", text, Decimal(text))
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"unicode/utf8"
 
@@ -72,11 +73,15 @@ func UsageError(err error, cmd *cobra.Command) error {
 // standardOutput marks the errors of standard output.
 type standardOutput struct {
 	io.Writer
-	err error // the last one: cobra drops those of help texts
+	abandoned *atomic.Bool // nothing is written any more
+	err       error        // the last one: cobra drops those of help texts
 }
 
 // Write implements io.Writer.
 func (s *standardOutput) Write(p []byte) (int, error) {
+	if s.abandoned.Load() {
+		return 0, context.Canceled
+	}
 	n, err := s.Writer.Write(p)
 	if err != nil {
 		err = &outputError{err}
@@ -98,7 +103,10 @@ func (e *outputError) Unwrap() error { return e.err }
 
 // Report prints what went wrong and returns the exit code.
 func (a *Streams) Report(err error) int {
-	a.line.Clear()
+	if a.abandoned.Load() {
+		return ExitInterrupted
+	}
+	a.line.Load().Clear()
 	if out, ok := a.Out.(*standardOutput); ok && err == nil {
 		err = out.err
 	}
@@ -134,13 +142,13 @@ func (a *Streams) Report(err error) int {
 // pass here: they may hold text of files and names of files, which must not
 // reach a terminal as commands.
 func (a *Streams) Say(label, s string) {
-	a.line.Clear()
-	fmt.Fprintf(a.Err, "%s: %s\n", label, printable(s))
+	a.line.Load().Clear()
+	fmt.Fprintf(a.Err, "%s: %s\n", label, Printable(s))
 }
 
-// printable writes what is not printable, line ends included, as a Go string
+// Printable writes what is not printable, line ends included, as a Go string
 // does: \x1b, \n, \u202e.
-func printable(s string) string {
+func Printable(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)

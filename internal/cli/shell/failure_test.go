@@ -13,8 +13,8 @@ func TestPrintable(t *testing.T) {
 		"\x1b[2J\r\n\t\a\x00\x7f": `\x1b[2J\r\n\t\a\x00\x7f`,
 		"\u009b\u202e\xff":        `\u009b\u202e\xff`,
 	} {
-		if got := printable(s); got != want {
-			t.Errorf("printable(%q) = %q, want %q", s, got, want)
+		if got := Printable(s); got != want {
+			t.Errorf("Printable(%q) = %q, want %q", s, got, want)
 		}
 	}
 }

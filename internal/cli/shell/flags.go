@@ -1,18 +1,24 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // Flags binds the flags and the argument of a command to the values they stand for.
@@ -22,7 +28,9 @@ import (
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
-	arguments []string       // not read yet
+	given     []string       // the arguments
+	arguments []string       // of them, those not read yet
+	hint      string         // in place of the help
 }
 
 // NewFlags returns no flags yet. The command takes no arguments, until there are some
@@ -35,8 +43,9 @@ func NewFlags(cmd *cobra.Command) *Flags {
 // Run gives the command its work, which is done once all flags are read and good, and
 // returns it.
 func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
+	f.completeNothing()
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.arguments = args
+		f.given, f.arguments = args, args
 		var errs []error
 		for _, step := range f.steps {
 			errs = append(errs, step())
@@ -45,7 +54,7 @@ func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 			errs = append(errs, fmt.Errorf("unexpected argument %q", f.arguments[0]))
 		}
 		if err := errors.Join(errs...); err != nil {
-			return BadInput(cmd.CommandPath()+" --help", err)
+			return BadInput(cmp.Or(f.hint, cmd.CommandPath()+" --help"), err)
 		}
 		return run(cmd.Context())
 	}
@@ -115,15 +124,44 @@ func About(name, text string, err error) error {
 // Check adds a test of several flags. It is made after those added before it are read.
 func (f *Flags) Check(test func() error) { f.steps = append(f.steps, test) }
 
-// Argument makes the command take one argument, a file with one of the extensions.
+// Unless adds flags that are not read, and may not be given, once the named flag is.
+func (f *Flags) Unless(name string, add func()) {
+	before, others := len(f.steps), map[string]bool{}
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
+	add()
+	var added []string
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) {
+		if !others[p.Name] {
+			added = append(added, p.Name)
+		}
+	})
+	steps := slices.Clone(f.steps[before:])
+	f.steps = f.steps[:before]
+	f.Check(func() error {
+		var errs []error
+		if !f.cmd.Flags().Changed(name) {
+			for _, step := range steps {
+				errs = append(errs, step())
+			}
+			return errors.Join(errs...)
+		}
+		for _, other := range added {
+			if f.cmd.Flags().Changed(other) {
+				errs = append(errs, fmt.Errorf("%s and %s are given, want only one of them", name, other))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Argument makes the command take one argument, a file with one of the extensions, or a
+// directory if there is none.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
 	f.ArgumentFunc(what, func(text string) error {
 		*p = text
 		return nil
 	})
-	if len(extensions) > 0 {
-		f.completeFiles(1, extensions)
-	}
+	f.completeFiles(1, extensions)
 }
 
 // Arguments makes the command take one file or more; missing is the error of none.
@@ -138,11 +176,15 @@ func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
 	f.completeFiles(math.MaxInt, extensions)
 }
 
-// completeFiles completes up to n arguments by files with the extensions.
+// completeFiles completes up to n arguments by files with the extensions, or by
+// directories if there is none.
 func (f *Flags) completeFiles(n int, extensions []string) {
 	f.cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) >= n {
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if len(extensions) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -163,8 +205,56 @@ func (f *Flags) ArgumentFunc(what string, read func(text string) error) {
 	})
 }
 
+// ArgumentsComplete completes the arguments by what complete says of the text so far,
+// and by files where that is nothing. The text of a completion may go on.
+func (f *Flags) ArgumentsComplete(complete func(text string) []string) {
+	files := f.cmd.ValidArgsFunction
+	f.cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if found := complete(text); len(found) > 0 {
+			return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return files(cmd, args, text)
+	}
+}
+
+// Complete completes the named flag by words.
+func (f *Flags) Complete(name string, words ...string) {
+	f.complete(name, cobra.ShellCompDirectiveNoFileComp, words)
+}
+
+// CompleteOrFile is Complete for a flag that takes the name of a file as well, or a
+// word that goes on.
+func (f *Flags) CompleteOrFile(name string, words ...string) {
+	f.complete(name, cobra.ShellCompDirectiveNoSpace, words)
+}
+
+func (f *Flags) complete(name string, directive cobra.ShellCompDirective, words []string) {
+	_ = f.cmd.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, text) }), directive
+	})
+}
+
+// completeNothing keeps shells from offering files where none is wanted.
+func (f *Flags) completeNothing() {
+	if f.cmd.ValidArgsFunction == nil {
+		f.cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	f.cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if len(flag.Annotations) == 0 { // those of files and directories
+			_ = f.cmd.RegisterFlagCompletionFunc(flag.Name, cobra.NoFileCompletions) // unless it has one
+		}
+	})
+}
+
 // Bool adds a switch.
 func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
+
+// Alias gives a flag its older name as well, which the help does not show.
+func (f *Flags) Alias(name, older string) {
+	alias := *f.cmd.Flags().Lookup(name)
+	alias.Name, alias.Shorthand, alias.Usage, alias.Hidden = older, "", "", true
+	f.cmd.Flags().AddFlag(&alias)
+}
 
 // String adds a text that is taken as it is.
 func (f *Flags) String(p *string, name, usage string) { f.cmd.Flags().StringVar(p, name, *p, usage) }
@@ -191,20 +281,46 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
-// Source adds --table, a table or a kernel file to draw from, which --kernel names too.
+// Misplaced gives a hint where the named flag is missing and an argument is what it
+// takes, as is says.
+func (f *Flags) Misplaced(name string, is func(argument string) bool) {
+	f.Check(func() error {
+		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
+			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.given[i])
+		}
+		return nil
+	})
+}
+
+// Source is OptionalSource for what has to be given.
 func (f *Flags) Source(table *string) {
+	f.OptionalSource(table)
+	f.Require(table, "table", "a table file")
+}
+
+// OptionalSource adds --table, a table or a kernel file to draw from, which --kernel
+// names too.
+func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.Misplaced("table", IsTableFile)
 	f.File(&kernel, "kernel", "", "json")
 	_ = f.cmd.Flags().MarkHidden("kernel")
 	f.Check(func() error {
-		switch {
-		case *table != "" && kernel != "":
+		if *table != "" && kernel != "" {
 			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
-		case *table+kernel == "":
-			return About("table", "", Want("a table file"))
 		}
 		*table += kernel
+		return nil
+	})
+}
+
+// Delimiter adds --delimiter, what stands between the fields of the CSV files read.
+func (f *Flags) Delimiter(o *csvfile.Options) {
+	f.Func("delimiter", "C", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
+		if o.Delimiter = csvfile.ParseDelimiter(text); o.Delimiter == 0 {
+			return Want("tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank")
+		}
 		return nil
 	})
 }
@@ -253,12 +369,14 @@ func ParseNumber(text string, r Rule) (float64, error) {
 
 // NumberOrAuto adds a number or the word auto; value is the default, "" for none.
 func (f *Flags) NumberOrAuto(p *float64, auto *bool, name, kind, value string, r Rule, usage string) *Flag {
-	return f.Func(name, kind, value, usage, func(text string) (err error) {
+	t := f.Func(name, kind, value, usage, func(text string) (err error) {
 		if *auto = text == "auto"; !*auto {
 			*p, err = ParseNumber(text, r)
 		}
 		return err
 	})
+	f.Complete(name, "auto")
+	return t
 }
 
 // ParsePair reads two numbers A,B, perhaps infinite or NaN.
@@ -301,13 +419,49 @@ func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *
 		t.Text = strconv.Itoa(*p)
 	}
 	return f.add(name, letter, t, usage, func(t *Flag) error {
-		v, err := strconv.Atoi(t.Text)
-		if err != nil || v < lo || v > hi {
+		v, ok := ParseCount(t.Text)
+		if !ok || v < lo || v > hi {
 			return Want(want)
 		}
 		*p = v
 		return nil
 	})
+}
+
+// count is an integer as people write large ones: 1000000, 1_000_000, 1e6, 2.5e3.
+var count = regexp.MustCompile(`^[+-]?[0-9]+(_[0-9]+)*(\.[0-9]+)?([eE]\+?[0-9]{1,2})?$`)
+
+// ParseCount reads an integer, digits in groups or with an exponent included. Nothing
+// is rounded: what is no integer, or does not fit, is not ok.
+func ParseCount(text string) (n int, ok bool) {
+	if !count.MatchString(text) {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(strings.ReplaceAll(text, "_", ""))
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	n = int(r.Num().Int64())
+	return n, int64(n) == r.Num().Int64() // an int may have 32 bits
+}
+
+// Duration adds a time above 0 with its unit; the value is the default.
+func (f *Flags) Duration(p *time.Duration, name, usage string) {
+	// In seconds, where a Duration writes 1m0s.
+	f.Func(name, "duration", fmt.Sprintf("%gs", p.Seconds()), usage, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v <= 0 {
+			return Want("a time above 0 with its unit, such as 60s or 5m")
+		}
+		*p = v
+		return nil
+	})
+}
+
+// CheckLimit adds the time limit of a check.
+func (f *Flags) CheckLimit(p *time.Duration) {
+	*p = time.Minute
+	f.Duration(p, "time-limit", "wall time after which the check is given up, with its unit: 500ms, 60s, 5m")
 }
 
 // Word adds one of a few words; the value is the default.
@@ -319,7 +473,7 @@ func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag
 		*p = text
 		return nil
 	})
-	_ = f.cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	f.Complete(name, words...)
 	return t
 }
 

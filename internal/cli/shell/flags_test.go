@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,25 @@ func TestQueryFlags(t *testing.T) {
 	} {
 		if _, _, err := read(strings.Fields(args)...); err == nil || strings.Join(check.Sentences(err), "\n") != want {
 			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+}
+
+func TestParseCount(t *testing.T) {
+	for text, want := range map[string]int{
+		"0": 0, "7": 7, "+7": 7, "-7": -7, "007": 7, "1e6": 1e6, "1E6": 1e6, "1e+6": 1e6, "1_000_000": 1e6, "1_0e5": 1e6, "2.5e3": 2500, "1.50e1": 15, "3.0": 3,
+		"2147483647": math.MaxInt32,
+	} {
+		if n, ok := ParseCount(text); !ok || n != want {
+			t.Errorf("ParseCount(%q) = %d, %t, want %d", text, n, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "1.5", "1e30", "1e-1", "10e-1", "1.25e1", "0x10", "1__0", "_1", "1_", "1_.0", "1e", "1e1_0", "1e999999999", "1/2", " 1", "1 ", "1,000", "inf", "nan", ".5e1", "٣",
+		"9223372036854775808", "1e19", "1\n",
+	} {
+		if n, ok := ParseCount(text); ok {
+			t.Errorf("ParseCount(%q) = %d, want none", text, n)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -24,12 +23,10 @@ func LatentFailure(err error) error {
 		return err
 	case errors.Is(err, bundle.ErrNotPrivate):
 		return Negative("", err)
+	case errors.Is(err, tables.ErrWork):
+		return BadInput("noisewright latent verify --time-limit 10m checks it", err)
 	case errors.Is(err, dp.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists), errors.Is(err, tables.ErrFormat):
-		hint := ""
-		if strings.Contains(err.Error(), "use a ridge") {
-			hint = "--ridge 1e-6"
-		}
-		return BadInput(hint, err)
+		return BadInput("", err)
 	}
 	return err
 }

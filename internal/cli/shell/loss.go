@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
@@ -32,7 +30,7 @@ knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
 // Losses adds --loss; read has all that were given.
 func (f *Flags) Losses(read func(texts []string) error) {
 	f.Texts("loss", "LOSS", "what to minimize in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum", read)
-	_ = f.cmd.RegisterFlagCompletionFunc("loss", cobra.FixedCompletions(loss.Names(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	f.CompleteOrFile("loss", loss.Names()...)
 }
 
 // ParseLosses reads the sum of some losses, the values of the named flag.

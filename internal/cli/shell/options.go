@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -18,10 +19,36 @@ type Common struct {
 	Output string // of -o
 }
 
-// Summary adds the flags --json and --quiet of a command that ends with a summary.
-func (f *Flags) Summary(c *Common) {
+// Summary adds the flags --json and --quiet of a command that ends with a summary. The
+// flags named by files have been added: without one of them and without --json, --quiet
+// would leave nothing of the work.
+func (f *Flags) Summary(c *Common, files ...string) {
+	f.SummaryQuiet(c, "no progress and no summary", files...)
+}
+
+// SummaryQuiet is Summary with a usage of --quiet of its own.
+func (f *Flags) SummaryQuiet(c *Common, usage string, files ...string) {
+	f.Verdict(c, usage)
+	f.Check(func() error {
+		want := "--json"
+		for _, name := range files {
+			if f.cmd.Flags().Lookup(name).Value.String() != "" {
+				return nil
+			}
+			want += " or --" + name
+		}
+		if c.Quiet && !c.JSON {
+			return fmt.Errorf("quiet leaves no result, want %s with it", want)
+		}
+		return nil
+	})
+}
+
+// Verdict is SummaryQuiet for a command whose exit code, or the file it is given, is a
+// result without any flag.
+func (f *Flags) Verdict(c *Common, quiet string) {
 	f.Bool(&c.JSON, "json", "print one JSON object instead of the summary")
-	f.Quiet(c, "no progress and no summary")
+	f.Quiet(c, quiet)
 }
 
 // Quiet adds the flag --quiet.
@@ -66,12 +93,12 @@ func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []R
 // Print prints the result of a command: v as JSON if that was asked for, the rows
 // otherwise, unless it is to be quiet or standard output has the result itself.
 func (c *Common) Print(v any, rows []Row) error {
-	return c.PrintText(v, func(b *strings.Builder) { writeRows(b, rows) })
+	return c.PrintText(v, func(b *strings.Builder) { WriteRows(b, rows) })
 }
 
 // PrintText is Print for a summary that is more than rows.
 func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
-	c.line.Clear()
+	c.line.Load().Clear()
 	switch {
 	case c.JSON:
 		return printJSON(c.Out, v)

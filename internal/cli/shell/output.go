@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Output is where a command's result goes. It appears whole, at commit, or not
@@ -37,7 +38,7 @@ func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Output{bufio.NewWriterSize(f, outputBuffer), a, f, ""}, nil
+		return a.output(f, ""), nil
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		for _, in := range inputs {
@@ -50,7 +51,25 @@ func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if err != nil {
 		return nil, BadInput("", fmt.Errorf("output %w", err))
 	}
-	return &Output{bufio.NewWriterSize(f, outputBuffer), a, f, path}, nil
+	return a.output(f, path), nil
+}
+
+// output remembers an output, in case it has to be abandoned.
+func (a *Streams) output(f *atomicfile.File, path string) *Output {
+	o := &Output{bufio.NewWriterSize(f, outputBuffer), a, f, path}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.outputs = append(a.outputs, o)
+	return o
+}
+
+// MakeFolder makes the folder of -o, see Flags.Folder, if it is missing.
+func MakeFolder(path string) error {
+	// 0777 less the umask is what any program gives a directory the user asked for.
+	if err := os.MkdirAll(path, 0o777); err != nil { //nolint:gosec
+		return BadInput("", fmt.Errorf("output = %s: %w", check.Quoted(path), FileCause(err)))
+	}
+	return nil
 }
 
 // Reserve opens an output before the work for it, which would be lost otherwise; it is
@@ -75,7 +94,7 @@ func (o *Output) Put(encode func(io.Writer) error) error {
 
 // Commit makes the output appear.
 func (o *Output) Commit() error {
-	o.streams.line.Clear()
+	o.streams.line.Load().Clear()
 	err := o.Flush()
 	if err == nil && o.file != nil {
 		err = o.file.Commit()

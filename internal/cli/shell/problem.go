@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -88,8 +87,8 @@ func (f *Flags) Query(p *dp.Problem) {
 	f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
 		return readSupport(c, query, texts)
 	})
-	f.cmd.Flags().Var(f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias"), "output-step", "")
-	_ = f.cmd.Flags().MarkHidden("output-step") // its older name
+	f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias")
+	f.Alias("step", "output-step")
 	f.Check(func() error {
 		switch {
 		case query.Text == "integer" && step != 0:
@@ -239,6 +238,25 @@ func QueryRows(p dp.Problem) []Row {
 	return rows
 }
 
+// DesignHint is the command that starts a design for the sensitivity and the kind of
+// query of a problem, the next larger integer for an integer one; "" where there is none.
+func DesignHint(p dp.Problem) string {
+	kind := ""
+	var bad error
+	switch p.Query {
+	case dp.IntegerQuery:
+		p.Sensitivity = math.Ceil(p.Sensitivity)
+		kind, bad = " --query integer", checkInteger(p.Sensitivity)
+	case dp.LatticeQuery:
+		kind, bad = fmt.Sprintf(" --step %v", p.Step), checkStep(&p)
+	case dp.RealQuery:
+	}
+	if bad != nil || !sensitivityRule.OK(p.Sensitivity) {
+		return ""
+	}
+	return fmt.Sprintf("noisewright design --sensitivity %v%s makes a table for this range", p.Sensitivity, kind)
+}
+
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
 	f.Number(&o.Gap, "gap", Rule{
@@ -250,15 +268,7 @@ func (f *Flags) Gap(o *lp.Options) {
 // TimeLimit adds the time limit; of is "" or " of one design".
 func (f *Flags) TimeLimit(o *lp.Options, of string) {
 	usage := "wall time" + of + " after which the best proven result is taken, with its unit: 500ms, 60s, 5m"
-	// In seconds, where a Duration writes 1m0s.
-	f.Func("time-limit", "duration", fmt.Sprintf("%gs", o.TimeLimit.Seconds()), usage, func(text string) error {
-		v, err := time.ParseDuration(text)
-		if err != nil || v <= 0 {
-			return Want("a time above 0 with its unit, such as 60s or 5m")
-		}
-		o.TimeLimit = v
-		return nil
-	})
+	f.Duration(&o.TimeLimit, "time-limit", usage)
 }
 
 // Effort adds all that bounds a design of a table.

@@ -31,19 +31,24 @@ const (
 // newProgress returns a line for the work that begins now. All that is printed
 // clears it.
 func (a *Streams) newProgress(quiet bool) *Progress {
-	a.line.Clear()
-	a.line = &Progress{begin: time.Now()}
+	p := &Progress{begin: time.Now()}
 	if a.Terminal && !quiet {
-		a.line.w = a.Err
+		p.w = a.Err
 	}
-	return a.line
+	a.line.Swap(p).Clear()
+	return p
 }
 
 // isTerminal reports whether f is a terminal that understands more than plain text,
 // and is to get it: see no-color.org.
 func isTerminal(w io.Writer) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isScreen(w)
+}
+
+// isScreen reports whether w is a terminal.
+func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if !ok {
 		return false
 	}
 	info, err := f.Stat()

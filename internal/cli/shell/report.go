@@ -15,8 +15,10 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Schema is the version of the JSON objects printed.
-const Schema = 2
+// Schema is the version of the JSON objects printed. Their numbers are float64s,
+// rounded outwards where they are bounds, so that any reader has them as they are
+// meant; none is a string.
+const Schema = 3
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.
 func Finite(v float64) *float64 {
@@ -73,8 +75,8 @@ func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + lo
 // Row is one line of a summary, a name and its value.
 type Row [2]string
 
-// writeRows writes a summary with its values aligned.
-func writeRows(b *strings.Builder, rows []Row) {
+// WriteRows writes a summary with its values aligned.
+func WriteRows(b *strings.Builder, rows []Row) {
 	lines := make([][]string, len(rows))
 	for i := range rows {
 		lines[i] = rows[i][:]
@@ -88,6 +90,16 @@ func DigitsUp(x float64) string { return digits(x, +1, 7) }
 
 // DigitsDown is DigitsUp for digits that are not above.
 func DigitsDown(x float64) string { return digits(x, -1, 7) }
+
+// Decimal prints a decimal of at most 15 digits as numbers of this size are printed
+// elsewhere, with the same digits: 9.95e-07 for 0.000000995.
+func Decimal(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	if small := math.Abs(x) < 1e-300 && strings.Trim(text, "0.") != ""; err != nil || small { // float64s there have fewer digits
+		return text
+	}
+	return strconv.FormatFloat(x, 'g', 15, 64)
+}
 
 // Interval prints an interval with ends >= 0, rounded outwards to 5 significant digits.
 func Interval(lower, upper *big.Rat) string {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Streams are the standard streams of one run of the program.
@@ -13,16 +16,50 @@ type Streams struct {
 	Err io.Writer // for all else
 	// Terminal says that Err is a terminal that shows a line of progress.
 	Terminal bool
+	// Screen says that Out is a terminal.
+	Screen bool
 
-	line *Progress // nil: none so far
-	read bool      // In is a file that a command reads
+	line atomic.Pointer[Progress] // nil: none so far
+	read bool                     // In is a file that a command reads
+
+	mu        sync.Mutex // for outputs
+	outputs   []*Output  // that may have to be removed
+	abandoned atomic.Bool
 }
 
 // NewStreams returns streams over the given ones. A read ends with ctx, and errors
 // of the standard output are known as such.
 func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
-	return &Streams{In: cancellable(ctx, stdin), Out: &standardOutput{Writer: stdout}, Err: stderr, Terminal: isTerminal(stderr)}
+	a := &Streams{In: cancellable(ctx, stdin), Err: stderr, Terminal: isTerminal(stderr), Screen: isScreen(stdout)}
+	a.Out = &standardOutput{Writer: stdout, abandoned: &a.abandoned}
+	return a
 }
+
+// Abandon ends a command that does not end by itself, while it is still at work: its
+// outputs are removed, none appears any more, and nothing that it prints does. It says
+// that the command was interrupted and returns the exit code.
+func (a *Streams) Abandon() int {
+	a.abandoned.Store(true)
+	done := make(chan struct{})
+	go func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, o := range a.outputs {
+			o.Discard()
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(patienceWithOutputs): // one waits for who reads standard output
+	}
+	a.line.Load().Clear()
+	fmt.Fprintf(a.Err, "error: %s\n", Interrupted())
+	return ExitInterrupted
+}
+
+// patienceWithOutputs is how long Abandon takes to remove outputs.
+const patienceWithOutputs = 100 * time.Millisecond
 
 // Warn prints a warning to standard error.
 func (a *Streams) Warn(format string, args ...any) {

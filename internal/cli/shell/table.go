@@ -1,7 +1,13 @@
 package shell
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
@@ -10,9 +16,24 @@ import (
 // formatPeek is how much of a file is looked at for its format.
 const formatPeek = 512
 
+// IsTableFile reports whether a path looks like that of a table or a kernel file.
+func IsTableFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && strings.HasSuffix(path, ".json")
+}
+
+// IsBundle reports whether a path looks like that of a bundle.
+func IsBundle(path string) bool {
+	info, err := os.Stat(filepath.Join(path, "bundle.json"))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // ReadEither reads a table or a kernel file, "-" for standard input; the other result
 // is nil. Every error is one of bad input, and names the file.
 func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
+	if IsBundle(path) {
+		return nil, nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+	}
 	in, err := a.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -30,7 +51,7 @@ func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, e
 }
 
 // ReadSound reads a table file and verifies it.
-func (a *Streams) ReadSound(path string) (*tables.Verified, error) {
+func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
 	t, k, err := a.ReadEither(path)
 	switch {
 	case err != nil:
@@ -38,15 +59,53 @@ func (a *Streams) ReadSound(path string) (*tables.Verified, error) {
 	case k != nil:
 		return nil, BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
 	}
-	return Sound(path, t.Verify)
+	return Sound(ctx, path, t)
 }
 
-// Sound verifies what was read from a file. A table or a kernel that does not keep its
-// claims is a negative verdict.
-func Sound[V any](path string, verify func() (*V, error)) (*V, error) {
-	v, err := verify()
-	if err != nil {
-		return nil, Negative("noisewright verify "+path, fmt.Errorf("%s: %w", InputName(path), err))
+// Sound verifies what was read from a file, with the work that is allowed by default. A table
+// or a kernel that does not keep its claims is a negative verdict; one that would take too
+// long is refused.
+func Sound[V, O any](ctx context.Context, path string, made interface {
+	VerifyContext(ctx context.Context, o O) (V, error)
+},
+) (v V, err error) {
+	var byDefault O
+	if v, err = made.VerifyContext(ctx, byDefault); err == nil {
+		return v, nil
 	}
-	return v, nil
+	switch named := fmt.Errorf("%s: %w", InputName(path), err); {
+	case ctx.Err() != nil:
+		return v, ctx.Err()
+	case errors.Is(err, tables.ErrWork):
+		return v, BadInput("a coarser one (design --max-cells); noisewright verify --time-limit 10m checks this one", named)
+	default:
+		return v, Negative("noisewright verify "+path, named)
+	}
+}
+
+// Within makes a check for at most so long. If it has not ended then, or with the context,
+// it is left alone and stopped says so; else verdict is what it returned.
+func Within(ctx context.Context, path string, limit time.Duration, check func(ctx context.Context) error) (verdict, stopped error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- check(limited) }()
+	select {
+	case verdict = <-done:
+	case <-limited.Done():
+		verdict = limited.Err()
+	}
+	switch {
+	case verdict == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil, errors.Is(verdict, tables.ErrWork):
+		reason := fmt.Sprintf("the check did not end within %s", limit)
+		if limited.Err() == nil {
+			reason = Sentence(verdict)
+		}
+		return nil, &Failure{Code: ExitLimit, Hint: "a longer --time-limit", Err: fmt.Errorf("%s: not checked: %s", InputName(path), reason)}
+	}
+	return verdict, nil
 }

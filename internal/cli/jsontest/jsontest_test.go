@@ -1,0 +1,21 @@
+package jsontest
+
+import "testing"
+
+func TestCheck(t *testing.T) {
+	for text, good := range map[string]bool{
+		`{"schema":3,"gap":null,"list":[1e-7,0.1],"loss":"l1","valid":true}`: true,
+		`{"n":9007199254740992}`:            true,
+		`{"n":9007199254740993}`:            false,
+		`{"delta":"0.1"}`:                   false,
+		`{"below":{"list":["1e-6"]}}`:       false,
+		`{"loss":0.1000000000000000000001}`: false,
+		`{"loss":1e400}`:                    false,
+		`{} {}`:                             false,
+		`[]`:                                false,
+	} {
+		if err := Check([]byte(text)); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

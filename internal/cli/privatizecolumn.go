@@ -1,0 +1,371 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/sampler"
+)
+
+// columnOptions say what is done with a column.
+type columnOptions struct {
+	name  string
+	table string    // or a kernel
+	clip  *interval // of values; nil: none
+	clamp *interval // of results; nil: none
+	own   bool      // has settings of its own, so that errors name the column
+}
+
+func (c columnOptions) prefix() string {
+	if c.own {
+		return "column " + check.Quoted(c.name) + ": "
+	}
+	return ""
+}
+
+// about names the column in what is wrong with its settings.
+func (c columnOptions) about(err error) error {
+	var f *shell.Failure
+	if c.own && errors.As(err, &f) {
+		return &shell.Failure{Code: f.Code, Hint: f.Hint, Err: fmt.Errorf("%s%w", c.prefix(), f.Err)}
+	}
+	return err
+}
+
+// interval is a range of numbers.
+type interval struct{ lower, upper float64 }
+
+// settingKey finds the settings after the name of a column, which may have commas of
+// its own.
+var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp)=`)
+
+// columnFlags adds --column and the settings of all columns that have none of their
+// own.
+func (o *privatizeOptions) columnFlags(f *shell.Flags) {
+	settings := map[string]string{}
+	table := ""
+	f.OptionalSource(&table)
+	f.Check(func() error {
+		if table != "" {
+			settings["table"] = table
+		}
+		return nil
+	})
+	set := func(key string) func(string) error {
+		return func(text string) error {
+			settings[key] = text
+			return nil
+		}
+	}
+	var names []string
+	f.Texts("column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=; repeated for several", func(texts []string) error {
+		names = texts
+		return nil
+	})
+	f.Func("lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it", set("lower"))
+	f.Func("upper", "number", "", "largest value, in the column's units; larger ones are lowered to it", set("upper"))
+	f.Func("clamp", "A,B", "", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased", set("clamp"))
+	f.Check(func() error { return o.readColumns(names, settings) })
+}
+
+// readColumns reads --column, with the settings for all.
+func (o *privatizeOptions) readColumns(texts []string, settings map[string]string) error {
+	var errs []error
+	said := map[string]bool{} // by columns without own settings
+	add := func(c columnOptions, err error) {
+		for _, s := range check.Sentences(err) {
+			if s = c.prefix() + s; !said[s] {
+				said[s] = true
+				errs = append(errs, errors.New(s))
+			}
+		}
+	}
+	if len(texts) == 0 {
+		_, err := readColumn("", settings)
+		add(columnOptions{}, err)
+		add(columnOptions{}, shell.About("column", "", shell.Want("a name from the header")))
+	}
+	for _, text := range texts {
+		c, err := readColumn(text, settings)
+		if err != nil {
+			add(c, err)
+		}
+		if c.table == "-" && o.in == "-" {
+			add(columnOptions{}, errors.New("table = - and IN.csv = -, want only one of them from standard input"))
+		}
+		o.columns = append(o.columns, c)
+	}
+	return errors.Join(errs...)
+}
+
+// readColumn reads NAME,KEY=VALUE,….
+func readColumn(text string, settings map[string]string) (c columnOptions, err error) {
+	settings = maps.Clone(settings)
+	c.name = text
+	keys := settingKey.FindAllStringSubmatchIndex(text, -1)
+	for i, k := range keys {
+		if i == 0 {
+			c.name, c.own = text[:k[0]], true
+		}
+		end := len(text)
+		if i+1 < len(keys) {
+			end = keys[i+1][0]
+		}
+		settings[text[k[2]:k[3]]] = text[k[1]:end]
+	}
+	if c.own && c.name == "" {
+		err = shell.About("column", text, shell.Want("a name from the header before its settings"))
+	}
+	if c.table = settings["table"]; c.table == "" {
+		err = errors.Join(err, shell.About("table", "", shell.Want("a table file")))
+	}
+	clip, clipErr := readClip(settings)
+	clamp, clampErr := readClamp(settings)
+	c.clip, c.clamp = clip, clamp
+	return c, errors.Join(err, clipErr, clampErr)
+}
+
+// readClip reads the two ends of the range that values are moved into, both or none
+// of which are given.
+func readClip(settings map[string]string) (*interval, error) {
+	lowerText, lowerGiven := settings["lower"]
+	upperText, upperGiven := settings["upper"]
+	if !lowerGiven && !upperGiven {
+		return nil, nil //nolint:nilnil // no range
+	}
+	end := func(name, with, text string) (float64, error) {
+		v, err := shell.ParseNumber(text, shell.Rule{Want: "a finite number, together with " + with, OK: func(float64) bool { return true }})
+		return v, shell.About(name, text, err)
+	}
+	lower, lowerErr := end("lower", "upper", lowerText)
+	upper, upperErr := end("upper", "lower", upperText)
+	switch {
+	case lowerErr != nil || upperErr != nil:
+		return nil, errors.Join(lowerErr, upperErr)
+	case lower >= upper:
+		return nil, fmt.Errorf("lower = %v and upper = %v, want lower below upper", lower, upper)
+	}
+	return &interval{lower, upper}, nil
+}
+
+// readClamp reads the range that results are moved into.
+func readClamp(settings map[string]string) (*interval, error) {
+	text, given := settings["clamp"]
+	if !given {
+		return nil, nil //nolint:nilnil // no range
+	}
+	a, b, err := shell.ParsePair(text)
+	if err != nil || !(a < b) {
+		return nil, shell.About("clamp", text, shell.Want("A,B, two numbers with A below B, or -inf and inf"))
+	}
+	return &interval{a, b}, nil
+}
+
+// source is what noise is drawn from: a table or a kernel, verified.
+type source struct {
+	privacy dp.Privacy
+	table   *sampler.Sampler       // or
+	kernel  *sampler.KernelSampler // nil: a table
+}
+
+// openSource verifies the table or the kernel of a file.
+func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
+	t, k, err := s.ReadEither(file)
+	if err != nil {
+		return nil, err
+	}
+	if k != nil {
+		return openKernel(ctx, k, file, constantTime)
+	}
+	v, err := shell.Sound(ctx, file, t)
+	if err != nil {
+		return nil, err
+	}
+	table, err := sampler.New(v, sampler.Options{ConstantTime: constantTime})
+	return &source{privacy: t.Privacy(), table: table}, err
+}
+
+func openKernel(ctx context.Context, k *kernels.Kernel, file string, constantTime bool) (*source, error) {
+	if constantTime {
+		return nil, shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
+	}
+	v, err := shell.Sound(ctx, file, k)
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := sampler.NewKernel(v, sampler.Options{})
+	return &source{privacy: k.Privacy(), kernel: kernel}, err
+}
+
+// release is a draw as account takes it. Of a kernel, and of a table that account does
+// not take, it knows what was verified.
+func (s *source) release() (*account.PrivacyLossDistribution, error) {
+	if s.table != nil {
+		if m, err := account.Table(s.table.Table()); err == nil {
+			return m, nil
+		}
+	}
+	return account.Approximate(s.privacy.Epsilon, s.privacy.Delta)
+}
+
+// column is one that gets noise.
+type column struct {
+	name   string
+	at     int // where it stands
+	source *source
+	clip   *interval
+	want   string // what a cell has
+	parse  func(cell string) (float64, error)
+	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
+
+	values, clipped int // so far
+}
+
+// newColumn returns a column whose values are clipped to what a kernel answers, or as
+// the options say and a table allows.
+func newColumn(o columnOptions, from *source) (*column, error) {
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
+	if from.kernel != nil {
+		return c, c.answerByKernel(o)
+	}
+	table := from.table.Table()
+	if table.Query() == dp.IntegerQuery {
+		c.want, c.parse = "an integer", parseInteger
+	}
+	if c.clip != nil {
+		fitted, err := c.clip.within(from.table)
+		if err != nil {
+			return nil, err
+		}
+		c.clip = &fitted
+	}
+	printer := newPrinter(table)
+	lowest, highest := int64(math.MinInt64), int64(math.MaxInt64)
+	if o.clamp != nil {
+		var err error
+		if lowest, highest, err = o.clamp.steps(printer); err != nil {
+			return nil, err
+		}
+	}
+	c.answer = func(dst []byte, x float64) ([]byte, error) {
+		n, err := from.table.AddNoiseSteps(x)
+		if errors.Is(err, dp.ErrInvalid) {
+			return nil, cellError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(from.table))}
+		} else if err != nil {
+			return nil, err
+		}
+		return printer.append(dst, min(max(n, lowest), highest)), nil
+	}
+	return c, nil
+}
+
+// answerByKernel makes the column answer through a kernel.
+func (c *column) answerByKernel(o columnOptions) error {
+	if o.clip != nil {
+		return shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
+	}
+	kernel := c.source.kernel
+	q := kernel.Kernel().Queries()
+	c.clip = &interval{q.Lower, q.Upper}
+	clamp := interval{math.Inf(-1), math.Inf(1)}
+	if o.clamp != nil {
+		clamp = *o.clamp
+	}
+	c.answer = func(dst []byte, x float64) ([]byte, error) {
+		y, err := kernel.Release(x)
+		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
+	}
+	return nil
+}
+
+// within returns the range as a table allows it: it refuses one wider than the
+// sensitivity, and one whose ends the table's grid cannot reach, and lowers upper if
+// the range is wider only by the rounding of decimals.
+func (r interval) within(s *sampler.Sampler) (interval, error) {
+	sensitivity := s.Table().Privacy().Sensitivity
+	width := exact.Rational(r.upper)
+	width.Sub(width, exact.Rational(r.lower))
+	if width.Cmp(exact.Rational(sensitivity)) > 0 {
+		// f is width to the nearest. If it is not the sensitivity it is a larger
+		// float64, and so shown as a larger number.
+		f, _ := width.Float64()
+		if f == sensitivity {
+			return interval{r.lower, addDown(r.lower, sensitivity)}.within(s)
+		}
+		wider := s.Table().Problem()
+		wider.Sensitivity = f
+		return r, shell.BadInput(shell.DesignHint(wider),
+			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
+	}
+	for _, end := range []struct {
+		name  string
+		value float64
+	}{{"lower", r.lower}, {"upper", r.upper}} {
+		if s.Table().Query() == dp.IntegerQuery && end.value != math.Trunc(end.value) {
+			return r, shell.BadInput("", fmt.Errorf("%s = %v, want an integer, as the table is for integer queries", end.name, end.value))
+		}
+		if _, err := s.AddNoise(end.value); errors.Is(err, dp.ErrInvalid) {
+			return r, shell.BadInput("", fmt.Errorf("%s = %v, want a magnitude of at most %v, what the table's grid holds", end.name, end.value, largest(s)))
+		} else if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// addDown returns the largest float64 u with u - x <= y exactly. As the upper
+// end of a range it depends on no data and makes the range narrower than asked
+// for, by less than the rounding of its ends, so the range is as private as any
+// of width y.
+func addDown(x, y float64) float64 {
+	sum := exact.Rational(x)
+	return exact.FloatDown(sum.Add(sum, exact.Rational(y)))
+}
+
+// largest returns the largest value that noise can be added to exactly.
+func largest(s *sampler.Sampler) float64 {
+	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
+}
+
+// steps returns the least and the largest number of steps whose values, as printed,
+// are in the range.
+func (r interval) steps(p *printer) (lowest, highest int64, err error) {
+	lowest, highest = math.MinInt64, math.MaxInt64
+	if !math.IsInf(r.lower, 0) {
+		// The least n >= lower/step is that of the largest n <= -lower/step.
+		lowest = -stepsBelow(-r.lower, p)
+	}
+	if !math.IsInf(r.upper, 0) {
+		highest = stepsBelow(r.upper, p)
+	}
+	if lowest > highest {
+		return 0, 0, shell.BadInput("", fmt.Errorf("clamp = %v,%v, want a multiple of %v between, the step of the table's results", r.lower, r.upper, p.step))
+	}
+	return lowest, highest, nil
+}
+
+// stepsBelow returns the largest number of steps whose value, as printed, is at most x
+// as printed. It is at most 2^62 either way, where no result is.
+func stepsBelow(x float64, p *printer) int64 {
+	n, _ := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
+	n.Mul(n, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.places)), nil)))
+	n.Quo(n, new(big.Rat).SetInt(p.decimal))
+	floor := new(big.Int).Div(n.Num(), n.Denom()) // towards -∞, as the denominator is above 0
+	const far = 1 << 62
+	if floor.CmpAbs(big.NewInt(far)) > 0 {
+		return int64(floor.Sign()) * far
+	}
+	return floor.Int64()
+}

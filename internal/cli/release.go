@@ -1,0 +1,599 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// releaseReport is what release --json prints, and -o writes.
+type releaseReport struct {
+	Schema int `json:"schema"`
+	releaseAnswer
+	Ledger *releaseLedger `json:"ledger,omitempty"`
+}
+
+// releaseAnswer is the part of the report that a ledger keeps.
+type releaseAnswer struct {
+	Kind    release.Kind       `json:"kind"`
+	Answers []release.Estimate `json:"answers"`
+	Level   float64            `json:"level"` // of the intervals
+	// Epsilon and Delta are of so many Releases like this one together.
+	Epsilon   float64 `json:"epsilon"`
+	Delta     float64 `json:"delta"`
+	Releases  int     `json:"releases"`
+	Neighbors string  `json:"neighbors"`
+	Unit      string  `json:"unit"`
+	Mechanism string  `json:"mechanism"`
+	// MeanError is null where it depends on the data.
+	MeanError    *float64 `json:"mean_error"`
+	Tables       []string `json:"tables"` // SHA-256 of their files
+	NotProtected []string `json:"not_protected"`
+}
+
+// releaseLedger is what the ledger says of the release.
+type releaseLedger struct {
+	Release  int64     `json:"release"`
+	Charged  time.Time `json:"charged"`
+	Replayed bool      `json:"replayed"`
+}
+
+type releaseOptions struct {
+	shell.Common
+	query     release.Query
+	data      string // file
+	delimiter byte
+	value     string // of a query of the kind value
+	ledger    string // file
+	tables    string // directory
+	design    lp.Options
+}
+
+func newReleaseCommand(s *shell.Streams) *cobra.Command {
+	cmd := shell.NewFlags(&cobra.Command{
+		Use:   "release count|sum|mean|histogram|quantile|value",
+		Short: "Publish a statistic of a data set with the best proven noise",
+		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
+private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
+or a number that was computed elsewhere. This is the central model: you hold the data,
+and the answer is about all of it. To protect every row by itself, for instance on a
+device, use privatize.
+
+Noise comes from a table that was designed for the promise and proved; tables are
+kept, and proved again, for the next time. With a ledger the release is charged
+before its answer exists, and refused if it would exceed the ledger's total.
+
+What a row or a person can change is bounded by what you state: bounds, rows per
+person, keys. These, the condition and the names of columns are public, and must not
+be chosen in view of the data.`,
+		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
+  noisewright release count --data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8 --ledger city.ledger
+  noisewright release mean --data people.csv --column hours --lower 0 --upper 100 --epsilon 0.2 --delta 1e-8 --ledger city.ledger -o mean.json`,
+	}).Run(func(context.Context) error {
+		return shell.BadInput("noisewright release --help", errors.New("no statistic given, want count, sum, mean, histogram, quantile or value"))
+	})
+	for _, kind := range []struct {
+		kind        release.Kind
+		use, short  string
+		long, extra string
+	}{
+		{release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
+--max-per-person 1 the persons; with --by and --keys one count for each key.`,
+			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`},
+		{release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
+noise: of the float64s nearest to the decimals.`,
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`},
+		{release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
+the number of them is private too: two sums get noise, of the values and of their
+distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
+whichever has the smaller error.`,
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`},
+		{release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
+edges. Rows with other keys, or beyond the edges, do not count. With --person a person
+counts once for each key, and for at most --max-per-person keys.`,
+			`--data people.csv --by sex --keys Female,Male --epsilon 0.1 --delta 1e-8`},
+		{release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
+near that of the quantile, by permute-and-flip (McKenna & Sheldon 2020). It costs
+epsilon alone, and no delta.`,
+			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`},
+		{release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
+Every call is charged, also for the same number.`,
+			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`},
+	} {
+		cmd.AddCommand(newReleaseOf(s, kind.kind, &cobra.Command{
+			Use: kind.use, Short: kind.short, Long: kind.long + "\n\n" + releaseHelp,
+			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
+		}))
+	}
+	return cmd
+}
+
+const releaseHelp = `The answer comes with an interval that contains the exact one (of what counts, within
+the bounds) with a probability of at least 0.95, from the exact quantiles of the noise.`
+
+func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
+	o := &releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
+	q := &o.query
+	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, ledger.AddRemove, release.RefuseMissing, "l1"
+	f := shell.NewFlags(cmd)
+	if kind == release.Value {
+		o.valueFlags(f)
+	} else {
+		o.dataFlags(f)
+	}
+	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
+	q.Releases = 1
+	f.Integer(&q.Releases, "releases", "", 1, release.MaxReleases, "how many releases like this one, such as one a month, epsilon and delta are for, together")
+	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", ledger.AddRemove, ledger.Replace)
+	if kind != release.Quantile {
+		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
+	}
+	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
+	f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
+	f.Gap(&o.design)
+	f.TimeLimit(&o.design, " of one design")
+	f.Output(&o.Common, "JSON file to write the answer to", "json")
+	f.Summary(&o.Common, "output")
+	f.Check(func() error {
+		if math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity) {
+			return nil // reported
+		}
+		if o.Quiet && !o.JSON && o.Output == "" {
+			return errors.New("quiet and no output, want -o or --json: the answer would be charged for and lost")
+		}
+		return q.Validate()
+	})
+	return f.Run(o.run)
+}
+
+func (o *releaseOptions) valueFlags(f *shell.Flags) {
+	q := &o.query
+	values := string(dp.RealQuery)
+	f.ArgumentFunc("X", func(text string) error {
+		o.value = text
+		return nil
+	})
+	f.Number(&q.Sensitivity, "sensitivity", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "how far one unit can change X, in its units: a number above 0")
+	f.Word(&values, "query", "integer|real", "values that X could have; integers get integer noise", "integer", "real")
+	f.Check(func() error {
+		q.Integer = values == string(dp.IntegerQuery)
+		return nil
+	})
+	f.String(&q.Name, "name", "what the number is, for the ledger")
+	f.String(&q.Of, "unit", "whose influence the sensitivity is about, row or person:COLUMN, as in the ledger (default row)")
+}
+
+func (o *releaseOptions) dataFlags(f *shell.Flags) {
+	q := &o.query
+	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
+	f.Require(&o.data, "data", "a CSV file")
+	f.Func("delimiter", "char", ",", "what stands between two fields, one character or tab", func(text string) error {
+		if o.delimiter = csvfile.ParseDelimiter(text); o.delimiter == 0 {
+			return shell.Want("one character, or tab")
+		}
+		return nil
+	})
+	any := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
+	switch q.Kind {
+	case release.Sum, release.Mean, release.Quantile:
+		f.String(&q.Column, "column", "column of the values")
+		f.Require(&q.Column, "column", "the column of the values")
+		f.Number(&q.Lower, "lower", any, "values below are clipped to it, in the units of the column")
+		f.Number(&q.Upper, "upper", any, "values above are clipped to it, in the units of the column")
+	case release.Histogram:
+		f.String(&q.Column, "column", "column of the values to count between --edges")
+		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
+			for s := range strings.SplitSeq(text, ",") {
+				v, bad := shell.ParseNumber(strings.TrimSpace(s), any)
+				if bad != nil {
+					err = shell.Want("ascending numbers, separated by commas")
+				}
+				q.Edges = append(q.Edges, v)
+			}
+			return err
+		})
+	}
+	if q.Kind == release.Quantile {
+		f.Number(&q.Probability, "probability", shell.Share, "which quantile: 0.5 for the median")
+		q.Candidates = 1001
+		f.Integer(&q.Candidates, "candidates", "", 2, release.MaxCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
+	}
+	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && sex == "F"'`)
+	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
+	f.Texts("keys", "A,B,C", "keys to answer for, known without a look at the data; in quotes if with a comma", func(texts []string) error {
+		for _, text := range texts {
+			keys, err := csv.NewReader(strings.NewReader(text)).Read()
+			if err != nil {
+				return shell.About("keys", text, shell.Want("keys separated by commas"))
+			}
+			q.Keys = append(q.Keys, keys...)
+		}
+		return nil
+	})
+	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
+	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) (err error) {
+		if q.MaxPerPerson, err = strconv.Atoi(text); err != nil || q.MaxPerPerson < 1 {
+			return shell.Want(fmt.Sprintf("an integer from 1 to %d", release.MaxContributions))
+		}
+		return nil
+	})
+	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", release.RefuseMissing, release.DropMissing)
+}
+
+func (o *releaseOptions) run(ctx context.Context) error {
+	w, err := o.Reserve(o.Output, o.data)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	var book *ledger.Ledger
+	if o.ledger != "" {
+		if book, err = openLedger(ctx, o.ledger); err != nil {
+			return err
+		}
+		defer book.Close()
+	}
+	if book != nil && o.query.Kind == release.Value && o.query.Of == "" {
+		o.query.Of = book.Terms().Unit
+	}
+	data, digest, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := o.known(ctx, book, digest)
+	if err == nil && report == nil {
+		report, err = o.fresh(ctx, book, data, digest)
+	}
+	if err != nil {
+		return err
+	}
+	encode := func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false) // conditions compare with < and >
+		return e.Encode(report)
+	}
+	if o.ledger == "" {
+		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
+	}
+	return o.Finish(w, encode, report, o.rows(report), nil)
+}
+
+// source returns where noise comes from: the directory of tables, and designs.
+func (o *releaseOptions) source() (release.Source, error) {
+	dir := o.tables
+	switch dir {
+	case "-":
+		dir = ""
+	case "":
+		if user, err := os.UserCacheDir(); err == nil {
+			dir = filepath.Join(user, "noisewright", "tables", fmt.Sprintf("gap-%g", o.design.Gap))
+		}
+	}
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	options := release.TablesOptions{
+		Directory: dir,
+		Rejected:  func(err error) { o.Warn("tables %s", shell.Sentence(err)) },
+		Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+			d := o.design
+			if gap > d.Gap {
+				d.Gap = gap
+			}
+			r, limit, err := shell.Design(ctx, p, d)
+			if err != nil {
+				return nil, err
+			}
+			return r.Table, limit
+		},
+	}
+	source, err := release.Tables(options)
+	if err != nil && o.tables == "" {
+		options.Directory = "" // the user's own may not be writable
+		source, err = release.Tables(options)
+	}
+	if err != nil {
+		return nil, shell.BadInput("", fmt.Errorf("tables = %s: %w", check.Quoted(o.tables), shell.FileCause(err)))
+	}
+	return source, nil
+}
+
+// read computes the exact answer, and the digest of the data.
+func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error) {
+	if o.query.Kind == release.Value {
+		x, err := shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
+		if err != nil {
+			return nil, "", shell.BadInput("", errors.New("X is not a finite number, want one such as 1234"))
+		}
+		d, err := release.DataOf(x, o.query)
+		if err != nil {
+			return nil, "", releaseFailure(err)
+		}
+		// A digest of a single number would give it away.
+		var nonce [sha256.Size]byte
+		_, err = rand.Read(nonce[:])
+		return d, hex.EncodeToString(nonce[:]), err
+	}
+	in, err := o.Open(o.data)
+	if err != nil {
+		return nil, "", err
+	}
+	defer in.Close()
+	hash := sha256.New()
+	tee := io.TeeReader(in, hash)
+	rows, err := release.NewCSV(tee, o.delimiter)
+	if err != nil {
+		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
+	}
+	defer rows.Close()
+	d, err := release.Read(&watched{CSV: rows, ctx: ctx, in: in, line: o.Progress()}, o.query)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, "", ctx.Err()
+		}
+		return nil, "", shell.BadFile(o.data, err)
+	}
+	if _, err := io.Copy(io.Discard, tee); err != nil {
+		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
+	}
+	return d, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// watched are rows whose reading can be watched and ended.
+type watched struct {
+	*release.CSV
+	ctx  context.Context //nolint:containedctx // of one reading
+	in   *shell.Input
+	line *shell.Progress
+	rows int
+}
+
+// Next implements release.Rows.
+func (w *watched) Next() ([]string, int, error) {
+	if w.rows++; w.rows%4096 == 0 {
+		if err := w.ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		w.line.Rows("reading", w.rows, w.in)
+	}
+	return w.CSV.Next()
+}
+
+// known returns the answer that the ledger has to an equal query, nil if there is none.
+func (o *releaseOptions) known(ctx context.Context, book *ledger.Ledger, digest string) (*releaseReport, error) {
+	if book == nil {
+		return nil, nil //nolint:nilnil // as said
+	}
+	record, ok, err := book.Find(ctx, ledgerText(o.query), digest)
+	if err != nil {
+		return nil, ledgerFailure(o.ledger, err)
+	}
+	if !ok || record.Answer == nil {
+		return nil, nil //nolint:nilnil // as said
+	}
+	record.Replayed = true
+	return o.recorded(record)
+}
+
+// fresh plans the answer, charges the ledger, if there is one, and then draws.
+func (o *releaseOptions) fresh(ctx context.Context, book *ledger.Ledger, data *release.Data, digest string) (*releaseReport, error) {
+	source, err := o.source()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := release.NewPlan(ctx, o.query, source)
+	if err != nil {
+		return nil, releaseFailure(err)
+	}
+	draw := func(context.Context) ([]byte, error) {
+		estimates, err := plan.Answer(data)
+		if err != nil {
+			return nil, err
+		}
+		a, err := o.about(plan)
+		if err != nil {
+			return nil, err
+		}
+		a.Answers = estimates
+		return json.Marshal(a)
+	}
+	if book == nil {
+		text, err := draw(ctx)
+		if err != nil {
+			return nil, releaseFailure(err)
+		}
+		return o.recorded(ledger.Record{Answer: text})
+	}
+	q := plan.Query()
+	record, err := book.Release(ctx, ledger.Query{
+		Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
+	}, draw)
+	if err != nil {
+		return nil, ledgerFailure(o.ledger, err)
+	}
+	return o.recorded(record)
+}
+
+// recorded is the report of a record, which has no ID without a ledger.
+func (o *releaseOptions) recorded(r ledger.Record) (*releaseReport, error) {
+	report := &releaseReport{Schema: shell.Schema}
+	if r.ID != 0 {
+		report.Ledger = &releaseLedger{r.ID, r.Charged, r.Replayed}
+	}
+	if err := json.Unmarshal(r.Answer, &report.releaseAnswer); err != nil {
+		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer of release %d is not one of this command: %w", r.ID, err))
+	}
+	return report, nil
+}
+
+// about is all of the answer but the numbers.
+func (o *releaseOptions) about(plan *release.Plan) (*releaseAnswer, error) {
+	q := plan.Query()
+	a := &releaseAnswer{
+		Kind: q.Kind, Level: release.Level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
+		Mechanism: plan.Mechanism(), MeanError: shell.Finite(plan.MeanError()), Tables: []string{}, NotProtected: notProtected(q),
+	}
+	for _, c := range plan.Costs() {
+		if c.Table == nil {
+			continue
+		}
+		hash, err := ledger.TableHash(c.Table)
+		if err != nil {
+			return nil, err
+		}
+		a.Tables = append(a.Tables, hash)
+	}
+	return a, nil
+}
+
+// notProtected says what the promise is not about.
+func notProtected(q release.Query) []string {
+	out := []string{"the query: columns, bounds, keys and conditions are public and must not be chosen in view of the data"}
+	if q.Kind == release.Value {
+		out = []string{"that the sensitivity is what you say: nothing here can check it"}
+	}
+	if q.Neighbors == ledger.Replace {
+		out = append(out, "how many units there are")
+	}
+	switch {
+	case q.Kind == release.Value:
+	case q.Person == "":
+		out = append(out, "a person with several rows: each row is hidden by itself (see --person)")
+	default:
+		out = append(out, "groups of persons, such as families, beyond what each costs by itself")
+	}
+	return append(out, "errors: that a release was refused, and why, is about the data", "how long the release took")
+}
+
+// ledgerText is the text of a query that a ledger takes: a long one by its hash.
+func ledgerText(q release.Query) string {
+	text := q.Text()
+	if len(text) < 1<<15 {
+		return text
+	}
+	hash := sha256.Sum256([]byte(text))
+	return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, q.Kind, hash)
+}
+
+// summary is a query in one line for readers.
+func summary(q release.Query) string {
+	text := string(q.Kind)
+	if q.Name != "" {
+		text += " " + q.Name
+	}
+	if q.Column != "" {
+		text += " of " + q.Column
+	}
+	if q.By != "" {
+		text += " by " + q.By
+	}
+	if q.Where != "" {
+		text += " where " + q.Where
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(check.Shortened(text), " "))
+}
+
+// releaseFailure is the failure of a plan.
+func releaseFailure(err error) error {
+	var f *shell.Failure
+	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
+		return shell.BadInput("noisewright release --help", err)
+	}
+	return err
+}
+
+func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
+	var rows []shell.Row
+	for _, a := range r.Answers {
+		name := "answer"
+		if a.Key != "" {
+			name = a.Key
+		}
+		value, lower, upper := rounded(a)
+		text := fmt.Sprintf("%s, %s to %s with a probability of at least %v", value, lower, upper, r.Level)
+		if r.Kind == release.Quantile {
+			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
+		}
+		rows = append(rows, shell.Row{name, text})
+	}
+	unit := "a " + r.Unit
+	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
+		unit = "a person (" + name + ")"
+	}
+	hidden := "that " + unit + " is there or not"
+	if r.Neighbors == ledger.Replace {
+		hidden = "the values of " + unit
+	}
+	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)
+	if r.Releases > 1 {
+		guarantee += fmt.Sprintf(", for %d releases like this one together", r.Releases)
+	}
+	rows = append(rows,
+		shell.Row{"guarantee", guarantee},
+		shell.Row{"hides", hidden},
+		shell.Row{"noise", r.Mechanism},
+	)
+	if r.MeanError != nil {
+		rows = append(rows, shell.Row{"mean error", shell.DigitsUp(*r.MeanError)})
+	}
+	for _, t := range r.Tables {
+		rows = append(rows, shell.Row{"table", t})
+	}
+	if l := r.Ledger; l != nil {
+		text := fmt.Sprintf("release %d, charged %s", l.Release, l.Charged.Format(time.RFC3339))
+		if l.Replayed {
+			text += "; answered from the ledger, at no cost"
+		}
+		rows = append(rows, shell.Row{"ledger", text})
+	}
+	for _, s := range r.NotProtected {
+		rows = append(rows, shell.Row{"not protected", s})
+	}
+	return rows
+}
+
+// rounded prints an answer and its interval to a thousandth of the interval, which is
+// rounded outwards.
+func rounded(a release.Estimate) (value, lower, upper string) {
+	digits := 0
+	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) {
+		digits = int(min(max(math.Ceil(3-math.Log10(width)), 0), 300))
+	}
+	unit := math.Pow10(-digits)
+	print := func(v, outwards float64) string {
+		text := strconv.FormatFloat(v, 'f', digits, 64)
+		if back, _ := strconv.ParseFloat(text, 64); outwards*back < outwards*v {
+			text = strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
+		}
+		return text
+	}
+	return print(a.Value, 0), print(a.Lower, -1), print(a.Upper, +1)
+}

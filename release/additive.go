@@ -1,0 +1,106 @@
+package release
+
+import (
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// scaled is the noise of a table for a query of another sensitivity: the points of the
+// table are multiples of a unit, so many of which are the sensitivity as the table's
+// proof counts it. A table for sensitivity 1 serves all.
+type scaled struct {
+	table *tables.Verified
+	unit  *big.Rat // in query units
+}
+
+// newScaled scales a table to a sensitivity above 0.
+func newScaled(v *tables.Verified, sensitivity *big.Rat) *scaled {
+	g := v.Table().Grid()
+	points := new(big.Rat).SetInt(new(big.Int).Mul(big.NewInt(int64(g.CellsPerSensitivity)), big.NewInt(g.PointsPerCell)))
+	return &scaled{v, points.Quo(sensitivity, points)}
+}
+
+// whole is the noise of a table for an integer query, unscaled.
+func whole(v *tables.Verified) *scaled { return &scaled{v, big.NewRat(1, 1)} }
+
+// index returns ⌊x/unit + 1/2⌋. Neighboring x, which differ by at most the sensitivity,
+// get indices that differ by at most as many points (docs/proofs/rounding.md).
+func (n *scaled) index(x *big.Rat) *big.Int {
+	i := new(big.Rat).Quo(x, n.unit)
+	return exact.Floor(i.Add(i, big.NewRat(1, 2)))
+}
+
+// value returns what an index stands for.
+func (n *scaled) value(index *big.Int) *big.Rat {
+	x := new(big.Rat).SetInt(index)
+	return x.Mul(x, n.unit)
+}
+
+// spread returns how far the exact value may be below and above a released one, at the
+// level, as multiples of the unit.
+func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {
+	low, high, err := n.table.Table().Interval(0, level)
+	if err != nil {
+		return nil, nil, err
+	}
+	return n.points(low), n.points(high), nil
+}
+
+// points converts the units of the table to points.
+func (n *scaled) points(x float64) *big.Rat {
+	p := exact.Rational(x)
+	return p.Quo(p, n.table.Table().Grid().Step())
+}
+
+// meanError returns the mean absolute error of the noise, in query units, rounded up.
+func (n *scaled) meanError() float64 {
+	t := n.table.Table()
+	e := t.ExpectedLossOf(loss.L1)
+	e.Quo(e, t.Grid().Step())
+	return exact.FloatUp(e.Mul(e, n.unit))
+}
+
+// add draws the noise and adds it to exact values, all of them or none.
+func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
+	s, err := sampler.New(n.table, sampler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*big.Int, len(values))
+	for i, x := range values {
+		noise, err := s.SampleInt()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = n.index(x)
+		out[i].Add(out[i], big.NewInt(noise))
+	}
+	return out, nil
+}
+
+// estimates releases values divided by a public divisor, with their intervals.
+func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, error) {
+	below, above, err := n.spread(Level)
+	if err != nil {
+		return nil, err
+	}
+	indices, err := n.add(values)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Estimate, len(indices))
+	for i, index := range indices {
+		at := func(shift *big.Rat) *big.Rat {
+			x := new(big.Rat).SetInt(index)
+			x.Mul(x.Add(x, shift), n.unit)
+			return x.Quo(x, divisor)
+		}
+		out[i].Value, _ = at(new(big.Rat)).Float64()
+		out[i].Lower, out[i].Upper = exact.FloatDown(at(below)), exact.FloatUp(at(above))
+	}
+	return out, nil
+}

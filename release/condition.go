@@ -1,0 +1,115 @@
+package release
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// condition decides which rows count. It sees the texts of one row and nothing else, so
+// that one row more or less changes what is decided of no other.
+type condition struct {
+	program *vm.Program
+	env     map[string]any
+}
+
+// newCondition compiles an expression of the language of expr-lang.org over the columns,
+// which are texts. A column next to a number, as in age >= 30, is read as one; a column
+// whose name is no identifier is $env["hours-per-week"]. "" is nil, for every row.
+func newCondition(text string, columns []string) (*condition, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // as said
+	}
+	c := &condition{env: make(map[string]any, len(columns)+1)}
+	for _, name := range columns {
+		c.env[name] = ""
+	}
+	c.env["number"] = number
+	program, err := expr.Compile(text, expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{}),
+		// Row by row the same answer for the same row, at any time.
+		expr.DisableBuiltin("now"))
+	if err != nil {
+		sentence, _, _ := strings.Cut(err.Error(), "\n")
+		var e *file.Error
+		if errors.As(err, &e) {
+			sentence = e.Message
+		}
+		return nil, check.Errorf("release", dp.ErrInvalid, "where = %s: %s, want an expression of the columns such as age >= 30 && sex == \"F\"", check.Quoted(text), sentence)
+	}
+	c.program = program
+	return c, nil
+}
+
+var errNoNumber = errors.New("not a finite number")
+
+// number reads a finite number.
+func number(text string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !check.Finite(v) {
+		return 0, errNoNumber
+	}
+	return v, nil
+}
+
+// numbers makes a column a number where it stands next to one.
+type numbers struct{}
+
+// Visit implements ast.Visitor.
+func (numbers) Visit(node *ast.Node) {
+	read := func(column *ast.Node) {
+		*column = &ast.CallNode{Callee: &ast.IdentifierNode{Value: "number"}, Arguments: []ast.Node{*column}}
+	}
+	switch n := (*node).(type) {
+	case *ast.UnaryNode:
+		if n.Operator == "-" && kind(n.Node) == reflect.String {
+			read(&n.Node)
+		}
+	case *ast.BinaryNode:
+		left, right := kind(n.Left), kind(n.Right)
+		switch {
+		case left == reflect.String && (right == reflect.Int || right == reflect.Float64):
+			read(&n.Left)
+		case right == reflect.String && (left == reflect.Int || left == reflect.Float64):
+			read(&n.Right)
+		}
+	}
+}
+
+func kind(n ast.Node) reflect.Kind {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return reflect.Int
+	case *ast.FloatNode:
+		return reflect.Float64
+	case *ast.UnaryNode:
+		return kind(n.Node)
+	}
+	if n.Type() == nil {
+		return reflect.Invalid
+	}
+	return n.Type().Kind()
+}
+
+// holds decides about a row. It fails where a text is no number that has to be one.
+func (c *condition) holds(columns, row []string) (bool, error) {
+	if c == nil {
+		return true, nil
+	}
+	for i, name := range columns {
+		c.env[name] = row[i]
+	}
+	out, err := expr.Run(c.program, c.env)
+	if err != nil {
+		return false, errNoNumber // its own text may quote the row
+	}
+	return out.(bool), nil //nolint:errcheck,forcetypeassert // expr.AsBool
+}

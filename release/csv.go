@@ -1,0 +1,48 @@
+package release
+
+import (
+	"io"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+)
+
+// CSV are the rows of a CSV file with a header (RFC 4180, UTF-8), perhaps compressed
+// with gzip or zstd.
+type CSV struct {
+	r      *csvfile.Reader
+	header []string
+	record []string
+}
+
+// NewCSV reads the header. The delimiter 0 means a comma. The caller closes the CSV.
+func NewCSV(r io.Reader, delimiter byte) (*CSV, error) {
+	in, err := csvfile.NewReader(r, csvfile.Options{Delimiter: delimiter})
+	if err != nil {
+		return nil, err
+	}
+	header, err := in.Header()
+	if err != nil {
+		in.Close()
+		return nil, check.Errorf("release", dp.ErrInvalid, "%w", err)
+	}
+	return &CSV{r: in, header: header, record: make([]string, len(header))}, nil
+}
+
+// Columns implements Rows.
+func (c *CSV) Columns() []string { return c.header }
+
+// Next implements Rows.
+func (c *CSV) Next() ([]string, int, error) {
+	if err := c.r.Row(); err != nil {
+		return nil, 0, err
+	}
+	for i := range c.record {
+		c.record[i] = c.r.Content(i)
+	}
+	return c.record, c.r.Line, nil
+}
+
+// Close releases what decompressing takes; the reader beneath stays open.
+func (c *CSV) Close() { c.r.Close() }

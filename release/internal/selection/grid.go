@@ -1,0 +1,41 @@
+package selection
+
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// Grid is a set of candidates: so many values from lower to upper, evenly spaced.
+type Grid struct {
+	lower, upper float64
+	last         float64 // index of upper
+}
+
+// NewGrid returns a grid of 2 to 2^24 candidates from lower to upper, both finite and
+// lower < upper. The error wraps dp.ErrInvalid.
+func NewGrid(lower, upper float64, candidates int) (Grid, error) {
+	errs := check.In("selection")
+	if !check.Finite(lower, upper) || !(lower < upper) {
+		errs.Bad("upper", upper, "a finite number above the lower bound, which is finite too")
+	}
+	if candidates < 2 || candidates > maxCandidates {
+		errs.Badf("candidates", candidates, "a number from 2 to %d", maxCandidates)
+	}
+	return Grid{lower, upper, float64(candidates - 1)}, errs.Err()
+}
+
+// Index returns the index of the candidate next to x, which is not NaN: the first one
+// for x below lower, the last one for x above upper. It does not decrease in x. It
+// depends on x and the grid alone, so neighboring data sets have neighboring counts.
+func (g Grid) Index(x float64) int {
+	x = min(max(x, g.lower), g.upper)
+	// In halves, as upper-lower may be infinite.
+	return int(math.Round((x/2 - g.lower/2) / (g.upper/2 - g.lower/2) * g.last))
+}
+
+// Value returns the candidate of an index, to a rounding of the float64.
+func (g Grid) Value(i int) float64 {
+	f := float64(i) / g.last
+	return g.lower*(1-f) + g.upper*f
+}

@@ -1,0 +1,233 @@
+package selection
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/sampler"
+)
+
+const (
+	// maxCandidates bounds the time and memory of a selection: 12 bytes and some
+	// 100 ns for each candidate.
+	maxCandidates = 1 << 24
+	// maxDenominator, maxRecords and maxTotal keep every distance, in units of
+	// 1/denominator, and every sensitivity a uint64, and epsilon times a distance
+	// below 2^63.
+	maxDenominator = 1 << 20
+	maxRecords     = 1 << 30
+	maxTotal       = 1 << 35
+	maxEpsilon     = 100
+)
+
+// Query asks for a quantile of numbers that were rounded to Candidates values.
+type Query struct {
+	// Quantile is q, from 0, the least number, to 1, the largest; its denominator
+	// is at most 2^20.
+	Quantile *big.Rat
+	// Candidates is the number of possible answers.
+	Candidates int
+	// Epsilon is above 0 and at most 100. It means its exact value.
+	Epsilon float64
+	// Records is the largest number of records of one person, from 1 to 2^30.
+	Records int
+	// Replace says which data sets are neighbors: those where the records of a
+	// person are replaced by others, as many or fewer or more, but at most Records.
+	// Otherwise, where they are added or removed.
+	Replace bool
+}
+
+// Selector answers a Query. It is immutable and safe for concurrent use.
+type Selector struct {
+	numerator, denominator uint64 // of q
+	candidates             int
+	// rate is epsilon/(2·sensitivity), in units of 1/denominator ranks.
+	rate *big.Rat
+	// unit is the least distance with rate·distance >= 1.
+	unit uint64
+}
+
+// New returns the Selector of a query. All bad fields are reported together,
+// wrapping dp.ErrInvalid.
+func New(q Query) (*Selector, error) {
+	errs := check.In("selection")
+	one := big.NewRat(1, 1)
+	switch {
+	case q.Quantile == nil:
+		errs.Bad("quantile", "none", "a number from 0 to 1")
+	case q.Quantile.Sign() < 0 || q.Quantile.Cmp(one) > 0:
+		errs.Bad("quantile", q.Quantile.RatString(), "a number from 0 to 1")
+	case q.Quantile.Denom().Cmp(big.NewInt(maxDenominator)) > 0:
+		errs.Badf("quantile", q.Quantile.RatString(), "a fraction whose denominator is at most %d", maxDenominator)
+	}
+	if q.Candidates < 1 || q.Candidates > maxCandidates {
+		errs.Badf("candidates", q.Candidates, "a number from 1 to %d", maxCandidates)
+	}
+	if !(q.Epsilon > 0 && q.Epsilon <= maxEpsilon) {
+		errs.Badf("epsilon", q.Epsilon, "a number above 0 and at most %d", maxEpsilon)
+	}
+	if q.Records < 1 || q.Records > maxRecords {
+		errs.Badf("records", q.Records, "a number from 1 to %d", maxRecords)
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	s := &Selector{numerator: q.Quantile.Num().Uint64(), denominator: q.Quantile.Denom().Uint64(), candidates: q.Candidates}
+	// docs/proofs/selection.md derives both.
+	perRecord := max(s.numerator, s.denominator-s.numerator)
+	if q.Replace {
+		perRecord = s.denominator
+	}
+	twice := new(big.Int).SetUint64(2 * perRecord * uint64(q.Records)) //nolint:gosec // positive
+	s.rate = exact.Rational(q.Epsilon)
+	s.rate.Quo(s.rate, new(big.Rat).SetInt(twice))
+	s.unit = math.MaxUint64
+	if u := exact.Ceil(new(big.Rat).Inv(s.rate)); u.IsUint64() {
+		s.unit = u.Uint64()
+	}
+	return s, nil
+}
+
+// Select returns the index of a candidate, where counts[i] is the number of records
+// that were rounded to candidate i, in ascending order of their values.
+//
+// Guarantee (docs/proofs/selection.md): if the words read from entropy are independent
+// and uniform, the answer is (epsilon, 0)-private. The time it takes depends on the
+// data.
+//
+// The error wraps dp.ErrInvalid if counts are not one for each candidate or exceed
+// 2^35 records in all, and sampler.ErrEntropy if there is no entropy; nothing drawn is
+// returned then. Cost: at most some 100 ns per candidate.
+func (s *Selector) Select(counts []uint64, entropy io.Reader) (int, error) {
+	distances, err := s.distances(counts)
+	if err != nil {
+		return 0, err
+	}
+	if entropy == nil {
+		return 0, check.Errorf("selection", sampler.ErrEntropy, "no entropy reader is given")
+	}
+	w := newWords(entropy)
+	index := s.choose(distances, w)
+	if err := w.close(); err != nil {
+		return 0, err
+	}
+	return index, nil
+}
+
+// distances returns by how many ranks the target, q times the number of records, is
+// below or above those of each candidate, in units of 1/denominator. One is 0: the
+// ranks of the candidates join up from 0 to the number of records.
+func (s *Selector) distances(counts []uint64) ([]uint64, error) {
+	if len(counts) != s.candidates {
+		return nil, check.Field("selection", "counts", len(counts), fmt.Sprintf("one for each of %d candidates", s.candidates))
+	}
+	var total uint64
+	for _, c := range counts {
+		if c > maxTotal || total+c > maxTotal {
+			return nil, check.Field("selection", "counts", fmt.Sprintf("more than %d", total), fmt.Sprintf("at most %d records", uint64(maxTotal)))
+		}
+		total += c
+	}
+	target := s.numerator * total
+	distances := make([]uint64, len(counts))
+	below := uint64(0)
+	for i, c := range counts {
+		low := below * s.denominator
+		below += c
+		high := below * s.denominator
+		if target < low {
+			distances[i] = low - target
+		} else if target > high {
+			distances[i] = target - high
+		}
+	}
+	return distances, nil
+}
+
+// choose returns the first candidate, in an order that is uniform among all, whose
+// coin, heads with probability e^(-rate·distance), shows heads. One has a distance of
+// 0, so the loop ends.
+func (s *Selector) choose(distances []uint64, w *words) int {
+	order := make([]uint32, len(distances))
+	for i := range order {
+		order[i] = uint32(i) //nolint:gosec // at most maxCandidates
+	}
+	for i := range order {
+		j := i + int(w.below(uint64(len(order)-i))) //nolint:gosec // less than the length
+		order[i], order[j] = order[j], order[i]
+		if s.heads(distances[order[i]], w) {
+			return int(order[i])
+		}
+	}
+	return 0 // there was no entropy
+}
+
+// heads is true with probability e^(-rate·distance): that of as many coins of e^-1 as
+// the exponent has units, and of one for its fraction.
+func (s *Selector) heads(distance uint64, w *words) bool {
+	if w.err != nil {
+		return false
+	}
+	if distance == 0 {
+		return true
+	}
+	// Most candidates are far off, and their first coin mostly shows tails.
+	if distance >= s.unit && !w.expMinusOne() {
+		return false
+	}
+	num := new(big.Int).SetUint64(distance)
+	units, rest := num.QuoRem(num.Mul(num, s.rate.Num()), s.rate.Denom(), new(big.Int))
+	for n := units.Uint64(); n > 1; n-- { // the first was above
+		if !w.expMinusOne() {
+			return false
+		}
+	}
+	return w.expFraction(rest, s.rate.Denom())
+}
+
+// RankErrorUpper bounds the error of the answer, whatever the data: with at least the
+// probability level, the distance in ranks of q times the number of records from the
+// ranks of the answer, #(x < answer) to #(x <= answer) of the rounded records, is
+// below it. It is 0 for a single candidate, which is no error.
+//
+// The error is at or above t with a probability of at most
+// (candidates-1)/2·e^(-epsilon·t/(2·sensitivity)), which is half of what is known of
+// the exponential mechanism; this is the least t in units of 1/denominator for which
+// that is proved to be at most 1-level. The error of the result wraps dp.ErrInvalid
+// unless 0 < level < 1.
+func (s *Selector) RankErrorUpper(level float64) (*big.Rat, error) {
+	if !(level > 0 && level < 1) {
+		return nil, check.Field("selection", "level", level, "a number above 0 and below 1")
+	}
+	if s.candidates == 1 {
+		return new(big.Rat), nil
+	}
+	miss := exact.Rational(level)
+	miss.Sub(big.NewRat(1, 1), miss)
+	// enough reports whether (candidates-1)/2·e^-(rate·t) <= miss.
+	const places = 128
+	want := new(big.Rat).Quo(miss, big.NewRat(int64(s.candidates-1), 2))
+	want.Mul(want, exact.PowerOfTwo(places))
+	enough := func(t *big.Int) bool {
+		exponent := new(big.Rat).Mul(s.rate, new(big.Rat).SetInt(t))
+		x := min(exact.FloatDown(exponent), exact.MaxExponent)
+		return new(big.Rat).SetInt(exact.ExpUp(-x, places)).Cmp(want) <= 0
+	}
+	// rate·t >= 80 is enough: 2^24·e^-80 < 2^-90 < 1-level.
+	high := exact.Ceil(new(big.Rat).Quo(big.NewRat(80, 1), s.rate))
+	low := new(big.Int)
+	one := big.NewInt(1)
+	for low.Cmp(high) < 0 {
+		middle := new(big.Int).Add(low, high)
+		if middle.Rsh(middle, 1); enough(middle) {
+			high = middle
+		} else {
+			low = middle.Add(middle, one)
+		}
+	}
+	return new(big.Rat).SetFrac(low, new(big.Int).SetUint64(s.denominator)), nil
+}

@@ -1,0 +1,251 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// kind is a mechanism: a table by its hash, or else a promise.
+type kind struct {
+	hash           string
+	epsilon, delta float64
+}
+
+// charge is a mechanism used so many times.
+type charge struct {
+	kind  kind
+	table *tables.Verified // of a kind with a hash
+	times int
+}
+
+// cost returns the charge as a Cost.
+func (c charge) cost() Cost { return Cost{c.table, c.kind.epsilon, c.kind.delta, c.times} }
+
+// stored returns the costs as they are stored, and adds the texts of their tables to texts.
+func stored(costs []Cost, texts map[kind][]byte) ([]charge, error) {
+	list := make([]charge, len(costs))
+	for i, c := range costs {
+		k := kind{epsilon: c.Epsilon, delta: c.Delta}
+		if c.Table != nil {
+			text, err := tableText(c.Table)
+			if err != nil {
+				return nil, err
+			}
+			k = kind{hash: hash(text)}
+			texts[k] = text
+		}
+		list[i] = charge{k, c.Table, c.Times}
+	}
+	return list, nil
+}
+
+// chargesOf reads the charges of a record.
+func (l *Ledger) chargesOf(ctx context.Context, db querier, id int64) ([]charge, error) {
+	return l.readCharges(ctx, db, "SELECT table_sha256, epsilon, delta, times FROM costs WHERE release = ? ORDER BY position", id)
+}
+
+func (l *Ledger) readCharges(ctx context.Context, db querier, query string, args ...any) ([]charge, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	var list []charge
+	for rows.Next() {
+		var table sql.NullString
+		var epsilon, delta sql.NullFloat64
+		var c charge
+		if err := rows.Scan(&table, &epsilon, &delta, &c.times); err != nil {
+			return nil, l.failed(ctx, err)
+		}
+		c.kind = kind{table.String, epsilon.Float64, delta.Float64}
+		if c.times < 1 || table.Valid != isHash(table.String) {
+			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: a charge of %d times %s", l.path, c.times, check.Quoted(check.Shortened(table.String)))
+		}
+		list = append(list, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	for i, c := range list {
+		if c.kind.hash == "" {
+			continue
+		}
+		if list[i].table, err = l.table(ctx, db, c.kind.hash); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// table returns a table of the ledger, read from its text and verified, once.
+func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.Verified, error) {
+	l.mu.Lock()
+	v := l.tables[sha256]
+	l.mu.Unlock()
+	if v != nil {
+		return v, nil
+	}
+	var text []byte
+	err := db.QueryRowContext(ctx, "SELECT text FROM tables WHERE sha256 = ?", sha256).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s is missing", l.path, check.Shortened(sha256))
+	}
+	if err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	if hash(text) != sha256 {
+		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s is not the one that was charged", l.path, check.Shortened(sha256))
+	}
+	v, err = await(ctx, func() (*tables.Verified, error) {
+		t, err := tables.Decode(bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		return t.Verify()
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s: %w", l.path, check.Shortened(sha256), err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tables[sha256] = v
+	return v, nil
+}
+
+// loss returns the privacy loss distribution of a mechanism.
+func (l *Ledger) loss(ctx context.Context, c charge) (*account.PrivacyLossDistribution, error) {
+	if c.table == nil {
+		return account.Approximate(c.kind.epsilon, c.kind.delta)
+	}
+	l.mu.Lock()
+	p := l.losses[c.kind.hash]
+	l.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	p, err := await(ctx, func() (*account.PrivacyLossDistribution, error) { return account.Table(c.table.Table()) })
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.losses[c.kind.hash] = p
+	return p, nil
+}
+
+// await returns what f does, or the error of the context once that ends: f, which has no
+// effects, then goes on for nothing.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+const selectRecords = "SELECT id, text, data, summary, charged, answered, answer FROM releases"
+
+// Find returns the record of the query with the text and the data; ok is false if it was
+// never charged. Its Costs are those that were charged, with their tables.
+func (l *Ledger) Find(ctx context.Context, text, data string) (r Record, ok bool, err error) {
+	list, err := l.records(ctx, selectRecords+" WHERE text = ? AND data = ?", text, data)
+	if err != nil || len(list) == 0 {
+		return Record{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// Records returns all records in the order of their charges. The tables are those of the
+// ledger, verified.
+func (l *Ledger) Records(ctx context.Context) ([]Record, error) {
+	return l.records(ctx, selectRecords+" ORDER BY id")
+}
+
+func (l *Ledger) record(ctx context.Context, id int64) (Record, error) {
+	list, err := l.records(ctx, selectRecords+" WHERE id = ?", id)
+	if err != nil {
+		return Record{}, err
+	}
+	if len(list) == 0 {
+		return Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: release %d is gone", l.path, id)
+	}
+	return list[0], nil
+}
+
+// records reads records in one transaction, so that they have all their costs.
+func (l *Ledger) records(ctx context.Context, query string, args ...any) ([]Record, error) {
+	tx, err := l.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	list, err := l.scanRecords(ctx, tx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		r := &list[i]
+		r.Neighbors, r.Unit = l.terms.Neighbors, l.terms.Unit
+		charges, err := l.chargesOf(ctx, tx, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range charges {
+			r.Costs = append(r.Costs, c.cost())
+		}
+	}
+	return list, nil
+}
+
+func (l *Ledger) scanRecords(ctx context.Context, db querier, query string, args ...any) ([]Record, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	var list []Record
+	for rows.Next() {
+		var r Record
+		var charged string
+		var answered sql.NullString
+		if err := rows.Scan(&r.ID, &r.Text, &r.Data, &r.Summary, &charged, &answered, &r.Answer); err != nil {
+			return nil, l.failed(ctx, err)
+		}
+		if r.Charged, err = time.Parse(time.RFC3339Nano, charged); err == nil && answered.Valid {
+			r.Answered, err = time.Parse(time.RFC3339Nano, answered.String)
+		}
+		if err != nil {
+			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: the time of release %d: %w", l.path, r.ID, err)
+		}
+		if !isLine(r.Text) || !isLine(r.Summary) || !isHash(r.Data) {
+			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: the query of release %d", l.path, r.ID)
+		}
+		list = append(list, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, l.failed(ctx, err)
+	}
+	return list, nil
+}

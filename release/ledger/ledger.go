@@ -1,0 +1,110 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Ledger is an open ledger. It is safe for concurrent use, by several processes too.
+type Ledger struct {
+	path  string
+	db    *sql.DB
+	terms Terms
+
+	mu     sync.Mutex
+	tables map[string]*tables.Verified // by hash
+	losses map[string]*account.PrivacyLossDistribution
+}
+
+// Open opens a ledger, which has to be a regular file, and checks its structure. It
+// creates nothing. The caller closes the ledger.
+//
+// Errors name the path. They wrap ErrFormat for a file that is no ledger, or a damaged
+// one, or are those of the file system and of the context.
+func Open(ctx context.Context, path string) (*Ledger, error) {
+	if !hasSQLite {
+		return nil, pathError(path, errNoSQLite)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, pathError(path, err)
+	case !info.Mode().IsRegular():
+		return nil, check.Errorf("ledger", ErrFormat, "%s is not a regular file, want a ledger", path)
+	}
+	db, err := connect(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	l := &Ledger{path: path, db: db, tables: map[string]*tables.Verified{}, losses: map[string]*account.PrivacyLossDistribution{}}
+	if err := l.read(ctx); err != nil {
+		return nil, errors.Join(pathError(path, err), db.Close())
+	}
+	return l, nil
+}
+
+// errNoSQLite is about a system that the driver is not made for.
+var errNoSQLite = fmt.Errorf("%w: ledgers need SQLite, which there is not for this system", errors.ErrUnsupported)
+
+// read checks the database and reads the terms.
+func (l *Ledger) read(ctx context.Context) error {
+	if err := inspect(ctx, l.db); err != nil {
+		return err
+	}
+	t := &l.terms
+	row := l.db.QueryRowContext(ctx, "SELECT epsilon, delta, neighbors, unit, adaptive FROM terms")
+	if err := row.Scan(&t.Epsilon, &t.Delta, &t.Neighbors, &t.Unit, &t.Adaptive); err != nil {
+		return damaged(ctx, err)
+	}
+	if err := t.validate(); err != nil {
+		return check.Errorf("", ErrFormat, "terms: %w", err)
+	}
+	return nil
+}
+
+// Close closes the ledger. Calls under way end with an error.
+func (l *Ledger) Close() error { return l.db.Close() }
+
+// Terms returns what the ledger was made for.
+func (l *Ledger) Terms() Terms { return l.terms }
+
+// pathError puts the path in front of an error in place of what the error says of it.
+func pathError(path string, err error) error {
+	var p *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		err = p.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return check.Errorf("ledger", nil, "%s: %w", path, err)
+}
+
+// failed is the error of a statement on the ledger.
+func (l *Ledger) failed(ctx context.Context, err error) error {
+	return pathError(l.path, damaged(ctx, err))
+}
+
+// damaged marks the errors that say that the file is not what it should be.
+func damaged(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if isDamage(err) {
+		return check.Errorf("", ErrFormat, "no ledger or a damaged one: %w", err)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return check.Errorf("", ErrFormat, "damaged: the terms are missing")
+	}
+	return err
+}

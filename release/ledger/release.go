@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// querier is the database, or a transaction in it.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// Release charges the query durably, then calls answer, stores what it returns, and
+// returns the record with the stored answer. A query that the ledger has an answer to is
+// answered from it at no cost, without a call of answer.
+//
+// answer draws the noise of the query's costs, once. What it returns must not be empty, and
+// must not leave the process before Release returns it: if another process was faster, its
+// answer is returned and this one is lost.
+//
+// Guarantee (docs/proofs/ledger.md): of one charge at most one answer is ever returned, in
+// all processes and after any crash; and all charges together are within the Terms.
+//
+// Errors wrap dp.ErrInvalid for bad fields, all of them reported together, and for an equal
+// query that was charged with other costs; ErrExceeded, with an *Exceeded for errors.As, if
+// the charge does not fit; or they are those of answer, of the context, or of the database,
+// such as a full disk. No answer was returned then, but a charge may remain, which the same
+// query takes up again.
+func (l *Ledger) Release(ctx context.Context, q Query, answer func(context.Context) ([]byte, error)) (Record, error) {
+	if err := q.validate(l.terms); err != nil {
+		return Record{}, err
+	}
+	texts := make(map[kind][]byte)
+	charges, err := stored(q.Costs, texts)
+	if err != nil {
+		return Record{}, err
+	}
+	id, err := l.charge(ctx, q, charges, texts)
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := l.record(ctx, id)
+	if err != nil || r.Answer != nil {
+		r.Replayed = err == nil
+		return r, err
+	}
+	// From here on the charge is on disk: whatever happens, it stays.
+	draw, err := answer(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	if len(draw) == 0 || len(draw) > maxAnswer {
+		return Record{}, check.Field("ledger", "bytes of the answer", len(draw), fmt.Sprintf("1 to %d", maxAnswer))
+	}
+	return l.store(ctx, id, draw)
+}
+
+// store keeps the draw, unless there is an answer: whoever stores first wins, and the draws
+// of all others are lost before they leave their process. This is what allows a charge to
+// be taken up again: without it, a process that was only slow, not dead, would publish a
+// second draw of one charge.
+func (l *Ledger) store(ctx context.Context, id int64, draw []byte) (Record, error) {
+	// The answer is durable when this returns, and so not lost after it was published.
+	done, err := l.db.ExecContext(ctx, "UPDATE releases SET answer = ?, answered = ? WHERE id = ? AND answer IS NULL", draw, now(), id)
+	if err != nil {
+		return Record{}, l.failed(ctx, err)
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return Record{}, l.failed(ctx, err)
+	}
+	r, err := l.record(ctx, id)
+	if err != nil {
+		return Record{}, err
+	}
+	if r.Answer == nil {
+		return Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: the answer of release %d is gone", l.path, id)
+	}
+	r.Replayed = n == 0
+	return r, nil
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
+
+// charge returns the number of the query's record, charged durably.
+func (l *Ledger) charge(ctx context.Context, q Query, charges []charge, texts map[kind][]byte) (int64, error) {
+	if id, err := l.find(ctx, l.db, q, charges); id != 0 || err != nil {
+		return id, err
+	}
+	// What takes long and does not change, before others have to wait.
+	if err := l.prepare(ctx, charges); err != nil {
+		return 0, err
+	}
+	tx, err := l.db.BeginTx(ctx, nil) // immediate: no other process charges before the end
+	if err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	defer tx.Rollback() //nolint:errcheck // of what is not committed
+	if id, err := l.find(ctx, tx, q, charges); id != 0 || err != nil {
+		return id, err
+	}
+	spent, err := l.spending(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	ok, err := l.fits(ctx, spent.with(charges))
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		so, err := l.count(ctx, tx)
+		if err != nil {
+			return 0, err
+		}
+		_ = tx.Rollback() // let others go on
+		return 0, l.exceeded(ctx, so, spent, charges)
+	}
+	id, err := insert(ctx, tx, q, charges, texts)
+	if err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	return id, nil
+}
+
+// find returns the number of an equal query's record, 0 if there is none.
+func (l *Ledger) find(ctx context.Context, db querier, q Query, charges []charge) (int64, error) {
+	var id int64
+	var answered bool
+	row := db.QueryRowContext(ctx, "SELECT id, answer IS NOT NULL FROM releases WHERE text = ? AND data = ?", q.Text, q.Data)
+	if err := row.Scan(&id, &answered); errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	} else if err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	if answered {
+		return id, nil
+	}
+	// The draw to come has to be of the noise that was charged.
+	charged, err := l.chargesOf(ctx, db, id)
+	if err != nil {
+		return 0, err
+	}
+	if !sameCosts(charged, charges) {
+		return 0, check.Field("ledger", "costs", "not those that the query was charged with before", "the noise of its record")
+	}
+	return id, nil
+}
+
+// insert adds the record of a charge.
+func insert(ctx context.Context, tx querier, q Query, charges []charge, texts map[kind][]byte) (int64, error) {
+	done, err := tx.ExecContext(ctx, "INSERT INTO releases (text, data, summary, charged) VALUES (?, ?, ?, ?)", q.Text, q.Data, q.Summary, now())
+	if err != nil {
+		return 0, err
+	}
+	id, err := done.LastInsertId()
+	if err != nil {
+		return 0, err
+	}
+	for i, c := range charges {
+		var table, epsilon, delta any
+		if c.kind.hash == "" {
+			epsilon, delta = c.kind.epsilon, c.kind.delta
+		} else {
+			table = c.kind.hash
+			if _, err := tx.ExecContext(ctx, "INSERT INTO tables VALUES (?, ?) ON CONFLICT DO NOTHING", c.kind.hash, texts[c.kind]); err != nil {
+				return 0, err
+			}
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?)", id, i+1, table, epsilon, delta, c.times); err != nil {
+			return 0, err
+		}
+	}
+	return id, nil
+}

@@ -1,0 +1,340 @@
+package release
+
+import (
+	"context"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Level is the probability with which an interval covers the exact answer.
+const Level = 0.95
+
+// Source finds noise such that so many uses of it, each with fresh noise, keep the
+// privacy of the problem together; see Tables.
+type Source func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error)
+
+// Plan is how a query is answered: what its noise is, and what it costs. It is made
+// without a look at the data. It is immutable and safe for concurrent use.
+type Plan struct {
+	query     Query
+	mechanism mechanism
+}
+
+// mechanism answers for all groups.
+type mechanism interface {
+	costs() []ledger.Cost
+	// name says what the noise is, and meanError how large, in the units of the
+	// answer, rounded up; NaN if that depends on the data.
+	name() string
+	meanError() float64
+	answer([]tally) ([]Estimate, error)
+}
+
+// Estimate is a private answer.
+type Estimate struct {
+	// Key names the group, "" if there is one only.
+	Key string `json:"key,omitempty"`
+	// Value is the answer, Lower and Upper a confidence interval at the Level for the
+	// exact one (within the query's bounds: clipped values, rows that count), all in
+	// the units of the query.
+	Value float64 `json:"value"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+	// RankError, of quantiles, bounds at the Level how many rows are between Value and
+	// a quantile of the data. Lower and Upper are then the bounds of the query.
+	RankError int64 `json:"rank_error,omitempty"`
+}
+
+// NewPlan plans the answer of a query.
+//
+// Guarantee: q.Releases answers are together (q.Epsilon, q.Delta)-private for the query's
+// units and neighbors, as account proves of the Costs.
+//
+// All bad fields are reported together, wrapping dp.ErrInvalid; other errors are those
+// of the source.
+func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	q = q.normal()
+	var m mechanism
+	var err error
+	switch q.Kind {
+	case Count, Histogram:
+		m, err = newCounts(ctx, q, source)
+	case Sum:
+		m, err = newSums(ctx, q, source)
+	case Mean:
+		m, err = newMeans(ctx, q, source)
+	case Quantile:
+		m, err = newQuantiles(q)
+	case Value:
+		m, err = newValue(ctx, q, source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{q, m}
+	return p, p.prove()
+}
+
+// prove checks that what the plan costs is what the query allows.
+func (p *Plan) prove() error {
+	costs := p.Costs()
+	for i := range costs {
+		costs[i].Times *= p.query.Releases
+	}
+	epsilon, err := Compose(costs, p.query.Delta)
+	if err != nil {
+		return err
+	}
+	if !(epsilon <= p.query.Epsilon) {
+		return check.Errorf("release", nil, "the noise found costs epsilon = %v, more than the %v of the query", epsilon, p.query.Epsilon)
+	}
+	return nil
+}
+
+// Compose returns an upper bound on the epsilon of costs on the same people together, at
+// delta: the smaller of the exact and of basic composition.
+func Compose(costs []ledger.Cost, delta float64) (float64, error) {
+	releases := make([]account.Release, len(costs))
+	for i, c := range costs {
+		pld, err := account.Approximate(c.Epsilon, c.Delta)
+		if c.Table != nil {
+			pld, err = account.Table(c.Table.Table())
+		}
+		if err != nil {
+			return 0, err
+		}
+		releases[i] = account.Release{PLD: pld, Times: c.Times}
+	}
+	composition, err := account.Compose(releases, account.Options{})
+	if err != nil {
+		return 0, err
+	}
+	best := math.Inf(1)
+	if e, ok := composition.BasicEpsilon(delta); ok {
+		best = e
+	}
+	bounds, err := composition.Epsilon(delta)
+	switch {
+	case err == nil:
+		best = min(best, bounds.Upper)
+	case math.IsInf(best, 1):
+		return 0, err
+	}
+	return best, nil
+}
+
+// Query returns the query, with its defaults in place.
+func (p *Plan) Query() Query { return p.query }
+
+// Costs returns what the answer costs a unit of privacy.
+func (p *Plan) Costs() []ledger.Cost { return p.mechanism.costs() }
+
+// Mechanism says in a few words what the noise is.
+func (p *Plan) Mechanism() string { return p.mechanism.name() }
+
+// MeanError returns the mean absolute error that the noise adds to an answer, in the
+// units of the query, rounded up; NaN where it depends on the data.
+func (p *Plan) MeanError() float64 { return p.mechanism.meanError() }
+
+// Answer draws fresh noise and answers for every group.
+//
+// Guarantee: with the privacy that NewPlan promises for one call; every further call
+// costs as much again. Errors, after which nothing is released, are about data that
+// were read for another query, no rows where the number of rows is public, more than
+// 2^53 steps of noise in the sums of a mean, and a lack of entropy.
+func (p *Plan) Answer(d *Data) ([]Estimate, error) {
+	if d == nil || d.query.Text() != p.query.Text() {
+		return nil, check.Field("release", "data", "those of another query", "those that Read returns for the query of the plan")
+	}
+	out, err := p.mechanism.answer(d.tallies)
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range p.query.groups() {
+		out[i].Key = key
+	}
+	return out, nil
+}
+
+// uses returns how many groups a unit can change, each of which is one use of the noise.
+func (q Query) uses() int {
+	if !q.grouped() {
+		return 1
+	}
+	changed := max(q.MaxPerPerson, 1) // a row is in one group
+	if q.Neighbors == ledger.Replace {
+		changed *= 2 // its old groups and its new ones
+	}
+	return min(changed, len(q.groups()))
+}
+
+// most returns how many rows of a unit count in one group.
+func (q Query) most() int64 {
+	if q.grouped() {
+		return 1
+	}
+	return int64(max(q.MaxPerPerson, 1))
+}
+
+// fixed reports whether the number of rows that count is public: units are rows, of
+// which none is left out.
+func (q Query) fixed() bool {
+	return q.Neighbors == ledger.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == RefuseMissing
+}
+
+// sensitivity is how far a unit can change the sum of values from lower to upper in a
+// group, each less the center.
+func (q Query) sensitivity(center *big.Rat) *big.Rat {
+	low, high := exact.Rational(q.Lower), exact.Rational(q.Upper)
+	width := new(big.Rat).Sub(high, low)
+	if q.fixed() {
+		return width // one value in the place of another
+	}
+	low.Abs(low.Sub(low, center))
+	high.Abs(high.Sub(high, center))
+	worst := low // a value more or less
+	if high.Cmp(worst) > 0 {
+		worst = high
+	}
+	if q.Neighbors == ledger.Replace && width.Cmp(worst) > 0 {
+		worst = width
+	}
+	return new(big.Rat).Mul(worst, new(big.Rat).SetInt64(q.most()))
+}
+
+// counts answers with integer noise.
+type counts struct {
+	noise *scaled
+	uses  int
+}
+
+func newCounts(ctx context.Context, q Query, source Source) (mechanism, error) {
+	v, err := source(ctx, q.problem(float64(q.most()), dp.IntegerQuery), q.uses()*q.Releases)
+	if err != nil {
+		return nil, err
+	}
+	return &counts{whole(v), q.uses()}, nil
+}
+
+func (c *counts) costs() []ledger.Cost {
+	return []ledger.Cost{{Table: c.noise.table, Times: c.uses}}
+}
+func (c *counts) name() string       { return "integer noise" }
+func (c *counts) meanError() float64 { return c.noise.meanError() }
+
+func (c *counts) answer(tallies []tally) ([]Estimate, error) {
+	values := make([]*big.Rat, len(tallies))
+	for i := range tallies {
+		values[i] = new(big.Rat).SetInt64(tallies[i].n)
+	}
+	return c.noise.estimates(values, big.NewRat(1, 1))
+}
+
+// sums answers with noise scaled to the sensitivity.
+type sums struct {
+	noise *scaled
+	uses  int
+	// means divides by the number of rows, which is public.
+	means bool
+}
+
+func newSums(ctx context.Context, q Query, source Source) (mechanism, error) {
+	return newSumsOf(ctx, q, source, new(big.Rat), false)
+}
+
+func newSumsOf(ctx context.Context, q Query, source Source, center *big.Rat, means bool) (*sums, error) {
+	v, err := source(ctx, q.problem(1, dp.RealQuery), q.uses()*q.Releases)
+	if err != nil {
+		return nil, err
+	}
+	return &sums{newScaled(v, q.sensitivity(center)), q.uses(), means}, nil
+}
+
+func (s *sums) costs() []ledger.Cost {
+	return []ledger.Cost{{Table: s.noise.table, Times: s.uses}}
+}
+
+func (s *sums) name() string {
+	if s.means {
+		return "noise on the sum, divided by the public number of rows"
+	}
+	return "noise on the sum"
+}
+
+func (s *sums) meanError() float64 {
+	if s.means {
+		return math.NaN()
+	}
+	return s.noise.meanError()
+}
+
+func (s *sums) answer(tallies []tally) ([]Estimate, error) {
+	values := make([]*big.Rat, len(tallies))
+	for i := range tallies {
+		values[i], _ = tallies[i].sum.Rat(nil)
+	}
+	divisor := big.NewRat(1, 1)
+	if s.means { // one group
+		if tallies[0].n == 0 {
+			return nil, check.Errorf("release", dp.ErrInvalid, "no rows, and so no mean")
+		}
+		divisor.SetInt64(tallies[0].n)
+	}
+	return s.noise.estimates(values, divisor)
+}
+
+// pureUse returns the epsilon of each of so many (epsilon, 0)-private uses that cost at
+// most the query's epsilon and delta together.
+func (q Query) pureUse() (float64, error) {
+	n := q.uses() * q.Releases
+	if n == 1 {
+		return q.Epsilon, nil
+	}
+	// By basic composition at least; more by exact composition if delta > 0.
+	fits := func(epsilon float64) bool {
+		e, err := Compose([]ledger.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
+		return err == nil && e <= q.Epsilon
+	}
+	low := exact.FloatDown(new(big.Rat).Quo(exact.Rational(q.Epsilon), new(big.Rat).SetInt64(int64(n))))
+	if !fits(low) {
+		return 0, check.Errorf("release", nil, "epsilon = %v is too small for %d uses", q.Epsilon, n)
+	}
+	if q.Delta == 0 {
+		return low, nil
+	}
+	high := q.Epsilon
+	for range 12 {
+		if middle := math.Sqrt(low * high); fits(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// newValue adds noise to a number that is there already.
+func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
+	if q.Integer {
+		v, err := source(ctx, q.problem(q.Sensitivity, dp.IntegerQuery), q.Releases)
+		if err != nil {
+			return nil, err
+		}
+		return &sums{noise: whole(v), uses: 1}, nil
+	}
+	v, err := source(ctx, q.problem(1, dp.RealQuery), q.Releases)
+	if err != nil {
+		return nil, err
+	}
+	return &sums{noise: newScaled(v, exact.Rational(q.Sensitivity)), uses: 1}, nil
+}

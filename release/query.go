@@ -1,0 +1,290 @@
+package release
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/release/ledger"
+)
+
+// Kind is what is published.
+type Kind string
+
+// The kinds of queries.
+const (
+	Count     Kind = "count"     // the number of rows
+	Sum       Kind = "sum"       // of the values of a column
+	Mean      Kind = "mean"      // of the values of a column
+	Histogram Kind = "histogram" // the number of rows with each key, or between edges
+	Quantile  Kind = "quantile"  // of the values of a column
+	Value     Kind = "value"     // a number that was computed elsewhere
+)
+
+// What happens to rows without a number where one is needed.
+const (
+	RefuseMissing = "refuse" // nothing is released
+	DropMissing   = "drop"   // they do not count
+)
+
+// Query says what is asked of a data set. All of it is public: it must not be chosen in
+// view of the data, and it is not protected.
+type Query struct {
+	Kind Kind `json:"kind"`
+
+	// Epsilon and Delta are what so many Releases like this one, such as one a month,
+	// cost together: 0 < Epsilon, 0 <= Delta < 1. Releases = 0 means 1.
+	Epsilon  float64 `json:"epsilon"`
+	Delta    float64 `json:"delta"`
+	Releases int     `json:"releases"`
+
+	// Neighbors says what is hidden: that a unit is there at all (ledger.AddRemove),
+	// or which values it has (ledger.Replace), the number of units being public.
+	Neighbors string `json:"neighbors"`
+	// Person is the column that tells whose a row is; then a unit is a person, and at
+	// most MaxPerPerson rows of each, chosen at random, count. "": a unit is a row.
+	Person       string `json:"person,omitempty"`
+	MaxPerPerson int    `json:"max_per_person,omitempty"`
+
+	// Column holds the values of a sum, mean, quantile or a histogram with Edges. They
+	// are clipped to Lower and Upper, in the units of the column.
+	Column string  `json:"column,omitempty"`
+	Lower  float64 `json:"lower"`
+	Upper  float64 `json:"upper"`
+	// Missing is DropMissing or RefuseMissing, which "" is too.
+	Missing string `json:"missing,omitempty"`
+
+	// Where is a condition on the columns of a row, "" for none; see Condition.
+	Where string `json:"where,omitempty"`
+
+	// By is a column, for one answer for every one of Keys; rows with other keys do
+	// not count. With Person a person counts at most once for each key, and for at
+	// most MaxPerPerson keys.
+	By   string   `json:"by,omitempty"`
+	Keys []string `json:"keys,omitempty"`
+	// Edges, ascending, are those of a histogram of Column. A value counts between the
+	// edges a <= value < b, and up to the last edge inclusive; others do not count.
+	Edges []float64 `json:"edges,omitempty"`
+
+	// Probability is that of a quantile, above 0 and below 1. The answer is one of
+	// Candidates numbers evenly spaced from Lower to Upper; 0 means 1001.
+	Probability float64 `json:"probability,omitempty"`
+	Candidates  int     `json:"candidates,omitempty"`
+
+	// Name, Sensitivity and Integer are of a Value: what it is; how far a unit can change
+	// it, in its units; and whether it is an integer.
+	Name        string  `json:"name,omitempty"`
+	Sensitivity float64 `json:"sensitivity,omitempty"`
+	Integer     bool    `json:"integer,omitempty"`
+	// Of says whose influence on a Value is hidden, as ledgers name it; "" is a row.
+	Of string `json:"of,omitempty"`
+
+	// Loss is what the noise of counts and sums is designed for: "l1", which "" is
+	// too, or "l2".
+	Loss string `json:"loss,omitempty"`
+}
+
+// The bounds of a query.
+const (
+	MaxContributions  = 10_000     // MaxPerPerson
+	MaxGroups         = 100_000    // Keys, or Edges less 1
+	MaxCandidates     = 10_000_000 // in all groups together
+	defaultCandidates = 1001
+	MaxReleases       = 10_000
+	maxValue          = 1e100 // of bounds and edges, in magnitude
+)
+
+// Unit is whose influence is hidden, as ledgers name it: "row", or "person:" and the
+// column.
+func (q Query) Unit() string {
+	switch {
+	case q.Kind == Value && q.Of != "":
+		return q.Of
+	case q.Person != "":
+		return "person:" + q.Person
+	}
+	return ledger.Row
+}
+
+// Text describes the query in one line of JSON, the same for the same query only.
+func (q Query) Text() string {
+	text, err := json.Marshal(q.normal())
+	if err != nil {
+		return fmt.Sprintf("%#v", q) // of no valid query
+	}
+	return string(text)
+}
+
+// normal returns the query with defaults in place.
+func (q Query) normal() Query {
+	if q.Missing == "" {
+		q.Missing = RefuseMissing
+	}
+	if q.Loss == "" {
+		q.Loss = loss.L1.Name()
+	}
+	if q.Releases == 0 {
+		q.Releases = 1
+	}
+	if q.Kind == Quantile && q.Candidates == 0 {
+		q.Candidates = defaultCandidates
+	}
+	return q
+}
+
+// grouped reports whether there is one answer for each of several groups.
+func (q Query) grouped() bool { return q.By != "" || len(q.Edges) > 0 }
+
+// valued reports whether the query needs values within bounds.
+func (q Query) valued() bool { return q.Kind == Sum || q.Kind == Mean || q.Kind == Quantile }
+
+// groups names the groups, one without a name if there is no other.
+func (q Query) groups() []string {
+	switch {
+	case q.By != "":
+		return q.Keys
+	case len(q.Edges) > 0:
+		names := make([]string, len(q.Edges)-1)
+		for i := range names {
+			end := ")"
+			if i == len(names)-1 {
+				end = "]"
+			}
+			names[i] = fmt.Sprintf("[%v, %v%s", q.Edges[i], q.Edges[i+1], end)
+		}
+		return names
+	}
+	return []string{""}
+}
+
+// Validate reports all bad fields together, wrapping dp.ErrInvalid.
+func (q Query) Validate() error {
+	bad := check.In("release")
+	q = q.normal()
+	if !slices.Contains([]Kind{Count, Sum, Mean, Histogram, Quantile, Value}, q.Kind) {
+		bad.Bad("kind", check.Quoted(string(q.Kind)), "count, sum, mean, histogram, quantile or value")
+	}
+	if !(q.Epsilon > 0) || math.IsInf(q.Epsilon, 0) {
+		bad.Bad("epsilon", q.Epsilon, "a finite number above 0")
+	}
+	if !(q.Delta >= 0 && q.Delta < 1) {
+		bad.Bad("delta", q.Delta, "a number of at least 0 and below 1")
+	}
+	if q.Releases < 1 || q.Releases > MaxReleases {
+		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
+	}
+	if q.Neighbors != ledger.AddRemove && q.Neighbors != ledger.Replace {
+		bad.Bad("neighbors", check.Quoted(q.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
+	}
+	if q.Missing != RefuseMissing && q.Missing != DropMissing {
+		bad.Bad("missing", check.Quoted(q.Missing), RefuseMissing+" or "+DropMissing)
+	}
+	if q.Loss != loss.L1.Name() && q.Loss != loss.L2.Name() {
+		bad.Bad("loss", check.Quoted(q.Loss), "l1 or l2")
+	}
+	switch {
+	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > MaxContributions):
+		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", MaxContributions)
+	case q.Person == "" && q.MaxPerPerson != 0:
+		bad.Bad("max-per-person", q.MaxPerPerson, "none without person, the column that tells whose a row is")
+	}
+	if q.Kind == Value {
+		q.validateValue(bad)
+		return bad.Err()
+	}
+	if q.Name != "" || q.Sensitivity != 0 || q.Integer || q.Of != "" {
+		bad.Bad("sensitivity", q.Sensitivity, "none but for a value: that of a "+string(q.Kind)+" follows from what is bounded")
+	}
+	q.validateColumns(bad)
+	q.validateGroups(bad)
+	return bad.Err()
+}
+
+func (q Query) validateValue(bad *check.List) {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges) > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 {
+		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
+	}
+	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
+		bad.Badf("sensitivity", q.Sensitivity, "a number above 0 of at most %g, an integer if the value is: how far a unit can change the value", maxValue)
+	}
+}
+
+func (q Query) validateColumns(bad *check.List) {
+	if q.valued() {
+		if q.Column == "" {
+			bad.Bad("column", "none", "the column of the values")
+		}
+		if !check.Finite(q.Lower, q.Upper) || math.Abs(q.Lower) > maxValue || math.Abs(q.Upper) > maxValue || q.Lower >= q.Upper {
+			bad.Badf("bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "lower below upper, both of at most %g: values are clipped to them, so that one person's is bounded", maxValue)
+		}
+	} else if q.Lower != 0 || q.Upper != 0 {
+		bad.Bad("bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "none: a "+string(q.Kind)+" has no values to clip")
+	}
+	switch {
+	case q.Kind == Quantile && !(q.Probability > 0 && q.Probability < 1):
+		bad.Bad("probability", q.Probability, "a number above 0 and below 1, 0.5 for the median")
+	case q.Kind != Quantile && (q.Probability != 0 || q.Candidates != 0):
+		bad.Bad("probability", q.Probability, "none but for a quantile")
+	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > MaxCandidates/max(len(q.groups()), 1)):
+		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d, over all groups together", MaxCandidates)
+	}
+}
+
+func (q Query) validateGroups(bad *check.List) {
+	switch {
+	case q.By != "" && len(q.Edges) > 0:
+		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
+	case q.By != "" && len(q.Keys) == 0:
+		bad.Bad("keys", "none", "the keys to answer for, known without a look at the data: that a key is there tells of a person")
+	case q.By == "" && len(q.Keys) > 0:
+		bad.Bad("by", "none", "the column of the keys")
+	case q.Kind == Histogram && !q.grouped():
+		bad.Bad("by", "none", "by and keys, or column and edges, for a histogram")
+	case q.Kind != Histogram && len(q.Edges) > 0:
+		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
+	}
+	if (q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0) && q.Column != "" {
+		bad.Bad("column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
+	}
+	if len(q.Keys) > MaxGroups {
+		bad.Badf("keys", len(q.Keys), "at most %d of them", MaxGroups)
+	}
+	known := make(map[string]bool, len(q.Keys))
+	for _, k := range q.Keys {
+		if known[k] {
+			bad.Bad("keys", check.Quoted(k), "every key once")
+		}
+		known[k] = true
+	}
+	if len(q.Edges) == 0 {
+		return
+	}
+	if q.Column == "" {
+		bad.Bad("column", "none", "the column of the values between the edges")
+	}
+	if len(q.Edges) < 2 || len(q.Edges) > MaxGroups+1 {
+		bad.Badf("edges", len(q.Edges), "from 2 to %d of them", MaxGroups+1)
+	}
+	for i, e := range q.Edges {
+		if !check.Finite(e) || math.Abs(e) > maxValue || i > 0 && e <= q.Edges[i-1] {
+			bad.Badf("edges", e, "ascending numbers of at most %g", maxValue)
+		}
+	}
+}
+
+// problem is the design problem of noise with the whole guarantee.
+func (q Query) problem(sensitivity float64, query dp.Query) dp.Problem {
+	l := loss.Loss(loss.L1)
+	if q.Loss == loss.L2.Name() {
+		l = loss.L2
+	}
+	return dp.Problem{
+		Privacy: dp.Privacy{Epsilon: q.Epsilon, Delta: q.Delta, Sensitivity: sensitivity},
+		Query:   query,
+		Loss:    l,
+	}
+}

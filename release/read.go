@@ -1,0 +1,303 @@
+package release
+
+import (
+	cryptorand "crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/release/internal/selection"
+)
+
+// Rows are the records of a data set, one after another.
+type Rows interface {
+	// Columns returns the names of the columns.
+	Columns() []string
+	// Next returns the next record, a text for every column, and the line it starts
+	// on; the record is valid until the next call. The error is io.EOF after the last.
+	Next() (record []string, line int, err error)
+}
+
+// Data is what a query needs to know of a data set, exactly. It is secret.
+type Data struct {
+	query Query
+	// One for each group.
+	tallies []tally
+}
+
+// tally is about the rows of a group that count.
+type tally struct {
+	n      int64
+	sum    big.Float // of values, exact
+	counts []uint64  // of values by candidates, for quantiles only; nil: none
+}
+
+// sumPrecision has a bit for every multiple of 2^-1074 below 2^1024, and for 2^64
+// summands.
+const sumPrecision = 1074 + 1024 + 64
+
+// Read reads the rows and keeps what the query needs, within its bounds on what a unit
+// contributes.
+//
+// Errors are those of rows; or they wrap dp.ErrInvalid: for a bad query, a column that is
+// missing, or a text where a number has to be and Missing is RefuseMissing. They tell
+// the line, not the text, and are about the data: they must not be published.
+func Read(rows Rows, q Query) (*Data, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	if q.Kind == Value {
+		return nil, check.Field("release", "kind", q.Kind, "one of rows: a value is there already")
+	}
+	r, err := newReader(rows.Columns(), q.normal())
+	if err != nil {
+		return nil, err
+	}
+	for {
+		record, line, err := rows.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.data()
+		case err != nil:
+			return nil, err
+		}
+		if err := r.row(record); err != nil {
+			return nil, check.Errorf("release", dp.ErrInvalid, "line %d, %w", line, err)
+		}
+	}
+}
+
+// DataOf returns the data of a query of the kind Value. The error wraps dp.ErrInvalid.
+func DataOf(x float64, q Query) (*Data, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Kind != Value:
+		return nil, check.Field("release", "kind", q.Kind, "value: other queries are of rows")
+	case !check.Finite(x) || q.Integer && x != math.Trunc(x):
+		return nil, check.Field("release", "value", "not shown", "a finite number, an integer if the query says so")
+	}
+	d := &Data{query: q.normal(), tallies: make([]tally, 1)}
+	d.tallies[0].sum.SetPrec(sumPrecision).SetFloat64(x)
+	return d, nil
+}
+
+// reader takes rows.
+type reader struct {
+	query              Query
+	columns            []string
+	column, by, person int // index of a column, -1 for none
+	condition          *condition
+	group              map[string]int
+	tallies            []tally
+	people             map[string]*person
+	random             *rand.Rand
+	grid               selection.Grid // of quantiles
+}
+
+// person is what is kept of one.
+type person struct {
+	rows []contribution // at most as many as count
+	seen int            // rows that could have been kept
+	// Grouped: one row for each group, by how many were seen of it.
+	groups map[int]*choice
+}
+
+type contribution struct {
+	group int
+	value float64
+}
+
+type choice struct {
+	seen  int
+	value float64
+}
+
+func newReader(columns []string, q Query) (*reader, error) {
+	r := &reader{query: q, columns: columns, tallies: make([]tally, len(q.groups()))}
+	bad := check.In("release")
+	find := func(field, name string) int {
+		if name == "" {
+			return -1
+		}
+		i := slices.Index(columns, name)
+		switch {
+		case i < 0:
+			bad.Bad(field, check.Quoted(name), "a column of the data: "+listed(columns))
+		case slices.Contains(columns[i+1:], name):
+			bad.Bad(field, check.Quoted(name), "a column that is there once")
+		}
+		return i
+	}
+	r.column, r.by, r.person = find("column", q.Column), find("by", q.By), find("person", q.Person)
+	condition, err := newCondition(q.Where, columns)
+	bad.Add(err)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	r.condition = condition
+	if q.Kind == Quantile {
+		if r.grid, err = q.grid(); err != nil {
+			return nil, err
+		}
+	}
+	if q.By != "" {
+		r.group = make(map[string]int, len(q.Keys))
+		for i, k := range q.Keys {
+			r.group[k] = i
+		}
+	}
+	if q.Person != "" {
+		r.people = make(map[string]*person)
+		var seed [32]byte
+		if _, err := cryptorand.Read(seed[:]); err != nil {
+			return nil, check.Errorf("release", nil, "no entropy: %w", err)
+		}
+		r.random = rand.New(rand.NewChaCha8(seed)) //nolint:gosec // cryptographic, and freshly seeded
+	}
+	for i := range r.tallies {
+		r.tallies[i].sum.SetPrec(sumPrecision)
+	}
+	return r, nil
+}
+
+// listed names columns, not too many of them.
+func listed(names []string) string {
+	const most = 12
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}
+
+// row takes one row. What becomes of it depends on the row alone, and on the other rows
+// of the same person.
+func (r *reader) row(record []string) error {
+	holds, err := r.condition.holds(r.columns, record)
+	switch {
+	case err != nil:
+		return r.lacks("where", err)
+	case !holds:
+		return nil
+	}
+	c := contribution{}
+	if r.column >= 0 {
+		if c.value, err = number(record[r.column]); err != nil {
+			return r.lacks("column "+check.Quoted(r.query.Column), err)
+		}
+	}
+	if r.person >= 0 && record[r.person] == "" {
+		return r.lacks("column "+check.Quoted(r.query.Person), errors.New("empty: whose row it is"))
+	}
+	inside := true
+	switch {
+	case r.by >= 0:
+		c.group, inside = r.group[record[r.by]]
+	case len(r.query.Edges) > 0:
+		c.group, inside = between(r.query.Edges, c.value)
+	}
+	if !inside {
+		return nil
+	}
+	if r.query.valued() {
+		c.value = min(max(c.value, r.query.Lower), r.query.Upper)
+	}
+	if r.person < 0 {
+		r.take(c)
+	} else {
+		r.keep(record[r.person], c)
+	}
+	return nil
+}
+
+// lacks is about a row without a number where one is needed.
+func (r *reader) lacks(where string, err error) error {
+	if r.query.Missing == DropMissing {
+		return nil
+	}
+	return check.Errorf("", nil, "%s: %w (drop such rows with missing = %s)", where, err, DropMissing)
+}
+
+// between finds the edges on either side of a value.
+func between(edges []float64, v float64) (i int, ok bool) {
+	last := len(edges) - 1
+	if v == edges[last] {
+		return last - 1, true
+	}
+	i = sort.Search(len(edges), func(i int) bool { return edges[i] > v }) - 1
+	return i, i >= 0 && i < last
+}
+
+// take counts a row.
+func (r *reader) take(c contribution) {
+	t := &r.tallies[c.group]
+	t.n++
+	switch {
+	case r.query.Kind == Quantile:
+		if t.counts == nil {
+			t.counts = make([]uint64, r.query.Candidates)
+		}
+		t.counts[r.grid.Index(c.value)]++
+	case r.query.valued():
+		t.sum.Add(&t.sum, big.NewFloat(c.value)) // exact: see sumPrecision
+	}
+}
+
+// keep remembers a row of a person, if chance wants it so: of those seen so far any as
+// many as count are kept with equal probability (Vitter 1985, algorithm R).
+func (r *reader) keep(name string, c contribution) {
+	p := r.people[name]
+	if p == nil {
+		p = &person{}
+		r.people[strings.Clone(name)] = p
+	}
+	if r.query.grouped() {
+		if p.groups == nil {
+			p.groups = make(map[int]*choice, 1)
+		}
+		g := p.groups[c.group]
+		if g == nil {
+			g = &choice{}
+			p.groups[c.group] = g
+		}
+		if g.seen++; r.random.IntN(g.seen) == 0 {
+			g.value = c.value
+		}
+		return
+	}
+	p.seen++
+	if len(p.rows) < r.query.MaxPerPerson {
+		p.rows = append(p.rows, c)
+	} else if i := r.random.IntN(p.seen); i < len(p.rows) {
+		p.rows[i] = c
+	}
+}
+
+// data counts what was kept of every person.
+func (r *reader) data() (*Data, error) {
+	for _, p := range r.people {
+		for _, c := range p.rows {
+			r.take(c)
+		}
+		groups := slices.Sorted(maps.Keys(p.groups))
+		if most := r.query.MaxPerPerson; len(groups) > most {
+			r.random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+			groups = groups[:most]
+		}
+		for _, g := range groups {
+			r.take(contribution{g, p.groups[g].value})
+		}
+	}
+	return &Data{query: r.query, tallies: r.tallies}, nil
+}

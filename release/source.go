@@ -1,0 +1,116 @@
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// TablesOptions say where the tables of Tables come from.
+type TablesOptions struct {
+	// Design makes a table that there is none of yet, such as lp.Design does.
+	Design account.Designer
+	// Directory holds the tables of earlier runs; it may be shared by several
+	// processes. Empty: none.
+	Directory string
+	// Rejected, if set, is called for every file that cannot be read or written, or
+	// is not what its name says. Nothing of it is used.
+	Rejected func(error)
+}
+
+// Tables returns a Source that keeps verified tables: what was designed once is read,
+// and proved again, the next time.
+func Tables(o TablesOptions) (Source, error) {
+	if o.Rejected == nil {
+		o.Rejected = func(error) {}
+	}
+	store, err := tables.NewStore(tables.StoreOptions{
+		Directory: o.Directory,
+		Rejected:  o.Rejected,
+		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+			return usable(o.Design(ctx, p, 0))
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		if uses == 1 {
+			return store.Get(ctx, p)
+		}
+		return o.calibrated(ctx, p, uses)
+	}, nil
+}
+
+// usable lets a design pass that ended at a limit with a proved table.
+func usable(v *tables.Verified, err error) (*tables.Verified, error) {
+	if v != nil && !errors.Is(err, context.Canceled) {
+		return v, nil
+	}
+	return nil, err
+}
+
+// calibrated finds noise for several uses.
+func (o TablesOptions) calibrated(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+	path := ""
+	if o.Directory != "" {
+		path = filepath.Join(o.Directory, fmt.Sprintf("uses-%d", uses), name(p))
+		v, err := readCalibrated(path, p, uses)
+		if err == nil {
+			return v, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			o.Rejected(err)
+		}
+	}
+	c, err := account.Calibrate(ctx, account.Target{Problem: p, Releases: uses}, o.Design, account.CalibrateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if path != "" {
+		// As tables.NewStore makes directories.
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { //nolint:gosec
+			o.Rejected(err)
+		} else if err := tables.WriteFile(path, c.Table.Table()); err != nil {
+			o.Rejected(err)
+		}
+	}
+	return c.Table, nil
+}
+
+// name is that of the file of a problem.
+func name(p dp.Problem) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v", p.Epsilon, p.Delta, p.Sensitivity, p.Query, p.Loss.Name()))
+	return fmt.Sprintf("%s-epsilon-%v-delta-%v-%x.json", p.Loss.Name(), p.Epsilon, p.Delta, hash[:6])
+}
+
+// readCalibrated reads a table and proves that it serves.
+func readCalibrated(path string, p dp.Problem, uses int) (*tables.Verified, error) {
+	t, err := tables.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := t.Verify()
+	if err != nil {
+		return nil, check.Errorf("release", nil, "%s: %w", path, err)
+	}
+	own := t.Problem()
+	if own.Sensitivity != p.Sensitivity || t.Query() != p.Query || own.Loss.Name() != p.Loss.Name() || !own.Constraints.None() {
+		return nil, check.Errorf("release", nil, "%s is about another problem than its name says", path)
+	}
+	epsilon, err := Compose([]ledger.Cost{{Table: v, Times: uses}}, p.Delta)
+	if err != nil || epsilon > p.Epsilon {
+		return nil, check.Errorf("release", nil, "%s does not keep epsilon = %v in %d uses", path, p.Epsilon, uses)
+	}
+	return v, nil
+}

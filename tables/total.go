@@ -1,0 +1,57 @@
+package tables
+
+import (
+	"fmt"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
+)
+
+// MaxReleases bounds the releases of a Total.
+const MaxReleases = 1 << 24
+
+// Total is the purpose of a table that was made for several releases about the same
+// people: so many, each with fresh noise, are together (Epsilon, Delta)-differentially
+// private. The zero value is no total.
+type Total struct {
+	Releases int     `json:"releases"`
+	Epsilon  float64 `json:"epsilon"` // without unit, finite, at least 0
+	Delta    float64 `json:"delta"`   // a probability, below 1
+}
+
+func (t Total) validate(errs *check.List) {
+	if t == (Total{}) {
+		return
+	}
+	if t.Releases < 1 || t.Releases > MaxReleases {
+		errs.Bad("total.releases", t.Releases, fmt.Sprintf("an integer from 1 to %d", MaxReleases))
+	}
+	if !(t.Epsilon >= 0) || !check.Finite(t.Epsilon) {
+		errs.Bad("total.epsilon", t.Epsilon, "a finite number >= 0")
+	}
+	if !(t.Delta >= 0 && t.Delta < 1) {
+		errs.Bad("total.delta", t.Delta, "0 <= delta < 1")
+	}
+}
+
+// ClaimedTotal returns the total that the table is said to be made for, and whether
+// there is one. It is a claim, and Verify does not check it: a Verified proves the
+// promise of a single release. account.ProveTotal proves the total.
+func (t *Table) ClaimedTotal() (total Total, ok bool) {
+	return t.spec.Total, t.spec.Total != Total{}
+}
+
+// WithTotal returns the table with another claimed total, or none. The error wraps
+// dp.ErrInvalid. What was certified of the table is not computed again: the total is
+// no part of it.
+func (t *Table) WithTotal(total Total) (*Table, error) {
+	s := t.spec
+	s.Total = total
+	return build(s, func(_ *Spec, m *claims.Meter) Certificate {
+		own, err := t.certified(m)
+		if err != nil {
+			return Certificate{} // the meter has said stop
+		}
+		return own.clone()
+	})
+}

@@ -1,0 +1,171 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// costly are tables within the limits of the format whose checks would take from minutes to
+// days, each by another loop.
+func costly(t testing.TB) map[string]Spec {
+	t.Helper()
+	parse := func(name string) loss.Loss {
+		l, err := loss.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	powers := make([]string, 32)
+	for i := range powers {
+		powers[i] = fmt.Sprintf("lp:%.1f", 2.1+1.9*float64(i))
+	}
+	sum := strings.Join(powers, " + ")
+	knots := []string{"-inf,-1"} // a saw, which falls in places as far out as there are knots
+	for i := range 9998 {
+		knots = append(knots, fmt.Sprintf("%d,%g", 1<<20+i, 1-1.9*float64(i%2)))
+	}
+	saw := "pwl:" + strings.Join(append(knots, "2000000,1"), ";")
+
+	flat := func(cells, perSensitivity int, l loss.Loss) Spec {
+		s := Spec{
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: float64(perSensitivity)}, Loss: l},
+			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: perSensitivity, FirstCell: -cells / 2},
+			Weights: make([]uint64, cells),
+			Claims:  Claims{"0.5", "1", "0"},
+		}
+		share := math.MaxUint64 / uint64(cells)
+		rest := uint64(0)
+		for i := range s.Weights {
+			s.Weights[i] = share
+			rest -= share
+		}
+		s.Weights[cells/2] += rest
+		return s
+	}
+	dual := func(s Spec, multipliers int) Spec {
+		ones := make([]int64, multipliers)
+		for i := range ones {
+			ones[i] = 1
+		}
+		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
+		return s
+	}
+	tail := func(s Spec) Spec {
+		s.TailRatio = maxTailRatio
+		return s
+	}
+	small := flat(5, 1, parse("lp:64 + lp:63"))
+	small.Sensitivity, small.Grid.GranularityExponent = 1.2345e-270, -896
+	return map[string]Spec{
+		"many shifts":                 flat(MaxCells, 1<<14-1, loss.L1),
+		"many shifts of a tail":       tail(flat(1<<17+1, 1<<14, loss.L1)),
+		"powers":                      flat(MaxCells, 1, parse(sum)),
+		"powers of wide cells":        func() Spec { s := flat(MaxCells, 1, parse(sum)); s.Grid.PointsPerCell = 1001; return s }(),
+		"powers of a tail":            tail(flat(4097, 500, parse(sum))),
+		"powers of small numbers":     dual(small, 1<<20),
+		"multipliers of powers":       dual(flat(5, 1, parse(sum)), 1<<20),
+		"multipliers of many knots":   dual(flat(5, 1, parse(saw)), 1<<20),
+		"growth of many knots":        dual(flat(5, 1, parse(saw)), 1),
+		"a tail before the last knot": tail(flat(4097, 2000, parse("pwl:-inf,-1;0,1;60000,2"))),
+	}
+}
+
+// A check that costs too much ends at the limit of work, and its verdict is neither of the two.
+func TestWorkIsLimited(t *testing.T) {
+	for name, s := range costly(t) {
+		t.Run(name, func(t *testing.T) {
+			table, err := New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			// A 64th of the default, nominally a fifth of a second.
+			v, err := table.VerifyContext(context.Background(), VerifyOptions{Work: DefaultWork / 64})
+			elapsed := time.Since(start)
+			if v != nil || !errors.Is(err, ErrWork) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) || !strings.Contains(err.Error(), "it is not checked") {
+				t.Errorf("%v, %v, want ErrWork alone", v, err)
+			}
+			if elapsed > 20*time.Second {
+				t.Errorf("ended after %v", elapsed)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			start = time.Now()
+			v, err = table.VerifyContext(ctx, VerifyOptions{Work: math.MaxInt64})
+			if v != nil || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) {
+				t.Errorf("%v, %v, want the error of the context", v, err)
+			}
+			elapsed = time.Since(start)
+			if elapsed > 20*time.Second {
+				t.Errorf("ended %v after the context", elapsed)
+			}
+		})
+	}
+}
+
+// The work of a check is a number of the table: a limit of that much is enough, one less is
+// not, and who is refused can ask again.
+func TestWorkIsCounted(t *testing.T) {
+	constrained := geometricSpec(t, 1, 0.1, 3)
+	constrained.Constraints = dp.Constraints{
+		Symmetric: true, Unbiased: true, MaxVariance: 1e6, MaxDistinguishing: 0.5,
+		Quantiles: []dp.Quantile{{Probability: 0.5, Magnitude: 1e6}},
+	}
+	proving := geometricSpec(t, 1, 0.1, 3)
+	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
+	for name, s := range map[string]Spec{"plain": geometricSpec(t, 1, 0.1, 3), "constrained": constrained, "with a dual": proving, "with a tail": twoSided(t, 1)} {
+		s.Claims = mustTable(t, s).spec.Claims
+		v, err := mustTable(t, s).Verify()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		work := v.Work()
+		if n := int64(len(s.Weights)); work < n*int64(s.Grid.CellsPerSensitivity)/2 || work > DefaultWork/64 {
+			t.Errorf("%s: the work is %d for %d cells", name, work, n)
+		}
+		fresh := mustTable(t, s)
+		if v, err := fresh.VerifyContext(t.Context(), VerifyOptions{Work: work - 1}); v != nil || !errors.Is(err, ErrWork) {
+			t.Errorf("%s: with less work than it takes: %v, %v", name, v, err)
+		}
+		stopped, cancel := context.WithCancel(t.Context())
+		cancel()
+		if v, err := fresh.VerifyContext(stopped, VerifyOptions{}); v != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: with a context that has ended: %v, %v", name, v, err)
+		}
+		v, err = fresh.VerifyContext(t.Context(), VerifyOptions{Work: work})
+		if err != nil || v.Work() != work {
+			t.Errorf("%s: with as much work as it takes: %v, %v", name, v, err)
+		}
+	}
+}
+
+// Of two that check a table one waits for the other, and no longer than its context.
+func TestWaitingForACheckEnds(t *testing.T) {
+	s := costly(t)["many shifts"]
+	table := mustTable(t, s)
+	first, end := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := table.VerifyContext(first, VerifyOptions{Work: math.MaxInt64})
+		done <- err
+	}()
+	time.Sleep(10 * time.Millisecond) // either may be first
+	second, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := table.VerifyContext(second, VerifyOptions{Work: math.MaxInt64}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second: %v", err)
+	}
+	end()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first: %v", err)
+	}
+}
