@@ -91,6 +91,22 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 	}
 }
 
+// TestHugeIntegers: sensitivities that are no multiples of cells, up to the largest.
+func TestHugeIntegers(t *testing.T) {
+	for _, sensitivity := range []float64{12345, 1000003, lp.MaxIntegerSensitivity} {
+		for _, delta := range []float64{0, 1e-6} {
+			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: sensitivity}, Loss: loss.L1, Query: dp.IntegerQuery}
+			upper, lower, table := bracket(t, p, 1e-2)
+			if upper < 0.9*sensitivity || lower > sensitivity {
+				t.Errorf("Δ=%g: [%g, %g]", sensitivity, lower, upper)
+			}
+			if g := table.Grid(); g.GranularityExponent != 0 || float64(g.PointsPerCell)*float64(g.CellsPerSensitivity) < sensitivity {
+				t.Errorf("Δ=%g: grid %+v does not cover it with integers", sensitivity, g)
+			}
+		}
+	}
+}
+
 // TestManyIntegers: cells hold several integers where single ones would be too
 // many, for a prime sensitivity too.
 func TestManyIntegers(t *testing.T) {
@@ -347,10 +363,10 @@ func TestBadQueries(t *testing.T) {
 	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}, Loss: loss.L1}
 	for says, change := range map[string]func(*dp.Problem){
 		"sensitivity = 1.5":   func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 1.5 },
-		"sensitivity = 20000": func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 20000 },
+		"sensitivity = 2e+09": func(p *dp.Problem) { p.Query, p.Sensitivity = dp.IntegerQuery, 2e9 },
 		"step = 0":            func(p *dp.Problem) { p.Query = dp.LatticeQuery },
 		"step = NaN":          func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, math.NaN() },
-		"step = 1e-06":        func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-6 },
+		"step = 1e-10":        func(p *dp.Problem) { p.Query, p.Step = dp.LatticeQuery, 1e-10 },
 		"query = \"odd\"":     func(p *dp.Problem) { p.Query = "odd" },
 		"support = 1,2":       func(p *dp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 1, Upper: 2} },
 		"max-variance = -1":   func(p *dp.Problem) { p.Constraints.MaxVariance = -1 },

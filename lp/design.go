@@ -323,6 +323,7 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
+	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 	worthless  = 0.02 // and one that gains less than this is not refined at all
 )
@@ -393,13 +394,14 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
-	for _, s := range append(worth, patient...) {
-		switch {
-		case s.closed != nil:
-			err = s.closed
-		case d.affordable(s) >= minGrowth:
-			d.finer(s, missed[s])
-			return s, nil
+	for _, bold := range []bool{false, true} {
+		for _, s := range append(worth, patient...) {
+			switch {
+			case s.closed != nil:
+				err = s.closed
+			case d.finerInTime(s, missed[s], bold):
+				return s, nil
+			}
 		}
 	}
 	return nil, err
@@ -410,6 +412,9 @@ func (d *designer) plan() (*side, error) {
 // what it does not miss the upper one does.
 func (d *designer) worth() (upper, lower float64) {
 	left := d.remaining()
+	if d.gap() > farApart {
+		return max(d.upper.missed, left/2), max(d.lower.missed, left/2)
+	}
 	lower = d.lower.missed
 	upper = min(d.upper.missed, max(left-lower, 0))
 	if lower <= idleShare*left {
@@ -446,12 +451,46 @@ func widen(sides ...*side) {
 	}
 }
 
-// finer refines the grid of a side that is estimated to miss so much; where cells are
-// points already, only the support is left.
-func (d *designer) finer(s *side, missed float64) {
+// finerInTime refines the grid of a side, which is estimated to miss so much, as far as
+// its next program can be expected to end in time, and reports whether it can: solving
+// takes time like (nK)², n cells of which K make up a sensitivity, and half of what is
+// left is enough for it. The bold let it take all that is left, and count on (nK)^1.5,
+// which is what it often takes; and a program that proves a bound may take longer, as
+// what is done of it proves one too.
+func (d *designer) finerInTime(s *side, missed float64, bold bool) bool {
+	before, reach := s.grid, s.reach
+	for growth := d.growth(s, missed); ; growth *= 0.85 {
+		s.grid.k, s.reach = before.k, reach
+		d.finer(s, max(growth, minGrowth))
+		if d.options.TimeLimit == 0 || s.took == 0 {
+			return true
+		}
+		g := s.bound.extent(s.grid.k, s.reach)
+		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
+		left := float64(d.left()-d.closing(s)) / float64(s.took)
+		if ratio*ratio <= left/2 {
+			return true
+		}
+		if growth > minGrowth {
+			continue
+		}
+		if s == &d.lower {
+			left *= 1.5
+		}
+		if bold && math.Pow(ratio, 1.5) <= left {
+			return true
+		}
+		s.grid, s.reach = before, reach
+		return false
+	}
+}
+
+// finer refines the grid of a side; where cells are points already, only the support is
+// left.
+func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.aim()))
-	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*d.growth(s, missed))))
+	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
 	if s.grid.k == before {
 		widen(s)
 	}
@@ -470,25 +509,7 @@ func (d *designer) growth(s *side, missed float64) float64 {
 	if goal := s.bound.goal() * d.aim() * d.bound; goal > 0 {
 		growth = min(max(math.Pow(missed/goal, 1/s.bound.order()), minGrowth), growth)
 	}
-	return min(growth, max(d.affordable(s), minGrowth))
-}
-
-// affordable returns how much finer the next program of a side may be so that it
-// can be expected to end in time: solving takes time like K^4. Where it is to take all
-// that is left, rather than half, it takes like K^3, which is what it often does; and
-// a program that proves a bound may take longer, as what is done of it proves one too.
-func (d *designer) affordable(s *side) float64 {
-	if d.options.TimeLimit == 0 || s.took == 0 {
-		return math.Inf(1)
-	}
-	left := max(0, float64(d.left()-d.closing(s))/float64(s.took))
-	if growth := math.Pow(left/2, 1.0/4); growth >= minGrowth {
-		return growth
-	}
-	if s == &d.lower {
-		left *= 1.5
-	}
-	return math.Pow(left, 1.0/3)
+	return growth
 }
 
 // closing returns the time that it takes to certify what the next program of a side

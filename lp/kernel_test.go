@@ -236,3 +236,17 @@ func BenchmarkDesignKernel(b *testing.B) {
 	}
 	b.ReportMetric(gap, "gap")
 }
+
+// TestKernelStartsAdditive: where noise that does not depend on the query value keeps the
+// cap on fine cells, a kernel is there before the first linear program.
+func TestKernelStartsAdditive(t *testing.T) {
+	p := unitRange(3, 0.1)
+	p.Queries.Upper, p.InstanceCap = 4*p.Sensitivity, 0.24*p.Sensitivity
+	r, err := lp.DesignKernel(t.Context(), p, lp.Options{NewSolver: highs.New, Gap: 1, MaxCells: 80})
+	if r == nil {
+		t.Fatal(err)
+	}
+	if most, _ := r.Kernel.Certificate().MaxLoss.Float64(); most > p.InstanceCap {
+		t.Errorf("the largest loss is %g, the cap %g", most, p.InstanceCap)
+	}
+}

@@ -157,7 +157,7 @@ func (w *sweep) refine(ctx context.Context) error {
 				if missed == 0 {
 					continue
 				}
-				d.finer(s, missed)
+				d.finer(s, d.growth(s, missed))
 				most := int(math.Ceil(sweepGrowth(before[i]) * float64(before[i])))
 				s.grid.k = min(s.grid.k, aligned(s.bound, most))
 			}
