@@ -65,7 +65,7 @@ func (o TablesOptions) calibrated(ctx context.Context, p dp.Problem, uses int) (
 	path := ""
 	if o.Directory != "" {
 		path = filepath.Join(o.Directory, fmt.Sprintf("uses-%d", uses), name(p))
-		v, err := readCalibrated(path, p, uses)
+		v, err := readCalibrated(ctx, path, p, uses)
 		if err == nil {
 			return v, nil
 		}
@@ -95,12 +95,12 @@ func name(p dp.Problem) string {
 }
 
 // readCalibrated reads a table and proves that it serves.
-func readCalibrated(path string, p dp.Problem, uses int) (*tables.Verified, error) {
+func readCalibrated(ctx context.Context, path string, p dp.Problem, uses int) (*tables.Verified, error) {
 	t, err := tables.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	v, err := t.Verify()
+	v, err := t.VerifyContext(ctx, tables.VerifyOptions{})
 	if err != nil {
 		return nil, check.Errorf("release", nil, "%s: %w", path, err)
 	}

@@ -239,7 +239,9 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 	f.Texts("keys", "A,B,C", "keys to answer for, known without a look at the data; in quotes if with a comma", func(texts []string) error {
 		for _, text := range texts {
-			keys, err := csv.NewReader(strings.NewReader(text)).Read()
+			r := csv.NewReader(strings.NewReader(text))
+			r.TrimLeadingSpace = true
+			keys, err := r.Read()
 			if err != nil {
 				return shell.About("keys", text, shell.Want("keys separated by commas"))
 			}
@@ -258,7 +260,14 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
-	w, err := o.Reserve(o.Output, o.data)
+	if o.ledger != "" && o.Output != "" {
+		for _, suffix := range []string{"-journal", "-wal", "-shm"} { // files of SQLite
+			if filepath.Clean(o.Output) == filepath.Clean(o.ledger)+suffix {
+				return shell.BadInput("", fmt.Errorf("output %s belongs to the ledger, want another file", o.Output))
+			}
+		}
+	}
+	w, err := o.Reserve(o.Output, o.data, o.ledger)
 	if err != nil {
 		return err
 	}
@@ -317,6 +326,10 @@ func (o *releaseOptions) source() (release.Source, error) {
 			}
 			r, limit, err := shell.Design(ctx, p, d)
 			if err != nil {
+				var f *shell.Failure
+				if errors.As(err, &f) && strings.HasPrefix(f.Hint, "noisewright design") {
+					f.Hint = "noisewright release --help"
+				}
 				return nil, err
 			}
 			return r.Table, limit
@@ -595,8 +608,11 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 // rounded prints an answer and its interval to a thousandth of the interval, which is
 // rounded outwards.
 func rounded(a release.Estimate) (value, lower, upper string) {
+	if max(math.Abs(a.Lower), math.Abs(a.Upper)) >= 1e15 {
+		return fmt.Sprint(a.Value), fmt.Sprint(a.Lower), fmt.Sprint(a.Upper)
+	}
 	digits := 0
-	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) {
+	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) || a.Upper != math.Trunc(a.Upper) {
 		digits = int(min(max(math.Ceil(3-math.Log10(width)), 0), 300))
 	}
 	unit := math.Pow10(-digits)
