@@ -115,7 +115,7 @@ func TestLargestEpsilon(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, delta := range []float64{0.9, 1e-3, 1e-12} {
 			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 20, Delta: delta, Sensitivity: 0.3}, Loss: loss}
-			r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 100 * time.Millisecond})
+			r, err := lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, TimeLimit: 3 * time.Second})
 			if !errors.Is(err, lp.ErrLimit) || r == nil {
 				t.Fatalf("%s δ=%g: %v", loss.Name(), delta, err)
 			}

@@ -243,7 +243,7 @@ func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
 // noise to start from.
 const (
 	startMargin = 1e-9
-	startGap    = 1e-4
+	startGap    = 2e-3
 )
 
 // clamped returns the laws of the sum of a cell's number and noise, rounded to cells of

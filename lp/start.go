@@ -163,10 +163,11 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	if d.options.TimeLimit == 0 {
 		return most, d.options.MaxCells
 	}
-	const share, shift = 1.0 / 16, 5 * time.Nanosecond
+	const share, shift, few = 1.0 / 8, 5 * time.Nanosecond, 1000
 	left := share * float64(d.left())
 	work, cells = min(most, int(left/float64(shift))), d.options.MaxCells
-	if first != nil && took > 0 {
+	if first != nil && first.Table().Cells() > few {
+		took = max(took, 1)
 		cells = min(cells, int(left/float64(took)*float64(first.Table().Cells())))
 	}
 	return max(work, 0), max(cells, 0)
