@@ -50,9 +50,10 @@ type releaseAnswer struct {
 	Unit      string  `json:"unit"`
 	Mechanism string  `json:"mechanism"`
 	// MeanError is null where it depends on the data.
-	MeanError    *float64 `json:"mean_error"`
-	Tables       []string `json:"tables"` // SHA-256 of their files
-	NotProtected []string `json:"not_protected"`
+	MeanError    *float64      `json:"mean_error"`
+	Tables       []string      `json:"tables"` // SHA-256 of their files
+	NotProtected []string      `json:"not_protected"`
+	Query        release.Query `json:"query"` // all of it
 }
 
 // releaseLedger is what the ledger says of the release.
@@ -409,6 +410,7 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	}
 	defer in.Close()
 	hash := sha256.New()
+	hash.Write([]byte{o.delimiter}) // with another one it is other data
 	tee := io.TeeReader(&watched{ctx, in, o.Progress()}, hash)
 	rows, err := release.NewCSV(tee, o.delimiter)
 	if err != nil {
@@ -521,7 +523,7 @@ func (o *releaseOptions) about(plan *release.Plan) (*releaseAnswer, error) {
 	q := plan.Query()
 	a := &releaseAnswer{
 		Kind: q.Kind, Level: release.Level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
-		Mechanism: plan.Mechanism(), MeanError: shell.Finite(plan.MeanError()), Tables: []string{}, NotProtected: notProtected(q),
+		Mechanism: plan.Mechanism(), MeanError: shell.Finite(plan.MeanError()), Tables: []string{}, NotProtected: notProtected(q), Query: q,
 	}
 	for _, c := range plan.Costs() {
 		if c.Table == nil {
