@@ -2,7 +2,10 @@ package release
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,12 +32,22 @@ func newCondition(text string, columns []string) (*condition, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // as said
 	}
-	c := &condition{env: make(map[string]any, len(columns)+1)}
+	times := make(map[string]int, len(columns))
 	for _, name := range columns {
-		c.env[name] = ""
+		times[name]++
 	}
-	c.env["number"] = number
-	program, err := expr.Compile(text, expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{}),
+	c := &condition{env: make(map[string]any, len(columns)+1)}
+	for name, n := range times {
+		if n == 1 { // otherwise nobody knows which one is meant
+			c.env[name] = ""
+		}
+	}
+	reader := "number"
+	for times[reader] > 0 {
+		reader += " "
+	}
+	c.env[reader] = number
+	program, err := expr.Compile(text, expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{reader}),
 		// Row by row the same answer for the same row, at any time.
 		expr.DisableBuiltin("now"))
 	if err != nil {
@@ -43,13 +56,25 @@ func newCondition(text string, columns []string) (*condition, error) {
 		if errors.As(err, &e) {
 			sentence = e.Message
 		}
+		for _, name := range columns {
+			if !identifier.MatchString(name) && strings.Contains(text, name) {
+				sentence += fmt.Sprintf(" (that column is $env[%q])", name)
+				break
+			}
+		}
 		return nil, check.Errorf("release", dp.ErrInvalid, "where = %s: %s, want an expression of the columns such as age >= 30 && sex == \"F\"", check.Quoted(text), sentence)
 	}
 	c.program = program
 	return c, nil
 }
 
-var errNoNumber = errors.New("not a finite number")
+// identifier is what a column has to be called to stand in a condition as it is.
+var identifier = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*$`)
+
+var (
+	errNoNumber  = errors.New("not a finite number")
+	errUndecided = errors.New("cannot be decided: a text where it wants a finite number, perhaps")
+)
 
 // number reads a finite number.
 func number(text string) (float64, error) {
@@ -60,13 +85,14 @@ func number(text string) (float64, error) {
 	return v, nil
 }
 
-// numbers makes a column a number where it stands next to one.
-type numbers struct{}
+// numbers makes a column a number where it stands next to one, and two columns where they
+// are compared by size or added.
+type numbers struct{ reader string }
 
 // Visit implements ast.Visitor.
-func (numbers) Visit(node *ast.Node) {
+func (r numbers) Visit(node *ast.Node) {
 	read := func(column *ast.Node) {
-		*column = &ast.CallNode{Callee: &ast.IdentifierNode{Value: "number"}, Arguments: []ast.Node{*column}}
+		*column = &ast.CallNode{Callee: &ast.IdentifierNode{Value: r.reader}, Arguments: []ast.Node{*column}}
 	}
 	switch n := (*node).(type) {
 	case *ast.UnaryNode:
@@ -75,14 +101,22 @@ func (numbers) Visit(node *ast.Node) {
 		}
 	case *ast.BinaryNode:
 		left, right := kind(n.Left), kind(n.Right)
+		_, literalLeft := n.Left.(*ast.StringNode)
+		_, literalRight := n.Right.(*ast.StringNode)
 		switch {
 		case left == reflect.String && (right == reflect.Int || right == reflect.Float64):
 			read(&n.Left)
 		case right == reflect.String && (left == reflect.Int || left == reflect.Float64):
 			read(&n.Right)
+		case left == reflect.String && right == reflect.String && !literalLeft && !literalRight && slices.Contains(numeric, n.Operator):
+			read(&n.Left)
+			read(&n.Right)
 		}
 	}
 }
+
+// numeric are the operators that texts have too, with another meaning.
+var numeric = []string{"<", "<=", ">", ">=", "+"}
 
 func kind(n ast.Node) reflect.Kind {
 	switch n := n.(type) {
@@ -92,6 +126,14 @@ func kind(n ast.Node) reflect.Kind {
 		return reflect.Float64
 	case *ast.UnaryNode:
 		return kind(n.Node)
+	case *ast.CallNode: // not typed yet if put in by this patch
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok && strings.TrimRight(name.Value, " ") == "number" {
+			return reflect.Float64
+		}
+	case *ast.BinaryNode:
+		if slices.Contains([]string{"+", "-", "*", "/", "%", "**", "^"}, n.Operator) && (kind(n.Left) == reflect.Float64 || kind(n.Right) == reflect.Float64) {
+			return reflect.Float64
+		}
 	}
 	if n.Type() == nil {
 		return reflect.Invalid
@@ -105,11 +147,13 @@ func (c *condition) holds(columns, row []string) (bool, error) {
 		return true, nil
 	}
 	for i, name := range columns {
-		c.env[name] = row[i]
+		if _, known := c.env[name].(string); known {
+			c.env[name] = row[i]
+		}
 	}
 	out, err := expr.Run(c.program, c.env)
 	if err != nil {
-		return false, errNoNumber // its own text may quote the row
+		return false, errUndecided // its own text may quote the row
 	}
 	return out.(bool), nil //nolint:errcheck,forcetypeassert // expr.AsBool
 }

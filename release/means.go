@@ -29,12 +29,16 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 		return newSumsOf(ctx, q, source, new(big.Rat), true)
 	}
 	pair, err := newPair(q)
-	if err != nil {
-		return nil, err
-	}
-	split, err := newSplit(ctx, q, source)
-	if err != nil {
-		return nil, err
+	split, errSplit := newSplit(ctx, q, source)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && errSplit != nil:
+		return nil, check.Errorf("release", dp.ErrInvalid, "epsilon = %v is too small or too large for a mean with %d uses of noise: %w", q.Epsilon, q.uses()*q.Releases, err)
+	case err != nil:
+		return split, nil
+	case errSplit != nil: // such as less than a design takes, or no solver
+		return pair, nil
 	}
 	errorOf := func(m *means) float64 {
 		average, _ := m.method.Errors()

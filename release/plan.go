@@ -244,8 +244,10 @@ func (c *counts) answer(tallies []tally) ([]Estimate, error) {
 type sums struct {
 	noise *scaled
 	uses  int
-	// means divides by the number of rows, which is public.
-	means bool
+	what  string // the noise is on
+	// means divides by the number of rows, which is public, and clips to the bounds.
+	means        bool
+	lower, upper float64
 }
 
 func newSums(ctx context.Context, q Query, source Source) (mechanism, error) {
@@ -257,19 +259,18 @@ func newSumsOf(ctx context.Context, q Query, source Source, center *big.Rat, mea
 	if err != nil {
 		return nil, err
 	}
-	return &sums{newScaled(v, q.sensitivity(center)), q.uses(), means}, nil
+	what := "noise on the sum"
+	if means {
+		what = "noise on the sum, divided by the public number of rows"
+	}
+	return &sums{newScaled(v, q.sensitivity(center)), q.uses(), what, means, q.Lower, q.Upper}, nil
 }
 
 func (s *sums) costs() []ledger.Cost {
 	return []ledger.Cost{{Table: s.noise.table, Times: s.uses}}
 }
 
-func (s *sums) name() string {
-	if s.means {
-		return "noise on the sum, divided by the public number of rows"
-	}
-	return "noise on the sum"
-}
+func (s *sums) name() string { return s.what }
 
 func (s *sums) meanError() float64 {
 	if s.means {
@@ -290,7 +291,14 @@ func (s *sums) answer(tallies []tally) ([]Estimate, error) {
 		}
 		divisor.SetInt64(tallies[0].n)
 	}
-	return s.noise.estimates(values, divisor)
+	out, err := s.noise.estimates(values, divisor)
+	if err == nil && s.means {
+		// The mean is within the bounds, and to use that costs nothing.
+		for _, x := range []*float64{&out[0].Value, &out[0].Lower, &out[0].Upper} {
+			*x = min(max(*x, s.lower), s.upper)
+		}
+	}
+	return out, err
 }
 
 // pureUse returns the epsilon of each of so many (epsilon, 0)-private uses that cost at
@@ -330,11 +338,11 @@ func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &sums{noise: whole(v), uses: 1}, nil
+		return &sums{noise: whole(v), uses: 1, what: "integer noise"}, nil
 	}
 	v, err := source(ctx, q.problem(1, dp.RealQuery), q.Releases)
 	if err != nil {
 		return nil, err
 	}
-	return &sums{noise: newScaled(v, exact.Rational(q.Sensitivity)), uses: 1}, nil
+	return &sums{noise: newScaled(v, exact.Rational(q.Sensitivity)), uses: 1, what: "noise on the value"}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -174,6 +176,13 @@ func (q Query) Validate() error {
 	if !(q.Delta >= 0 && q.Delta < 1) {
 		bad.Bad("delta", q.Delta, "a number of at least 0 and below 1")
 	}
+	for _, field := range []struct{ name, text string }{
+		{"column", q.Column}, {"where", q.Where}, {"by", q.By}, {"person", q.Person}, {"name", q.Name}, {"keys", strings.Join(q.Keys, "")},
+	} {
+		if !utf8.ValidString(field.text) {
+			bad.Bad(field.name, check.Quoted(strings.ToValidUTF8(field.text, "?")), "UTF-8 text")
+		}
+	}
 	if q.Releases < 1 || q.Releases > MaxReleases {
 		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
 	}
@@ -225,8 +234,8 @@ func (q Query) validateColumns(bad *check.List) {
 		bad.Bad("bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "none: a "+string(q.Kind)+" has no values to clip")
 	}
 	switch {
-	case q.Kind == Quantile && !(q.Probability > 0 && q.Probability < 1):
-		bad.Bad("probability", q.Probability, "a number above 0 and below 1, 0.5 for the median")
+	case q.Kind == Quantile && !(q.Probability > 0 && q.Probability < 1 && q.Probability == math.Round(q.Probability*1e6)/1e6):
+		bad.Bad("probability", q.Probability, "a number above 0 and below 1 of at most 6 decimals, 0.5 for the median")
 	case q.Kind != Quantile && (q.Probability != 0 || q.Candidates != 0):
 		bad.Bad("probability", q.Probability, "none but for a quantile")
 	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > MaxCandidates/max(len(q.groups()), 1)):
@@ -278,7 +287,7 @@ func (q Query) validateGroups(bad *check.List) {
 
 // problem is the design problem of noise with the whole guarantee.
 func (q Query) problem(sensitivity float64, query dp.Query) dp.Problem {
-	l := loss.Loss(loss.L1)
+	l := loss.L1
 	if q.Loss == loss.L2.Name() {
 		l = loss.L2
 	}

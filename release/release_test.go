@@ -16,13 +16,7 @@ import (
 )
 
 // pure designs noise with delta = 0, for which no solver is needed.
-func pure(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-	r, err := lp.Design(ctx, p, lp.Options{Gap: gap, NewSolver: highs.New})
-	if r == nil {
-		return nil, err
-	}
-	return r.Table, err
-}
+var pure = lp.Designer(lp.Options{NewSolver: highs.New})
 
 func testSource(t testing.TB, dir string) Source {
 	t.Helper()
@@ -66,6 +60,9 @@ func TestValidate(t *testing.T) {
 		{func(q *Query) { q.Edges = []float64{1, 2} }, "edges"},
 		{func(q *Query) { q.Kind, q.Lower, q.Upper, q.Edges = Histogram, 0, 0, []float64{2, 1} }, "edges = 1, want ascending"},
 		{func(q *Query) { q.Kind, q.Lower, q.Upper, q.Column = Histogram, 0, 0, "" }, "by = none"},
+		{func(q *Query) { q.Where = "name == '\xff'" }, "where = "},
+		{func(q *Query) { q.By, q.Keys = "city", []string{"\xfe"} }, "keys = "},
+		{func(q *Query) { q.Kind, q.Probability = Quantile, 1.0/3 }, "of at most 6 decimals"},
 		{func(q *Query) { q.Sensitivity = 1 }, "sensitivity = 1, want none"},
 		{func(q *Query) { *q = Query{Kind: Value, Epsilon: 1, Neighbors: ledger.Replace} }, "sensitivity = 0"},
 		{func(q *Query) {
@@ -117,6 +114,23 @@ func TestCondition(t *testing.T) {
 			t.Errorf("%s: %v, %v, want one sentence", text, c, err)
 		}
 	}
+	// Two columns by size are numbers, a column may be called number, and one that is
+	// there twice is not known.
+	columns = []string{"number", "age", "twice", "bonus", "twice"}
+	for text, want := range map[string]bool{`age > bonus`: false, `age + bonus == 110`: true, `age == bonus`: false, `number >= 3`: true, `age < bonus && -number < 0`: true} {
+		c, err := newCondition(text, columns)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := c.holds(columns, []string{"3", "9", "1", "101", "2"}); got != want || err != nil {
+			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := newCondition(`twice == "1"`, columns); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("a column that is there twice: %v", err)
+	}
+	columns = []string{"id", "sex", "age", "hours-per-week"}
 	// Errors of a row do not quote it.
 	c, err := newCondition(`sex > 3`, columns)
 	if err != nil {
@@ -267,7 +281,7 @@ func TestAnswers(t *testing.T) {
 		}
 		d := read(t, q, testRows)
 		exact, _ := d.tallies[0].sum.Float64()
-		switch q.Kind {
+		switch q.Kind { //nolint:exhaustive // those above
 		case Count, Histogram:
 			exact = float64(d.tallies[0].n)
 		case Mean:

@@ -68,11 +68,11 @@ func judgeForgeries(t *testing.T, text []byte, count int) {
 		forgeries, valid = append(forgeries, changed), append(valid, err == nil)
 	}
 	out, _ := python(t, forgeries...)
-	reports := strings.Split("\n"+out, "\ndelta ")[1:]
-	if len(reports) != count {
-		t.Fatalf("%d reports on %d tables:\n%s", len(reports), count, out)
+	found := reports(out)
+	if len(found) != count {
+		t.Fatalf("%d reports on %d tables:\n%s", len(found), count, out)
 	}
-	for i, report := range reports {
+	for i, report := range found {
 		if strings.Contains(report, "FALSE") == valid[i] {
 			t.Errorf("valid: %v, and in Python\ndelta %s\nof %.2000s", valid[i], report, forgeries[i])
 		}

@@ -74,7 +74,7 @@ type releaseOptions struct {
 }
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
-	cmd := shell.NewFlags(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "release count|sum|mean|histogram|quantile|value",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
@@ -93,46 +93,66 @@ be chosen in view of the data.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright release count --data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8 --ledger city.ledger
   noisewright release mean --data people.csv --column hours --lower 0 --upper 100 --epsilon 0.2 --delta 1e-8 --ledger city.ledger -o mean.json`,
-	}).Run(func(context.Context) error {
-		return shell.BadInput("noisewright release --help", errors.New("no statistic given, want count, sum, mean, histogram, quantile or value"))
-	})
+	}
+	var below []*cobra.Command
 	for _, kind := range []struct {
 		kind        release.Kind
 		use, short  string
 		long, extra string
 	}{
-		{release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
+		{
+			release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
 --max-per-person 1 the persons; with --by and --keys one count for each key.`,
-			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`},
-		{release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
+			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
 noise: of the float64s nearest to the decimals.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`},
-		{release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
 the number of them is private too: two sums get noise, of the values and of their
 distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
 whichever has the smaller error.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`},
-		{release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
 edges. Rows with other keys, or beyond the edges, do not count. With --person a person
 counts once for each key, and for at most --max-per-person keys.`,
-			`--data people.csv --by sex --keys Female,Male --epsilon 0.1 --delta 1e-8`},
-		{release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
+			`--data people.csv --by city --keys Ulm,Jena --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
 near that of the quantile, by permute-and-flip (McKenna & Sheldon 2020). It costs
 epsilon alone, and no delta.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`},
-		{release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
+			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`,
+		},
+		{
+			release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
 Every call is charged, also for the same number.`,
-			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`},
+			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
+		},
 	} {
-		cmd.AddCommand(newReleaseOf(s, kind.kind, &cobra.Command{
-			Use: kind.use, Short: kind.short, Long: kind.long + "\n\n" + releaseHelp,
+		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
+			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind),
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
-	return cmd
+	return shell.Group(cmd, "statistic", below...)
 }
 
-const releaseHelp = `The answer comes with an interval that contains the exact one (of what counts, within
+func intervalHelp(k release.Kind) string {
+	if k == release.Quantile {
+		return ` The answer
+comes with a bound on how many rows are between it and the quantile, which holds with a
+probability of at least 0.95; nothing is said of the distance in values.`
+	}
+	return "\n\n" + releaseInterval
+}
+
+const releaseInterval = `The answer comes with an interval that contains the exact one (of what counts, within
 the bounds) with a probability of at least 0.95, from the exact quantiles of the noise.`
 
 func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
@@ -154,9 +174,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
 	}
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
-	f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
-	f.Gap(&o.design)
-	f.TimeLimit(&o.design, " of one design")
+	if kind != release.Quantile {
+		f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
+		f.Gap(&o.design)
+		f.TimeLimit(&o.design, " of one design")
+	}
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
 	f.Summary(&o.Common, "output")
 	f.Check(func() error {
@@ -168,7 +190,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		}
 		return q.Validate()
 	})
-	return f.Run(o.run)
+	cmd = f.Run(o.run)
+	if kind == release.Value {
+		shell.Negatives(cmd, "X", "noisewright release value --sensitivity S --epsilon E --delta D -- -3")
+	}
+	return cmd
 }
 
 func (o *releaseOptions) valueFlags(f *shell.Flags) {
@@ -198,18 +224,18 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	any := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
-	switch q.Kind {
+	number := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
+	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
-		f.Number(&q.Lower, "lower", any, "values below are clipped to it, in the units of the column")
-		f.Number(&q.Upper, "upper", any, "values above are clipped to it, in the units of the column")
+		f.Number(&q.Lower, "lower", number, "values below are clipped to it, in the units of the column")
+		f.Number(&q.Upper, "upper", number, "values above are clipped to it, in the units of the column")
 	case release.Histogram:
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
 			for s := range strings.SplitSeq(text, ",") {
-				v, bad := shell.ParseNumber(strings.TrimSpace(s), any)
+				v, bad := shell.ParseNumber(strings.TrimSpace(s), number)
 				if bad != nil {
 					err = shell.Want("ascending numbers, separated by commas")
 				}
@@ -223,11 +249,13 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		q.Candidates = 1001
 		f.Integer(&q.Candidates, "candidates", "", 2, release.MaxCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
 	}
-	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && sex == "F"'`)
+	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
 	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 	f.Texts("keys", "A,B,C", "keys to answer for, known without a look at the data; in quotes if with a comma", func(texts []string) error {
 		for _, text := range texts {
-			keys, err := csv.NewReader(strings.NewReader(text)).Read()
+			r := csv.NewReader(strings.NewReader(text))
+			r.TrimLeadingSpace = true
+			keys, err := r.Read()
 			if err != nil {
 				return shell.About("keys", text, shell.Want("keys separated by commas"))
 			}
@@ -242,11 +270,24 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
+	f.Check(func() error {
+		if q.Person != "" && q.MaxPerPerson == 0 {
+			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
+		}
+		return nil
+	})
 	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", release.RefuseMissing, release.DropMissing)
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
-	w, err := o.Reserve(o.Output, o.data)
+	if o.ledger != "" && o.Output != "" {
+		for _, suffix := range []string{"-journal", "-wal", "-shm"} { // files of SQLite
+			if filepath.Clean(o.Output) == filepath.Clean(o.ledger)+suffix {
+				return shell.BadInput("", fmt.Errorf("output %s belongs to the ledger, want another file", o.Output))
+			}
+		}
+	}
+	w, err := o.Reserve(o.Output, o.data, o.ledger)
 	if err != nil {
 		return err
 	}
@@ -257,9 +298,9 @@ func (o *releaseOptions) run(ctx context.Context) error {
 			return err
 		}
 		defer book.Close()
-	}
-	if book != nil && o.query.Kind == release.Value && o.query.Of == "" {
-		o.query.Of = book.Terms().Unit
+		if err := o.fits(book.Terms()); err != nil {
+			return err
+		}
 	}
 	data, digest, err := o.read(ctx)
 	if err != nil {
@@ -281,6 +322,24 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
 	}
 	return o.Finish(w, encode, report, o.rows(report), nil)
+}
+
+// fits refuses a query that the ledger is not about, before any work.
+func (o *releaseOptions) fits(t ledger.Terms) error {
+	switch q := o.query; {
+	case q.Neighbors != t.Neighbors:
+		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", q.Neighbors, t.Neighbors))
+	case q.Unit() == t.Unit:
+		return nil
+	case q.Kind == release.Value:
+		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	default:
+		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
+		if column, person := strings.CutPrefix(t.Unit, ledger.Person); person {
+			hint = "--person " + column + " --max-per-person N"
+		}
+		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	}
 }
 
 // source returns where noise comes from: the directory of tables, and designs.
@@ -305,6 +364,10 @@ func (o *releaseOptions) source() (release.Source, error) {
 			}
 			r, limit, err := shell.Design(ctx, p, d)
 			if err != nil {
+				var f *shell.Failure
+				if errors.As(err, &f) && strings.HasPrefix(f.Hint, "noisewright design") {
+					f.Hint = "noisewright release --help"
+				}
 				return nil, err
 			}
 			return r.Table, limit
@@ -326,7 +389,10 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	if o.query.Kind == release.Value {
 		x, err := shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
 		if err != nil {
-			return nil, "", shell.BadInput("", errors.New("X is not a finite number, want one such as 1234"))
+			return nil, "", shell.BadInput("", errors.New("value is not a finite number, want one such as 1234"))
+		}
+		if o.query.Integer && x != math.Trunc(x) {
+			return nil, "", shell.BadInput("noisewright release value --help", errors.New("value is not an integer, want one with --query integer"))
 		}
 		d, err := release.DataOf(x, o.query)
 		if err != nil {
@@ -343,16 +409,19 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	}
 	defer in.Close()
 	hash := sha256.New()
-	tee := io.TeeReader(in, hash)
+	tee := io.TeeReader(&watched{ctx, in, o.Progress()}, hash)
 	rows, err := release.NewCSV(tee, o.delimiter)
 	if err != nil {
 		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
 	}
 	defer rows.Close()
-	d, err := release.Read(&watched{CSV: rows, ctx: ctx, in: in, line: o.Progress()}, o.query)
+	d, err := release.Read(rows, o.query)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
+		}
+		if release.IsMissing(err) {
+			return nil, "", shell.BadInput("--missing drop leaves such rows out", fmt.Errorf("%s: %w", shell.InputName(o.data), err))
 		}
 		return nil, "", shell.BadFile(o.data, err)
 	}
@@ -362,24 +431,22 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	return d, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// watched are rows whose reading can be watched and ended.
+// watched is a file whose reading can be watched and ended.
 type watched struct {
-	*release.CSV
 	ctx  context.Context //nolint:containedctx // of one reading
 	in   *shell.Input
 	line *shell.Progress
-	rows int
 }
 
-// Next implements release.Rows.
-func (w *watched) Next() ([]string, int, error) {
-	if w.rows++; w.rows%4096 == 0 {
-		if err := w.ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		w.line.Rows("reading", w.rows, w.in)
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return w.CSV.Next()
+	if share := w.in.Share(); !math.IsNaN(share) {
+		w.line.Share("reading", share, "of the file")
+	}
+	return w.in.Read(p)
 }
 
 // known returns the answer that the ledger has to an equal query, nil if there is none.
@@ -583,17 +650,20 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 // rounded prints an answer and its interval to a thousandth of the interval, which is
 // rounded outwards.
 func rounded(a release.Estimate) (value, lower, upper string) {
+	if max(math.Abs(a.Lower), math.Abs(a.Upper)) >= 1e15 {
+		return fmt.Sprint(a.Value), fmt.Sprint(a.Lower), fmt.Sprint(a.Upper)
+	}
 	digits := 0
-	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) {
+	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) || a.Upper != math.Trunc(a.Upper) {
 		digits = int(min(max(math.Ceil(3-math.Log10(width)), 0), 300))
 	}
 	unit := math.Pow10(-digits)
-	print := func(v, outwards float64) string {
-		text := strconv.FormatFloat(v, 'f', digits, 64)
-		if back, _ := strconv.ParseFloat(text, 64); outwards*back < outwards*v {
-			text = strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
+	text := func(v, outwards float64) string {
+		near := strconv.FormatFloat(v, 'f', digits, 64)
+		if back, _ := strconv.ParseFloat(near, 64); outwards*back < outwards*v {
+			return strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
 		}
-		return text
+		return near
 	}
-	return print(a.Value, 0), print(a.Lower, -1), print(a.Upper, +1)
+	return text(a.Value, 0), text(a.Lower, -1), text(a.Upper, +1)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
@@ -104,13 +105,11 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 	if hash(text) != sha256 {
 		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s is not the one that was charged", l.path, check.Shortened(sha256))
 	}
-	v, err = await(ctx, func() (*tables.Verified, error) {
-		t, err := tables.Decode(bytes.NewReader(text))
-		if err != nil {
-			return nil, err
-		}
-		return t.Verify()
-	})
+	t, err := tables.Decode(bytes.NewReader(text))
+	if err == nil {
+		// Whoever charged it had it verified: this takes as long as it did then.
+		v, err = t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ const busyTimeout = 5 * time.Minute
 // deleted, and the directory after that. A write-ahead log would be faster for many
 // writers, but needs shared memory and more files.
 func connect(path string) (*sql.DB, error) {
+	if !available {
+		return nil, fmt.Errorf("ledgers need SQLite, which there is none of for %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err

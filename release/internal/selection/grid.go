@@ -2,8 +2,10 @@ package selection
 
 import (
 	"math"
+	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Grid is a set of candidates: so many values from lower to upper, evenly spaced.
@@ -36,6 +38,9 @@ func (g Grid) Index(x float64) int {
 
 // Value returns the candidate of an index, to a rounding of the float64.
 func (g Grid) Value(i int) float64 {
-	f := float64(i) / g.last
-	return g.lower*(1-f) + g.upper*f
+	lower, upper := exact.Rational(g.lower), exact.Rational(g.upper)
+	x := upper.Sub(upper, lower)
+	x.Mul(x, big.NewRat(int64(i), int64(g.last)))
+	v, _ := x.Add(x, lower).Float64()
+	return v
 }
