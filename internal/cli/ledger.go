@@ -67,7 +67,7 @@ func ledgerFailure(path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", err)
 	case errors.Is(err, ledger.ErrFormat) && shell.IsForeign(path):
-		return shell.BadInput("", fmt.Errorf("%s is no ledger, want a file made by ledger create", path))
+		return shell.BadInput("", fmt.Errorf("%s: no ledger, want a file made by ledger create", path))
 	case errors.Is(err, dp.ErrInvalid), errors.Is(err, ledger.ErrFormat), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission):
 		return shell.BadInput("", err)
 	}

@@ -63,9 +63,9 @@ func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, e
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return nil, nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s is no table file; it may be a ledger", InputName(path)))
+		return nil, nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return nil, nil, BadInput("", fmt.Errorf("%s is no table file", InputName(path)))
+		return nil, nil, BadFile(path, errors.New("not a table file"))
 	case kernels.Recognize(head):
 		k, err = kernels.Decode(in)
 	default:
