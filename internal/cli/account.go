@@ -74,9 +74,9 @@ A RELEASE is a table file made by design, or a classical mechanism:
 With --json: "epsilon" and "delta" are the guarantee, "epsilon_lower" and
 "delta_lower" the lower bounds of the one at the other, "basic_epsilon" is the sum
 of the releases' epsilons, each at its share of delta, or null.`,
-		Example: `  noisewright account table.json --times 100 --delta 1e-5
+		Example: `  noisewright account table.json --times 100 --delta 1e-3
   noisewright account ages.json incomes.json --times 12,4 --epsilon 3
-  noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-6 --plot profile.svg`,
+  noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-4 --plot profile.svg`,
 	})
 	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
 	f.ArgumentsComplete(completeMechanism)

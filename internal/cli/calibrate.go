@@ -63,7 +63,9 @@ as account computes it, which leaves much more for each release than epsilon/K.
 
 The summary compares the loss of a release with that of a table for basic
 composition, (epsilon/K, delta/K) each, and with Laplace and Gaussian noise
-calibrated to the same total. ` + hardTruncation + `
+calibrated to the same total.
+
+` + hardTruncation + `
 
 Where a table of exponential power shape, with a density like exp(-|x/s|^p), has
 the smallest loss at this total it is what is written, unless --noise says

@@ -142,14 +142,19 @@ func certifiedRows(t *tables.Table, c tables.Certificate, whole *total, falsehoo
 		{"epsilon", fmt.Sprint(p.Epsilon)},
 		{"delta", fmt.Sprintf("%v promised, %s certified (worst shift, in cells: %d)", p.Delta, shell.Decimal(claims.Delta), c.WorstShift)},
 	}
-	of := "" // what the gap is of
+	bound := []shell.Row{
+		{"lower bound", shell.Decimal(claims.LowerBound)},
+		{"gap", gap(shell.GapOf(c), falsehood)},
+	}
 	if whole != nil {
 		privacy = []shell.Row{
 			whole.row(),
 			{"each", fmt.Sprintf("epsilon %s, delta %s (%s certified)", shell.DigitsUp(p.Epsilon), shell.DigitsUp(p.Delta), shell.Decimal(claims.Delta))},
 		}
 		if c.LowerBound.Sign() > 0 {
-			of = ofOneRelease
+			bound[1][1] += ofOneRelease
+		} else {
+			bound = []shell.Row{{"lower bound", noBoundForSeveral}}
 		}
 	}
 	return slices.Concat(privacy, []shell.Row{
@@ -157,11 +162,11 @@ func certifiedRows(t *tables.Table, c tables.Certificate, whole *total, falsehoo
 		{"loss", shell.LossUnit(t.Loss())},
 	}, shell.QueryRows(t.Problem()), []shell.Row{
 		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
-		{"lower bound", shell.Decimal(claims.LowerBound)},
-		{"gap", gap(shell.GapOf(c), falsehood) + of},
-		{"cells", cellCount(t)},
-	})
+	}, bound, []shell.Row{{"cells", cellCount(t)}})
 }
+
+// noBoundForSeveral says why a table with a total has no bound.
+const noBoundForSeveral = "none for several releases"
 
 // ofOneRelease says what the gap of a table with a total is about.
 const ofOneRelease = ", of noise for a release of this epsilon and delta"

@@ -70,17 +70,22 @@ func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
 		Short: "Design, prove and draw optimal noise for differential privacy",
 		Long: `noisewright designs the additive noise with the smallest expected loss that makes a
 number (epsilon, delta)-differentially private, proves how good it is in exact
-arithmetic, and draws from it.
+arithmetic, and draws from it: to release a count, a sum, a mean, a histogram or a
+quantile of a file, with a ledger that keeps the total, or to make every row of it
+private by itself.
 
 Exit codes:
   0    done
   1    failure
   2    bad usage or input
-  3    negative verdict: a table does not keep what it claims
+  3    negative verdict: a table does not keep what it claims, or a ledger refuses a
+       release that would exceed its total
   4    stopped at a limit: with a proven and usable result, or, of a check, without
        any verdict
   130  interrupted`,
-		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
+		Example: `  noisewright ledger create city.ledger --epsilon 2 --delta 1e-6
+  noisewright release count --data people.csv --epsilon 0.5 --delta 1e-7 --ledger city.ledger
+  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright verify table.json
   noisewright privatize --table table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
 		Version:          readVersion().String(),
@@ -88,7 +93,7 @@ Exit codes:
 		SilenceErrors:    true,
 		PersistentPreRun: func(*cobra.Command, []string) { started() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("no command given, want one such as design, verify or privatize"))
+			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("no command given, want one such as design, verify or release"))
 		},
 	}
 	root.SetIn(a.In)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -40,6 +41,23 @@ func TestCompletions(t *testing.T) {
 			kind := f.Value.Type()
 			if (kind == "word" || kind == "name" || strings.Contains(kind, "|")) && kind != "N|FILE" && len(words) == 0 {
 				t.Errorf("%s --%s: offers none of its words", c.CommandPath(), f.Name)
+			}
+		})
+	})
+}
+
+// TestHelpIsWrapped: the paragraphs of help texts fit a terminal of 90 columns; lists, which
+// are indented, may be wider.
+func TestHelpIsWrapped(t *testing.T) {
+	visitCommands(newRootCommand(&shell.Streams{}, func() {}), func(c *cobra.Command) {
+		for line := range strings.Lines(c.Long) {
+			if n := utf8.RuneCountInString(line); n > 91 && !strings.HasPrefix(line, " ") {
+				t.Errorf("%s: a line of %d letters: %s", c.CommandPath(), n, line)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "string" {
+				t.Errorf("%s --%s is a string, want what it stands for", c.CommandPath(), f.Name)
 			}
 		})
 	})

@@ -262,7 +262,9 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	if c.LowerBound != nil {
 		bound = shell.DigitsDown(*c.LowerBound)
 	}
-	if c.Total == nil { // no bound is about several releases
+	if c.Total != nil {
+		fmt.Fprintf(b, "certified lower bound: %s\n", noBoundForSeveral)
+	} else {
 		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
 	}
 	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}

@@ -53,7 +53,9 @@ and prints each design's weights, its exact expectation of either loss, rounded 
 and the lower bound on its weighted sum. Designs that another one beats in both
 losses are left out. -o then writes the front of the others as CSV and --plot draws
 it, with the bound; --loss with the weights printed, as in --loss l1:0.7
---loss exceed:3:0.3, designs the table of one of its points.
+--loss exceed:3:0.3, designs the table of one of its points. The limits are for all
+designs together: 20 of them may take minutes. If some stop short of the gap, they
+are proven all the same, and the exit code is 4.
 
 Without -o no table is written. With --json, "gap" is null if there is no lower
 bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
@@ -62,7 +64,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --query integer --unbiased -o count.json
-  noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade l1,exceed:3 --points 20 -o front.csv --plot front.svg`,
+  noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade asymmetric:1,4,asymmetric:4,1 --points 5 -o front.csv --plot front.svg`,
 	})
 	o.tradeFlags(f)
 	f.Privacy(&o.problem.Privacy, shell.Delta)

@@ -60,6 +60,8 @@ or the first coordinates alike (privacy-agnostic). Every loss is that on the
 training data with clipping and the best decoder. Which noise wins depends on the
 domain: in a ball of many coordinates Laplace and Gaussian noise profit from the
 sphere, with clipping per coordinate and few coordinates designed noise does.
+Truncated Laplace and staircase noise are listed for comparison and are in no
+bundle: the best noise of a bundle may stand below one of them.
 
 The guarantee rests on clipping to the domain, not on the data. The training data
 itself is not protected: means, directions and clipping radii are learned from it

@@ -31,7 +31,8 @@ query about the same data is answered from it again at no cost.
 
 One ledger is for all releases about the same people, by all processes. The total
 (epsilon, delta) is kept by exact composition, as account computes it, on the
-condition that ` + nonAdaptive + `;
+condition that
+` + nonAdaptive + `;
 queries may be. A ledger made with --adaptive keeps the sums of all epsilons and
 deltas within the total, which allows fewer releases and holds without it.
 
@@ -69,6 +70,8 @@ func ledgerFailure(path string, err error) error {
 		return shell.Negative(hint, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", err)
+	case errors.Is(err, ledger.ErrFormat) && shell.IsForeign(path):
+		return shell.BadInput("", fmt.Errorf("%s: no ledger, want a file made by ledger create", path))
 	case errors.Is(err, dp.ErrInvalid), errors.Is(err, ledger.ErrFormat), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission):
 		return shell.BadInput("", err)
 	}
@@ -131,7 +134,8 @@ because their epsilons and deltas would add up different things.`,
 		return nil
 	})
 	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", ledger.AddRemove, ledger.Replace)
-	f.String(&o.terms.Unit, "unit", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
+	f.Text(&o.terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
+	f.CompleteOrFile("unit", ledger.Row, "person:")
 	f.Bool(&o.terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
@@ -293,7 +297,8 @@ the epsilon of all of it together, a proven upper bound. The tables are those in
 the ledger, verified again. basic is basic composition beside it, the sums of the
 epsilons and of the deltas.
 
-The composition holds on the condition that ` + nonAdaptive + `,
+The composition holds on the condition that
+` + nonAdaptive + `,
 or if the ledger was made with --adaptive, where it is the sums.`,
 		Example: "  noisewright ledger total city.ledger",
 	})
@@ -321,13 +326,16 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	if r.Pending > 0 {
 		releases += fmt.Sprintf("; %d only charged", r.Pending)
 	}
+	spent := shell.DigitsUp(r.SpentEpsilon)
+	if r.SpentEpsilon == r.BasicEpsilon { // a sum has few digits, all of them
+		spent = fmt.Sprint(r.SpentEpsilon)
+	}
 	rows := []shell.Row{
 		{"releases", releases},
-		{"spent", fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(r.SpentEpsilon), shell.DigitsUp(r.SpentDelta))},
+		{"spent", fmt.Sprintf("epsilon %s, delta %v", spent, r.SpentDelta)},
 	}
 	if !r.Adaptive {
-		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %s, delta %s by basic composition",
-			shell.DigitsUp(r.BasicEpsilon), shell.DigitsUp(r.BasicDelta))})
+		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %v, delta %v by basic composition", r.BasicEpsilon, r.BasicDelta)})
 	}
 	return o.Print(r, append(rows, r.rows()...))
 }

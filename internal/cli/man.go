@@ -65,7 +65,7 @@ func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
 	c.DisableAutoGenTag = true
 	c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = escapeMarkdown(f.Usage) })
-	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + readVersion().Module, Manual: "noisewright"}
+	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + readVersion().short(), Manual: "noisewright"}
 	var page bytes.Buffer
 	if err := doc.GenMan(c, &header, &page); err != nil {
 		return err

@@ -53,12 +53,13 @@ the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
   noisewright plot table.json --log --width 24 --height 12 -o figure.png`,
 	})
-	f.Argument(&o.file, "TABLE", "json")
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
 	f.FigureFormat(&o.Output, &o.format, "output")
 	f.String(&o.values, "values", "for a kernel: query values, separated by commas, whose answers to draw")
 	f.File(&o.table, "table", "for a kernel: table file of data independent noise to compare with", "json")
+	f.ArgumentFrom(&o.table) // --table, as other commands have it, where there is nothing to compare
+	f.Argument(&o.file, "TABLE", "json")
 	f.Bool(&o.log, "log", "logarithmic density axis")
 	f.Number(&o.width, "width", centimeters(8), "width of the figure in cm, from 8 to 100")
 	f.Number(&o.height, "height", centimeters(6), "height of the figure in cm, from 6 to 100")

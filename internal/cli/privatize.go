@@ -61,8 +61,8 @@ For several columns repeat --column. Each takes what --table, --lower, --upper a
 
   --column hours,table=hours.json,lower=0,upper=100 --column age,table=age.json
 
-The total printed at the end is for all these columns of a row together: composed
-as account does, at the sum of the deltas. Who has several rows is protected by as
+The total printed at the end is for the columns of a row together: of several,
+composed as account does, at the sum of the deltas. Who has several rows is protected by as
 many times less.
 
 With a table for integer queries the column has integers, of at most 2^53, and
@@ -138,7 +138,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	if err := w.Commit(); err != nil {
 		return err
 	}
-	if total != "" && !o.Quiet {
+	if !o.Quiet {
 		fmt.Fprintf(o.Err, "total: %s\n", total)
 	}
 	if o.report {
@@ -180,11 +180,12 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 	return p, nil
 }
 
-// total says what several columns of a row promise together, at the sum of their
-// deltas; "" for a single column, which promises what its table does.
+// total says what the columns of a row promise together, at the sum of their deltas; a
+// single one promises what its table does.
 func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	if len(p.columns) == 1 {
-		return "", nil
+		privacy := p.columns[0].source.privacy
+		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(privacy.Epsilon), shell.DigitsUp(privacy.Delta)), nil
 	}
 	o.Progress().Watch("composing")
 	var releases []account.Release

@@ -39,20 +39,21 @@ point of what it keeps.
 For a kernel it also recomputes the largest loss of a query value, and the delta
 and the bound are about its range of query values.
 
-TABLE is a table or kernel file, or - for standard input. The exit code is 0 if every claim
-holds, 3 if one is false, 2 if the file is malformed, and 4 if the check did not end within
---time-limit: the file is then not checked, which says nothing about it. Other commands
-refuse a table whose check takes more than some ten seconds.
+TABLE is a table or kernel file, or - for standard input. The exit code is 0 if
+every claim holds, 3 if one is false, 2 if the file is malformed, and 4 if the check
+did not end within --time-limit: the file is then not checked, which says nothing
+about it. Other commands refuse a table whose check takes more than some ten
+seconds.
 
 With --json, "gap" is null where the lower bound is 0 or the noise is not private,
-"worst_shift" is in cells, "step" is null unless values are published on the integers or in steps,
-"total" is there only if the table claims one and is private, with the composed
-"epsilon_upper" at its delta, and "error" only if a claim is false. "valid" is null
-if the file is not checked.`,
+"worst_shift" is in cells, "step" is null unless values are published on the
+integers or in steps, "total" is there only if the table claims one and is private,
+with the composed "epsilon_upper" at its delta, and "error" only if a claim is
+false. "valid" is null if the file is not checked.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 	})
-	f.Argument(&o.file, "TABLE", "json")
+	f.TableArgument(&o.file)
 	f.CheckLimit(&o.limit)
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)

@@ -58,6 +58,15 @@ func newVersion(info *debug.BuildInfo) version {
 	return v
 }
 
+// short is the version in a few letters: that of the module, or the start of the commit
+// where there is no tag.
+func (v version) short() string {
+	if v.Commit != "" && pseudoVersion.MatchString(v.Module) {
+		return v.Commit[:min(12, len(v.Commit))]
+	}
+	return v.Module
+}
+
 func (v version) String() string {
 	commit := ""
 	if v.Commit != "" {

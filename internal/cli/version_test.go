@@ -31,6 +31,18 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+func TestShortVersion(t *testing.T) {
+	for want, v := range map[string]version{
+		"v1.2.3":       {Module: "v1.2.3", Commit: "0123456789abcdef0123456789abcdef01234567"},
+		"0123456789ab": {Module: "v0.0.0-20260102030405-0123456789ab+dirty", Commit: "0123456789abcdef0123456789abcdef01234567"},
+		"(devel)":      {Module: "(devel)"},
+	} {
+		if got := v.short(); got != want {
+			t.Errorf("short version of %q is %q, want %q", v.Module, got, want)
+		}
+	}
+}
+
 // TestBuildHasCommit builds the program as make does, without the solver, and wants it
 // to know its commit.
 func TestBuildHasCommit(t *testing.T) {

@@ -340,11 +340,25 @@ func (f *Table) frame() {
 	f.bottom = math.Floor(math.Log10(max(least, logDepth*f.top)))
 	f.top = math.Log10(f.top)
 	f.top += 0.12 * (f.top - f.bottom)
-	for _, c := range f.curves {
-		for i := range c.Points {
-			c.Points[i].Y = max(math.Log10(c.Points[i].Y), f.bottom)
-		}
+	for i := range f.curves {
+		f.curves[i].Points = logarithms(f.curves[i].Points, f.bottom)
 	}
+}
+
+// logarithms takes those of the ordinates, and leaves out the ends of a curve that are below
+// the axis: it comes out of the axis and ends there.
+func logarithms(points plotter.XYs, bottom float64) plotter.XYs {
+	first, last := len(points), -1 // above the axis
+	for i := range points {
+		if points[i].Y = math.Log10(points[i].Y); points[i].Y > bottom {
+			first, last = min(first, i), i
+		}
+		points[i].Y = max(points[i].Y, bottom)
+	}
+	if last < 0 {
+		return points
+	}
+	return points[max(first-1, 0):min(last+2, len(points))]
 }
 
 // sans is the font of all figures.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -67,7 +68,25 @@ func UsageError(err error, cmd *cobra.Command) error {
 			hint = "did you mean " + name + "?"
 		}
 	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if name := similarFlag(cmd, unknown.GetSpecifiedName()); name != "" {
+			hint = "did you mean --" + name + "?"
+		}
+	}
 	return BadInput(hint, errors.New(first))
+}
+
+// similarFlag returns the flags of a command that a wrong name may stand for, "" if there
+// is none, by what cobra says of commands with these names.
+func similarFlag(cmd *cobra.Command, wrong string) string {
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	return strings.Join(names.SuggestionsFor(wrong), " or --")
 }
 
 // standardOutput marks the errors of standard output.

@@ -164,6 +164,32 @@ func (f *Flags) Argument(p *string, what string, extensions ...string) {
 	f.completeFiles(1, extensions)
 }
 
+// TableArgument is Argument for a table, which --table names too, as where the argument is
+// something else. The help does not show that.
+func (f *Flags) TableArgument(p *string) {
+	table := ""
+	f.File(&table, "table", "", "json")
+	_ = f.cmd.Flags().MarkHidden("table")
+	f.ArgumentFrom(&table)
+	f.Check(func() error {
+		if table != "" {
+			return fmt.Errorf("table = %s and TABLE = %s, want only one of them", check.Quoted(table), check.Quoted(f.arguments[0]))
+		}
+		return nil
+	})
+	f.Argument(p, "TABLE", "json")
+}
+
+// ArgumentFrom takes the value of a flag for the argument, if there is none.
+func (f *Flags) ArgumentFrom(flag *string) {
+	f.Check(func() error {
+		if len(f.arguments) == 0 && *flag != "" {
+			f.arguments, *flag = []string{*flag}, ""
+		}
+		return nil
+	})
+}
+
 // Arguments makes the command take one file or more; missing is the error of none.
 func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
 	f.Check(func() error {
@@ -268,17 +294,45 @@ func (f *Flags) Alias(name, older string) {
 }
 
 // String adds a text that is taken as it is.
-func (f *Flags) String(p *string, name, usage string) { f.cmd.Flags().StringVar(p, name, *p, usage) }
+func (f *Flags) String(p *string, name, usage string) { f.Text(p, name, "text", usage) }
+
+// Text is String for a text of a kind, which the help shows in its place.
+func (f *Flags) Text(p *string, name, kind, usage string) {
+	f.cmd.Flags().Var(&text{p, kind}, name, usage)
+}
+
+// text is a text of a kind.
+type text struct {
+	value *string
+	kind  string
+}
+
+// Set implements pflag.Value.
+func (t *text) Set(s string) error {
+	*t.value = s
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *text) String() string {
+	if t.value == nil { // pflag compares with a zero value
+		return ""
+	}
+	return *t.value
+}
+
+// Type implements pflag.Value.
+func (t *text) Type() string { return t.kind }
 
 // File adds the name of a file with one of the extensions.
 func (f *Flags) File(p *string, name, usage string, extensions ...string) {
-	f.String(p, name, usage)
+	f.Text(p, name, "file", usage)
 	_ = f.cmd.MarkFlagFilename(name, extensions...)
 }
 
 // Directory adds the name of a directory.
 func (f *Flags) Directory(p *string, name, usage string) {
-	f.String(p, name, usage)
+	f.Text(p, name, "folder", usage)
 	_ = f.cmd.MarkFlagDirname(name)
 }
 
@@ -297,10 +351,50 @@ func (f *Flags) Require(p *string, name, want string) {
 func (f *Flags) Misplaced(name string, is func(argument string) bool) {
 	f.Check(func() error {
 		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
-			f.hint = fmt.Sprintf("%s --%s %s", f.cmd.CommandPath(), name, f.given[i])
+			f.hint = f.commandLine(name, i)
 		}
 		return nil
 	})
+}
+
+// commandLine is the one given, with its i-th argument after the named flag.
+func (f *Flags) commandLine(name string, i int) string {
+	words := []string{f.cmd.CommandPath(), "--" + name, shellQuoted(f.given[i])}
+	f.cmd.Flags().Visit(func(p *pflag.Flag) {
+		values := []string{p.Value.String()}
+		if s, several := p.Value.(pflag.SliceValue); several {
+			values = s.GetSlice()
+		}
+		for _, v := range values {
+			switch {
+			case p.NoOptDefVal != "": // a switch
+				words = append(words, "--"+p.Name)
+			case p.Shorthand != "":
+				words = append(words, "-"+p.Shorthand, shellQuoted(v))
+			default:
+				words = append(words, "--"+p.Name, shellQuoted(v))
+			}
+		}
+	})
+	rest := slices.Delete(slices.Clone(f.given), i, i+1)
+	if slices.ContainsFunc(rest, func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" }) {
+		words = append(words, "--")
+	}
+	for _, s := range rest {
+		words = append(words, shellQuoted(s))
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord is what shells take as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%-]+$`)
+
+// shellQuoted writes a word for a shell.
+func shellQuoted(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // Source is OptionalSource for what has to be given.
@@ -328,12 +422,13 @@ func (f *Flags) OptionalSource(table *string) {
 
 // Delimiter adds --delimiter, what stands between the fields of the CSV files read.
 func (f *Flags) Delimiter(o *csvfile.Options) {
-	f.Func("delimiter", "C", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
+	f.Func("delimiter", "char", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
 		if o.Delimiter = csvfile.ParseDelimiter(text); o.Delimiter == 0 {
 			return Want("tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank")
 		}
 		return nil
 	})
+	f.Complete("delimiter", "tab", ",", ";", "|", ":")
 }
 
 // Rule says which numbers a flag takes.

@@ -57,7 +57,11 @@ func (f *Flags) Quiet(c *Common, usage string) { f.Bool(&c.Quiet, "quiet", usage
 // Output adds the flag -o for a file with one of the extensions, or a folder if there
 // is none.
 func (f *Flags) Output(c *Common, usage string, extensions ...string) {
-	f.cmd.Flags().StringVarP(&c.Output, "output", "o", c.Output, usage)
+	kind := "file"
+	if len(extensions) == 0 {
+		kind = "folder"
+	}
+	f.cmd.Flags().VarP(&text{&c.Output, kind}, "output", "o", usage)
 	if len(extensions) == 0 {
 		_ = f.cmd.MarkFlagDirname("output")
 		return

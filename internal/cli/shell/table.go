@@ -1,9 +1,11 @@
 package shell
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +30,25 @@ func IsBundle(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// sqliteMagic starts a file of SQLite, as ledgers are.
+const sqliteMagic = "SQLite format 3\x00"
+
+// IsForeign reports whether a path is that of a regular file that is none of SQLite's: one
+// without anything in it is an empty database.
+func IsForeign(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	}
+	f, err := os.Open(path) //nolint:gosec // the file that the user names
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	head, err := io.ReadAll(io.LimitReader(f, int64(len(sqliteMagic))))
+	return err == nil && string(head) != sqliteMagic
+}
+
 // ReadEither reads a table or a kernel file, "-" for standard input; the other result
 // is nil. Every error is one of bad input, and names the file.
 func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
@@ -39,9 +60,15 @@ func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, e
 		return nil, nil, err
 	}
 	defer in.Close()
-	if head, _ := in.Peek(formatPeek); kernels.Recognize(head) {
+	head, _ := in.Peek(formatPeek)
+	switch start := bytes.TrimLeft(head, " \t\r\n"); {
+	case bytes.HasPrefix(start, []byte(sqliteMagic)):
+		return nil, nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+	case len(start) > 0 && start[0] != '{':
+		return nil, nil, BadFile(path, errors.New("not a table file"))
+	case kernels.Recognize(head):
 		k, err = kernels.Decode(in)
-	} else {
+	default:
 		t, err = tables.Decode(in)
 	}
 	if err != nil {
