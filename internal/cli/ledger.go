@@ -18,7 +18,7 @@ import (
 )
 
 // nonAdaptive is the condition of exact composition.
-const nonAdaptive = "the noise of a release (epsilon, delta, table) was not chosen in view of earlier answers"
+const nonAdaptive = "the mechanisms of releases (statistic, epsilon, delta, loss, releases, rows per person, number of keys) were not chosen in view of earlier answers"
 
 func newLedgerCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{

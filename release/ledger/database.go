@@ -149,6 +149,19 @@ func Create(ctx context.Context, path string, t Terms) (err error) {
 	return nil
 }
 
+// sweep removes the names under which a Create that was killed has left the ledger, and
+// reports whether there were any.
+func sweep(path string, info os.FileInfo) (swept bool) {
+	names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*"))
+	for _, dir := range names {
+		other, err := os.Lstat(filepath.Join(dir, "ledger"))
+		if err == nil && os.SameFile(info, other) {
+			swept = os.RemoveAll(dir) == nil || swept
+		}
+	}
+	return swept
+}
+
 // appear moves a file to a name that is not taken. A link, unlike a rename, replaces nothing,
 // even if another process makes a ledger of this name at the same time.
 func appear(name, path string) error {

@@ -35,11 +35,17 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 		return nil, pathError(path, errNoSQLite)
 	}
 	info, err := os.Stat(path)
+	if err == nil && links(info) > 1 && sweep(path, info) {
+		info, err = os.Stat(path)
+	}
 	switch {
 	case err != nil:
 		return nil, pathError(path, err)
 	case !info.Mode().IsRegular():
 		return nil, check.Errorf("ledger", ErrFormat, "%s is not a regular file, want a ledger", path)
+	case links(info) > 1:
+		// The journal, which undoes a charge that a crash cut short, goes by the name.
+		return nil, check.Errorf("ledger", ErrFormat, "%s has another name, a hard link, want a ledger with one name", path)
 	}
 	db, err := connect(path)
 	if err != nil {
