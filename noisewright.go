@@ -70,13 +70,7 @@ var (
 // milliseconds and, for epsilon above 5 or so, minutes.
 func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }
 
-func design(ctx context.Context, p Problem, gap float64) (*Verified, error) {
-	r, err := lp.Design(ctx, p, lp.Options{Gap: gap, NewSolver: highs.New})
-	if r == nil {
-		return nil, err
-	}
-	return r.Table, err
-}
+var design = lp.Designer(lp.Options{NewSolver: highs.New})
 
 // Calibrate returns the noise of a single release such that so many releases about
 // the same people, each with fresh noise, keep the privacy of the problem together.

@@ -198,6 +198,22 @@ func verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ e
 	return v, err
 }
 
+// Designer returns Design with the options, as package account takes it: a gap of 0 is
+// that of the options.
+func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+	return func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+		own := o
+		if gap > 0 {
+			own.Gap = gap
+		}
+		r, err := Design(ctx, p, own)
+		if r == nil {
+			return nil, err
+		}
+		return r.Table, err
+	}
+}
+
 // Design finds noise whose expected loss is within the requested gap of the
 // best possible. If a limit stops it first, or the context ends, the best
 // proven result is returned beside an error that wraps ErrLimit; other errors

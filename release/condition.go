@@ -2,7 +2,9 @@ package release
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,11 +56,20 @@ func newCondition(text string, columns []string) (*condition, error) {
 		if errors.As(err, &e) {
 			sentence = e.Message
 		}
+		for _, name := range columns {
+			if !identifier.MatchString(name) && strings.Contains(text, name) {
+				sentence += fmt.Sprintf(" (that column is $env[%q])", name)
+				break
+			}
+		}
 		return nil, check.Errorf("release", dp.ErrInvalid, "where = %s: %s, want an expression of the columns such as age >= 30 && sex == \"F\"", check.Quoted(text), sentence)
 	}
 	c.program = program
 	return c, nil
 }
+
+// identifier is what a column has to be called to stand in a condition as it is.
+var identifier = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*$`)
 
 var (
 	errNoNumber  = errors.New("not a finite number")

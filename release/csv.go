@@ -44,5 +44,11 @@ func (c *CSV) Next() ([]string, int, error) {
 	return c.record, c.r.Line, nil
 }
 
+// find returns where a column stands; its errors know what headers look like.
+func (c *CSV) find(column string) (int, error) { return c.r.Find(c.header, column) }
+
+// suspect is the error of a header that seems to have another delimiter, nil if not.
+func (c *CSV) suspect() error { return c.r.WrongDelimiter(c.header) }
+
 // Close releases what decompressing takes; the reader beneath stays open.
 func (c *CSV) Close() { c.r.Close() }

@@ -8,22 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
-	"github.com/noisewright/noisewright/tables"
 )
-
-// design is how noise is made that is not in the directory of tables yet.
-func design(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-	r, err := lp.Design(ctx, p, lp.Options{Gap: gap, NewSolver: highs.New})
-	if r == nil {
-		return nil, err
-	}
-	return r.Table, err
-}
 
 // A count of rows: the plan looks at no data.
 func Example() {
@@ -34,7 +23,7 @@ func Example() {
 		Kind: release.Count, Where: "age >= 65",
 		Epsilon: 0.5, Neighbors: ledger.AddRemove,
 	}
-	source, err := release.Tables(release.TablesOptions{Design: design})
+	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -84,7 +73,7 @@ func ExamplePlan_Costs() {
 	defer book.Close()
 
 	query := release.Query{Kind: release.Value, Name: "patients", Sensitivity: 1, Integer: true, Epsilon: 0.5, Neighbors: ledger.AddRemove}
-	source, err := release.Tables(release.TablesOptions{Design: design})
+	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -96,8 +85,9 @@ func ExamplePlan_Costs() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	digest := strings.Repeat("0", 64) // the SHA-256 of the data, or of something new for each release
 	record, err := book.Release(ctx, ledger.Query{
-		Text: query.Text(), Data: strings.Repeat("0", 64), Summary: "patients",
+		Text: query.Text(), Data: digest, Summary: "patients",
 		Neighbors: query.Neighbors, Unit: query.Unit(), Costs: plan.Costs(),
 	}, func(context.Context) ([]byte, error) {
 		answers, err := plan.Answer(data)

@@ -58,7 +58,7 @@ func Read(rows Rows, q Query) (*Data, error) {
 	if q.Kind == Value {
 		return nil, check.Field("release", "kind", q.Kind, "one of rows: a value is there already")
 	}
-	r, err := newReader(rows.Columns(), q.normal())
+	r, err := newReader(rows, q.normal())
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +123,21 @@ type choice struct {
 	value float64
 }
 
-func newReader(columns []string, q Query) (*reader, error) {
+func newReader(rows Rows, q Query) (*reader, error) {
+	columns := rows.Columns()
+	file, _ := rows.(*CSV)
 	r := &reader{query: q, columns: columns, tallies: make([]tally, len(q.groups()))}
 	bad := check.In("release")
 	find := func(field, name string) int {
 		if name == "" {
 			return -1
+		}
+		if file != nil {
+			i, err := file.find(name)
+			if err != nil {
+				bad.Add(check.Errorf("release", dp.ErrInvalid, "%s: %w", field, err))
+			}
+			return i
 		}
 		i := slices.Index(columns, name)
 		switch {
@@ -141,6 +150,9 @@ func newReader(columns []string, q Query) (*reader, error) {
 	}
 	r.column, r.by, r.person = find("column", q.Column), find("by", q.By), find("person", q.Person)
 	condition, err := newCondition(q.Where, columns)
+	if err != nil && file != nil && file.suspect() != nil {
+		err = check.Errorf("release", dp.ErrInvalid, "where: %w", file.suspect())
+	}
 	bad.Add(err)
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -226,8 +238,14 @@ func (r *reader) lacks(where string, err error) error {
 	if r.query.Missing == DropMissing {
 		return nil
 	}
-	return check.Errorf("", nil, "%s: %w (drop such rows with missing = %s)", where, err, DropMissing)
+	return check.Errorf("", errMissing, "%s: %w", where, err)
 }
+
+var errMissing = errors.New("a text for a number")
+
+// IsMissing reports whether an error of Read is about a row without a number, or a
+// person, where one is needed: DropMissing would leave it out.
+func IsMissing(err error) bool { return errors.Is(err, errMissing) }
 
 // between finds the edges on either side of a value.
 func between(edges []float64, v float64) (i int, ok bool) {

@@ -16,13 +16,7 @@ import (
 )
 
 // pure designs noise with delta = 0, for which no solver is needed.
-func pure(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-	r, err := lp.Design(ctx, p, lp.Options{Gap: gap, NewSolver: highs.New})
-	if r == nil {
-		return nil, err
-	}
-	return r.Table, err
-}
+var pure = lp.Designer(lp.Options{NewSolver: highs.New})
 
 func testSource(t testing.TB, dir string) Source {
 	t.Helper()

@@ -18,7 +18,9 @@ import (
 
 // TablesOptions say where the tables of Tables come from.
 type TablesOptions struct {
-	// Design makes a table that there is none of yet, such as lp.Design does.
+	// Design makes a table that there is none of yet; lp.Designer returns one. nil:
+	// there are those of the Directory, and for several uses with delta above 0 noise
+	// of the shapes of account.Calibrate.
 	Design account.Designer
 	// Directory holds the tables of earlier runs; it may be shared by several
 	// processes. Empty: none.
@@ -34,13 +36,13 @@ func Tables(o TablesOptions) (Source, error) {
 	if o.Rejected == nil {
 		o.Rejected = func(error) {}
 	}
-	store, err := tables.NewStore(tables.StoreOptions{
-		Directory: o.Directory,
-		Rejected:  o.Rejected,
-		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+	options := tables.StoreOptions{Directory: o.Directory, Rejected: o.Rejected}
+	if o.Design != nil {
+		options.Design = func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 			return usable(o.Design(ctx, p, 0))
-		},
-	})
+		}
+	}
+	store, err := tables.NewStore(options)
 	if err != nil {
 		return nil, err
 	}

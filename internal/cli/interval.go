@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,12 +52,7 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 	})
 	f.Summary(&o.Common)
 	cmd := f.Run(o.run)
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit
-			err = shell.BadInput("put -- before a negative VALUE: noisewright interval --table TABLE -- -3", err)
-		}
-		return err
-	})
+	shell.Negatives(cmd, "VALUE", "noisewright interval --table TABLE -- -3")
 	return cmd
 }
 

@@ -63,7 +63,11 @@ func ledgerFailure(path string, err error) error {
 	case errors.As(err, &file), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, ledger.ErrExceeded):
-		return shell.Negative("noisewright ledger left "+path, err)
+		hint := "noisewright ledger left " + path
+		if e := (*ledger.Exceeded)(nil); errors.As(err, &e) && e.LeftDelta > 0 {
+			hint += fmt.Sprintf(" --delta %v", e.LeftDelta)
+		}
+		return shell.Negative(hint, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", err)
 	case errors.Is(err, ledger.ErrFormat) && shell.IsForeign(path):

@@ -74,7 +74,7 @@ type releaseOptions struct {
 }
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
-	cmd := shell.NewFlags(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "release count|sum|mean|histogram|quantile|value",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
@@ -93,9 +93,8 @@ be chosen in view of the data.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright release count --data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8 --ledger city.ledger
   noisewright release mean --data people.csv --column hours --lower 0 --upper 100 --epsilon 0.2 --delta 1e-8 --ledger city.ledger -o mean.json`,
-	}).Run(func(context.Context) error {
-		return shell.BadInput("noisewright release --help", errors.New("no statistic given, want count, sum, mean, histogram, quantile or value"))
-	})
+	}
+	var below []*cobra.Command
 	for _, kind := range []struct {
 		kind        release.Kind
 		use, short  string
@@ -122,7 +121,7 @@ whichever has the smaller error.`,
 			release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
 edges. Rows with other keys, or beyond the edges, do not count. With --person a person
 counts once for each key, and for at most --max-per-person keys.`,
-			`--data people.csv --by sex --keys Female,Male --epsilon 0.1 --delta 1e-8`,
+			`--data people.csv --by city --keys Ulm,Jena --epsilon 0.1 --delta 1e-8`,
 		},
 		{
 			release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
@@ -136,15 +135,24 @@ Every call is charged, also for the same number.`,
 			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
 		},
 	} {
-		cmd.AddCommand(newReleaseOf(s, kind.kind, &cobra.Command{
-			Use: kind.use, Short: kind.short, Long: kind.long + "\n\n" + releaseHelp,
+		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
+			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind),
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
-	return cmd
+	return shell.Group(cmd, "statistic", below...)
 }
 
-const releaseHelp = `The answer comes with an interval that contains the exact one (of what counts, within
+func intervalHelp(k release.Kind) string {
+	if k == release.Quantile {
+		return ` The answer
+comes with a bound on how many rows are between it and the quantile, which holds with a
+probability of at least 0.95; nothing is said of the distance in values.`
+	}
+	return "\n\n" + releaseInterval
+}
+
+const releaseInterval = `The answer comes with an interval that contains the exact one (of what counts, within
 the bounds) with a probability of at least 0.95, from the exact quantiles of the noise.`
 
 func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
@@ -166,9 +174,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
 	}
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
-	f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
-	f.Gap(&o.design)
-	f.TimeLimit(&o.design, " of one design")
+	if kind != release.Quantile {
+		f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
+		f.Gap(&o.design)
+		f.TimeLimit(&o.design, " of one design")
+	}
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
 	f.Summary(&o.Common, "output")
 	f.Check(func() error {
@@ -180,7 +190,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		}
 		return q.Validate()
 	})
-	return f.Run(o.run)
+	cmd = f.Run(o.run)
+	if kind == release.Value {
+		shell.Negatives(cmd, "X", "noisewright release value --sensitivity S --epsilon E --delta D -- -3")
+	}
+	return cmd
 }
 
 func (o *releaseOptions) valueFlags(f *shell.Flags) {
@@ -235,7 +249,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		q.Candidates = 1001
 		f.Integer(&q.Candidates, "candidates", "", 2, release.MaxCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
 	}
-	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && sex == "F"'`)
+	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
 	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 	f.Texts("keys", "A,B,C", "keys to answer for, known without a look at the data; in quotes if with a comma", func(texts []string) error {
 		for _, text := range texts {
@@ -253,6 +267,12 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) (err error) {
 		if q.MaxPerPerson, err = strconv.Atoi(text); err != nil || q.MaxPerPerson < 1 {
 			return shell.Want(fmt.Sprintf("an integer from 1 to %d", release.MaxContributions))
+		}
+		return nil
+	})
+	f.Check(func() error {
+		if q.Person != "" && q.MaxPerPerson == 0 {
+			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
 		return nil
 	})
@@ -278,9 +298,9 @@ func (o *releaseOptions) run(ctx context.Context) error {
 			return err
 		}
 		defer book.Close()
-	}
-	if book != nil && o.query.Kind == release.Value && o.query.Of == "" {
-		o.query.Of = book.Terms().Unit
+		if err := o.fits(book.Terms()); err != nil {
+			return err
+		}
 	}
 	data, digest, err := o.read(ctx)
 	if err != nil {
@@ -302,6 +322,24 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
 	}
 	return o.Finish(w, encode, report, o.rows(report), nil)
+}
+
+// fits refuses a query that the ledger is not about, before any work.
+func (o *releaseOptions) fits(t ledger.Terms) error {
+	switch q := o.query; {
+	case q.Neighbors != t.Neighbors:
+		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", q.Neighbors, t.Neighbors))
+	case q.Unit() == t.Unit:
+		return nil
+	case q.Kind == release.Value:
+		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	default:
+		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
+		if column, person := strings.CutPrefix(t.Unit, ledger.Person); person {
+			hint = "--person " + column + " --max-per-person N"
+		}
+		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	}
 }
 
 // source returns where noise comes from: the directory of tables, and designs.
@@ -353,6 +391,9 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 		if err != nil {
 			return nil, "", shell.BadInput("", errors.New("value is not a finite number, want one such as 1234"))
 		}
+		if o.query.Integer && x != math.Trunc(x) {
+			return nil, "", shell.BadInput("noisewright release value --help", errors.New("value is not an integer, want one with --query integer"))
+		}
 		d, err := release.DataOf(x, o.query)
 		if err != nil {
 			return nil, "", releaseFailure(err)
@@ -368,16 +409,19 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	}
 	defer in.Close()
 	hash := sha256.New()
-	tee := io.TeeReader(in, hash)
+	tee := io.TeeReader(&watched{ctx, in, o.Progress()}, hash)
 	rows, err := release.NewCSV(tee, o.delimiter)
 	if err != nil {
 		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
 	}
 	defer rows.Close()
-	d, err := release.Read(&watched{CSV: rows, ctx: ctx, in: in, line: o.Progress()}, o.query)
+	d, err := release.Read(rows, o.query)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
+		}
+		if release.IsMissing(err) {
+			return nil, "", shell.BadInput("--missing drop leaves such rows out", fmt.Errorf("%s: %w", shell.InputName(o.data), err))
 		}
 		return nil, "", shell.BadFile(o.data, err)
 	}
@@ -387,24 +431,22 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	return d, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// watched are rows whose reading can be watched and ended.
+// watched is a file whose reading can be watched and ended.
 type watched struct {
-	*release.CSV
 	ctx  context.Context //nolint:containedctx // of one reading
 	in   *shell.Input
 	line *shell.Progress
-	rows int
 }
 
-// Next implements release.Rows.
-func (w *watched) Next() ([]string, int, error) {
-	if w.rows++; w.rows%4096 == 0 {
-		if err := w.ctx.Err(); err != nil {
-			return nil, 0, err
-		}
-		w.line.Rows("reading", w.rows, w.in)
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return w.CSV.Next()
+	if share := w.in.Share(); !math.IsNaN(share) {
+		w.line.Share("reading", share, "of the file")
+	}
+	return w.in.Read(p)
 }
 
 // known returns the answer that the ledger has to an equal query, nil if there is none.

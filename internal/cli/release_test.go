@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,12 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // TestReleases takes real data through a count, means and a histogram, 2,000 times each:
@@ -27,13 +24,7 @@ func TestReleases(t *testing.T) {
 	if !hasSolver() {
 		t.Skip("built without the LP solver")
 	}
-	source, err := release.Tables(release.TablesOptions{Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-		r, err := lp.Design(ctx, p, lp.Options{Gap: gap, NewSolver: highs.New})
-		if r == nil {
-			return nil, err
-		}
-		return r.Table, err
-	}})
+	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
 	if err != nil {
 		t.Fatal(err)
 	}

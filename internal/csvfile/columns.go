@@ -90,7 +90,7 @@ func (c *Columns) name(header []string, choose, keep func(column string) bool) e
 		}
 	}
 	if len(c.features) == 0 {
-		if err := c.r.wrongDelimiter(header); err != nil {
+		if err := c.r.WrongDelimiter(header); err != nil {
 			return err
 		}
 		return fmt.Errorf("none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
@@ -231,7 +231,7 @@ func ReadNamed(r *Reader, features []string) (*Frame, error) {
 	}
 	for _, feature := range features {
 		if !slices.Contains(header, feature) {
-			if err := r.wrongDelimiter(header); err != nil {
+			if err := r.WrongDelimiter(header); err != nil {
 				return nil, err
 			}
 			return nil, fmt.Errorf("column %s is missing, want one for each of the %d features (--exclude makes them fewer)", check.Quoted(feature), len(features))

@@ -65,7 +65,7 @@ func (c *Reader) Find(header []string, column string) (int, error) {
 	}
 	switch {
 	case found == 0:
-		if err := c.wrongDelimiter(header); err != nil {
+		if err := c.WrongDelimiter(header); err != nil {
 			return 0, fmt.Errorf("no column %q: %w", column, err)
 		}
 		return 0, fmt.Errorf("no column %q, want one of %s", column, list)
@@ -80,9 +80,9 @@ func (c *Reader) Find(header []string, column string) (int, error) {
 // commonDelimiters are those that a file may have.
 const commonDelimiters = ",;\t|"
 
-// wrongDelimiter is the error of a header that seems to have another delimiter: a
+// WrongDelimiter is the error of a header that seems to have another delimiter: a
 // single name with that in it. nil: it has not.
-func (c *Reader) wrongDelimiter(header []string) error {
+func (c *Reader) WrongDelimiter(header []string) error {
 	if len(header) != 1 {
 		return nil
 	}

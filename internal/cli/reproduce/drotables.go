@@ -162,10 +162,14 @@ func (o *droTableOptions) run(ctx context.Context) error {
 	if err := o.Print(summary, summary.rows(o.table)); err != nil || summary.Missed == 0 {
 		return err
 	}
+	worst := "at " + shell.Percent(summary.worst)
+	if math.IsInf(summary.worst, 1) {
+		worst = "without a lower bound"
+	}
 	return &shell.Failure{
 		Code: shell.ExitLimit,
-		Err: fmt.Errorf("%d of %d designs stopped short of the gap of %s, the worst at %s; their numbers are proven all the same",
-			summary.Missed, summary.Cells, shell.Percent(o.design.Gap), shell.Percent(summary.worst)),
+		Err: fmt.Errorf("%d of %d designs stopped short of the gap of %s, the worst %s; their numbers are proven all the same",
+			summary.Missed, summary.Cells, shell.Percent(o.design.Gap), worst),
 		Hint: "more time (--time-limit) or a larger gap (--gap); finished designs are not made again",
 	}
 }

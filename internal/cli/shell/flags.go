@@ -272,6 +272,17 @@ func (f *Flags) completeNothing() {
 	})
 }
 
+// Negatives makes the errors of a command with a number for an argument say how to give
+// a negative one.
+func Negatives(cmd *cobra.Command, what, example string) {
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit
+			err = BadInput(fmt.Sprintf("put -- before a negative %s: %s", what, example), err)
+		}
+		return err
+	})
+}
+
 // Bool adds a switch.
 func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
 
