@@ -68,13 +68,13 @@ type releaseLedger struct {
 
 type releaseOptions struct {
 	shell.Common
-	query     release.Query
-	data      string // file
-	delimiter byte
-	value     string // of a query of the kind value
-	ledger    string // file
-	tables    string // directory
-	design    lp.Options
+	query  release.Query
+	data   string // file
+	csv    csvfile.Options
+	value  string // of a query of the kind value
+	ledger string // file
+	tables string // directory
+	design lp.Options
 }
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
@@ -222,19 +222,15 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 		return nil
 	})
 	f.String(&q.Name, "name", "what the number is, for the ledger")
-	f.String(&q.Of, "unit", "whose influence the sensitivity is about, row or person:COLUMN, as in the ledger (default row)")
+	f.Text(&q.Of, "unit", "row|person:COLUMN", "whose influence the sensitivity is about, as in the ledger (default row)")
+	f.CompleteOrFile("unit", "row", "person:")
 }
 
 func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
 	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Require(&o.data, "data", "a CSV file")
-	f.Func("delimiter", "char", ",", "what stands between two fields, one character or tab", func(text string) error {
-		if o.delimiter = csvfile.ParseDelimiter(text); o.delimiter == 0 {
-			return shell.Want("one character, or tab")
-		}
-		return nil
-	})
+	f.Delimiter(&o.csv)
 	number := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
 	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
@@ -413,9 +409,9 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	}
 	defer in.Close()
 	hash := sha256.New()
-	hash.Write([]byte{o.delimiter}) // with another one it is other data
+	hash.Write([]byte{o.csv.Delimiter}) // with another one it is other data
 	tee := io.TeeReader(&watched{ctx, in, o.Progress()}, hash)
-	rows, err := release.NewCSV(tee, o.delimiter)
+	rows, err := release.NewCSV(tee, o.csv.Delimiter)
 	if err != nil {
 		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
 	}

@@ -31,7 +31,7 @@ type Ledger struct {
 // Errors name the path. They wrap ErrFormat for a file that is no ledger, or a damaged
 // one, or are those of the file system and of the context.
 func Open(ctx context.Context, path string) (*Ledger, error) {
-	if !hasSQLite {
+	if !available {
 		return nil, pathError(path, errNoSQLite)
 	}
 	info, err := os.Stat(path)
@@ -106,7 +106,7 @@ func damaged(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if isDamage(err) {
+	if wrongFile(err) {
 		return check.Errorf("", ErrFormat, "no ledger or a damaged one: %w", err)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
