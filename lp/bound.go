@@ -211,6 +211,32 @@ func newMomentRow(b bound, g *grid, l *layout, one moment, margin float64) momen
 	return r
 }
 
+// distinguish bounds the masses of the first and of the last K cells by limit, where they
+// are at an end of the support: some shift moves them to where no mass was.
+func (l *layout) distinguish(folded bool, ends [2]bool, k int, limit float64) {
+	n := len(l.variable)
+	for side := range 2 {
+		if !ends[side] {
+			continue
+		}
+		r := momentRow{lower: math.Inf(-1), upper: 1, scale: limit, coefficient: make([]float64, len(l.cost)), atom: 1 / limit}
+		for i := range min(k, n) {
+			j := i
+			if side == 1 {
+				j = n - 1 - i
+			}
+			r.coefficient[l.variable[j]] = 1 / limit
+			if folded && j != n-1-j {
+				r.coefficient[l.variable[j]] = 0.5 / limit // it stands for two cells
+			}
+		}
+		l.moments = append(l.moments, r)
+		if folded {
+			return
+		}
+	}
+}
+
 // monotonePairs lists neighbors of which the one nearer to 0 has to weigh at least as
 // much, but for those whose nearer one is less than from cells off 0.
 func (m *model) monotonePairs(g *grid, variable []int, from int) [][2]int {

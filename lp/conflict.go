@@ -24,31 +24,48 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 	for _, c := range listed(d.Constraints) {
 		without := left
 		c.drop(&without.Constraints)
-		m, err := newModel(without)
+		excluded, err := d.excluded(ctx, without, k)
 		if err != nil {
 			return err
 		}
-		program := &lower{model: m}
-		g := program.extent(k, d.lower.reach)
-		if g.n > d.options.MaxCells {
-			continue
-		}
-		prog, err := newProgram(program.layout(g, m.typicalLoss(), 0), d.options.NewSolver, 0)
-		if err != nil {
-			return err
-		}
-		status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
-		if err := errors.Join(err, prog.relaxation.Close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ErrLimit
-		}
-		if err == nil && status == solver.StatusInfeasible {
+		if excluded {
 			left = without
 		}
 	}
 	return check.Errorf("lp", ErrInfeasible, "%s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones", names(left.Constraints), d.Epsilon, d.Delta, d.Sensitivity)
+}
+
+// excluded reports whether the lower program at K cells per sensitivity says that no noise
+// solves a problem. Here it has a limit on distinguishing outputs, for which bounds have
+// no multiplier: the first K nodes have their mass from noise that is less than the
+// sensitivity above the end of the support, so it is at most that limit, and so are the
+// last.
+func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, error) {
+	m, err := newModel(p)
+	if err != nil {
+		return false, err
+	}
+	side := &lower{model: m}
+	g := side.extent(k, d.lower.reach)
+	if g.n > d.options.MaxCells {
+		return false, nil
+	}
+	l := side.layout(g, m.typicalLoss(), 0)
+	if limit := p.Constraints.MaxDistinguishing; limit > 0 {
+		l.distinguish(m.folded, [2]bool{!g.openBelow, !g.openAbove}, g.k, limit)
+	}
+	prog, err := newProgram(l, d.options.NewSolver, 0)
+	if err != nil {
+		return false, err
+	}
+	status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
+	if err := errors.Join(err, prog.relaxation.Close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
+		return false, err
+	}
+	if ctx.Err() != nil {
+		return false, ErrLimit
+	}
+	return err == nil && status == solver.StatusInfeasible, nil
 }
 
 // noTable says why there is no table.

@@ -1,6 +1,7 @@
 package lp
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/big"
@@ -19,9 +20,10 @@ import (
 // FrontOptions tune a Front. Only NewSolver is required.
 type FrontOptions struct {
 	// Options are those of every design, but TimeLimit bounds all of them together,
-	// and Progress is not called: designs run side by side.
+	// and Progress is not called: designs run side by side. Gap is that of the front
+	// as well.
 	Options
-	// Points is the number of designs, from MinFrontPoints to MaxFrontPoints; 0
+	// Points is the largest number of designs, from MinFrontPoints to MaxFrontPoints; 0
 	// means DefaultFrontPoints.
 	Points int
 	// Designed, if set, is called after every design with the number of those that
@@ -39,15 +41,19 @@ const (
 // FrontResult tells how far one loss can be made smaller at the price of another:
 // the designs from above, the bounds from below.
 type FrontResult struct {
-	// Points are the designs of which none is dominated by another, that is, no
-	// better in either loss. They ascend in the first loss and descend in the second.
+	// Points are the designs that are better than every other one, and every mixture of
+	// others, for some weighted sum of the losses. They ascend in the first loss and
+	// descend in the second.
 	Points []FrontPoint
 	// Bounds are those of all designs.
 	Bounds []SupportingLine
+	// Gap is the largest relative gap between the best of the points and what the
+	// bounds prove, of all weighted sums of the two losses; rounded up, and +Inf if for
+	// some sum nothing is proven.
+	Gap float64
 	// Dominated counts the designs that were left out of Points.
 	Dominated int
-	// Limited counts the designs that stopped short of the requested gap, or were
-	// not begun.
+	// Limited counts the designs that stopped short of the requested gap.
 	Limited int
 	// Elapsed is the wall time taken.
 	Elapsed time.Duration
@@ -68,47 +74,42 @@ type FrontPoint struct {
 	Design *Result
 }
 
-// SupportingLine says that Weights[0]·E₀ + Weights[1]·E₁ >= Bound for the
-// expectations E of the two losses under every noise that a design may choose.
-type SupportingLine struct {
-	Weights [2]float64
-	Bound   *big.Rat
-}
-
 // Front designs noise for weighted sums of two losses, from all of the first to all of
 // the second; p.Loss is ignored. The set of pairs of expectations that private noise can
 // have is convex (mixtures of noise are private), so weighted sums find all of its lower
 // left boundary (Boyd & Vandenberghe 2004, section 4.7.4). The ends are designed first,
-// and their losses are the units of weights; the others lie at Chebyshev points between,
-// which are dense at the ends, where the front bends. Neither loss may be a weighted one
-// or a sum of several, see loss.Sum.
+// and their losses are the units of weights. Then, where the front is known worst, the
+// next design is for the weighted sum in which the designs on either side are as good as
+// each other (the sandwich algorithm, see Rote 1992): until the bounds prove for every
+// weighted sum that the front is within the gap of the best noise, so a front that is
+// almost flat has few points, or the number of points is used up. Neither loss may be a
+// weighted one or a sum of several, see loss.Sum.
 //
 // Designs take turns on all processors. If a limit stops one short of the gap, or the
-// context ends before all are done, what is there is returned beside an error that wraps
-// ErrLimit; other errors come without a result.
+// time or the context ends before the front is known to the gap, what is there is
+// returned beside an error that wraps ErrLimit; other errors come without a result.
 //
-// Guarantee: Points and Bounds are from exact certificates, see Design.
+// Guarantee: Points and Bounds are from exact certificates, see Design, and Gap is
+// computed from them exactly.
 func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOptions) (*FrontResult, error) {
 	if err := o.validate(p, losses); err != nil {
 		return nil, err
 	}
-	if o.Points == 0 {
-		o.Points = DefaultFrontPoints
-	}
+	o.Points, o.Gap = cmp.Or(o.Points, DefaultFrontPoints), cmp.Or(o.Gap, DefaultGap)
 	o.Progress = nil
-	f := &front{problem: p, losses: losses, options: o, start: time.Now(), points: make([]*FrontPoint, o.Points)}
-	f.each(ctx, 0, 2, func(i int) (share float64, w [2]float64) {
-		w[i] = 1
-		return w[0], w
-	})
-	if f.err == nil && ctx.Err() == nil {
-		unit := f.units()
-		f.each(ctx, 2, o.Points, func(i int) (share float64, w [2]float64) {
-			share = chebyshev(i-1, o.Points-1)
-			return share, [2]float64{rounded(share / unit[0]), rounded((1 - share) / unit[1])}
-		})
+	f := &front{problem: p, losses: losses, options: o, start: time.Now(), needed: min(o.Points, usualPoints)}
+	f.each(ctx, []direction{{1, [2]float64{1, 0}}, {0, [2]float64{0, 1}}})
+	if f.err == nil && len(f.points) == 2 {
+		f.units()
 	}
-	return f.result()
+	for f.err == nil && ctx.Err() == nil {
+		next := f.next()
+		if f.late = len(next) > 0 && f.left() <= 0; f.late || len(next) == 0 {
+			break
+		}
+		f.each(ctx, next)
+	}
+	return f.result(ctx)
 }
 
 func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
@@ -135,20 +136,33 @@ type front struct {
 	losses  [2]loss.Loss
 	options FrontOptions
 	start   time.Time
+	unit    [2]float64 // of the losses, in which weights are measured
+	late    bool       // the time ended before the front was known to the gap
 
 	mu     sync.Mutex // of what follows
 	points []*FrontPoint
-	ended  int
+	needed int   // estimate of the designs needed, with those that have ended
 	err    error // of the first design that failed, which ends the others
 }
 
-// each designs the points from one on up to another, with the given weights, on all
-// processors.
-func (f *front) each(ctx context.Context, from, to int, weights func(i int) (share float64, w [2]float64)) {
+// usualPoints is how many designs a front takes, for all that is known before the first.
+const usualPoints = 6
+
+// direction is what one design is for.
+type direction struct {
+	share   float64
+	weights [2]float64
+}
+
+// each designs for some directions on all processors. Points keep the order of these, so
+// that a front without a time limit is the same every time.
+func (f *front) each(ctx context.Context, list []direction) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	points := make([]*FrontPoint, len(list))
+	before, ended := len(f.points), 0
 	next := make(chan int)
-	workers := min(runtime.GOMAXPROCS(0), len(f.points))
+	workers := min(runtime.GOMAXPROCS(0), len(list))
 	var wait sync.WaitGroup
 	for range workers {
 		wait.Go(func() {
@@ -156,45 +170,109 @@ func (f *front) each(ctx context.Context, from, to int, weights func(i int) (sha
 				if ctx.Err() != nil {
 					continue
 				}
-				share, w := weights(i)
-				point, err := f.design(ctx, share, w, f.timeLimit(workers))
 				f.mu.Lock()
-				f.ended++
-				f.points[i] = point
+				limit := f.timeLimit(workers, f.needed-before-ended)
+				f.mu.Unlock()
+				point, err := f.design(ctx, list[i], limit)
+				f.mu.Lock()
+				ended++
+				points[i] = point
 				if err != nil && f.err == nil && ctx.Err() == nil {
 					f.err = err
 					cancel()
 				}
 				if f.options.Designed != nil {
-					f.options.Designed(f.ended)
+					f.options.Designed(before + ended)
 				}
 				f.mu.Unlock()
 			}
 		})
 	}
-	for i := from; i < to; i++ {
+	for i := range list {
 		next <- i
 	}
 	close(next)
 	wait.Wait()
+	f.points = append(f.points, slices.DeleteFunc(points, func(p *FrontPoint) bool { return p == nil })...)
 }
 
-// timeLimit returns that of the next design: those to come share the time that is left.
-func (f *front) timeLimit(workers int) time.Duration {
+// left returns the time that is left; without a limit, for ever.
+func (f *front) left() time.Duration {
+	if f.options.TimeLimit == 0 {
+		return math.MaxInt64
+	}
+	return f.options.TimeLimit - time.Since(f.start)
+}
+
+// timeLimit returns that of the next design: so many that are still to come share the
+// time that is left.
+func (f *front) timeLimit(workers, designs int) time.Duration {
 	if f.options.TimeLimit == 0 {
 		return 0
 	}
-	f.mu.Lock()
-	left := max(len(f.points)-f.ended, workers)
-	f.mu.Unlock()
-	rest := (f.options.TimeLimit - time.Since(f.start)) * time.Duration(workers) / time.Duration(left)
-	return max(rest, time.Millisecond)
+	return max(f.left()*time.Duration(workers)/time.Duration(max(designs, workers)), time.Millisecond)
+}
+
+// next returns the directions in which the front is known worst, at most as many as there
+// may still be points, and estimates how many designs there will be. A part between two
+// points is worth one if it is known neither to the gap nor as well as these points,
+// which a limit may have stopped short of it.
+func (f *front) next() []direction {
+	corners, bounds := hull(f.points), newOutline(linesOf(f.points))
+	var open []part
+	needed := 0.0
+	for i := 1; i < len(corners); i++ {
+		a, b := corners[i-1], corners[i]
+		w := normal(a, b)
+		p := part{f.toward(w), bounds.gap(w, a)}
+		enough := max(f.options.Gap, a.Design.Gap, b.Design.Gap)
+		if p.gap > enough && !slices.ContainsFunc(f.points, func(q *FrontPoint) bool { return q.Weights == p.weights }) {
+			open = append(open, p)
+			// A part that is known to G is known to G/n² with n − 1 more points.
+			needed += math.Sqrt(p.gap / f.options.Gap)
+		}
+	}
+	slices.SortStableFunc(open, func(p, q part) int { return cmp.Compare(q.gap, p.gap) })
+	var list []direction
+	for _, p := range open {
+		// What a point leaves of a part is about a quarter of it.
+		if len(f.points)+len(list) < f.options.Points && p.gap >= open[0].gap/4 {
+			list = append(list, p.direction)
+		}
+	}
+	f.needed = int(min(float64(f.options.Points), float64(len(f.points))+max(needed, float64(len(list)))))
+	return list
+}
+
+// part is a part of the front between two neighbors.
+type part struct {
+	direction
+	gap float64 // of what is proven in this direction
+}
+
+// toward returns the direction closest to some weights.
+func (f *front) toward(w [2]*big.Rat) direction {
+	// The sum is 1, and neither is lost if the other is huge.
+	var scaled [2]*big.Rat
+	for i := range scaled {
+		scaled[i] = new(big.Rat).Mul(w[i], exact.Rational(f.unit[i]))
+	}
+	sum := new(big.Rat).Add(scaled[0], scaled[1])
+	d := direction{}
+	for i := range scaled {
+		share, _ := new(big.Rat).Quo(scaled[i], sum).Float64()
+		if i == 0 {
+			d.share = share
+		}
+		d.weights[i] = rounded(share / f.unit[i])
+	}
+	return d
 }
 
 // design designs for one weighted sum.
-func (f *front) design(ctx context.Context, share float64, weights [2]float64, limit time.Duration) (*FrontPoint, error) {
+func (f *front) design(ctx context.Context, to direction, limit time.Duration) (*FrontPoint, error) {
 	var terms []loss.Term
-	for i, w := range weights {
+	for i, w := range to.weights {
 		if w > 0 {
 			terms = append(terms, loss.Term{Loss: f.losses[i], Weight: w})
 		}
@@ -209,32 +287,25 @@ func (f *front) design(ctx context.Context, share float64, weights [2]float64, l
 	if r == nil {
 		return nil, err
 	}
-	point := &FrontPoint{Share: share, Weights: weights, Design: r}
+	point := &FrontPoint{Share: to.share, Weights: to.weights, Design: r}
 	for i, l := range f.losses {
 		point.Expected[i] = r.Table.Table().ExpectedLossOf(l)
 	}
 	return point, nil
 }
 
-// units returns each loss's own optimum, in which weights are measured; where
-// that is 0, what the other end pays.
-func (f *front) units() (unit [2]float64) {
-	for i := range unit {
-		unit[i] = 1
+// units finds each loss's own optimum, in which weights are measured; where that is 0,
+// what the other end pays.
+func (f *front) units() {
+	for i := range f.unit {
+		f.unit[i] = 1
 		for _, e := range []*FrontPoint{f.points[i], f.points[1-i]} {
 			if v, _ := e.Expected[i].Float64(); v > 0 {
-				unit[i] = v
+				f.unit[i] = v
 				break
 			}
 		}
 	}
-	return unit
-}
-
-// chebyshev returns the i-th of the points 0 … last between 0 and 1 that are
-// dense at the ends.
-func chebyshev(i, last int) float64 {
-	return (1 - math.Cos(math.Pi*float64(i)/float64(last))) / 2
 }
 
 // rounded rounds a weight to few digits, so that it is easily written.
@@ -243,77 +314,30 @@ func rounded(x float64) float64 {
 	return v
 }
 
-// result puts the designs that are not dominated and the bounds of all together.
-func (f *front) result() (*FrontResult, error) {
-	if f.err != nil {
+// result puts the designs that are corners of the front and the bounds of all together.
+func (f *front) result(ctx context.Context) (*FrontResult, error) {
+	switch {
+	case f.err != nil:
 		return nil, f.err
+	case len(f.points) == 0:
+		return nil, check.Errorf("lp", ErrLimit, "no design was done")
 	}
-	all := slices.DeleteFunc(slices.Clone(f.points), func(p *FrontPoint) bool { return p == nil })
-	r := &FrontResult{Points: undominated(all), Limited: len(f.points) - len(all), Elapsed: time.Since(f.start)}
-	r.Dominated = len(all) - len(r.Points)
-	for _, p := range all {
-		r.Bounds = append(r.Bounds, SupportingLine{p.Weights, p.Design.Table.Certificate().LowerBound})
+	corners := hull(f.points)
+	r := &FrontResult{Bounds: linesOf(f.points), Dominated: len(f.points) - len(corners), Elapsed: time.Since(f.start)}
+	r.Gap = frontGap(corners, r.Bounds)
+	for _, p := range corners {
+		r.Points = append(r.Points, *p)
+	}
+	for _, p := range f.points {
 		if !p.Design.Optimal {
 			r.Limited++
 		}
 	}
 	switch {
-	case len(all) == 0:
-		return nil, check.Errorf("lp", ErrLimit, "no design was done")
 	case r.Limited > 0:
 		return r, check.Errorf("lp", ErrLimit, "%d of %d designs stopped short of the gap", r.Limited, len(f.points))
+	case f.late || ctx.Err() != nil:
+		return r, check.Errorf("lp", ErrLimit, "the front is known to a gap of %.2g after %d designs", r.Gap, len(f.points))
 	}
 	return r, nil
-}
-
-// undominated returns the points that are not dominated, once each, by ascending
-// expectation of the first loss.
-func undominated(all []*FrontPoint) (kept []FrontPoint) {
-	for i, p := range all {
-		if !slices.ContainsFunc(all, func(q *FrontPoint) bool { return q.dominates(p) }) &&
-			!slices.ContainsFunc(all[:i], func(q *FrontPoint) bool { return q.compare(p) == [2]int{} }) {
-			kept = append(kept, *p)
-		}
-	}
-	slices.SortFunc(kept, func(p, q FrontPoint) int { return p.compare(&q)[0] })
-	return kept
-}
-
-// compare compares the expectations of each loss.
-func (p *FrontPoint) compare(q *FrontPoint) (c [2]int) {
-	for i := range c {
-		c[i] = p.Expected[i].Cmp(q.Expected[i])
-	}
-	return c
-}
-
-// dominates reports whether p is no worse than q in either loss, and better in
-// one.
-func (p *FrontPoint) dominates(q *FrontPoint) bool {
-	c := p.compare(q)
-	return c[0] <= 0 && c[1] <= 0 && c != [2]int{}
-}
-
-// OuterBound returns what the Bounds leave for the second loss where the expectation of
-// the first is at most x: every noise that a design may choose has at least that
-// expectation of it. +Inf says that no noise has so small a first one. The bound is
-// computed exactly and rounded down.
-func (r *FrontResult) OuterBound(x float64) float64 {
-	at, best := new(big.Rat), new(big.Rat)
-	if at.SetFloat64(min(x, math.MaxFloat64)) == nil { // −∞, or no number
-		return math.Inf(1)
-	}
-	for _, b := range r.Bounds {
-		w := [2]*big.Rat{exact.Rational(b.Weights[0]), exact.Rational(b.Weights[1])}
-		rest := w[0].Sub(b.Bound, w[0].Mul(w[0], at))
-		switch {
-		case w[1].Sign() > 0:
-			if rest.Quo(rest, w[1]).Cmp(best) > 0 {
-				best.Set(rest)
-			}
-		case rest.Sign() > 0:
-			return math.Inf(1)
-		}
-	}
-	return exact.FloatDown(best)
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -15,8 +16,8 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
-// TestFront: designs are in order and proven, none is below the bounds of another, and
-// the ends are the designs for one loss.
+// TestFront: designs are in order and proven, none is below the bounds of another, the
+// ends are the designs for one loss, and there are as many as the gap needs.
 func TestFront(t *testing.T) {
 	const gap = 0.02
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}}
@@ -29,13 +30,13 @@ func TestFront(t *testing.T) {
 	}
 	var ended int
 	r, err := lp.Front(t.Context(), p, losses, lp.FrontOptions{
-		Options: lp.Options{NewSolver: highs.New, Gap: gap}, Points: 6, Designed: func(n int) { ended = n },
+		Options: lp.Options{NewSolver: highs.New, Gap: gap}, Points: 40, Designed: func(n int) { ended = n },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended != 6 || len(r.Bounds) != 6 || len(r.Points)+r.Dominated != 6 || len(r.Points) < 2 || r.Limited != 0 {
-		t.Fatalf("%d ended, %d points, %d dominated, %d bounds, %d limited", ended, len(r.Points), r.Dominated, len(r.Bounds), r.Limited)
+	if ended < 5 || ended > 15 || len(r.Bounds) != ended || len(r.Points)+r.Dominated != ended || len(r.Points) < 5 || r.Limited != 0 || r.Gap > gap || r.Gap < gap/10 {
+		t.Fatalf("%d ended, %d points, %d dominated, %d bounds, %d limited, gap %g", ended, len(r.Points), r.Dominated, len(r.Bounds), r.Limited, r.Gap)
 	}
 	for i, point := range r.Points {
 		if i > 0 && (point.Expected[0].Cmp(r.Points[i-1].Expected[0]) <= 0 || point.Expected[1].Cmp(r.Points[i-1].Expected[1]) >= 0) {
@@ -54,16 +55,36 @@ func TestFront(t *testing.T) {
 	}
 }
 
+// TestFewPoints: fewer points than the gap needs are no failure and say how well the front
+// is known, and a front that is almost flat needs few.
+func TestFewPoints(t *testing.T) {
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}}
+	steep := [2]loss.Loss{named(t, "asymmetric:1,4"), named(t, "asymmetric:4,1")}
+	before := 2.0
+	for _, points := range []int{2, 3, 5} {
+		r, err := lp.Front(t.Context(), p, steep, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New, Gap: 0.005}, Points: points})
+		if err != nil || len(r.Bounds) != points || r.Gap < 0.005 || r.Gap > before/2 {
+			t.Errorf("%d points: %+v, %v; the gap was %g", points, r, err, before)
+			continue
+		}
+		before = r.Gap
+	}
+	r, err := lp.Front(t.Context(), p, [2]loss.Loss{loss.L1, named(t, "exceed:3")}, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New}})
+	if err != nil || len(r.Bounds) > 4 || r.Gap > lp.DefaultGap {
+		t.Errorf("a flat front: %+v, %v", r, err)
+	}
+}
+
 // TestFrontEnds: what ends the context or a design ends the front, and what is there is
 // returned or not.
 func TestFrontEnds(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}}
-	losses := [2]loss.Loss{loss.L1, loss.L2}
+	losses := [2]loss.Loss{named(t, "asymmetric:1,4"), named(t, "asymmetric:4,1")}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended atomic.Int64
 	r, err := lp.Front(ctx, p, losses, lp.FrontOptions{
-		Options: lp.Options{NewSolver: highs.New, Gap: 0.05}, Points: 100,
+		Options: lp.Options{NewSolver: highs.New, Gap: 1e-3}, Points: 100,
 		Designed: func(n int) {
 			ended.Store(int64(n))
 			if n == 5 {
@@ -71,7 +92,7 @@ func TestFrontEnds(t *testing.T) {
 			}
 		},
 	})
-	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Bounds) != int(ended.Load()) || r.Limited < 100-len(r.Bounds) || len(r.Bounds) > 20 {
+	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Bounds) != int(ended.Load()) || len(r.Bounds) > 20 || r.Gap < 1e-3 {
 		t.Errorf("cancelled after %d designs: %+v, %v", ended.Load(), r, err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -79,13 +100,24 @@ func TestFrontEnds(t *testing.T) {
 	if r, err := lp.Front(cancelled, p, losses, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New}}); r != nil || !errors.Is(err, lp.ErrLimit) {
 		t.Errorf("cancelled before: %v, %v", r, err)
 	}
+	r, err = lp.Front(t.Context(), p, losses, lp.FrontOptions{
+		Options: lp.Options{NewSolver: highs.New, Gap: 0.05, TimeLimit: 2 * time.Second},
+		Designed: func(n int) {
+			if n == 2 {
+				time.Sleep(2 * time.Second)
+			}
+		},
+	})
+	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Bounds) != 2 || r.Limited != 0 || r.Gap < 0.05 {
+		t.Errorf("no time after the ends: %+v, %v", r, err)
+	}
 	p.Constraints.MaxVariance = 1e-3
 	if r, err := lp.Front(t.Context(), p, losses, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New}}); r != nil || !errors.Is(err, lp.ErrInfeasible) {
 		t.Errorf("infeasible: %v, %v", r, err)
 	}
 	p.Constraints.MaxVariance = 0
 	r, err = lp.Front(t.Context(), p, losses, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New, Gap: 1e-6, MaxCells: 41}, Points: 3})
-	if !errors.Is(err, lp.ErrLimit) || r == nil || r.Limited != 3 || math.IsInf(r.OuterBound(1), 0) {
+	if !errors.Is(err, lp.ErrLimit) || r == nil || r.Limited != len(r.Bounds) || r.Gap < 1e-6 || math.IsInf(r.OuterBound(2), 0) {
 		t.Errorf("few cells: %+v, %v", r, err)
 	}
 }

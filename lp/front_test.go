@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -11,23 +12,77 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// TestUndominated has ties, duplicates and a dominated design.
-func TestUndominated(t *testing.T) {
-	var all []*FrontPoint
-	for _, v := range [][2]int64{{5, 1}, {1, 5}, {3, 3}, {3, 3}, {3, 4}, {4, 4}, {2, 5}} {
-		all = append(all, &FrontPoint{Expected: [2]*big.Rat{big.NewRat(v[0], 1), big.NewRat(v[1], 1)}})
+func pointsAt(at ...[2]int64) (points []*FrontPoint) {
+	for _, v := range at {
+		points = append(points, &FrontPoint{Expected: [2]*big.Rat{big.NewRat(v[0], 1), big.NewRat(v[1], 1)}})
 	}
-	want := [][2]int64{{1, 5}, {3, 3}, {5, 1}}
-	kept := undominated(all)
-	if len(kept) != len(want) {
-		t.Fatalf("%d points", len(kept))
-	}
-	for i, w := range want {
-		for k := range w {
-			if kept[i].Expected[k].Cmp(big.NewRat(w[k], 1)) != 0 {
-				t.Errorf("point %d is %s, %s; want %v", i, kept[i].Expected[0], kept[i].Expected[1], w)
-			}
+	return points
+}
+
+// TestHull has ties, duplicates, dominated designs, and ones that mixtures of others are
+// as good as or better.
+func TestHull(t *testing.T) {
+	for _, c := range []struct{ points, want [][2]int64 }{
+		{[][2]int64{{5, 1}, {1, 5}, {2, 3}, {2, 3}, {3, 4}, {4, 4}, {2, 5}, {6, 1}}, [][2]int64{{1, 5}, {2, 3}, {5, 1}}},
+		{[][2]int64{{5, 1}, {1, 5}, {3, 3}, {2, 5}, {4, 4}}, [][2]int64{{1, 5}, {5, 1}}},
+		{[][2]int64{{0, 9}, {1, 6}, {3, 4}, {5, 2}, {9, 0}}, [][2]int64{{0, 9}, {1, 6}, {5, 2}, {9, 0}}},
+		{[][2]int64{{2, 2}, {1, 1}, {1, 3}}, [][2]int64{{1, 1}}},
+	} {
+		want := pointsAt(c.want...)
+		got := hull(pointsAt(c.points...))
+		if !slices.EqualFunc(got, want, func(p, q *FrontPoint) bool {
+			return p.Expected[0].Cmp(q.Expected[0]) == 0 && p.Expected[1].Cmp(q.Expected[1]) == 0
+		}) {
+			t.Errorf("the hull of %v has %d corners, want %v", c.points, len(got), c.want)
 		}
+	}
+}
+
+// TestFrontGap compares with the gap of many weighted sums, the bound of which is the least
+// of all points on a fine grid that keep the lines.
+func TestFrontGap(t *testing.T) {
+	corners := hull(pointsAt([2]int64{2, 9}, [2]int64{3, 5}, [2]int64{8, 3}))
+	lines := []SupportingLine{
+		{[2]float64{0, 3}, big.NewRat(6, 1)},
+		{[2]float64{1, 1}, big.NewRat(6, 1)},
+		{[2]float64{4, 1}, big.NewRat(12, 1)},
+		{[2]float64{2, 2}, big.NewRat(9, 1)}, // weaker than the parallel one
+		{[2]float64{3, 1}, big.NewRat(9, 1)}, // implied
+		{[2]float64{1, 0}, big.NewRat(1, 1)},
+	}
+	o := newOutline(lines)
+	want := [][2]int64{{1, 8}, {2, 4}, {4, 2}}
+	if len(o) != len(want) {
+		t.Fatalf("outline %v", o)
+	}
+	for i, v := range want {
+		if o[i][0].Cmp(big.NewRat(v[0], 1)) != 0 || o[i][1].Cmp(big.NewRat(v[1], 1)) != 0 {
+			t.Errorf("corner %d of the outline is %s, want %v", i, o[i], v)
+		}
+	}
+	worst := 0.0
+	const steps = 1000
+	for i := range steps + 1 {
+		w := [2]float64{float64(i) / steps, 1 - float64(i)/steps}
+		least, bound := math.Inf(1), math.Inf(1)
+		for _, p := range corners {
+			x, _ := p.Expected[0].Float64()
+			y, _ := p.Expected[1].Float64()
+			least = min(least, w[0]*x+w[1]*y)
+		}
+		for _, v := range want {
+			bound = min(bound, w[0]*float64(v[0])+w[1]*float64(v[1]))
+		}
+		worst = max(worst, (least-bound)/bound)
+	}
+	if gap := frontGap(corners, lines); gap < worst-1e-12 || gap > worst*1.001 {
+		t.Errorf("gap %g, want %g", gap, worst)
+	}
+	if gap := frontGap(corners, lines[1:]); !math.IsInf(gap, 1) {
+		t.Errorf("gap %g without a bound on the second loss alone", gap)
+	}
+	if gap := frontGap(hull(pointsAt([2]int64{0, 0})), nil); gap != 0 {
+		t.Errorf("gap %g of no loss", gap)
 	}
 }
 

@@ -233,6 +233,13 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {
 		return 0, d.conflict(ctx, g.k)
 	}
+	if err == nil && d.table == nil && l.Constraints.MaxDistinguishing > 0 && l.Constraints.Support != nil {
+		// There may be no noise, which the program of the bound does not know.
+		var excluded bool
+		if excluded, err = d.excluded(ctx, d.Problem, g.k); excluded {
+			return 0, d.conflict(ctx, g.k)
+		}
+	}
 	return bound, err
 }
 

@@ -180,32 +180,10 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 	l.atom = g.table.PointsPerCell > 1 && u.Constraints.Holds(0)
 	l.decreasing = u.monotonePairs(&g, l.variable, 0)
 	if p := u.Constraints.MaxDistinguishing; p > 0 {
-		u.distinguish(&l, g.k, p*(1-margin)-float64(g.n)*0x1p-63)
+		// The table has some mass in all cells.
+		l.distinguish(u.folded, [2]bool{true, true}, g.k, p*(1-margin)-float64(g.n)*0x1p-63)
 	}
 	return l
-}
-
-// distinguish bounds the masses of the first and last K cells, which some shift
-// moves to where no mass was, by limit. The table has some mass in all others.
-func (u upper) distinguish(l *layout, k int, limit float64) {
-	n := len(l.variable)
-	for side := range 2 {
-		r := momentRow{lower: math.Inf(-1), upper: 1, scale: limit, coefficient: make([]float64, len(l.cost)), atom: 1 / limit}
-		for i := range min(k, n) {
-			j := i
-			if side == 1 {
-				j = n - 1 - i
-			}
-			r.coefficient[l.variable[j]] = 1 / limit
-			if u.folded && j != n-1-j {
-				r.coefficient[l.variable[j]] = 0.5 / limit // it stands for two cells
-			}
-		}
-		l.moments = append(l.moments, r)
-		if u.folded {
-			return
-		}
-	}
 }
 
 // solve designs a table on the grid and keeps it if it is the best. It returns the

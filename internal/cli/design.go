@@ -48,14 +48,16 @@ then about noise that keeps the same restrictions. --query integer is for querie
 with integer values: the noise is the best on the integers. --step publishes
 multiples of a number, and the noise is the best on these multiples.
 
---trade A,B --points N trades off two losses: it designs for weighted sums of them,
-and prints each design's weights, its exact expectation of either loss, rounded up,
-and the lower bound on its weighted sum. Designs that another one beats in both
+--trade A,B trades off two losses: it designs for weighted sums of them, and prints
+each design's weights, its exact expectation of either loss, rounded up, and the
+lower bound on its weighted sum. Each next design is where the front is known worst,
+until it is within the gap of all other noise for every weighted sum, or there are
+--points of them. Designs that another one, or a mixture of others, beats in both
 losses are left out. -o then writes the front of the others as CSV and --plot draws
 it, with the bound; --loss with the weights printed, as in --loss l1:0.7
---loss exceed:3:0.3, designs the table of one of its points. The limits are for all
-designs together: 20 of them may take minutes. If some stop short of the gap, they
-are proven all the same, and the exit code is 4.
+--loss exceed:3:0.3, designs the table of one of its points. The time is for all
+designs together: seconds for most losses, minutes if each of many designs is hard.
+If it ends first, all designs are proven all the same, and the exit code is 4.
 
 Without -o no table is written. With --json, "gap" is null if there is no lower
 bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
@@ -87,7 +89,7 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 		return nil
 	})
 	f.CompleteOrFile("trade", loss.Names()...)
-	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
+	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("largest number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
 	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	f.Check(func() error {
 		if !o.trading && (points.Given || o.plot != "") {

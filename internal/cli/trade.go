@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -50,6 +51,7 @@ type front struct {
 	*lp.FrontResult
 	problem dp.Problem
 	losses  [2]loss.Loss
+	limit   error // that it stopped at, if it did
 }
 
 // frontReport is what design --trade --json prints.
@@ -60,6 +62,7 @@ type frontReport struct {
 	published
 	Points    []pointReport `json:"points"`
 	Dominated int           `json:"dominated"`
+	Gap       *float64      `json:"gap"`
 	outcome
 }
 
@@ -86,7 +89,8 @@ func (f *front) report() frontReport {
 		Schema: shell.Schema, promise: newPromise(f.problem.Privacy), published: newPublished(f.problem),
 		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
 		Dominated: f.Dominated,
-		outcome:   newOutcome(f.Limited == 0, f.Elapsed),
+		Gap:       shell.Finite(f.Gap),
+		outcome:   newOutcome(f.limit == nil, f.Elapsed),
 	}
 	for _, p := range f.Points {
 		r.Points = append(r.Points, newPointReport(p))
@@ -122,7 +126,8 @@ func (f *front) write(b *strings.Builder) {
 	for i, name := range []string{"A", "B"} {
 		fmt.Fprintf(b, "%s = %s\n", name, shell.LossUnit(f.losses[i]))
 	}
-	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n\n", len(f.Points)+f.Dominated, f.Dominated, f.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n", len(f.Bounds), f.Dominated, f.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(b, "gap of the front, with mixtures of neighbors: %s\n\n", shell.Percent(f.Gap))
 	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
 	for i := range f.Points {
 		r := newPointReport(f.Points[i])
@@ -157,24 +162,28 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	defer drawing.Discard()
 	line := o.Progress()
 	r, err := lp.Front(ctx, o.problem, o.trade, lp.FrontOptions{ // the limits are for all designs together
-		Options: o.design, Points: o.points, Designed: func(ended int) { line.Count("designing", ended, o.points) },
+		Options: o.design, Points: o.points, Designed: func(ended int) { line.Most("designing", ended, o.points) },
 	})
 	if ctx.Err() != nil || r == nil {
 		return shell.DesignError(ctx, o.problem, o.design, err)
 	}
-	f := &front{r, o.problem, o.trade}
+	f := &front{r, o.problem, o.trade, err}
 	if err := table.Put(f.writeCSV); err != nil {
 		return err
 	}
 	if err := drawing.Put(func(w io.Writer) error { return f.draw(w, o.format) }); err != nil {
 		return err
 	}
-	if err := o.PrintText(f.report(), f.write); err != nil || f.Limited == 0 {
+	if err := o.PrintText(f.report(), f.write); err != nil || f.limit == nil {
 		return err
+	}
+	short := fmt.Sprintf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, len(f.Bounds), shell.Percent(o.design.Gap))
+	if f.Limited == 0 {
+		short = fmt.Sprintf("the time ended when the front was proven to a gap of %s, a gap of %s was requested; all designs are proven", shell.Percent(f.Gap), shell.Percent(o.design.Gap))
 	}
 	return &shell.Failure{
 		Code: shell.ExitLimit,
-		Err:  fmt.Errorf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, o.points, shell.Percent(o.design.Gap)),
+		Err:  errors.New(short),
 		Hint: shell.MoreEffort("--time-limit, which is for all designs together", o.design, true),
 	}
 }

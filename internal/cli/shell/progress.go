@@ -95,6 +95,11 @@ func (p *Progress) Count(doing string, done, total int) {
 	p.Share(doing, float64(done)/float64(total), fmt.Sprintf("%d of %d", done, total))
 }
 
+// Most shows how many pieces of work are done where there may be fewer than most.
+func (p *Progress) Most(doing string, done, most int) {
+	p.say("%s: %d of at most %d, %s", doing, done, most, time.Since(p.begin).Round(time.Second))
+}
+
 // Share shows the share of the work that is done, which what says in other words, and
 // when the rest will be.
 func (p *Progress) Share(doing string, share float64, what string) {

@@ -30,8 +30,9 @@ func TestProgressLines(t *testing.T) {
 		"designing: 2s of at most 1m0s, 20 cells, expected loss 0.7, gap unknown":                 func(p *Progress) { p.Kernel(time.Minute)(now) },
 		"composing: [##########....................] 1 of 3, 10s, about 20s left":                 func(p *Progress) { p.Count("composing", 1, 3) },
 		"composing: [..............................] 0 of 3, 10s":                                 func(p *Progress) { p.Count("composing", 0, 3) },
-		"decoding: 7 rows, 10s": func(p *Progress) { p.Rows("decoding", 7, &Input{}) },
-		"decoding: [###...........................] 7 rows, 10s, about 1m30s left": func(p *Progress) { p.Rows("decoding", 7, &Input{done: 10, size: 100}) },
+		"designing: 3 of at most 20, 10s":                                                         func(p *Progress) { p.Most("designing", 3, 20) },
+		"decoding: 7 rows, 10s":                                                                   func(p *Progress) { p.Rows("decoding", 7, &Input{}) },
+		"decoding: [###...........................] 7 rows, 10s, about 1m30s left":                func(p *Progress) { p.Rows("decoding", 7, &Input{done: 10, size: 100}) },
 	} {
 		var out strings.Builder
 		line := (&Streams{Err: &out, Terminal: true}).newProgress(false)

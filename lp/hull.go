@@ -1,0 +1,177 @@
+package lp
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// SupportingLine says that Weights[0]·E₀ + Weights[1]·E₁ >= Bound for the
+// expectations E of the two losses under every noise that a design may choose.
+type SupportingLine struct {
+	Weights [2]float64
+	Bound   *big.Rat
+}
+
+func linesOf(points []*FrontPoint) (lines []SupportingLine) {
+	for _, p := range points {
+		lines = append(lines, SupportingLine{p.Weights, p.Design.Table.Certificate().LowerBound})
+	}
+	return lines
+}
+
+// hull returns the corners of the lower left boundary of all mixtures of the points, by
+// ascending expectation of the first loss (Andrew 1979).
+func hull(points []*FrontPoint) (corners []*FrontPoint) {
+	points = slices.Clone(points)
+	slices.SortStableFunc(points, func(p, q *FrontPoint) int {
+		return cmp.Or(p.Expected[0].Cmp(q.Expected[0]), p.Expected[1].Cmp(q.Expected[1]))
+	})
+	for _, p := range points {
+		n := len(corners)
+		if n > 0 && p.Expected[1].Cmp(corners[n-1].Expected[1]) >= 0 {
+			continue // no better in either loss
+		}
+		// A corner that is not below the line from the one before it to p is none.
+		for ; n > 1; n-- {
+			w := normal(corners[n-2], p)
+			if weighted(w, corners[n-1].Expected).Cmp(weighted(w, p.Expected)) < 0 {
+				break
+			}
+		}
+		corners = append(corners[:n], p)
+	}
+	return corners
+}
+
+// normal returns the weights, both above 0, for which two points of a hull, the left one
+// first, have the same sum.
+func normal(a, b *FrontPoint) [2]*big.Rat {
+	return [2]*big.Rat{new(big.Rat).Sub(a.Expected[1], b.Expected[1]), new(big.Rat).Sub(b.Expected[0], a.Expected[0])}
+}
+
+func weighted(w, e [2]*big.Rat) *big.Rat {
+	sum := new(big.Rat).Mul(w[0], e[0])
+	return sum.Add(sum, new(big.Rat).Mul(w[1], e[1]))
+}
+
+// frontGap returns the largest relative gap, rounded up, between the least weighted sum
+// that a corner of the front has and what the lines prove about it; see outline.gap. For
+// weights that sum to 1, the least sum F is linear between the normals of neighboring parts
+// of the front, and the bound L is concave. So F − (1+g)·L is convex there and largest at a
+// normal, or where all weight is on one loss.
+func frontGap(corners []*FrontPoint, lines []SupportingLine) float64 {
+	o, last := newOutline(lines), len(corners)-1
+	one, none := big.NewRat(1, 1), new(big.Rat)
+	gap := max(o.gap([2]*big.Rat{one, none}, corners[0]), o.gap([2]*big.Rat{none, one}, corners[last]))
+	for i := range last {
+		gap = max(gap, o.gap(normal(corners[i], corners[i+1]), corners[i]))
+	}
+	return gap
+}
+
+// outline is the lower left boundary of what lines and E >= 0 leave: its corners.
+type outline [][2]*big.Rat
+
+// halfPlane is a SupportingLine as rationals.
+type halfPlane struct {
+	weights [2]*big.Rat
+	bound   *big.Rat
+}
+
+func newOutline(lines []SupportingLine) (o outline) {
+	all := []halfPlane{
+		{[2]*big.Rat{big.NewRat(1, 1), new(big.Rat)}, new(big.Rat)},
+		{[2]*big.Rat{new(big.Rat), big.NewRat(1, 1)}, new(big.Rat)},
+	}
+	for _, l := range lines {
+		all = append(all, halfPlane{[2]*big.Rat{exact.Rational(l.Weights[0]), exact.Rational(l.Weights[1])}, l.Bound})
+	}
+	// From weight on the first loss alone to weight on the second alone.
+	slices.SortStableFunc(all, func(l, m halfPlane) int { return det(m.weights, l.weights).Sign() })
+	var kept []halfPlane
+	for _, l := range all {
+		n := len(kept)
+		if n > 0 && det(kept[n-1].weights, l.weights).Sign() == 0 {
+			if implies(kept[n-1], l) {
+				continue
+			}
+			n--
+		}
+		// One that holds where its neighbors meet bounds nothing.
+		for ; n > 1 && weighted(kept[n-1].weights, meet(kept[n-2], l)).Cmp(kept[n-1].bound) >= 0; n-- {
+		}
+		kept = append(kept[:n], l)
+	}
+	for i := 1; i < len(kept); i++ {
+		o = append(o, meet(kept[i-1], kept[i]))
+	}
+	return o
+}
+
+// gap returns the relative gap between the weighted sum that a point has and the bound on
+// it, rounded up.
+func (o outline) gap(w [2]*big.Rat, p *FrontPoint) float64 {
+	bound, sum := weighted(w, o[0]), weighted(w, p.Expected)
+	for _, corner := range o[1:] {
+		if b := weighted(w, corner); b.Cmp(bound) < 0 {
+			bound = b
+		}
+	}
+	switch {
+	case sum.Cmp(bound) <= 0:
+		return 0
+	case bound.Sign() == 0:
+		return math.Inf(1)
+	}
+	return exact.FloatUp(sum.Quo(sum.Sub(sum, bound), bound))
+}
+
+func det(v, w [2]*big.Rat) *big.Rat {
+	d := new(big.Rat).Mul(v[0], w[1])
+	return d.Sub(d, new(big.Rat).Mul(v[1], w[0]))
+}
+
+// implies reports whether the first of two parallel half planes is inside the other.
+func implies(l, m halfPlane) bool {
+	i := 0
+	if m.weights[0].Sign() == 0 {
+		i = 1
+	}
+	return new(big.Rat).Mul(l.bound, m.weights[i]).Cmp(new(big.Rat).Mul(m.bound, l.weights[i])) >= 0
+}
+
+// meet returns where the borders of two half planes that are not parallel meet.
+func meet(l, m halfPlane) [2]*big.Rat {
+	d := det(l.weights, m.weights)
+	x := det([2]*big.Rat{l.bound, l.weights[1]}, [2]*big.Rat{m.bound, m.weights[1]})
+	y := det([2]*big.Rat{l.weights[0], l.bound}, [2]*big.Rat{m.weights[0], m.bound})
+	return [2]*big.Rat{x.Quo(x, d), y.Quo(y, d)}
+}
+
+// OuterBound returns what the Bounds leave for the second loss where the expectation of
+// the first is at most x: every noise that a design may choose has at least that
+// expectation of it. +Inf says that no noise has so small a first one. The bound is
+// computed exactly and rounded down.
+func (r *FrontResult) OuterBound(x float64) float64 {
+	at, best := new(big.Rat), new(big.Rat)
+	if at.SetFloat64(min(x, math.MaxFloat64)) == nil { // −∞, or no number
+		return math.Inf(1)
+	}
+	for _, b := range r.Bounds {
+		w := [2]*big.Rat{exact.Rational(b.Weights[0]), exact.Rational(b.Weights[1])}
+		rest := w[0].Sub(b.Bound, w[0].Mul(w[0], at))
+		switch {
+		case w[1].Sign() > 0:
+			if rest.Quo(rest, w[1]).Cmp(best) > 0 {
+				best.Set(rest)
+			}
+		case rest.Sign() > 0:
+			return math.Inf(1)
+		}
+	}
+	return exact.FloatDown(best)
+}
