@@ -13,6 +13,8 @@
 //   - tables and kernels hold what was designed with its proof, as values and files.
 //     Table.Interval says where the true value behind a released one may be.
 //   - sampler draws: AddNoise, exact, with cryptographic randomness.
+//   - release publishes counts, sums, means, histograms and quantiles of data sets, and
+//     release/ledger records what they cost and refuses to exceed a total.
 //   - account bounds the privacy loss of several releases.
 //   - latent designs private encoders of feature vectors; latent/bundle is what a
 //     device needs of one.

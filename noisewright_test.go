@@ -25,7 +25,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(directory) //nolint:errcheck // a temporary directory
-	file, x := filepath.Join(directory, "table.json"), 3.25
+	path, x := filepath.Join(directory, "table.json"), 3.25
 
 	table, err := noisewright.Design(context.Background(), noisewright.Problem{
 		Privacy: noisewright.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 8},
@@ -34,11 +34,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = noisewright.Save(file, table)
+	err = noisewright.Save(path, table)
 	if err != nil {
 		log.Fatal(err)
 	}
-	table, err = noisewright.Load(file) // proves it again
+	table, err = noisewright.Load(path) // proves it again
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -67,7 +67,7 @@ var arrows = map[string][]string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
-		"internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
+		"internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {

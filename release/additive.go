@@ -1,6 +1,7 @@
 package release
 
 import (
+	"math"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
@@ -101,6 +102,8 @@ func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, err
 		}
 		out[i].Value, _ = at(new(big.Rat)).Float64()
 		out[i].Lower, out[i].Upper = exact.FloatDown(at(below)), exact.FloatUp(at(above))
+		out[i].Value = min(max(out[i].Value, -math.MaxFloat64), math.MaxFloat64)
+		out[i].Lower, out[i].Upper = max(out[i].Lower, -math.MaxFloat64), min(out[i].Upper, math.MaxFloat64)
 	}
 	return out, nil
 }

@@ -49,7 +49,9 @@ func newCondition(text string, columns []string) (*condition, error) {
 	c.env[reader] = number
 	program, err := expr.Compile(text, expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{reader}),
 		// Row by row the same answer for the same row, at any time.
-		expr.DisableBuiltin("now"))
+		expr.DisableBuiltin("now"),
+		// What lists the columns does so in any order.
+		expr.DisableBuiltin("keys"), expr.DisableBuiltin("values"), expr.DisableBuiltin("toPairs"), expr.DisableBuiltin("toJSON"))
 	if err != nil {
 		sentence, _, _ := strings.Cut(err.Error(), "\n")
 		var e *file.Error

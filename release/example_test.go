@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,7 +82,7 @@ func ExamplePlan_Costs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	data, err := release.DataOf(1234, query)
+	data, err := release.DataOf(big.NewRat(1234, 1), query)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -112,6 +112,17 @@ func (n *scaled) law() (*ratio.Law, error) {
 	return ratio.NewLaw(n.table, unit)
 }
 
+// steps is an index as a float64. One beyond 2^53 is clipped to that, and not refused:
+// whether an answer comes must not depend on the draw.
+func steps(index *big.Int) float64 {
+	limit := big.NewInt(1 << 53)
+	if index.CmpAbs(limit) > 0 {
+		index = limit.Mul(limit, big.NewInt(int64(index.Sign())))
+	}
+	x, _ := index.Float64()
+	return x
+}
+
 func (m *means) costs() []ledger.Cost { return []ledger.Cost{m.cost} }
 
 func (m *means) name() string {
@@ -149,11 +160,7 @@ func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	}
 	out := make([]Estimate, len(tallies))
 	for i := range out {
-		x, exactX := a[i].Float64()
-		y, exactY := b[i].Float64()
-		if exactX != big.Exact || exactY != big.Exact {
-			return nil, check.Errorf("release", dp.ErrInvalid, "too many rows for a mean: the sums are beyond 2^53 steps of the noise")
-		}
+		x, y := steps(a[i]), steps(b[i])
 		low, high, err := m.method.Interval(x, y, Level)
 		if err != nil {
 			return nil, err

@@ -150,8 +150,8 @@ func (p *Plan) MeanError() float64 { return p.mechanism.meanError() }
 //
 // Guarantee: with the privacy that NewPlan promises for one call; every further call
 // costs as much again. Errors, after which nothing is released, are about data that
-// were read for another query, no rows where the number of rows is public, more than
-// 2^53 steps of noise in the sums of a mean, and a lack of entropy.
+// were read for another query, no rows where the number of rows is public, and a
+// lack of entropy; none of them depends on the draw.
 func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if d == nil || d.query.Text() != p.query.Text() {
 		return nil, check.Field("release", "data", "those of another query", "those that Read returns for the query of the plan")
@@ -282,7 +282,7 @@ func (s *sums) meanError() float64 {
 func (s *sums) answer(tallies []tally) ([]Estimate, error) {
 	values := make([]*big.Rat, len(tallies))
 	for i := range tallies {
-		values[i], _ = tallies[i].sum.Rat(nil)
+		values[i] = tallies[i].total()
 	}
 	divisor := big.NewRat(1, 1)
 	if s.means { // one group

@@ -47,7 +47,8 @@ type Query struct {
 	// Neighbors says what is hidden: that a unit is there at all (ledger.AddRemove),
 	// or which values it has (ledger.Replace), the number of units being public.
 	Neighbors string `json:"neighbors"`
-	// Person is the column that tells whose a row is; then a unit is a person, and at
+	// Person is the column that tells whose a row is, by its text but for blanks at its
+	// ends; then a unit is a person, and at
 	// most MaxPerPerson rows of each, chosen at random, count. "": a unit is a row.
 	Person       string `json:"person,omitempty"`
 	MaxPerPerson int    `json:"max_per_person,omitempty"`

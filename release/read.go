@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -39,6 +38,16 @@ type tally struct {
 	n      int64
 	sum    big.Float // of values, exact
 	counts []uint64  // of values by candidates, for quantiles only; nil: none
+	value  *big.Rat  // of the kind Value, in place of the sum
+}
+
+// total returns the sum, or the value.
+func (t *tally) total() *big.Rat {
+	if t.value != nil {
+		return t.value
+	}
+	sum, _ := t.sum.Rat(nil)
+	return sum
 }
 
 // sumPrecision has a bit for every multiple of 2^-1074 below 2^1024, and for 2^64
@@ -76,20 +85,20 @@ func Read(rows Rows, q Query) (*Data, error) {
 	}
 }
 
-// DataOf returns the data of a query of the kind Value. The error wraps dp.ErrInvalid.
-func DataOf(x float64, q Query) (*Data, error) {
+// DataOf returns the data of a query of the kind Value, exactly: two numbers that differ
+// by at most the sensitivity would not if they were rounded. The error wraps
+// dp.ErrInvalid.
+func DataOf(x *big.Rat, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	switch {
 	case q.Kind != Value:
 		return nil, check.Field("release", "kind", q.Kind, "value: other queries are of rows")
-	case !check.Finite(x) || q.Integer && x != math.Trunc(x):
-		return nil, check.Field("release", "value", "not shown", "a finite number, an integer if the query says so")
+	case x == nil || q.Integer && !x.IsInt():
+		return nil, check.Field("release", "value", "not shown", "a number, an integer if the query says so")
 	}
-	d := &Data{query: q.normal(), tallies: make([]tally, 1)}
-	d.tallies[0].sum.SetPrec(sumPrecision).SetFloat64(x)
-	return d, nil
+	return &Data{query: q.normal(), tallies: []tally{{value: new(big.Rat).Set(x)}}}, nil
 }
 
 // reader takes rows.
@@ -209,7 +218,7 @@ func (r *reader) row(record []string) error {
 			return r.lacks("column "+check.Quoted(r.query.Column), err)
 		}
 	}
-	if r.person >= 0 && record[r.person] == "" {
+	if r.person >= 0 && strings.TrimSpace(record[r.person]) == "" {
 		return r.lacks("column "+check.Quoted(r.query.Person), errors.New("empty: whose row it is"))
 	}
 	inside := true
@@ -228,7 +237,7 @@ func (r *reader) row(record []string) error {
 	if r.person < 0 {
 		r.take(c)
 	} else {
-		r.keep(record[r.person], c)
+		r.keep(strings.TrimSpace(record[r.person]), c)
 	}
 	return nil
 }

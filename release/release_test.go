@@ -328,19 +328,59 @@ func TestAnswerRefuses(t *testing.T) {
 		t.Errorf("the mean of no rows: %v, %v", out, err)
 	}
 	v := Query{Kind: Value, Epsilon: 1, Neighbors: ledger.Replace, Sensitivity: 1, Integer: true}
-	for _, x := range []float64{0.5, math.NaN(), math.Inf(1)} {
-		if _, err := DataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "0.5") {
+	for _, x := range []*big.Rat{big.NewRat(1, 2), nil} {
+		if _, err := DataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
 			t.Errorf("value %v: %v", x, err)
 		}
 	}
-	// A mean of sums beyond 2^53 steps is refused.
-	q.Neighbors = ledger.AddRemove
+	// Whether there is a mean does not depend on the draw, however large the sums.
+	q.Neighbors, q.Epsilon = ledger.AddRemove, 20
 	if p, err = NewPlan(t.Context(), q, testSource(t, "")); err != nil {
 		t.Fatal(err)
 	}
 	d := read(t, q, testRows)
-	d.tallies[0].n = 1 << 60
-	if out, err := p.Answer(d); out != nil || !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("the mean of 2^60 rows: %v, %v", out, err)
+	for d.tallies[0].n = 1; d.tallies[0].n < 1<<60; d.tallies[0].n *= 2 {
+		if out, err := p.Answer(d); err != nil || !(out[0].Lower <= out[0].Value && out[0].Value <= out[0].Upper) {
+			t.Errorf("the mean of %d rows: %v, %v", d.tallies[0].n, out, err)
+		}
+	}
+}
+
+// TestValueIsExact holds that numbers that no float64 tells apart are told apart by no
+// more than the noise: their indices differ by the exact difference.
+func TestValueIsExact(t *testing.T) {
+	for _, test := range []struct {
+		a, b        string
+		sensitivity float64
+		integer     bool
+	}{
+		{"1152921504606847104", "1152921504606847105", 1, true},
+		{"9007199254740993", "9007199254740994", 1, true},
+		{"100000000000000008", "100000000000000009", 1, false},
+		{"1000000000000.7", "1000000000000.8", 0.1, false},
+		{"1e120", "1.00000000000000000000000001e120", 1e94, false},
+	} {
+		q := Query{Kind: Value, Epsilon: 1, Neighbors: ledger.AddRemove, Sensitivity: test.sensitivity, Integer: test.integer}
+		p, err := NewPlan(t.Context(), q, testSource(t, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		index := func(text string) *big.Int {
+			x, ok := new(big.Rat).SetString(text)
+			if !ok {
+				t.Fatal(text)
+			}
+			d, err := DataOf(x, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.mechanism.(*sums).noise.index(d.tallies[0].total())
+		}
+		noise := p.mechanism.(*sums).noise
+		points := new(big.Rat).Quo(new(big.Rat).SetFloat64(test.sensitivity), noise.unit)
+		apart := new(big.Rat).SetInt(new(big.Int).Sub(index(test.b), index(test.a)))
+		if apart.Sign() <= 0 || apart.Cmp(points) > 0 {
+			t.Errorf("%s and %s are %v points apart, want at most %v", test.a, test.b, apart, points)
+		}
 	}
 }

@@ -52,22 +52,42 @@ func Create(path string) (*File, error) {
 		f.path, f.device = path, device
 		return f, nil
 	}
+	f, err := beneath(path, target)
+	if err == nil && exists {
+		if err = f.file.Chmod(info.Mode().Perm()); err != nil {
+			f.Discard()
+		}
+	}
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return f, nil
+}
+
+// Replace is Create for directories that others may write to: a symbolic link is
+// replaced and not followed, and what is neither a link nor a regular file is refused.
+func Replace(path string) (*File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
+		return nil, fmt.Errorf("%s is not a regular file, want one or none", path)
+	}
+	f, err := beneath(path, path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return f, nil
+}
+
+// beneath returns a file that is renamed to the target.
+func beneath(path, target string) (*File, error) {
 	removeStale(target, fs.FileMode.IsRegular)
 	file, err := createLocked(target, func(name string) (*os.File, error) {
 		// 0666 less the umask is what any program gives a file the user asked for.
 		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
 	})
 	if err != nil {
-		return nil, named(path, err)
+		return nil, err
 	}
-	f := &File{file: file, name: file.Name(), path: path, target: target}
-	if exists {
-		if err := file.Chmod(info.Mode().Perm()); err != nil {
-			f.Discard()
-			return nil, named(path, err)
-		}
-	}
-	return f, nil
+	return &File{file: file, name: file.Name(), path: path, target: target}, nil
 }
 
 // Spool returns a file whose content is written to dst at Commit.

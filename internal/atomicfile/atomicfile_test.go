@@ -266,3 +266,38 @@ func TestDirectoryIsAlwaysThere(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
+
+// TestReplace holds that a link is replaced and not followed, and that devices, pipes and
+// directories are refused.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	victim, link := filepath.Join(dir, "victim"), filepath.Join(dir, "link")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, link); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	f, err := Replace(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Discard()
+	if _, err := f.Write([]byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{victim: "precious", link: "new"} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s has %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if _, err := Replace(dir); err == nil {
+		t.Error("a directory is replaced")
+	}
+	if _, err := Replace(os.DevNull); err == nil {
+		t.Error("a device is replaced")
+	}
+}

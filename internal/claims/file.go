@@ -44,9 +44,10 @@ func ReadFile[T any](pkg, path string, decode func(io.Reader) (*T, error)) (t *T
 	return t, nil
 }
 
-// WriteFile writes a file, whole or not at all. Errors name it.
+// WriteFile writes a file, whole or not at all. A symbolic link is replaced, not
+// followed, and what is neither a link nor a regular file is refused. Errors name it.
 func WriteFile(pkg, path string, encode func(io.Writer) error) error {
-	f, err := atomicfile.Create(path)
+	f, err := atomicfile.Replace(path)
 	if err != nil {
 		return check.Errorf(pkg, nil, "%w", err)
 	}

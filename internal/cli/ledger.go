@@ -17,8 +17,9 @@ import (
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
-// nonAdaptive is the condition of exact composition.
-const nonAdaptive = "the noise of a release (epsilon, delta, table) was not chosen in view of earlier answers"
+// nonAdaptive is the condition of exact composition, on two lines of a help text.
+const nonAdaptive = `the mechanisms of releases (statistic, epsilon, delta, loss, releases, rows per
+person, number of keys) were not chosen in view of earlier answers`
 
 func newLedgerCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -33,7 +34,7 @@ One ledger is for all releases about the same people, by all processes. The tota
 (epsilon, delta) is kept by exact composition, as account computes it, on the
 condition that
 ` + nonAdaptive + `;
-queries may be. A ledger made with --adaptive keeps the sums of all epsilons and
+what is asked otherwise may be. A ledger made with --adaptive keeps the sums of all epsilons and
 deltas within the total, which allows fewer releases and holds without it.
 
 The ledger is an internal document. Answers are meant to be published. The digests
@@ -88,7 +89,7 @@ type ledgerTerms struct {
 }
 
 func (t ledgerTerms) rows() []shell.Row {
-	composition := "exact, on the condition that " + nonAdaptive
+	composition := "exact, on the condition that " + strings.ReplaceAll(nonAdaptive, "\n", " ")
 	if t.Adaptive {
 		composition = "basic, for noise chosen in view of earlier answers too"
 	}

@@ -62,8 +62,8 @@ For several columns repeat --column. Each takes what --table, --lower, --upper a
   --column hours,table=hours.json,lower=0,upper=100 --column age,table=age.json
 
 The total printed at the end is for the columns of a row together: of several,
-composed as account does, at the sum of the deltas. Who has several rows is protected by as
-many times less.
+composed as account does, at the sum of the deltas. Who has several rows is
+protected by as many times less.
 
 With a table for integer queries the column has integers, of at most 2^53, and
 gets integers. With one that publishes in steps (design --step) values are rounded

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -65,13 +68,13 @@ type releaseLedger struct {
 
 type releaseOptions struct {
 	shell.Common
-	query     release.Query
-	data      string // file
-	delimiter byte
-	value     string // of a query of the kind value
-	ledger    string // file
-	tables    string // directory
-	design    lp.Options
+	query  release.Query
+	data   string // file
+	csv    csvfile.Options
+	value  string // of a query of the kind value
+	ledger string // file
+	tables string // directory
+	design lp.Options
 }
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
@@ -205,26 +208,29 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 		o.value = text
 		return nil
 	})
-	f.Number(&q.Sensitivity, "sensitivity", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "how far one unit can change X, in its units: a number above 0")
+	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
+		r, ok := decimal(text)
+		if !ok || r.Sign() <= 0 {
+			return shell.Want("a number above 0")
+		}
+		q.Sensitivity = exact.FloatUp(r) // X is exact, and this not below what was said
+		return nil
+	})
 	f.Word(&values, "query", "integer|real", "values that X could have; integers get integer noise", "integer", "real")
 	f.Check(func() error {
 		q.Integer = values == string(dp.IntegerQuery)
 		return nil
 	})
 	f.String(&q.Name, "name", "what the number is, for the ledger")
-	f.String(&q.Of, "unit", "whose influence the sensitivity is about, row or person:COLUMN, as in the ledger (default row)")
+	f.Text(&q.Of, "unit", "row|person:COLUMN", "whose influence the sensitivity is about, as in the ledger (default row)")
+	f.CompleteOrFile("unit", "row", "person:")
 }
 
 func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
 	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Require(&o.data, "data", "a CSV file")
-	f.Func("delimiter", "char", ",", "what stands between two fields, one character or tab", func(text string) error {
-		if o.delimiter = csvfile.ParseDelimiter(text); o.delimiter == 0 {
-			return shell.Want("one character, or tab")
-		}
-		return nil
-	})
+	f.Delimiter(&o.csv)
 	number := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
 	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
@@ -281,13 +287,6 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
-	if o.ledger != "" && o.Output != "" {
-		for _, suffix := range []string{"-journal", "-wal", "-shm"} { // files of SQLite
-			if filepath.Clean(o.Output) == filepath.Clean(o.ledger)+suffix {
-				return shell.BadInput("", fmt.Errorf("output %s belongs to the ledger, want another file", o.Output))
-			}
-		}
-	}
 	w, err := o.Reserve(o.Output, o.data, o.ledger)
 	if err != nil {
 		return err
@@ -388,11 +387,11 @@ func (o *releaseOptions) source() (release.Source, error) {
 // read computes the exact answer, and the digest of the data.
 func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error) {
 	if o.query.Kind == release.Value {
-		x, err := shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
-		if err != nil {
-			return nil, "", shell.BadInput("", errors.New("value is not a finite number, want one such as 1234"))
+		x, ok := decimal(o.value)
+		if !ok {
+			return nil, "", shell.BadInput("", errors.New("value is not a decimal number, want one such as 1234"))
 		}
-		if o.query.Integer && x != math.Trunc(x) {
+		if o.query.Integer && !x.IsInt() {
 			return nil, "", shell.BadInput("noisewright release value --help", errors.New("value is not an integer, want one with --query integer"))
 		}
 		d, err := release.DataOf(x, o.query)
@@ -410,9 +409,9 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	}
 	defer in.Close()
 	hash := sha256.New()
-	hash.Write([]byte{o.delimiter}) // with another one it is other data
+	hash.Write([]byte{o.csv.Delimiter}) // with another one it is other data
 	tee := io.TeeReader(&watched{ctx, in, o.Progress()}, hash)
-	rows, err := release.NewCSV(tee, o.delimiter)
+	rows, err := release.NewCSV(tee, o.csv.Delimiter)
 	if err != nil {
 		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
 	}
@@ -432,6 +431,16 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 	}
 	return d, hex.EncodeToString(hash.Sum(nil)), nil
 }
+
+// decimal reads a decimal number exactly.
+func decimal(text string) (*big.Rat, bool) {
+	if !decimalForm.MatchString(text) {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+var decimalForm = regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
 
 // watched is a file whose reading can be watched and ended.
 type watched struct {
@@ -656,14 +665,16 @@ func rounded(a release.Estimate) (value, lower, upper string) {
 		return fmt.Sprint(a.Value), fmt.Sprint(a.Lower), fmt.Sprint(a.Upper)
 	}
 	digits := 0
-	if width := a.Upper - a.Lower; a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) || a.Upper != math.Trunc(a.Upper) {
+	if width := a.Upper - a.Lower; width > 0 && (a.Value != math.Trunc(a.Value) || a.Lower != math.Trunc(a.Lower) || a.Upper != math.Trunc(a.Upper)) {
 		digits = int(min(max(math.Ceil(3-math.Log10(width)), 0), 300))
 	}
-	unit := math.Pow10(-digits)
-	text := func(v, outwards float64) string {
-		near := strconv.FormatFloat(v, 'f', digits, 64)
-		if back, _ := strconv.ParseFloat(near, 64); outwards*back < outwards*v {
-			return strconv.FormatFloat(v+outwards*unit, 'f', digits, 64)
+	text := func(v float64, outwards int) string {
+		exactly := new(big.Rat).SetFloat64(v)
+		near := exactly.FloatString(digits)
+		back, _ := new(big.Rat).SetString(near)
+		if outwards*back.Cmp(exactly) < 0 {
+			unit := new(big.Rat).SetFrac(big.NewInt(int64(outwards)), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil))
+			return back.Add(back, unit).FloatString(digits)
 		}
 		return near
 	}

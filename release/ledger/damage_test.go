@@ -314,6 +314,36 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestHardLink: a ledger with two names has two journals, of which a crash leaves one that
+// the other name does not see.
+func TestHardLink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	makeLedger(t, path, 1)
+	if err := os.Link(path, path+"2"); err != nil {
+		t.Skip("no hard links here")
+	}
+	for _, name := range []string{path, path + "2"} {
+		if _, err := Open(t.Context(), name); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v, want it refused", name, err)
+		}
+	}
+	if err := os.Remove(path + "2"); err != nil {
+		t.Fatal(err)
+	}
+	// But for what a Create that was killed has left.
+	left := filepath.Join(filepath.Dir(path), ".l.tmp-1")
+	if err := errors.Join(os.Mkdir(left, 0o700), os.Link(path, filepath.Join(left, "ledger"))); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestCancelled ends the context at random moments: an answer that is returned is stored, and
 // the ledger goes on.
 func TestCancelled(t *testing.T) {

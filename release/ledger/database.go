@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -78,9 +77,6 @@ const busyTimeout = 5 * time.Minute
 // deleted, and the directory after that. A write-ahead log would be faster for many
 // writers, but needs shared memory and more files.
 func connect(path string) (*sql.DB, error) {
-	if !available {
-		return nil, fmt.Errorf("ledgers need SQLite, which there is none of for %s/%s", runtime.GOOS, runtime.GOARCH)
-	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -113,7 +109,7 @@ func connect(path string) (*sql.DB, error) {
 //
 // Errors wrap dp.ErrInvalid for bad terms, and fs.ErrExist, or are those of the file system.
 func Create(ctx context.Context, path string, t Terms) (err error) {
-	if !hasSQLite {
+	if !available {
 		return pathError(path, errNoSQLite)
 	}
 	if err := t.validate(); err != nil {
@@ -147,6 +143,19 @@ func Create(ctx context.Context, path string, t Terms) (err error) {
 		return pathError(path, err)
 	}
 	return nil
+}
+
+// sweep removes the names under which a Create that was killed has left the ledger, and
+// reports whether there were any.
+func sweep(path string, info os.FileInfo) (swept bool) {
+	names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*"))
+	for _, dir := range names {
+		other, err := os.Lstat(filepath.Join(dir, "ledger"))
+		if err == nil && os.SameFile(info, other) {
+			swept = os.RemoveAll(dir) == nil || swept
+		}
+	}
+	return swept
 }
 
 // appear moves a file to a name that is not taken. A link, unlike a rename, replaces nothing,

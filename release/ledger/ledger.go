@@ -31,15 +31,21 @@ type Ledger struct {
 // Errors name the path. They wrap ErrFormat for a file that is no ledger, or a damaged
 // one, or are those of the file system and of the context.
 func Open(ctx context.Context, path string) (*Ledger, error) {
-	if !hasSQLite {
+	if !available {
 		return nil, pathError(path, errNoSQLite)
 	}
 	info, err := os.Stat(path)
+	if err == nil && links(info) > 1 && sweep(path, info) {
+		info, err = os.Stat(path)
+	}
 	switch {
 	case err != nil:
 		return nil, pathError(path, err)
 	case !info.Mode().IsRegular():
 		return nil, check.Errorf("ledger", ErrFormat, "%s is not a regular file, want a ledger", path)
+	case links(info) > 1:
+		// The journal, which undoes a charge that a crash cut short, goes by the name.
+		return nil, check.Errorf("ledger", ErrFormat, "%s has another name, a hard link, want a ledger with one name", path)
 	}
 	db, err := connect(path)
 	if err != nil {
@@ -100,7 +106,7 @@ func damaged(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if isDamage(err) {
+	if wrongFile(err) {
 		return check.Errorf("", ErrFormat, "no ledger or a damaged one: %w", err)
 	}
 	if errors.Is(err, sql.ErrNoRows) {

@@ -31,8 +31,9 @@ type Terms struct {
 	// Adaptive is for noise that is chosen in view of earlier answers. The sums of the
 	// epsilons and of the deltas promised are then kept within the total, which allows any
 	// such choice. Otherwise the releases are composed exactly by package account, which
-	// allows more of them, on a condition: the noise of a release was not chosen in view of
-	// earlier answers. Queries may be.
+	// allows more of them, on a condition: the mechanisms of the releases, their noise and
+	// how often it is used, were not chosen in view of earlier answers. What is asked
+	// otherwise may be.
 	Adaptive bool
 }
 

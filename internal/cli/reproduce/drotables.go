@@ -97,17 +97,18 @@ func newDROTableCommand(s *shell.Streams, t droTable) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   t.name,
 		Short: fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part),
-		Long: fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential Privacy via Distributionally
-Robust Optimization" (2025), again: for each epsilon and delta and a sensitivity
-of 1, the %s (loss %s, %s), in percent of max(optimum, 1) as in
-the paper. The optimum is the midpoint of the certified bounds of a design; the
-known upper bound the loss of truncated Laplace noise; the known lower bound the
-expression of Geng, Ding, Guo & Kumar (2020) with the number of terms rounded up,
-or down where that is above the optimum. Rounded up it is no true bound; it is
-here because the paper has it.
+		Long: fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential
+Privacy via Distributionally Robust Optimization" (2025), again: for each epsilon
+and delta and a sensitivity of 1, the %s
+(loss %s, %s), in percent of max(optimum, 1) as in the paper. The
+optimum is the midpoint of the certified bounds of a design; the known upper bound
+the loss of truncated Laplace noise; the known lower bound the expression of Geng,
+Ding, Guo & Kumar (2020) with the number of terms rounded up, or down where that is
+above the optimum. Rounded up it is no true bound; it is here because the paper has it.
 
-Written are %[5]s.csv, with the published numbers beside ours, %[5]s.svg, a
-map of the numbers, and, in the folder tables, the designed tables themselves.
+Written are %[5]s.csv, with the published numbers beside ours,
+%[5]s.svg, a map of the numbers, and, in the folder tables, the
+designed tables themselves.
 These are read and verified when the same or another command needs them, so an
 interrupted run goes on where it stopped.
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/readfile"
 )
 
 // Output is where a command's result goes. It appears whole, at commit, or not
@@ -47,6 +49,9 @@ func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 			}
 		}
 	}
+	if isDatabase(path) {
+		return nil, BadInput("", fmt.Errorf("output %s is a database, such as a ledger, or belongs to one, want another file", path))
+	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, BadInput("", fmt.Errorf("output %w", err))
@@ -70,6 +75,28 @@ func MakeFolder(path string) error {
 		return BadInput("", fmt.Errorf("output = %s: %w", check.Quoted(path), FileCause(err)))
 	}
 	return nil
+}
+
+// isDatabase reports whether a file is one of SQLite, such as a ledger, or one that
+// SQLite keeps beside it: to replace it would lose what was charged.
+func isDatabase(path string) bool {
+	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
+		name, ok := strings.CutSuffix(path, suffix)
+		if !ok {
+			continue
+		}
+		f, err := readfile.Regular(name)
+		if err != nil {
+			continue
+		}
+		head := make([]byte, 16)
+		_, err = io.ReadFull(f, head)
+		_ = f.Close()
+		if err == nil && string(head) == "SQLite format 3\x00" {
+			return true
+		}
+	}
+	return false
 }
 
 // Reserve opens an output before the work for it, which would be lost otherwise; it is

@@ -21,6 +21,9 @@ func NewGrid(lower, upper float64, candidates int) (Grid, error) {
 	if !check.Finite(lower, upper) || !(lower < upper) {
 		errs.Bad("upper", upper, "a finite number above the lower bound, which is finite too")
 	}
+	if check.Finite(lower, upper) && lower < upper && !(upper/2-lower/2 > 0) {
+		errs.Bad("upper", upper, "a bound further from the lower one")
+	}
 	if candidates < 2 || candidates > maxCandidates {
 		errs.Badf("candidates", candidates, "a number from 2 to %d", maxCandidates)
 	}
