@@ -102,7 +102,8 @@ func newOutline(lines []SupportingLine) (o outline) {
 			n--
 		}
 		// One that holds where its neighbors meet bounds nothing.
-		for ; n > 1 && weighted(kept[n-1].weights, meet(kept[n-2], l)).Cmp(kept[n-1].bound) >= 0; n-- {
+		for n > 1 && weighted(kept[n-1].weights, meet(kept[n-2], l)).Cmp(kept[n-1].bound) >= 0 {
+			n--
 		}
 		kept = append(kept[:n], l)
 	}

@@ -31,6 +31,10 @@ type KernelProblem struct {
 	Cells int
 	// InstanceCap, if not 0, bounds the expected loss of every query value.
 	InstanceCap float64
+	// CapSlack, from 0 to 1, is the share by which the cap may be larger, if no kernel of
+	// the first cells keeps it: it is then the largest loss that noise which does not
+	// depend on the query value has when it is rounded to cells.
+	CapSlack float64
 }
 
 func (p KernelProblem) additive() dp.Problem {
@@ -48,6 +52,9 @@ func (p KernelProblem) validate() error {
 	}
 	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
+	}
+	if s := p.CapSlack; !(s >= 0 && s <= 1) {
+		errs.Bad("cap-slack", s, "a number from 0 to 1")
 	}
 	if p.Cells != 0 && (p.Cells < 1 || p.Cells > kernels.MaxCells) {
 		errs.Badf("cells", p.Cells, "1 to %d", kernels.MaxCells)

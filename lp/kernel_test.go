@@ -196,6 +196,7 @@ func TestDesignKernelRefuses(t *testing.T) {
 		"delta":        func(p *lp.KernelProblem, _ *lp.Options) { p.Delta = 0 },
 		"epsilon":      func(p *lp.KernelProblem, _ *lp.Options) { p.Epsilon = -1 },
 		"loss":         func(p *lp.KernelProblem, _ *lp.Options) { p.Loss = nil },
+		"cap-slack":    func(p *lp.KernelProblem, _ *lp.Options) { p.CapSlack = 2 },
 		"instance-cap": func(p *lp.KernelProblem, _ *lp.Options) { p.InstanceCap = -1 },
 		"cells":        func(p *lp.KernelProblem, _ *lp.Options) { p.Cells = -1 },
 		"nodes[1]":     func(p *lp.KernelProblem, _ *lp.Options) { p.Nodes = []float64{0, 5} },
@@ -235,6 +236,45 @@ func BenchmarkDesignKernel(b *testing.B) {
 		gap = r.Gap
 	}
 	b.ReportMetric(gap, "gap")
+}
+
+// TestKernelCapSlack: a cap that only kernels of fine cells keep is raised, within the
+// slack, to what rounded noise keeps; one that kernels of few cells keep, or without slack,
+// is not.
+func TestKernelCapSlack(t *testing.T) {
+	p := unitRange(1, 0.2)
+	additive, err := lp.Design(t.Context(), dp.Problem{Privacy: p.Privacy, Loss: p.Loss}, lp.Options{NewSolver: highs.New})
+	if err != nil {
+		t.Fatal(err)
+	}
+	least, _ := additive.Table.Certificate().ExpectedLoss.Float64()
+	o := lp.Options{NewSolver: highs.New, Gap: 1, MaxCells: 80}
+	p.InstanceCap, p.CapSlack = least, 0.05
+	for _, c := range []struct {
+		sensitivities float64 // in the range
+		raised        bool
+	}{{4, true}, {1, false}} {
+		p.Queries.Upper = c.sensitivities * p.Sensitivity
+		r, err := lp.DesignKernel(t.Context(), p, o)
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		kept := r.Kernel.Kernel().InstanceCap()
+		if (kept > p.InstanceCap) != c.raised || kept > p.InstanceCap*(1+p.CapSlack) {
+			t.Errorf("%+v: the cap is %g, %g was asked for", c, kept, p.InstanceCap)
+		}
+		most, _ := r.Kernel.Certificate().MaxLoss.Float64()
+		loss, _ := r.Kernel.Certificate().ExpectedLoss.Float64()
+		bound, _ := r.Kernel.Certificate().LowerBound.Float64()
+		if most > kept || bound <= 0 || bound > loss {
+			t.Errorf("%+v: largest loss %g with the cap %g, expected loss in [%g, %g]", c, most, kept, bound, loss)
+		}
+	}
+	p.Queries.Upper, p.CapSlack = 4*p.Sensitivity, 0
+	if r, err := lp.DesignKernel(t.Context(), p, o); err != nil || r.Kernel.Kernel().InstanceCap() != least {
+		t.Errorf("without slack: %v, %v", r, err)
+	}
 }
 
 // TestKernelStartsAdditive: where noise that does not depend on the query value keeps the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -62,7 +63,8 @@ type kernelDesigner struct {
 	unit    float64  // of the costs passed to the solver
 	rounded struct { // noise that does not depend on the query value, on these cells
 		cells int
-		loss  float64 // the largest of a query value
+		loss  float64 // the largest of a query value, rounded up
+		laws  [][]float64
 	}
 
 	// The upper side, which has search.loss.
@@ -91,6 +93,11 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, ErrLimit) {
 			return err
 		}
+		if raised, err := d.raiseCap(); err != nil {
+			return err
+		} else if raised {
+			continue
+		}
 		switch {
 		case d.infeasible:
 			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
@@ -104,6 +111,22 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", cells, d.options.MaxCells)
 		}
 	}
+}
+
+// raiseCap raises the cap to what rounded noise keeps, within the slack, if no kernel that
+// keeps it was found. What was proven is about the smaller cap and is given up.
+func (d *kernelDesigner) raiseCap() (bool, error) {
+	if d.kernel != nil || !d.roundedSuits() || d.rounded.loss <= d.problem.InstanceCap {
+		return false, nil
+	}
+	d.problem.InstanceCap = d.rounded.loss
+	d.dual, d.bound, d.infeasible = nil, 0, false
+	return true, d.keep(d.split(d.rounded.cells), d.rounded.laws)
+}
+
+// roundedSuits reports whether there is rounded noise within the slack of the cap.
+func (d *kernelDesigner) roundedSuits() bool {
+	return d.rounded.cells > 0 && d.rounded.loss <= d.problem.InstanceCap*(1+d.problem.CapSlack)
 }
 
 // both solves both programs, in the time that leaves enough to certify what they give,
@@ -228,10 +251,10 @@ func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
 		if err != nil {
 			return nil // a kernel of so many cells has no weights for it
 		}
-		if most, _ := v.Certificate().MaxLoss.Float64(); d.rounded.cells == 0 || most < d.rounded.loss {
-			d.rounded.cells, d.rounded.loss = cells, most
+		if most := exact.FloatUp(v.Certificate().MaxLoss); d.rounded.cells == 0 || most < d.rounded.loss {
+			d.rounded.cells, d.rounded.loss, d.rounded.laws = cells, most, laws
 		}
-		if err := d.keep(split, laws); !notKept(err) || p.Cells > 0 {
+		if err := d.keep(split, laws); !notKept(err) || p.Cells > 0 || d.roundedSuits() {
 			return nil
 		}
 		cells = d.whole(cells + cells/2)

@@ -48,7 +48,9 @@ down, all others up.
 
 With --instance-cap no query value has a larger expected loss than that; the word
 auto stands for the smallest expected loss of noise that does not depend on the
-value. The bound is then about the mechanisms that keep the cap.`,
+value, or, if kernels of few cells do not keep that, for what such noise keeps when it
+is rounded to cells, up to 5 % more. The bound is then about the mechanisms that keep
+the cap.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
 	})
@@ -98,7 +100,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		if independent, err = o.independent(ctx, line); err != nil {
 			return err
 		}
-		o.problem.InstanceCap = *independent
+		o.problem.InstanceCap, o.problem.CapSlack = *independent, autoCapSlack
 		if o.design.TimeLimit > 0 { // it is for both
 			o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
 		}
@@ -116,12 +118,25 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	}
 	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
 	if independent != nil {
-		rows = append(rows, shell.Row{"data independent", shell.DigitsUp(*independent)})
+		rows = append(rows, shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(k.InstanceCap(), *independent)})
 	}
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"kernel", o.Output})
 	}
 	return o.Finish(w, k.Encode, report, rows, limit)
+}
+
+// autoCapSlack is how much larger than the loss of data independent noise an automatic cap
+// may be: as much as rounding this noise to cells costs where they are few.
+const autoCapSlack = 0.05
+
+// raisedCap says why an automatic cap is larger than the loss of data independent noise, if
+// it is.
+func raisedCap(kept, independent float64) string {
+	if kept <= independent {
+		return ""
+	}
+	return fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept/independent-1))
 }
 
 // independent designs noise that does not depend on the query value and returns its
