@@ -132,7 +132,7 @@ func TestDesigns(t *testing.T) {
 		{loss: "pinball:0.7", constraints: dp.Constraints{Monotone: true, Support: &dp.Interval{Lower: -3, Upper: 8}}, falsify: [2]string{`"lower":-3`, `"lower":-0.5`}, says: "constraints.lower"},
 		{loss: "l1", constraints: dp.Constraints{MaxVariance: 1.3}, falsify: [2]string{`"max_variance":1.3`, `"max_variance":1`}, says: "constraints.max_variance"},
 		{loss: "l1", constraints: dp.Constraints{Quantiles: []dp.Quantile{{Probability: 0.9, Magnitude: 2}}}, falsify: [2]string{`"magnitude":2`, `"magnitude":1`}, says: "constraints.quantiles"},
-		{loss: "l1", constraints: dp.Constraints{MaxDistinguishing: 0.02}, falsify: [2]string{`"max_distinguishing":0.02`, `"max_distinguishing":0.001`}, says: "constraints.max_distinguishing"},
+		{loss: "l1", constraints: dp.Constraints{MaxDistinguishing: 0.02}, falsify: [2]string{`"max_distinguishing":0.02`, `"max_distinguishing":1e-30`}, says: "constraints.max_distinguishing"},
 		{loss: "l1", query: dp.IntegerQuery, constraints: dp.Constraints{Monotone: true}},
 		{loss: "asymmetric:3,1", query: dp.IntegerQuery, constraints: dp.Constraints{Symmetric: true}},
 		{loss: "l2", query: dp.LatticeQuery, step: 0.3, constraints: dp.Constraints{Unbiased: true}},
