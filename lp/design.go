@@ -410,13 +410,25 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", ErrLimit, "finer grids would not be done in time")
-	for _, bold := range []bool{false, true} {
-		for _, s := range append(worth, patient...) {
-			switch {
-			case s.closed != nil:
+	// The other one's turn is not worth more because it is cheap: a side that gains
+	// nothing any more is, and the time that it takes is gone.
+	first := []courage{cautious, bold}
+	if d.gap() > farApart { // nothing is worth more than a bound
+		first = append(first, desperate)
+	}
+	for _, try := range []struct {
+		sides    []*side
+		courages []courage
+	}{{worth, first}, {patient, []courage{cautious, bold}}, {worth, []courage{desperate}}} {
+		for _, s := range try.sides {
+			if s.closed != nil {
 				err = s.closed
-			case d.finerInTime(s, missed[s], bold):
-				return s, nil
+				continue
+			}
+			for _, c := range try.courages {
+				if d.finerInTime(s, missed[s], c) {
+					return s, nil
+				}
 			}
 		}
 	}
@@ -472,8 +484,9 @@ func widen(sides ...*side) {
 // takes time like (nK)², n cells of which K make up a sensitivity, and half of what is
 // left is enough for it. The bold let it take all that is left, and count on (nK)^1.5,
 // which is what it often takes; and a program that proves a bound may take longer, as
-// what is done of it proves one too.
-func (d *designer) finerInTime(s *side, missed float64, bold bool) bool {
+// what is done of it proves one too. The desperate count on nK: there is nothing else
+// that the time that is left could be for.
+func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 	before, reach := s.grid, s.reach
 	for growth := d.growth(s, missed); ; growth *= 0.85 {
 		s.grid.k, s.reach = before.k, reach
@@ -484,6 +497,9 @@ func (d *designer) finerInTime(s *side, missed float64, bold bool) bool {
 		g := s.bound.extent(s.grid.k, s.reach)
 		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
 		left := float64(d.left()-d.closing(s)) / float64(s.took)
+		if growth > minGrowth && ratio*ratio > leap*float64(d.elapsed())/float64(s.took) {
+			continue
+		}
 		if ratio*ratio <= left/2 {
 			return true
 		}
@@ -493,13 +509,26 @@ func (d *designer) finerInTime(s *side, missed float64, bold bool) bool {
 		if s == &d.lower {
 			left *= 1.5
 		}
-		if bold && math.Pow(ratio, 1.5) <= left {
+		if c >= bold && math.Pow(ratio, 1.5) <= left || c == desperate && ratio <= left {
 			return true
 		}
 		s.grid, s.reach = before, reach
 		return false
 	}
 }
+
+// leap bounds the time of a next program by that of all before it. A longer limit is no
+// reason to jump further: what a grid teaches, a much finer one may take too long for.
+const leap = 4
+
+// courage is what a design makes of the time that is left.
+type courage int
+
+const (
+	cautious courage = iota
+	bold
+	desperate
+)
 
 // finer refines the grid of a side; where cells are points already, only the support is
 // left.

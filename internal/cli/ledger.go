@@ -34,8 +34,9 @@ One ledger is for all releases about the same people, by all processes. The tota
 (epsilon, delta) is kept by exact composition, as account computes it, on the
 condition that
 ` + nonAdaptive + `;
-what is asked otherwise may be. A ledger made with --adaptive keeps the sums of all epsilons and
-deltas within the total, which allows fewer releases and holds without it.
+what is asked otherwise may be. A ledger made with --adaptive keeps the sums of all
+epsilons and deltas within the total, which allows fewer releases and holds without
+that.
 
 The ledger is an internal document. Answers are meant to be published. The digests
 of the data, which queries were asked and when, and whether the data changed
