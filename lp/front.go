@@ -154,8 +154,8 @@ type direction struct {
 	weights [2]float64
 }
 
-// each designs for some directions on all processors. Points keep the order of these, so
-// that a front without a time limit is the same every time.
+// each designs for some directions on all processors. Points keep the order of these,
+// whichever ends first.
 func (f *front) each(ctx context.Context, list []direction) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/big"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 )
 
 // TestFront: designs are in order and proven, none is below the bounds of another, the
-// ends are the designs for one loss, and there are as many as the gap needs.
+// end of a loss is as good as a design for it alone, and there are as many as the gap needs.
 func TestFront(t *testing.T) {
 	const gap = 0.02
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}}
@@ -49,9 +50,9 @@ func TestFront(t *testing.T) {
 		}
 	}
 	p.Loss = losses[1]
-	alone, end := design(t, p, gap).Table.Certificate(), r.Points[len(r.Points)-1]
-	if end.Share != 0 || end.Expected[1].Cmp(alone.ExpectedLoss) != 0 {
-		t.Errorf("the end of the second loss has %s of it, a design for it alone %s", end.Expected[1].FloatString(9), alone.ExpectedLoss.FloatString(9))
+	best, end := design(t, p, gap).Table.Certificate().ExpectedLoss, r.Points[len(r.Points)-1]
+	if most := new(big.Rat).Mul(best, big.NewRat(102, 100)); end.Expected[1].Cmp(most) > 0 {
+		t.Errorf("the end of the second loss has %s of it, a design for it alone %s", end.Expected[1].FloatString(9), best.FloatString(9))
 	}
 }
 
