@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
@@ -105,6 +106,29 @@ func (c *Composition) BasicEpsilon(delta float64) (epsilon float64, ok bool) {
 	}
 	epsilon = exact.FloatUp(sum)
 	return epsilon, check.Finite(epsilon)
+}
+
+// BestEpsilon is Epsilon with the smaller upper bound of exact and of basic composition. It
+// is +Inf where neither proves any, which is no error. An error wraps dp.ErrInvalid unless
+// 0 <= delta < 1.
+func (c *Composition) BestEpsilon(delta float64) (Bounds, error) {
+	if !(delta >= 0 && delta < 1) {
+		return Bounds{}, check.Field("account", "delta", delta, "a probability, at least 0 and below 1")
+	}
+	b, err := c.Epsilon(delta)
+	switch {
+	case errors.Is(err, ErrDeltaTooSmall):
+		b = Bounds{Lower: math.Inf(1), Upper: math.Inf(1)}
+	case errors.Is(err, dp.ErrInvalid): // too many for the grid, or a delta of 0
+		b = Bounds{Upper: math.Inf(1)}
+	case err != nil:
+		return b, err
+	}
+	if basic, ok := c.BasicEpsilon(delta); ok {
+		b.Upper = min(b.Upper, basic)
+	}
+	b.Lower = min(b.Lower, b.Upper)
+	return b, nil
 }
 
 const (

@@ -122,6 +122,49 @@ func TestBasicEpsilon(t *testing.T) {
 	}
 }
 
+// TestBestEpsilon: the smaller of both bounds, +Inf where there is none.
+func TestBestEpsilon(t *testing.T) {
+	laplace, err := Laplace(0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaussian, err := Gaussian(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		releases []Release
+		delta    float64
+	}{
+		{[]Release{{laplace, 3}}, 0},
+		{[]Release{{laplace, 3}}, 1e-9}, // basic is the smaller
+		{[]Release{{laplace, 300}}, 1e-3},
+		{[]Release{{laplace, 2}, {gaussian, 5}}, 1e-6},
+		{[]Release{{gaussian, 5}}, 0}, // none
+	} {
+		c := compose(t, test.releases...)
+		got, err := c.BestEpsilon(test.delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := math.Inf(1)
+		if b, err := c.Epsilon(test.delta); err == nil {
+			want = b.Upper
+		}
+		if e, ok := c.BasicEpsilon(test.delta); ok {
+			want = min(want, e)
+		}
+		if got.Upper != want || !(got.Lower >= 0 && got.Lower <= got.Upper) {
+			t.Errorf("delta %g: %v, want at most %v", test.delta, got, want)
+		}
+	}
+	for _, delta := range []float64{-1, 1, math.NaN(), math.Inf(1)} {
+		if b, err := compose(t, Release{laplace, 1}).BestEpsilon(delta); !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("delta = %g: %v, %v", delta, b, err)
+		}
+	}
+}
+
 func TestNoTable(t *testing.T) {
 	for _, none := range []*tables.Table{nil, {}} {
 		if pld, err := Table(none); pld != nil || !errors.Is(err, dp.ErrInvalid) {
