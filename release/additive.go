@@ -35,12 +35,6 @@ func (n *scaled) index(x *big.Rat) *big.Int {
 	return exact.Floor(i.Add(i, big.NewRat(1, 2)))
 }
 
-// value returns what an index stands for.
-func (n *scaled) value(index *big.Int) *big.Rat {
-	x := new(big.Rat).SetInt(index)
-	return x.Mul(x, n.unit)
-}
-
 // spread returns how far the exact value may be below and above a released one, at the
 // level, as multiples of the unit.
 func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {

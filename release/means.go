@@ -26,7 +26,7 @@ type means struct {
 // does not depend on the data.
 func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 	if q.fixed() {
-		return newSumsOf(ctx, q, source, new(big.Rat), true)
+		return newPublicMeans(ctx, q, source)
 	}
 	pair, err := newPair(q)
 	split, errSplit := newSplit(ctx, q, source)
@@ -82,7 +82,7 @@ func newPair(q Query) (*means, error) {
 
 // newSplit is the method of a sum and a count, which share epsilon and delta.
 func newSplit(ctx context.Context, q Query, source Source) (*means, error) {
-	v, err := source(ctx, q.problem(1, dp.RealQuery), 2*q.uses()*q.Releases)
+	v, err := q.table(ctx, source, 1, dp.RealQuery, 2*q.uses())
 	if err != nil {
 		return nil, err
 	}

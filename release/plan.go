@@ -102,7 +102,7 @@ func (p *Plan) prove() error {
 }
 
 // Compose returns an upper bound on the epsilon of costs on the same people together, at
-// delta: the smaller of the exact and of basic composition.
+// delta, +Inf if none is proved.
 func Compose(costs []ledger.Cost, delta float64) (float64, error) {
 	releases := make([]account.Release, len(costs))
 	for i, c := range costs {
@@ -119,18 +119,8 @@ func Compose(costs []ledger.Cost, delta float64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	best := math.Inf(1)
-	if e, ok := composition.BasicEpsilon(delta); ok {
-		best = e
-	}
-	bounds, err := composition.Epsilon(delta)
-	switch {
-	case err == nil:
-		best = min(best, bounds.Upper)
-	case math.IsInf(best, 1):
-		return 0, err
-	}
-	return best, nil
+	b, err := composition.BestEpsilon(delta)
+	return b.Upper, err
 }
 
 // Query returns the query, with its defaults in place.
@@ -164,6 +154,22 @@ func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 		out[i].Key = key
 	}
 	return out, nil
+}
+
+// table asks the source for noise of so many uses in a release. What it costs is proved
+// of the plan; here it has to be about the query's sensitivity, whatever the source says.
+func (q Query) table(ctx context.Context, source Source, sensitivity float64, query dp.Query, uses int) (*tables.Verified, error) {
+	v, err := source(ctx, q.problem(sensitivity, query), uses*q.Releases)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil || v.Table() == nil {
+		return nil, check.Field("release", "table", "none", "one that Verify has proved")
+	}
+	if own := v.Table().Privacy().Sensitivity; own != sensitivity || v.Table().Query() != query {
+		return nil, check.Errorf("release", nil, "the source returned noise for %s queries of sensitivity %v, want %s and %v", v.Table().Query(), own, query, sensitivity)
+	}
+	return v, nil
 }
 
 // uses returns how many groups a unit can change, each of which is one use of the noise.
@@ -219,7 +225,7 @@ type counts struct {
 }
 
 func newCounts(ctx context.Context, q Query, source Source) (mechanism, error) {
-	v, err := source(ctx, q.problem(float64(q.most()), dp.IntegerQuery), q.uses()*q.Releases)
+	v, err := q.table(ctx, source, float64(q.most()), dp.IntegerQuery, q.uses())
 	if err != nil {
 		return nil, err
 	}
@@ -250,20 +256,23 @@ type sums struct {
 	lower, upper float64
 }
 
-func newSums(ctx context.Context, q Query, source Source) (mechanism, error) {
-	return newSumsOf(ctx, q, source, new(big.Rat), false)
-}
-
-func newSumsOf(ctx context.Context, q Query, source Source, center *big.Rat, means bool) (*sums, error) {
-	v, err := source(ctx, q.problem(1, dp.RealQuery), q.uses()*q.Releases)
+func newSums(ctx context.Context, q Query, source Source) (*sums, error) {
+	v, err := q.table(ctx, source, 1, dp.RealQuery, q.uses())
 	if err != nil {
 		return nil, err
 	}
-	what := "noise on the sum"
-	if means {
-		what = "noise on the sum, divided by the public number of rows"
+	return &sums{noise: newScaled(v, q.sensitivity(new(big.Rat))), uses: q.uses(), what: "noise on the sum"}, nil
+}
+
+// newPublicMeans is for a number of rows that is public.
+func newPublicMeans(ctx context.Context, q Query, source Source) (*sums, error) {
+	s, err := newSums(ctx, q, source)
+	if err != nil {
+		return nil, err
 	}
-	return &sums{newScaled(v, q.sensitivity(center)), q.uses(), what, means, q.Lower, q.Upper}, nil
+	s.what += ", divided by the public number of rows"
+	s.means, s.lower, s.upper = true, q.Lower, q.Upper
+	return s, nil
 }
 
 func (s *sums) costs() []ledger.Cost {
@@ -334,13 +343,13 @@ func (q Query) pureUse() (float64, error) {
 // newValue adds noise to a number that is there already.
 func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
 	if q.Integer {
-		v, err := source(ctx, q.problem(q.Sensitivity, dp.IntegerQuery), q.Releases)
+		v, err := q.table(ctx, source, q.Sensitivity, dp.IntegerQuery, 1)
 		if err != nil {
 			return nil, err
 		}
 		return &sums{noise: whole(v), uses: 1, what: "integer noise"}, nil
 	}
-	v, err := source(ctx, q.problem(1, dp.RealQuery), q.Releases)
+	v, err := q.table(ctx, source, 1, dp.RealQuery, 1)
 	if err != nil {
 		return nil, err
 	}

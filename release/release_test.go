@@ -346,6 +346,46 @@ func TestAnswerRefuses(t *testing.T) {
 	}
 }
 
+// TestSourceIsNotBelieved holds that noise for another change, for another kind of query,
+// or none is refused, whatever its source says.
+func TestSourceIsNotBelieved(t *testing.T) {
+	honest := testSource(t, "")
+	for name, dishonest := range map[string]func(*dp.Problem) *tables.Verified{
+		"none":     func(*dp.Problem) *tables.Verified { return nil },
+		"unproved": func(*dp.Problem) *tables.Verified { return &tables.Verified{} },
+		"smaller": func(p *dp.Problem) *tables.Verified {
+			p.Sensitivity /= 2
+			return nil
+		},
+		"other": func(p *dp.Problem) *tables.Verified {
+			if p.Query == dp.RealQuery {
+				p.Query = dp.IntegerQuery
+			} else {
+				p.Query = dp.RealQuery
+			}
+			return nil
+		},
+	} {
+		source := func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+			if v := dishonest(&p); v != nil || name == "none" {
+				return v, nil
+			}
+			return honest(ctx, p, uses)
+		}
+		for _, q := range []Query{
+			{Kind: Count, Person: "id", MaxPerPerson: 2, Neighbors: ledger.AddRemove},
+			{Kind: Sum, Column: "age", Upper: 1, Neighbors: ledger.AddRemove},
+			{Kind: Value, Sensitivity: 2, Integer: true, Neighbors: ledger.AddRemove},
+			{Kind: Value, Sensitivity: 2, Neighbors: ledger.AddRemove},
+		} {
+			q.Epsilon = 1
+			if p, err := NewPlan(t.Context(), q, source); err == nil {
+				t.Errorf("%s: a %s with %s", name, q.Kind, p.Mechanism())
+			}
+		}
+	}
+}
+
 // TestValueIsExact holds that numbers that no float64 tells apart are told apart by no
 // more than the noise: their indices differ by the exact difference.
 func TestValueIsExact(t *testing.T) {

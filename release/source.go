@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -39,34 +40,40 @@ func Tables(o TablesOptions) (Source, error) {
 	options := tables.StoreOptions{Directory: o.Directory, Rejected: o.Rejected}
 	if o.Design != nil {
 		options.Design = func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-			return usable(o.Design(ctx, p, 0))
+			v, err := o.Design(ctx, p, 0)
+			if v != nil && ctx.Err() == nil {
+				return v, nil // proved, even if a limit ended the design
+			}
+			return nil, cmp.Or(err, ctx.Err())
 		}
 	}
 	store, err := tables.NewStore(options)
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
+	known := make(map[string]*tables.Verified) // of several uses, by path
 	return func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
 		if uses == 1 {
 			return store.Get(ctx, p)
 		}
-		return o.calibrated(ctx, p, uses)
+		path := filepath.Join(o.Directory, fmt.Sprintf("uses-%d", uses), name(p))
+		mu.Lock()
+		defer mu.Unlock() // of several callers with one problem, one calibrates
+		if known[path] == nil {
+			v, err := o.calibrated(ctx, path, p, uses)
+			if err != nil {
+				return nil, err
+			}
+			known[path] = v
+		}
+		return known[path], nil
 	}, nil
 }
 
-// usable lets a design pass that ended at a limit with a proved table.
-func usable(v *tables.Verified, err error) (*tables.Verified, error) {
-	if v != nil && !errors.Is(err, context.Canceled) {
-		return v, nil
-	}
-	return nil, err
-}
-
 // calibrated finds noise for several uses.
-func (o TablesOptions) calibrated(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
-	path := ""
+func (o TablesOptions) calibrated(ctx context.Context, path string, p dp.Problem, uses int) (*tables.Verified, error) {
 	if o.Directory != "" {
-		path = filepath.Join(o.Directory, fmt.Sprintf("uses-%d", uses), name(p))
 		v, err := readCalibrated(ctx, path, p, uses)
 		if err == nil {
 			return v, nil
@@ -79,7 +86,7 @@ func (o TablesOptions) calibrated(ctx context.Context, p dp.Problem, uses int) (
 	if err != nil {
 		return nil, err
 	}
-	if path != "" {
+	if o.Directory != "" {
 		// As tables.NewStore makes directories.
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { //nolint:gosec
 			o.Rejected(err)
@@ -107,12 +114,13 @@ func readCalibrated(ctx context.Context, path string, p dp.Problem, uses int) (*
 		return nil, check.Errorf("release", nil, "%s: %w", path, err)
 	}
 	own := t.Problem()
-	if own.Sensitivity != p.Sensitivity || t.Query() != p.Query || own.Loss.Name() != p.Loss.Name() || !own.Constraints.None() {
+	total, _ := t.ClaimedTotal()
+	if own.Sensitivity != p.Sensitivity || t.Query() != p.Query || own.Loss.Name() != p.Loss.Name() || !own.Constraints.None() ||
+		total != (tables.Total{Releases: uses, Epsilon: p.Epsilon, Delta: p.Delta}) {
 		return nil, check.Errorf("release", nil, "%s is about another problem than its name says", path)
 	}
-	epsilon, err := Compose([]ledger.Cost{{Table: v, Times: uses}}, p.Delta)
-	if err != nil || epsilon > p.Epsilon {
-		return nil, check.Errorf("release", nil, "%s does not keep epsilon = %v in %d uses", path, p.Epsilon, uses)
+	if _, err := account.ProveTotal(v); err != nil {
+		return nil, check.Errorf("release", nil, "%s: %w", path, err)
 	}
 	return v, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
@@ -115,7 +114,7 @@ func (l *Ledger) composed(ctx context.Context, s spending, limit float64) (float
 		if err != nil {
 			return 0, err
 		}
-		b, err := await(ctx, func() (account.Bounds, error) { return bounds(c, l.terms.Delta) })
+		b, err := await(ctx, func() (account.Bounds, error) { return c.BestEpsilon(l.terms.Delta) })
 		if err != nil {
 			return 0, err
 		}
@@ -124,24 +123,6 @@ func (l *Ledger) composed(ctx context.Context, s spending, limit float64) (float
 		}
 	}
 	return least, nil
-}
-
-// bounds brackets the epsilon of a composition, from above by the smaller one of exact and of
-// basic composition.
-func bounds(c *account.Composition, delta float64) (account.Bounds, error) {
-	b, err := c.Epsilon(delta)
-	switch {
-	case errors.Is(err, account.ErrDeltaTooSmall):
-		b = account.Bounds{Lower: math.Inf(1), Upper: math.Inf(1)}
-	case errors.Is(err, dp.ErrInvalid): // too many for the grid of package account
-		b = account.Bounds{Upper: math.Inf(1)}
-	case err != nil:
-		return b, err
-	}
-	if basic, ok := c.BasicEpsilon(delta); ok {
-		b.Upper = min(b.Upper, basic)
-	}
-	return b, nil
 }
 
 // Spent is what was charged, whether or not it was answered.
