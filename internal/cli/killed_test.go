@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -168,6 +171,63 @@ func TestReleaseKilled(t *testing.T) {
 	t.Logf("%d kills, %d answers printed, %d left only charged", kills, printed, pending)
 	if printed == 0 || printed == kills {
 		t.Errorf("%d of %d printed: the kills came all too early, or too late", printed, kills)
+	}
+}
+
+// TestReleaseTakenUp holds that what was charged and then not answered is drawn from the
+// noise that was charged, whatever noise a design would find now.
+func TestReleaseTakenUp(t *testing.T) {
+	if !hasSolver() {
+		t.Skip("designs need HiGHS")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "l")
+	if _, stderr, code := run(t, "", "ledger", "create", path, "--epsilon", "1", "--delta", "0.1"); code != 0 {
+		t.Fatal(stderr)
+	}
+	type report struct {
+		Tables []string
+		Ledger struct {
+			Release  int
+			Replayed bool
+		}
+	}
+	release := func(gap string) (r report) {
+		t.Helper()
+		stdout, stderr, code := run(t, "age\n20\n30\n", "release", "sum", "--data", "-", "--column", "age", "--lower", "0", "--upper", "100", "--epsilon", "1", "--delta", "0.1",
+			"--ledger", path, "--tables", filepath.Join(dir, "tables"), "--gap", gap, "--json")
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	charged := release("1").Tables
+	// As a crash between the charge and the answer leaves it, which a trigger keeps others from.
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var trigger string
+	if err := db.QueryRow("SELECT sql FROM sqlite_master WHERE name = 'answers_stay'").Scan(&trigger); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("DROP TRIGGER answers_stay; UPDATE releases SET answer = NULL, answered = NULL; " + trigger); err != nil {
+		t.Fatal(err)
+	}
+	if content := showLedger(t, path); len(content.Releases) != 1 || content.Releases[0].Answer != nil {
+		t.Fatalf("%+v, want one without an answer", content)
+	}
+	got := release("0.1")
+	if !slices.Equal(got.Tables, charged) || got.Ledger.Release != 1 || got.Ledger.Replayed {
+		t.Errorf("%+v, want a draw of %v", got, charged)
+	}
+	// The test is about two tables.
+	if fresh, stderr, code := run(t, "age\n20\n", "release", "sum", "--data", "-", "--column", "age", "--lower", "0", "--upper", "100", "--epsilon", "1", "--delta", "0.1", "--tables", filepath.Join(dir, "tables"), "--json"); code != 0 || strings.Contains(fresh, charged[0]) {
+		t.Errorf("the design with a gap of 0.1 %% is the one with 1 %%: %s %s", fresh, stderr)
 	}
 }
 

@@ -176,7 +176,7 @@ func TestTwelveMonths(t *testing.T) {
 			t.Errorf("month 13: exit code %d, answer %q: %s", code, stdout, stderr)
 		}
 	}
-	if files, err := filepath.Glob(filepath.Join(kept, "*", "*.json")); err != nil || len(files) != 1 {
+	if files, err := filepath.Glob(filepath.Join(kept, "*", "*", "*.json")); err != nil || len(files) != 1 {
 		t.Errorf("tables %v, %v, want the one of all twelve", files, err)
 	}
 }

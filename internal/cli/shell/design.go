@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -108,4 +110,22 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)")), err)
 	}
 	return err
+}
+
+// CacheDirectory returns where designs are kept: in the directory given, below the
+// user's caches for "", nowhere ("") for "-".
+func CacheDirectory(given, name string, o lp.Options) string {
+	dir := given
+	switch dir {
+	case "-":
+		return ""
+	case "":
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(user, "noisewright", name)
+	}
+	// One gap's tables are not another's.
+	return filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -34,21 +32,8 @@ func LatentFailure(err error) error {
 // NewCurve returns designed noise with a cache of tables: a directory, that of the
 // user for "", none for "-".
 func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
-	dir := cache
-	switch dir {
-	case "-":
-		dir = ""
-	case "":
-		if user, err := os.UserCacheDir(); err == nil {
-			dir = filepath.Join(user, "noisewright", "curve")
-		}
-	}
-	if dir != "" {
-		// One gap's tables are not another's.
-		dir = filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
-	}
 	options := tables.StoreOptions{
-		Directory: dir,
+		Directory: CacheDirectory(cache, "curve", o),
 		Name: func(p dp.Problem) string {
 			return fmt.Sprintf("%s-epsilon-%v-delta-%v.json", p.Loss.Name(), p.Epsilon, p.Delta)
 		},
