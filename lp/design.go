@@ -339,6 +339,7 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
+	leapsEnd   = 12 // with a time limit, the K from which growth is slow: a much larger program may take too long
 	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 	worthless  = 0.02 // and one that gains less than this is not refined at all
@@ -488,7 +489,7 @@ func widen(sides ...*side) {
 // that the time that is left could be for.
 func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 	before, reach := s.grid, s.reach
-	for growth := d.growth(s, missed); ; growth *= 0.85 {
+	for growth := d.growth(s, missed); ; growth *= 0.7 {
 		s.grid.k, s.reach = before.k, reach
 		d.finer(s, max(growth, minGrowth))
 		if d.options.TimeLimit == 0 || s.took == 0 {
@@ -497,9 +498,6 @@ func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 		g := s.bound.extent(s.grid.k, s.reach)
 		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
 		left := float64(d.left()-d.closing(s)) / float64(s.took)
-		if growth > minGrowth && ratio*ratio > leap*float64(d.elapsed())/float64(s.took) {
-			continue
-		}
 		if ratio*ratio <= left/2 {
 			return true
 		}
@@ -516,10 +514,6 @@ func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 		return false
 	}
 }
-
-// leap bounds the time of a next program by that of all before it. A longer limit is no
-// reason to jump further: what a grid teaches, a much finer one may take too long for.
-const leap = 4
 
 // courage is what a design makes of the time that is left.
 type courage int
@@ -545,7 +539,7 @@ func (d *designer) finer(s *side, growth float64) {
 // estimated to miss so much.
 func (d *designer) growth(s *side, missed float64) float64 {
 	growth := maxGrowth
-	if s.grid.k >= largeStart {
+	if s.grid.k >= largeStart || d.options.TimeLimit > 0 && s.grid.k >= leapsEnd {
 		growth = slowGrowth
 	}
 	if math.IsInf(s.missed, 1) && d.Epsilon >= alignFrom {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 )
@@ -14,9 +15,10 @@ import (
 var sweep = flag.Int("designs", 0, "random problems of TestSweepOfDesigns that are designed for with a time limit, at two gaps each, and held to it")
 
 // TestSweepOfDesigns runs the program on random problems with a time limit: it is kept
-// to 10 % and 0.3 s, and a smaller gap reaches what a larger one does, up to 10 %. Both
-// are about a quiet machine, so what fails is tried again, and without -designs there
-// are a few problems with much slack.
+// to 10 % and 0.3 s, and a smaller gap reaches what a larger one does, up to 10 %. How far a
+// design comes in some time depends on the machine's moods: what fails is judged by the
+// medians of five tries. Without -designs there are a few problems with much slack, and
+// they are held to their time alone.
 func TestSweepOfDesigns(t *testing.T) {
 	if !hasSolver() || testing.Short() {
 		t.Skip("needs a solver and time")
@@ -26,25 +28,37 @@ func TestSweepOfDesigns(t *testing.T) {
 		n, limit, most = 6, time.Second, 10*time.Second
 	}
 	r := rand.New(rand.NewPCG(10, 2))
+	again := 0
 	for range n {
 		problem := randomDesign(r)
 		coarse, fine := []string{"1e-2", "1e-3"}[r.IntN(2)], []string{"1e-4", "1e-6"}[r.IntN(2)]
-		var large, small float64
-		for try := range 3 {
-			var took [2]time.Duration
-			large, took[0] = designInTime(t, limit, append(problem, "--gap", coarse))
-			small, took[1] = designInTime(t, limit, append(problem, "--gap", fine))
-			worse := small > 1.1*large
-			late := max(took[0], took[1]) > most
-			if !worse && !late {
+		var large, small, took []float64 // gaps, and seconds of the slower one
+		judge := func() (late, worse bool) {
+			return median(took) > most.Seconds(), *sweep > 0 && median(small) > 1.1*median(large)
+		}
+		for try := range 5 {
+			l, first := designInTime(t, limit, append(problem, "--gap", coarse))
+			s, second := designInTime(t, limit, append(problem, "--gap", fine))
+			large, small, took = append(large, l), append(small, s), append(took, max(first, second))
+			if try > 0 {
+				continue
+			}
+			if late, worse := judge(); !late && !worse {
 				break
 			}
-			t.Logf("try %d: %v: gap %s reaches %.3g in %v, gap %s %.3g in %v", try, problem, coarse, large, took[0], fine, small, took[1])
-			if try == 2 && (late || *sweep > 0) {
-				t.Errorf("%v: late %v, worse %v", problem, late, worse)
-			}
+			again++
+		}
+		if late, worse := judge(); late || worse {
+			t.Errorf("%v: late %v, worse %v: gap %s reaches %.3g, gap %s %.3g, in %.2f s", problem, late, worse, coarse, large, fine, small, took)
 		}
 	}
+	t.Logf("%d of %d problems were tried more than once", again, n)
+}
+
+// median returns the middle one of an odd number of numbers, or the upper of the two in
+// the middle.
+func median(x []float64) float64 {
+	return slices.Sorted(slices.Values(x))[len(x)/2]
 }
 
 // randomDesign returns the flags of a random problem.
@@ -64,22 +78,21 @@ func randomDesign(r *rand.Rand) []string {
 
 // designInTime returns the gap that a design reaches, and how long it takes. The
 // process is that of the test, started again as the program.
-func designInTime(t *testing.T, limit time.Duration, args []string) (gap float64, took time.Duration) {
+func designInTime(t *testing.T, limit time.Duration, args []string) (gap, seconds float64) {
 	t.Helper()
 	cmd := exec.Command("noisewright", append([]string{"design", "--json", "--quiet", "--time-limit", limit.String()}, args...)...)
 	began := time.Now()
 	out, err := cmd.Output()
-	took = time.Since(began)
+	seconds = time.Since(began).Seconds()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 0 && cmd.ProcessState.ExitCode() != 4 {
-		t.Logf("%v: %v", args, err)
-		return math.Inf(1), took
+		t.Fatalf("%v: %v", args, err)
 	}
 	var report struct{ Gap *float64 }
 	if err := json.Unmarshal(out, &report); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 	if report.Gap == nil {
-		return math.Inf(1), took
+		return math.Inf(1), seconds
 	}
-	return *report.Gap, took
+	return *report.Gap, seconds
 }
