@@ -68,7 +68,7 @@ var arrows = map[string][]string{
 	},
 	"internal/cli/shell": {
 		"internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"lp", "lp/highs", "tables", "kernels", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",

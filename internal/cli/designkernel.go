@@ -3,12 +3,10 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,13 +55,8 @@ the cap.`,
 	p := &o.problem
 	f.Privacy(&p.Privacy, shell.PositiveDelta)
 	f.Loss(&p.Loss)
-	f.RequiredFunc("range", "A,B", "least and largest value of the query, in its units, separated by a comma", func(text string) error {
-		return readRange(&p.Queries, text)
-	})
-	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
-		return readWeight(&p.Queries, text)
-	})
-	f.CompleteOrFile("weight", "uniform")
+	f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value of the query, in its units, separated by a comma")
+	f.Weight(&p.Queries)
 	f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
 		return readNodes(p, text)
 	})
@@ -154,53 +147,6 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 		return nil, shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 	}
 	return loss, nil
-}
-
-func readRange(q *kernels.Queries, text string) error {
-	var err error
-	if q.Lower, q.Upper, err = shell.ParsePair(text); err != nil || (kernels.Queries{Lower: q.Lower, Upper: q.Upper}).Validate() != nil {
-		q.Lower, q.Upper = math.NaN(), math.NaN()
-		return shell.Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
-	}
-	return nil
-}
-
-// readWeight reads "uniform" or a CSV file with the columns from and weight. The range
-// has been read.
-func readWeight(q *kernels.Queries, text string) error {
-	const want = shell.Want("uniform, or a CSV file with the header from,weight")
-	switch text {
-	case "uniform":
-		return nil
-	case "":
-		return want
-	}
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("weight = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
-	}
-	file, err := os.Open(text)
-	if err != nil {
-		return bad("%v, %v", shell.FileCause(err), want)
-	}
-	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil || len(records) < 2 || !slices.Equal(records[0], []string{"from", "weight"}) {
-		return bad("not such a file, want the header from,weight and a row per piece")
-	}
-	q.Weight = nil
-	for i, r := range records[1:] {
-		from, w, err := shell.ParsePair(strings.Join(r, ","))
-		if err != nil {
-			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
-		}
-		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
-	}
-	if !math.IsNaN(q.Lower) { // else the range is to blame
-		if err := q.Validate(); err != nil {
-			return bad("%s", shell.Sentence(err))
-		}
-	}
-	return nil
 }
 
 // readNodes reads a number of nodes, or a file with one node per line. The range has
