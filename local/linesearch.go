@@ -24,8 +24,9 @@ type lineSearch struct {
 }
 
 const (
-	// coreParts is how many parts the range, and as much on either side, are cut into.
-	coreParts = 96
+	// coreParts is how many parts the range, and as much on either side, are cut into: a
+	// power of two, so that they can be halved often.
+	coreParts = 128
 	// mostOutward is how often the distance from the range is doubled to find where the
 	// function rises.
 	mostOutward = 64
