@@ -1,6 +1,8 @@
 package noise
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -210,29 +212,13 @@ func (p LocalProblem) pieces() []piece {
 	return out
 }
 
-// maxPoints bounds the values of kinds Integer and Category: a loss is summed over all
-// pairs of them.
-const maxPoints = 1 << 12
-
 // points are the values of kinds Integer and Category, the latter by index.
 func (p LocalProblem) points() []float64 {
-	n, first := p.count(), 0.0
-	if p.Values.Kind == local.Integer {
-		first = p.Values.Lower
-	}
-	out := make([]float64, n)
+	out := make([]float64, p.Values.Count())
 	for i := range out {
-		out[i] = first + float64(i)
+		out[i] = p.Values.Lower + float64(i) // 0 for categories
 	}
 	return out
-}
-
-// count is the number of values, of kinds Integer and Category.
-func (p LocalProblem) count() int {
-	if p.Values.Kind == local.Category {
-		return len(p.Values.Labels)
-	}
-	return int(p.Values.Upper-p.Values.Lower) + 1
 }
 
 // privacy is that of noise which is added: the range is the sensitivity.
@@ -246,32 +232,14 @@ func (p LocalProblem) privacy() dp.Privacy {
 
 // validate refuses what no mechanism can be evaluated for.
 func (p LocalProblem) validate() error {
-	v := p.Values
-	if err := p.privacy().Validate(); err != nil {
+	if err := errors.Join(p.Values.Validate(), p.privacy().Validate()); err != nil {
 		return err
 	}
-	bad := func(field string, value any, rule string) error { return check.Field("noise", field, value, rule) }
-	if v.Kind != local.Category {
-		if err := checkLoss(p.Loss); err != nil {
-			return err
-		}
+	if p.Values.Kind != local.Category {
+		return checkLoss(p.Loss)
 	}
-	switch v.Kind {
-	case local.Real:
-		return nil
-	case local.Integer:
-		if v.Lower != math.Trunc(v.Lower) || v.Upper != math.Trunc(v.Upper) || v.Upper-v.Lower >= maxPoints {
-			return bad("range", [2]float64{v.Lower, v.Upper}, "two integers less than 4096 apart")
-		}
-	case local.Category:
-		if len(v.Labels) < 2 || len(v.Labels) > maxPoints || len(p.Costs) != len(v.Labels) {
-			return bad("costs", len(p.Costs), "a row of costs for each of 2 to 4096 categories")
-		}
-	default:
-		return bad("kind", v.Kind, "real, integer or category")
-	}
-	if n := len(v.Shares); n != 0 && n != p.count() {
-		return bad("shares", n, "one for each value, or none")
+	if n := p.Values.Count(); len(p.Costs) != n || !slices.ContainsFunc(p.Costs, func(row []float64) bool { return len(row) > 0 && len(row) == len(p.Costs[0]) }) {
+		return check.Field("noise", "costs", fmt.Sprintf("%d rows", len(p.Costs)), fmt.Sprintf("%d, one per label, of the same length", n))
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ const warner = "Warner 1965; Kairouz, Bonawitz & Ramage 2016"
 // With δ > 0 it answers the truth with probability δ and at random otherwise: the
 // divergence is then (truth - e^ε·other), exactly δ.
 func response(p LocalProblem) (truth, other float64) {
-	k := float64(p.count())
+	k := float64(p.Values.Count())
 	other = (1 - p.Delta) / (math.Exp(p.Epsilon) + k - 1)
 	return 1 - (k-1)*other, other
 }
@@ -107,7 +107,7 @@ func NewBitwiseResponse(p LocalProblem) (LocalMechanism, error) {
 	if !(p.Epsilon > 0) {
 		return LocalMechanism{}, notApplicable(name, "its answers are unbounded at epsilon = 0, want epsilon > 0")
 	}
-	b := bits.Len(uint(p.count() - 1))
+	b := bits.Len(uint(p.Values.Count() - 1))
 	a := 1 / math.Tanh(p.Epsilon/float64(2*b)) // of Duchi's mechanism with epsilon/b
 	lie := 1 / (math.Exp(p.Epsilon/float64(b)) + 1)
 	answers := 1 << b
