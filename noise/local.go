@@ -269,9 +269,9 @@ func golden(f func(float64) float64, a, b float64) float64 {
 }
 
 // tuned returns the parameter from low to high that is best for the objective: the best
-// of a few dozen, refined.
+// of a dozen, refined.
 func tuned(low, high float64, mechanism func(parameter float64) LocalMechanism) float64 {
-	const points = 24
+	const points = 12
 	value := func(x float64) float64 { return mechanism(x).objective() }
 	at := func(i int) float64 { return low + (high-low)*float64(i)/points }
 	best, least := 0, math.Inf(1)

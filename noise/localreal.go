@@ -200,25 +200,24 @@ func NewThreeOutputs(p LocalProblem) (LocalMechanism, error) {
 }
 
 // NewHybridThreeOutputs returns HM-TP of Zhao et al. 2021: a mixture of their PM-SUB, the
-// mechanism with two densities and s = e^(ε/3), and Three-Outputs, each with its best
-// parameter, and with the weight that is best for the loss and the objective. It is
-// unbiased, (ε, 0)-private, and needs ε > 0.
+// mechanism with two densities and s = e^(ε/3), and Three-Outputs, with the parameter of
+// the latter and the weight that are best for the loss and the objective. It is unbiased,
+// (ε, 0)-private, and needs ε > 0.
 func NewHybridThreeOutputs(p LocalProblem) (LocalMechanism, error) {
 	const name = "hybrid-three-outputs"
 	if err := appliesToNumbers(name, p); err != nil {
 		return LocalMechanism{}, err
 	}
-	q := tuned(0, mostZeros(p.Epsilon), func(q float64) LocalMechanism {
-		a, law := threeOutputs(p.Epsilon, q)
-		return scaled("", "", "", true, p, law, -a, 0, a)
-	})
-	a, three := threeOutputs(p.Epsilon, q)
 	two := piecewise(p.Epsilon, math.Exp(p.Epsilon/3))
-	create := func(weight float64) LocalMechanism {
-		return scaled(name, fmt.Sprintf("two densities with probability %.6g, else three-outputs; %s", weight, pureNote),
+	create := func(q, weight float64) LocalMechanism {
+		a, three := threeOutputs(p.Epsilon, q)
+		return scaled(name, fmt.Sprintf("tuned, two densities with probability %.6g, else 3 answers, +-%.6g half ranges about the middle; %s", weight, a, pureNote),
 			zhao+", HM-TP", true, p, mixed(weight, two, three), -a, 0, a)
 	}
-	return create(tuned(0, 1, create)), nil
+	best := func(q float64) LocalMechanism {
+		return create(q, tuned(0, 1, func(weight float64) LocalMechanism { return create(q, weight) }))
+	}
+	return best(tuned(0, mostZeros(p.Epsilon), best)), nil
 }
 
 // NewGeneralizedPiecewise returns the optimal mechanism among those whose answers are in

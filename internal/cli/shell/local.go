@@ -58,6 +58,32 @@ func (f *Flags) Local(o *Local) {
 	})
 }
 
+// Values are those of a local randomizer, integers or real, with the law that --weight
+// gives: integers share the weight of the piece that they are in.
+func (o *Local) Values(integer bool, q kernels.Queries) local.Values {
+	v := local.Values{Kind: local.Real, Lower: q.Lower, Upper: q.Upper}
+	for _, p := range q.Weight {
+		v.Weight = append(v.Weight, local.Piece(p))
+	}
+	if !integer {
+		return v
+	}
+	v.Kind = local.Integer
+	pieces := v.Weight
+	if v.Weight = nil; pieces == nil || v.Validate() != nil {
+		return v // which says what is wrong
+	}
+	v.Shares = make([]float64, v.Count())
+	piece := 0
+	for i := range v.Shares {
+		for x := v.Lower + float64(i); piece+1 < len(pieces) && pieces[piece+1].From <= x; {
+			piece++
+		}
+		v.Shares[i] = pieces[piece].Weight
+	}
+	return v
+}
+
 // Range adds the least and the largest value, which have to be given. They are NaN
 // where they are bad.
 func (f *Flags) Range(lower, upper *float64, usage string) {

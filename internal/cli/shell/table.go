@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -49,32 +50,49 @@ func IsForeign(path string) bool {
 	return err == nil && string(head) != sqliteMagic
 }
 
-// ReadEither reads a table or a kernel file, "-" for standard input; the other result
-// is nil. Every error is one of bad input, and names the file.
-func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
+// ReadAny reads the file of a *tables.Table, a *kernels.Kernel or a *local.Randomizer, "-"
+// for standard input. Every error is one of bad input, and names the file.
+func (a *Streams) ReadAny(path string) (made any, err error) {
 	if IsBundle(path) {
-		return nil, nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
 	}
 	in, err := a.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer in.Close()
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return nil, nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return nil, nil, BadFile(path, errors.New("not a table file"))
+		return nil, BadFile(path, errors.New("not a table file"))
 	case kernels.Recognize(head):
-		k, err = kernels.Decode(in)
+		made, err = kernels.Decode(in)
+	case local.Recognize(head):
+		made, err = local.Decode(in)
 	default:
-		t, err = tables.Decode(in)
+		made, err = tables.Decode(in)
 	}
 	if err != nil {
-		return nil, nil, BadFile(path, FileCause(err))
+		return nil, BadFile(path, FileCause(err))
 	}
-	return t, k, nil
+	return made, nil
+}
+
+// ReadEither is ReadAny for a table or a kernel; the other result is nil.
+func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
+	made, err := a.ReadAny(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch made := made.(type) {
+	case *tables.Table:
+		return made, nil, nil
+	case *kernels.Kernel:
+		return nil, made, nil
+	}
+	return nil, nil, BadInput("", fmt.Errorf("%s is a local randomizer, want a table or a kernel", InputName(path)))
 }
 
 // ReadSound reads a table file and verifies it.
