@@ -190,10 +190,14 @@ func (c *localComparison) write(b *strings.Builder, l loss.Loss) {
 		about = "every unbiased mechanism"
 	}
 	fmt.Fprintf(b, "certified lower bound on the %s loss of %s: %s\n\n", c.Objective, about, bound)
-	lines, without := [][]string{{"mechanism", "mean loss", "worst loss", "of design", "above bound", "", "note"}}, [][]string{}
+	lines, without := [][]string{{"mechanism", "mean loss", "worst loss", "of design", "above bound", "", "note"}}, map[string][]string{}
+	var reasons []string // in the order of the mechanisms
 	for i, m := range c.Mechanisms {
 		if m.MeanLoss == nil && i > 0 {
-			without = append(without, []string{m.Name, m.Note})
+			if without[m.Note] == nil {
+				reasons = append(reasons, m.Note)
+			}
+			without[m.Note] = append(without[m.Note], m.Name)
 			continue
 		}
 		number := func(v *float64) string {
@@ -221,8 +225,10 @@ func (c *localComparison) write(b *strings.Builder, l loss.Loss) {
 		lines = append(lines, line)
 	}
 	shell.WriteColumns(b, lines, "<>>>><<")
-	if len(without) > 0 {
+	if len(reasons) > 0 {
 		b.WriteByte('\n')
-		shell.WriteColumns(b, without, "<<")
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(b, "%s: %s\n", reason, strings.Join(without[reason], ", "))
 	}
 }
