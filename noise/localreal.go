@@ -264,7 +264,7 @@ func NewGeneralizedPiecewiseUnbiased(p LocalProblem) (LocalMechanism, error) {
 	end := 2*c + 1 // in half ranges, as all that follows
 	half := end / (s + 1)
 	density := s / (2 * end) / s / s // the lower one
-	return scaled(name, pureNote, "Zheng, Mishra & Hu 2025, Theorem 5", true, p, func(t float64) []share {
+	return scaled(name, pureNote, "Zheng, Mishra & Hu 2025, Theorem 5 as programmed by the authors", true, p, func(t float64) []share {
 		center := (c + 1) / 2 * t
 		left, right := center-half+end, end-center-half
 		return []share{
