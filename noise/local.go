@@ -140,16 +140,18 @@ func (m LocalMechanism) WorstLoss() (value, errorBound, at float64) {
 	const points = 32
 	for _, ends := range neighbors(m.panels(v.Lower, v.Upper)) {
 		a, h := ends[0], (ends[1]-ends[0])/points
-		losses := make([]float64, points+1)
-		for i := range losses {
-			losses[i] = m.At(a + h*float64(i))
-		}
-		for i, l := range losses {
-			try(a+h*float64(i), l)
-			if i > 0 && i < points && l >= losses[i-1] && l >= losses[i+1] {
-				x := golden(func(x float64) float64 { return -m.At(x) }, a+h*float64(i-1), a+h*float64(i+1))
-				try(x, m.At(x))
+		before, here := math.Inf(-1), m.At(a)
+		for i := range points + 1 { // x is point i, here its loss
+			x, after := a+h*float64(i), math.Inf(-1)
+			if i < points {
+				after = m.At(x + h)
 			}
+			try(x, here)
+			if i > 0 && i < points && here >= before && here >= after {
+				peak := golden(func(x float64) float64 { return -m.At(x) }, x-h, x+h)
+				try(peak, m.At(peak))
+			}
+			before, here = here, after
 		}
 	}
 	return value, localError * value, at

@@ -265,7 +265,8 @@ func TestLocalVariancesAsPublished(t *testing.T) {
 			l := (c+1)/2*u - (3*c+1)*(c-1)/(4*c)
 			r := (c+1)/2*u + (c+1)*(c-1)/(4*c)
 			p := s / (2*c + 1)
-			third := func(a, b float64) float64 { return (math.Pow(b-u, 3) - math.Pow(a-u, 3)) / 3 }
+			cube := func(x float64) float64 { return x * x * x }
+			third := func(a, b float64) float64 { return (cube(b-u) - cube(a-u)) / 3 }
 			return 4 * (p*third(l, r) + p/e*(third(-c, l)+third(r, c+1)))
 		})
 		integer := ranges(loss.L2, epsilon, 0)[2]
@@ -342,7 +343,7 @@ func TestTunedLocalMechanisms(t *testing.T) {
 				if objective == local.Mean {
 					square = 1.0 / 3
 				}
-				loss := square*(s+1)/growth + (growth+1+s)*(math.Pow(s+1, 3)+growth)/(3*s*s*growth*growth)
+				loss := square*(s+1)/growth + (growth+1+s)*((s+1)*(s+1)*(s+1)+growth)/(3*s*s*growth*growth)
 				if !(best <= loss*(1+1e-12)) {
 					t.Fatalf("epsilon %g, %s: tuned to %g, s = %g has %g", epsilon, objective, best, s, loss)
 				}
@@ -391,7 +392,7 @@ func unbiasedResponse(p LocalProblem, truth, other float64) float64 {
 		}
 		mean, square = mean+mass*y, square+mass*y*y
 	}
-	return (square - mean*mean) / math.Pow(truth-other, 2)
+	return (square - mean*mean) / ((truth - other) * (truth - other))
 }
 
 func TestLocalCategories(t *testing.T) {
