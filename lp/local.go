@@ -50,6 +50,7 @@ func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, 
 	s, ctx, cancel := o.begin(ctx, DefaultLocalGap, o.MaxCells, 1)
 	defer cancel()
 	d := &localDesigner{search: s, localModel: newLocalModel(p)}
+	d.margin = max(d.margin, marginShare*min(d.options.Gap, largestMargin))
 	return d.result(d.refine(ctx))
 }
 
@@ -69,6 +70,11 @@ const (
 	answerShare = 0.05
 	// meetShare is how far below the gap the next grid aims.
 	meetShare = 0.7
+	// marginShare is the share of the gap that the margin of the ratio may be at first; it
+	// grows by marginStep at most mostMargins times.
+	marginShare = 1.0 / 64
+	marginStep  = 16
+	mostMargins = 3
 )
 
 // refine solves both programs on finer and finer grids until they meet.
@@ -118,24 +124,37 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		ctx, cancel = context.WithTimeout(ctx, d.left()-4*d.proof)
 		defer cancel()
 	}
-	above, err := d.above(ctx, intervals)
+	above, err := d.certifiedAbove(ctx, intervals)
 	if err != nil {
 		return d.failed(err)
 	}
-	d.shape.upper = above.grid.answers
-	start := d.elapsed()
-	if err := d.keep(above); err != nil {
-		return err
-	}
-	d.proof = d.elapsed() - start
 	below := above
-	if d.Objective == local.Worst && d.Values.Kind == local.Real || d.Demands.Cap > 0 {
+	if d.Values.Kind == local.Real {
 		if below, err = d.below(ctx, intervals); err != nil {
 			return d.failed(err)
 		}
 		d.shape.lower = below.grid.answers
 	}
 	return d.keepDual(below)
+}
+
+// certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
+// where what it gives is not private to the last unit.
+func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*priced, error) {
+	for try := 0; ; try++ {
+		above, err := d.above(ctx, intervals)
+		if err != nil {
+			return nil, err
+		}
+		d.shape.upper = above.grid.answers
+		start := d.elapsed()
+		err = d.keep(above)
+		d.proof = d.elapsed() - start
+		if !notKept(err) || try == mostMargins {
+			return above, err
+		}
+		d.margin *= marginStep
+	}
 }
 
 // failed says what a program without a solution means.
@@ -235,15 +254,19 @@ func (d *localDesigner) exceeded(s *priced) []place {
 	return out
 }
 
-// below solves the program of which every mechanism is a solution: losses are bounded at
-// nodes alone, or with the mean objective on the average around them.
+// below solves the program of which every mechanism for real values is a solution: losses
+// are bounded at nodes alone, or the mean loss is averaged.
 func (d *localDesigner) below(ctx context.Context, intervals int) (*priced, error) {
 	g := localGrid{nodes: d.nodes(intervals), answers: d.shape.lower}
 	if g.answers == nil {
 		g.answers = d.shape.upper
 	}
+	if d.averaged() {
+		g.points = d.between(g.nodes)
+		return d.generate(ctx, g, d.tolerance())
+	}
 	for k := range d.laws(&g) {
-		g.places = append(g.places, place{node: k, around: d.Objective == local.Mean})
+		g.places = append(g.places, place{node: k})
 	}
 	return d.generate(ctx, g, d.tolerance())
 }

@@ -1,8 +1,6 @@
 package lp
 
 import (
-	"math"
-
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -10,6 +8,9 @@ import (
 // stands for two has the prices of both. Whatever the solver's errors, the result proves a
 // true bound.
 func (m *localModel) dual(s *priced) *local.Dual {
+	if s.grid.points != nil {
+		return m.averagedDual(s)
+	}
 	n, laws := len(s.grid.nodes), m.laws(&s.grid)
 	d := &local.Dual{Totals: make([]float64, n)}
 	if m.Values.Kind != local.Category {
@@ -36,7 +37,7 @@ func (m *localModel) dual(s *priced) *local.Dual {
 				sign = 0 // the price of the mean at the middle, averaged with its mirror image
 			}
 		}
-		share *= m.unit / m.around(&s.grid, i)
+		share *= m.unit
 		total := s.Prices[law] * share
 		if m.Demands.Unbiased {
 			slope := sign * s.Prices[laws+law] * share / m.half
@@ -55,14 +56,15 @@ func (m *localModel) dual(s *priced) *local.Dual {
 	return d
 }
 
-// around returns what prices of a node are divided by: for the mean of real values, where
-// they are densities, the integral of its hat.
+// averaged reports whether prices are those of the mean of real values.
+func (m *localModel) averaged() bool {
+	return m.Objective == local.Mean && m.Values.Kind == local.Real
+}
+
+// around returns the integral of the hat of a node, in units of the problem.
 func (m *localModel) around(g *localGrid, node int) float64 {
-	if m.Objective != local.Mean || m.Values.Kind != local.Real {
-		return 1
-	}
 	left, right := g.nodes[max(node-1, 0)], g.nodes[min(node+1, len(g.nodes)-1)]
-	return math.Abs(right-left) / 2 * m.half
+	return (right - left) / 2 * m.half
 }
 
 // spread returns nodes in units of the problem.

@@ -19,6 +19,7 @@ type localModel struct {
 	unit             float64 // of costs
 	mirrored         bool    // the problem is its own mirror image
 	density          []weightPiece
+	margin           float64 // the share of e^ε − 1 that rounding to weights may use up
 }
 
 // weightPiece is a piece of the density of values on [−1, 1], whose integral is 1.
@@ -28,8 +29,11 @@ type weightPiece struct{ from, to, density float64 }
 // Then unbiased weights are few units from any (see exactRows), and no answer is missed.
 const grainBits = 30
 
+// leastMargin is the margin to start with where a small gap is wanted.
+const leastMargin = 0x1p-20
+
 func newLocalModel(p LocalProblem) *localModel {
-	m := &localModel{LocalProblem: p, half: 1, unit: 1}
+	m := &localModel{LocalProblem: p, half: 1, unit: 1, margin: leastMargin}
 	if p.Values.Kind == local.Category {
 		m.unit = m.typicalCost()
 		return m
@@ -173,14 +177,20 @@ func (m *localModel) cost(y float64, charged []at) float64 {
 type localGrid struct {
 	nodes, answers []float64
 	places         []place
+	// points, in averaged programs, are the values that have laws, with their share of the
+	// range.
+	points []at
+}
+
+func (g *localGrid) clone() localGrid {
+	return localGrid{slices.Clone(g.nodes), slices.Clone(g.answers), slices.Clone(g.places), slices.Clone(g.points)}
 }
 
 // place is where the loss is bounded: at a value of which the law at a node has the share
-// 1 − theta and that of the next node the share theta, or on the average around a node.
+// 1 − theta and that of the next node the share theta.
 type place struct {
-	node   int
-	theta  float64
-	around bool
+	node  int
+	theta float64
 }
 
 // nodes returns those of the grid of so many intervals between nodes, and the numbers of values of
@@ -239,6 +249,9 @@ func (m *localModel) folded(g *localGrid, node int, charged []at) (int, []at) {
 // the grid's: then its reduced costs tell what they would gain. The rows are the totals of
 // the laws, their means if they are to be unbiased, and the losses at the places.
 func (m *localModel) program(g *localGrid, answers []float64) ratio.Program {
+	if g.points != nil {
+		return m.averagedProgram(g, answers)
+	}
 	laws := m.laws(g)
 	p := ratio.Program{Ratio: m.ratio(), Laws: laws, Group: m.groups(answers)}
 	ones := slices.Repeat([]float64{1}, len(answers))
@@ -277,9 +290,6 @@ func (m *localModel) lossRow(g *localGrid, p place, answers []float64) ratio.Row
 	if m.Objective == local.Mean {
 		row.Kind, row.Bound = ratio.AtMost, m.Demands.Cap/m.unit
 	}
-	if p.around {
-		return m.aroundRow(g, p, answers)
-	}
 	x := g.x(p)
 	add := func(node int, share float64) {
 		if share == 0 {
@@ -307,26 +317,13 @@ func (m *localModel) lossRow(g *localGrid, p place, answers []float64) ratio.Row
 	return row
 }
 
-// aroundRow bounds the average loss around a node, over its hat.
-func (m *localModel) aroundRow(g *localGrid, p place, answers []float64) ratio.Row {
-	charged := []at{{g.nodes[p.node], 1}}
-	if m.Values.Kind == local.Real {
-		charged = m.hat(g, p.node, []weightPiece{{-1, 1, m.half / m.around(g, p.node)}})
-	}
-	value := make([]float64, len(answers))
-	for j, y := range answers {
-		value[j] = m.cost(y, charged)
-	}
-	return ratio.Row{Terms: []ratio.Term{{Law: p.node, Value: value}}, Bound: m.Demands.Cap / m.unit, Kind: ratio.AtMost}
-}
-
 // costs returns what each answer costs each law: of nodes the integral of the loss over
 // the hat that the random rounding gives them, times the weight.
 func (m *localModel) costs(g *localGrid, answers []float64) [][]float64 {
 	out := make([][]float64, m.laws(g))
 	for i := range out {
 		out[i] = make([]float64, len(answers))
-		charged := m.hat(g, i, m.density)
+		charged := m.hat(g, i)
 		if m.mirrored && 2*i+1 != len(g.nodes) {
 			for k := range charged {
 				charged[k].weight *= 2
@@ -341,14 +338,14 @@ func (m *localModel) costs(g *localGrid, answers []float64) [][]float64 {
 
 // hat returns the values around a node with their weights: for real values, points and
 // weights of a quadrature of hat·density.
-func (m *localModel) hat(g *localGrid, node int, density []weightPiece) []at {
+func (m *localModel) hat(g *localGrid, node int) []at {
 	if m.Values.Kind != local.Real {
 		return []at{{g.nodes[node], m.share(node)}}
 	}
 	var out []at
 	side := func(from, to float64) { // the hat is 1 at to
 		lo, hi := min(from, to), max(from, to)
-		for _, p := range density {
+		for _, p := range m.density {
 			a, b := max(lo, p.from), min(hi, p.to)
 			if !(a < b) || p.density == 0 {
 				continue
@@ -388,9 +385,5 @@ func (m *localModel) share(node int) float64 {
 // ratio returns e^ε less a margin; for ε = 0 a hair above 1, where the program still has an
 // interior.
 func (m *localModel) ratio() float64 {
-	return 1 + max(math.Expm1(m.Epsilon)*(1-ratioMargin), ratioMargin)
+	return 1 + max(math.Expm1(m.Epsilon)*(1-m.margin), m.margin)
 }
-
-// ratioMargin is the share of e^ε − 1 that rounding to weights may use up.
-const ratioMargin = 0x1p-20
-

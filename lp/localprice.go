@@ -47,7 +47,7 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 			return nil, err
 		}
 		add, short := m.price(&g, s.Prices, tolerance*s.Value)
-		out := &priced{localGrid{slices.Clone(g.nodes), slices.Clone(g.answers), slices.Clone(g.places)}, s, short}
+		out := &priced{g.clone(), s, short}
 		done := last <= tolerance
 		last = short / s.Value
 		if round >= mostRounds || done && last <= tolerance {

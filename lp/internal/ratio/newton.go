@@ -16,28 +16,27 @@ import "math"
 //
 // and rows remain: A·D·Aᵀ + Σ_groups (A·b)(A·b)ᵀ/h + s/zs, bordered by T.
 
-// iterate takes one predictor and corrector step.
-func (s *state) iterate() {
+// iterate takes one predictor and corrector step, or, if it is to hold, one that only
+// meets the rows better.
+func (s *state) iterate(hold bool) {
 	s.factor()
 	p, d := &s.point, &s.step
-	s.direction(0, nil)
-	primal, dual := s.lengths(1)
-	var now, then float64
-	count := 0
-	s.products(func(x, z, dx, dz float64) {
-		now += x * z
-		then += (x + primal*dx) * (z + dual*dz)
-		count++
-	})
-	center := math.Pow(then/now, 3)
-	mu := now / float64(count) * min(max(center, 1e-6), 0.9)
-	affine := d.clone()
-	s.direction(mu, &affine)
-	primal, dual = s.lengths(stepShare)
+	var primal, dual float64
+	if !hold {
+		s.direction(0, false)
+		primal, dual = s.lengths(1)
+	}
+	now, then := s.products(primal, dual)
+	mean := now / float64(s.pairs)
+	if !hold {
+		s.keepProducts()
+		s.direction(mean*min(max(math.Pow(then/now, 3), 1e-6), 0.9), true)
+		primal, dual = s.lengths(stepShare)
+	}
 	if min(primal, dual) < shortStep {
 		// The point is off center: products that are small already block the way. Without
 		// the terms of second order, and not as far, there is one.
-		s.direction(centering*now/float64(count), nil)
+		s.direction(centering*mean, false)
 		primal, dual = s.lengths(stepShare)
 	}
 	for i := range p.u {
@@ -59,42 +58,51 @@ const (
 	centering = 0.8
 )
 
-func (v *vars) clone() vars {
-	c := vars{s: append([]float64(nil), v.s...), zs: append([]float64(nil), v.zs...)}
-	for _, x := range []struct{ to, from *[][]float64 }{{&c.u, &v.u}, {&c.v, &v.v}, {&c.zu, &v.zu}, {&c.zv, &v.zv}} {
-		*x.to = matrix(len(*x.from), len((*x.from)[0]))
-		for i := range *x.from {
-			copy((*x.to)[i], (*x.from)[i])
-		}
-	}
-	return c
-}
-
-// products shows all complementary pairs and their directions.
-func (s *state) products(show func(x, z, dx, dz float64)) {
+// blocks shows all complementary variables and their directions, in slices.
+func (s *state) blocks(show func(x, z, dx, dz []float64)) {
 	p, d := &s.point, &s.step
 	for i := range p.u {
-		for j := range p.u[i] {
-			show(p.u[i][j], p.zu[i][j], d.u[i][j], d.zu[i][j])
-			show(p.v[i][j], p.zv[i][j], d.v[i][j], d.zv[i][j])
+		show(p.u[i], p.zu[i], d.u[i], d.zu[i])
+		show(p.v[i], p.zv[i], d.v[i], d.zv[i])
+	}
+	show(p.s, p.zs, d.s, d.zs) // all 0 where the row is Equal
+}
+
+// products returns the sum of the products now and after a step.
+func (s *state) products(primal, dual float64) (now, then float64) {
+	s.blocks(func(x, z, dx, dz []float64) {
+		for j := range x {
+			now += x[j] * z[j]
+			then += (x[j] + primal*dx[j]) * (z[j] + dual*dz[j])
+		}
+	})
+	return now, then
+}
+
+// keepProducts keeps the terms of second order of the direction.
+func (s *state) keepProducts() {
+	for i := range s.secondU {
+		for j := range s.secondU[i] {
+			s.secondU[i][j] = s.step.u[i][j] * s.step.zu[i][j]
+			s.secondV[i][j] = s.step.v[i][j] * s.step.zv[i][j]
 		}
 	}
-	for r, row := range s.Rows {
-		if row.Kind != Equal {
-			show(p.s[r], p.zs[r], d.s[r], d.zs[r])
-		}
+	for r := range s.secondS {
+		s.secondS[r] = s.step.s[r] * s.step.zs[r]
 	}
 }
 
 // lengths returns the longest steps, up to 1, that leave a share of every variable.
 func (s *state) lengths(share float64) (primal, dual float64) {
-	primal, dual = 1, 1
-	s.products(func(x, z, dx, dz float64) {
-		if dx < 0 && share*x < primal*-dx {
-			primal = share * x / -dx
-		}
-		if dz < 0 && share*z < dual*-dz {
-			dual = share * z / -dz
+	primal, dual = share, share // of the length to the boundary
+	s.blocks(func(x, z, dx, dz []float64) {
+		for j := range x {
+			if -primal*dx[j] > share*x[j] {
+				primal = share * x[j] / -dx[j]
+			}
+			if -dual*dz[j] > share*z[j] {
+				dual = share * z[j] / -dz[j]
+			}
 		}
 	})
 	return primal, dual
@@ -133,9 +141,11 @@ func (s *state) factor() {
 		}
 	}
 	for g, h := range s.h {
-		root := 1 / math.Sqrt(h)
-		for r := range s.bands {
-			s.bands[r][g] *= root
+		s.root[g] = 1 / math.Sqrt(h)
+	}
+	for _, band := range s.bands {
+		for g := range band {
+			band[g] *= s.root[g]
 		}
 	}
 	addSquares(s.matrix, s.bands)
@@ -157,44 +167,47 @@ func (s *state) factor() {
 	}
 }
 
-// direction sets the step towards products of mu, less the second order products of an
-// earlier direction if there is one.
-func (s *state) direction(mu float64, before *vars) {
+// direction sets the step towards products of mu, less the second order products that are
+// kept, if they are to be used.
+func (s *state) direction(mu float64, second bool) {
 	p, d, e := &s.point, &s.step, s.Ratio
-	target := func(x, z float64) float64 { return mu - x*z }
-	ru, rv := func(i, j int) float64 { return target(p.u[i][j], p.zu[i][j]) }, func(i, j int) float64 { return target(p.v[i][j], p.zv[i][j]) }
-	rs := func(r int) float64 { return target(p.s[r], p.zs[r]) }
-	if before != nil {
-		ru = func(i, j int) float64 { return target(p.u[i][j], p.zu[i][j]) - before.u[i][j]*before.zu[i][j] }
-		rv = func(i, j int) float64 { return target(p.v[i][j], p.zv[i][j]) - before.v[i][j]*before.zv[i][j] }
-		rs = func(r int) float64 { return target(p.s[r], p.zs[r]) - before.s[r]*before.zs[r] }
-	}
-	// dm starts as its right side, and du as d·g without the prices.
-	g, x := matrix(s.Laws, s.n), d.lambda
+	// gu and gv are the right sides of the products, divided by u and v; dm starts as its
+	// right side.
 	for k := range d.m {
 		d.m[k] = -s.rm[k]
 	}
-	for i := range g {
+	for i, g := range s.g {
+		gu, gv, b := s.gu[i], s.gv[i], s.b[i]
 		for j, k := range s.Group {
-			gu, gv := ru(i, j)/p.u[i][j], rv(i, j)/p.v[i][j]
-			g[i][j] = gu - gv - s.rd[i][j]
-			d.m[k] += s.b[i][j]*g[i][j] - (gu - e*gv)
+			u, v := p.u[i][j], p.v[i][j]
+			gu[j], gv[j] = mu/u-p.zu[i][j], mu/v-p.zv[i][j]
+			if second {
+				gu[j] -= s.secondU[i][j] / u
+				gv[j] -= s.secondV[i][j] / v
+			}
+			g[j] = gu[j] - gv[j] - s.rd[i][j]
+			d.m[k] += b[j]*g[j] - (gu[j] - e*gv[j])
 		}
 	}
+	x := d.lambda
 	copy(x, s.rp)
-	scaled := make([]float64, s.groups)
-	for k := range scaled {
-		scaled[k] = d.m[k] / math.Sqrt(s.h[k])
+	for k := range s.byGroup {
+		s.byGroup[k] = d.m[k] * s.root[k]
 	}
-	for r := range x {
-		x[r] -= dot(s.bands[r], scaled)
-		if s.Rows[r].Kind != Equal {
-			x[r] -= rs(r) / p.zs[r]
+	for r, row := range s.Rows {
+		x[r] -= dot(s.bands[r], s.byGroup)
+		if row.Kind == Equal {
+			continue
 		}
+		s.gs[r] = mu/p.zs[r] - p.s[r]
+		if second {
+			s.gs[r] -= s.secondS[r] / p.zs[r]
+		}
+		x[r] -= s.gs[r]
 	}
 	for i, entries := range s.touch {
 		for _, en := range entries {
-			x[en.row] -= weighted(s.d[i], g[i], en.value)
+			x[en.row] -= weighted(s.d[i], s.g[i], en.value)
 		}
 	}
 	solve(s.matrix, s.diag, x)
@@ -210,36 +223,37 @@ func (s *state) direction(mu float64, before *vars) {
 		d.t = miss / all
 		axpy(x, d.t, s.unit)
 	}
-	s.expand(g, ru, rv, rs)
+	s.expand()
 }
 
 // expand computes all of the direction from that of the prices.
-func (s *state) expand(g [][]float64, ru, rv func(i, j int) float64, rs func(r int) float64) {
+func (s *state) expand() {
 	p, d, e := &s.point, &s.step, s.Ratio
+	clear(s.byGroup)
+	for r, l := range d.lambda {
+		axpy(s.byGroup, l, s.bands[r])
+	}
 	for k := range d.m {
-		var sum float64
-		for r, l := range d.lambda {
-			sum += l * s.bands[r][k]
-		}
-		d.m[k] = d.m[k]/s.h[k] + sum/math.Sqrt(s.h[k])
+		d.m[k] = (d.m[k]*s.root[k] + s.byGroup[k]) * s.root[k]
 	}
 	for i, entries := range s.touch {
+		g := s.g[i]
 		for _, en := range entries {
-			axpy(g[i], d.lambda[en.row], en.value)
+			axpy(g, d.lambda[en.row], en.value)
 		}
 		for j, k := range s.Group {
-			dq := s.d[i][j]*g[i][j] + s.b[i][j]*d.m[k]
-			du, dv := dq-d.m[k], e*d.m[k]-dq
+			dm := d.m[k]
+			dq := s.d[i][j]*g[j] + s.b[i][j]*dm
+			du, dv := dq-dm, e*dm-dq
 			d.u[i][j], d.v[i][j] = du, dv
-			d.zu[i][j] = (ru(i, j) - p.zu[i][j]*du) / p.u[i][j]
-			d.zv[i][j] = (rv(i, j) - p.zv[i][j]*dv) / p.v[i][j]
+			d.zu[i][j] = s.gu[i][j] - p.zu[i][j]/p.u[i][j]*du
+			d.zv[i][j] = s.gv[i][j] - p.zv[i][j]/p.v[i][j]*dv
 		}
 	}
 	for r, row := range s.Rows {
-		if row.Kind == Equal {
-			continue
+		if row.Kind != Equal {
+			d.zs[r] = -d.lambda[r]
+			d.s[r] = s.gs[r] - p.s[r]/p.zs[r]*d.zs[r]
 		}
-		d.zs[r] = -d.lambda[r]
-		d.s[r] = (rs(r) - p.s[r]*d.zs[r]) / p.zs[r]
 	}
 }

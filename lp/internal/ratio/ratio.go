@@ -78,12 +78,17 @@ type state struct {
 	rp, rm      []float64   // what rows and groups miss
 	rt          float64
 
-	d, b   [][]float64 // 1/(σ+τ) and (σ+Eτ)/(σ+τ)
-	h      []float64   // of each group
-	bands  [][]float64 // per row, over groups: Σ a·b/√h
-	matrix [][]float64
-	diag   []float64
-	unit   []float64 // M⁻¹·(the rows with T)
+	d, b    [][]float64 // 1/(σ+τ) and (σ+Eτ)/(σ+τ)
+	h, root []float64   // of each group, and 1/√h
+	bands   [][]float64 // per row, over groups: Σ a·b/√h
+	matrix  [][]float64
+	diag    []float64
+	unit    []float64 // M⁻¹·(the rows with T)
+
+	pairs                     int         // of complementary variables
+	secondU, secondV          [][]float64 // products of directions
+	gu, gv, g                 [][]float64 // right sides, see direction
+	secondS, gs, byGroup, law []float64
 }
 
 // entry is the part of a row in one law.
@@ -107,28 +112,28 @@ type vars struct {
 func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error) {
 	s := newState(p)
 	s.start()
-	best := math.Inf(1)
+	best, before := math.Inf(1), math.Inf(1)
 	stalled := 0
-	for iteration := 1; iteration <= mostIterations; iteration++ {
+	for iteration := 1; iteration <= mostIterations && stalled <= patience; iteration++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		miss, rows := s.residuals()
-		miss = max(miss, rows*tolerance/rowTolerance)
-		if math.IsNaN(miss) {
+		if math.IsNaN(miss + rows) {
 			return nil, ErrFailed
 		}
-		if miss <= tolerance {
+		// Rows are met ever worse close to the optimum: what rounding leaves of them grows.
+		done := miss <= tolerance
+		if done && (rows <= rowTolerance || rows <= slackRows && rows > before/2) {
 			return s.solution(iteration), nil
 		}
-		if miss < 0.9*best {
-			best, stalled = miss, 0
-		} else if stalled++; stalled > patience {
-			break
+		before = rows
+		if stalled++; miss+rows < 0.9*best {
+			best, stalled = miss+rows, 0
 		}
-		s.iterate()
+		s.iterate(done)
 	}
-	if miss, rows := s.residuals(); miss <= slackTolerance && rows <= rowTolerance {
+	if miss, rows := s.residuals(); miss <= slackTolerance && rows <= slackRows {
 		return s.solution(mostIterations), nil
 	}
 	return nil, ErrFailed
@@ -141,7 +146,8 @@ const (
 	slackTolerance = 1e-4
 	// rowTolerance is the most that rows may miss, whatever the tolerance: balance makes up
 	// for it.
-	rowTolerance = 1e-7
+	rowTolerance = 1e-9
+	slackRows    = 1e-7
 )
 
 func newState(p Program) *state {
@@ -164,7 +170,16 @@ func newState(p Program) *state {
 		}
 	}
 	s.a, s.rd, s.d, s.b = grid(), grid(), grid(), grid()
-	s.rp, s.rm, s.h = make([]float64, s.rows), make([]float64, s.groups), make([]float64, s.groups)
+	s.secondU, s.secondV, s.gu, s.gv, s.g = grid(), grid(), grid(), grid(), grid()
+	s.rp, s.secondS, s.gs = make([]float64, s.rows), make([]float64, s.rows), make([]float64, s.rows)
+	s.rm, s.h, s.root, s.byGroup = make([]float64, s.groups), make([]float64, s.groups), make([]float64, s.groups), make([]float64, s.groups)
+	s.law = make([]float64, s.n)
+	s.pairs = 2 * p.Laws * s.n
+	for _, row := range p.Rows {
+		if row.Kind != Equal {
+			s.pairs++
+		}
+	}
 	s.bands, s.matrix = matrix(s.rows, s.groups), matrix(s.rows, s.rows)
 	s.diag, s.unit = make([]float64, s.rows), make([]float64, s.rows)
 	return s
@@ -211,8 +226,7 @@ func (s *state) start() {
 		}
 	}
 	s.scale = max(s.scale+p.t, 1e-300)
-	products := 2 * s.Laws * s.n
-	mu := s.scale / float64(products)
+	mu := s.scale / float64(s.pairs)
 	for r, row := range s.Rows {
 		switch row.Kind {
 		case Equal:
@@ -250,7 +264,8 @@ func (s *state) residuals() (miss, rows float64) {
 		value = 0
 	}
 	for i := range s.a {
-		q := s.law(i)
+		q := s.law
+		s.lawOf(i, q)
 		for _, e := range s.touch[i] {
 			s.rp[e.row] -= dot(e.value, q)
 		}
@@ -298,19 +313,18 @@ func (s *state) reduced(a [][]float64, lambda []float64) {
 	}
 }
 
-// law returns q_i of the point.
-func (s *state) law(i int) []float64 {
-	q := make([]float64, s.n)
+// lawOf sets q to q_i of the point.
+func (s *state) lawOf(i int, q []float64) {
 	for j, g := range s.Group {
 		q[j] = s.point.m[g] + s.point.u[i][j]
 	}
-	return q
 }
 
 func (s *state) solution(iterations int) *Solution {
 	out := &Solution{Least: append([]float64(nil), s.point.m...), Prices: append([]float64(nil), s.point.lambda...), Iterations: iterations, Value: s.scale}
 	for i := range s.Laws {
-		out.Laws = append(out.Laws, s.law(i))
+		out.Laws = append(out.Laws, make([]float64, s.n))
+		s.lawOf(i, out.Laws[i])
 		s.balance(i, out.Laws[i])
 	}
 	return out
