@@ -50,6 +50,7 @@ type localRow struct {
 	Gap        *float64   `json:"gap"`
 	Seconds    float64    `json:"seconds"`
 	Status     string     `json:"status"`
+	gap        float64    // perhaps infinite
 }
 
 // localTableReport is a table in what is printed as JSON.
@@ -177,6 +178,7 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 	}
 	c := r.Randomizer.Certificate()
 	row.Loss, row.LowerBound, row.Gap = shell.FloatUp(c.Loss()), shell.FloatDown(c.LowerBound), shell.Finite(r.Gap)
+	row.gap = r.Gap
 	row.Seconds = math.Round(1000*r.Elapsed.Seconds()) / 1000
 	if limit != nil {
 		row.Status = limited
@@ -210,7 +212,7 @@ func (r localReport) write(b *strings.Builder) {
 			for _, v := range row.Published {
 				fmt.Fprintf(b, " %.4g |", *v)
 			}
-			fmt.Fprintf(b, " %s | %s | %s |\n", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound), shell.Percent(*row.Gap))
+			fmt.Fprintf(b, " %s | %s | %s |\n", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound), shell.Percent(row.gap))
 		}
 		b.WriteByte('\n')
 	}
