@@ -224,7 +224,7 @@ func (r localReport) draw(out *shell.Output) error {
 	p := figure.New()
 	p.X.Label.Text = "epsilon"
 	p.Y.Label.Text = "largest variance over the certified lower bound"
-	p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks)
+	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
 	t := r.Tables[0]
 	var curves []figure.Curve
 	for i, name := range append(slices.Clone(t.Mechanisms), "designed") {
@@ -235,11 +235,12 @@ func (r localReport) draw(out *shell.Output) error {
 				points = append(points, plotter.XY{X: row.Epsilon, Y: math.Log10(*value / bound)})
 			}
 		}
-		style := draw.LineStyle{Color: figure.Palette[i%len(figure.Palette)], Width: vg.Points(1.4)}
+		others := figure.Palette[1:] // the first is that of designs
+		style := draw.LineStyle{Color: others[i%len(others)], Width: vg.Points(1.4)}
 		switch {
 		case name == "designed":
 			style = draw.LineStyle{Color: figure.Blue, Width: vg.Points(2.4)}
-		case i >= len(figure.Palette)-1:
+		case i >= len(others):
 			style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 		}
 		curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
@@ -247,7 +248,21 @@ func (r localReport) draw(out *shell.Output) error {
 	if err := figure.Add(p, curves); err != nil {
 		return err
 	}
+	p.Y.Min = 0 // nothing is below the bound
 	p.Legend.Left = true
 	p.Legend.XOffs = vg.Points(8)
 	return figure.Write(p, out, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+}
+
+// ratioTicks are 1, 2, 5, 10 and so on, on a logarithmic axis.
+func ratioTicks(lo, hi float64) []plot.Tick {
+	var ticks []plot.Tick
+	for decade := math.Floor(lo); decade <= hi; decade++ {
+		for _, digit := range []float64{1, 2, 5} {
+			if y := decade + math.Log10(digit); y >= lo && y <= hi {
+				ticks = append(ticks, plot.Tick{Value: y, Label: fmt.Sprintf("%g", digit*math.Pow(10, decade))})
+			}
+		}
+	}
+	return ticks
 }
