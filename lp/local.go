@@ -103,7 +103,7 @@ func (d *localDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrLimit, "%d intervals are needed, max-cells = %d", next, d.options.MaxCells)
 		}
 		growth := float64(next) / float64(intervals)
-		if float64(took)*growth*growth*growth > float64(d.left()) {
+		if float64(took)*growth*growth > float64(d.left()) {
 			return check.Errorf("lp", ErrLimit, "%d intervals would not be done in time", next)
 		}
 		intervals = next

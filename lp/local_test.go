@@ -12,7 +12,7 @@ import (
 
 func TestLocalTable(t *testing.T) {
 	for _, o := range []local.Objective{local.Mean} {
-		for _, eps := range []float64{0.5,1,2,3,5,8} {
+		for _, eps := range []float64{5,8} {
 			p := lp.LocalProblem{Epsilon: eps, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L2, Objective: o, Demands: local.Demands{Unbiased: true}}
 			start := time.Now()
 			r, err := lp.DesignLocal(t.Context(), p, lp.Options{Gap: 0.005, TimeLimit: 40*time.Second, Progress: func(p lp.Progress) {
