@@ -122,7 +122,7 @@ func (n *nodeSearch) over(u, v *big.Int) (low, middle *big.Int) {
 	if end := n.condition(l, v); end.Cmp(low) < 0 {
 		low = end
 	}
-	return low, n.condition(l, twice.Rsh(twice, 1))
+	return low, n.condition(l, new(big.Int).Rsh(twice, 1))
 }
 
 func (n *nodeSearch) outside(y *big.Int, side int64) (low *big.Int, ok bool) {
