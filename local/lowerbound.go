@@ -112,8 +112,24 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 		p.cells()
 	default:
 		p.densities()
+		p.points()
 	}
 	return p
+}
+
+// points adds the nodes that have multipliers beside the densities. They have no weight.
+func (p *pricing) points() {
+	d := p.spec.Dual
+	for i, x := range d.Nodes {
+		total, mean := multiplier(d.PointTotals, i), multiplier(d.PointMeans, i)
+		if total.Sign() == 0 && mean.Sign() == 0 {
+			continue
+		}
+		a := p.charged(total, mean)
+		at := floorAt(exact.Rational(x), p.grid)
+		a.ends = [2]*big.Int{at, at}
+		p.places = append(p.places, a)
+	}
 }
 
 // atomWeights returns the weights of nodes: those of the worst case, which sum to at most
@@ -164,13 +180,18 @@ func (p *pricing) nodes(weights, points []*big.Rat) {
 // atom is a point with multipliers number i, without a place.
 func (p *pricing) atom(weight *big.Rat, i int) place {
 	d := p.spec.Dual
-	total := floorAt(exact.Rational(d.Totals[i]), p.bits)
-	mean := floorAt(multiplier(d.Means, i), p.bits+p.reach)
+	a := p.charged(exact.Rational(d.Totals[i]), multiplier(d.Means, i))
+	a.weight, a.cap = floorAt(weight, weightBits), floorAt(multiplier(d.Caps, i), weightBits)
+	return a
+}
+
+// charged is a point with multipliers and no weight, without a place.
+func (p *pricing) charged(total, mean *big.Rat) place {
+	t, m := floorAt(total, p.bits), floorAt(mean, p.bits+p.reach)
 	return place{
 		width:  new(big.Int).Lsh(big.NewInt(1), uint(p.grid+p.reach)), //nolint:gosec // the range is at least a unit of the grid
-		weight: floorAt(weight, weightBits),
-		cap:    floorAt(multiplier(d.Caps, i), weightBits),
-		total:  [2]*big.Int{total, total}, mean: [2]*big.Int{mean, mean},
+		weight: new(big.Int), cap: new(big.Int),
+		total: [2]*big.Int{t, t}, mean: [2]*big.Int{m, m},
 	}
 }
 
