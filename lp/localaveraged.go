@@ -19,7 +19,7 @@ const (
 	// so that no value is its own mirror image.
 	betweenPoints = 4
 	// leastPoints is how many values there are in all, at least.
-	leastPoints = 128
+	leastPoints = 64
 )
 
 // between returns the values of a quadrature: the middles of equal parts.

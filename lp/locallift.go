@@ -27,7 +27,7 @@ func (m *localModel) lift(d *local.Dual, answers []float64, least float64) {
 	}
 	if m.Demands.Step == 0 {
 		for k := range candidates + 1 {
-			at = append(at, m.answer(2*m.reach()*(2*float64(k)/candidates-1)))
+			at = append(at, m.answer(m.farthest()*(2*float64(k)/candidates-1)))
 		}
 	}
 	var t float64
