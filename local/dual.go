@@ -165,8 +165,8 @@ func (s *Spec) validatePairs(n int) error {
 			return badDual("answers", fmt.Sprintf("%d answers", len(d.Answers)), "none for categories")
 		}
 	}
-	if len(d.Answers) > MaxAnswers {
-		return badDual("answers", fmt.Sprintf("%d answers", len(d.Answers)), "at most %d", MaxAnswers)
+	if m := len(d.Answers); m > MaxAnswers || m*n > maxWeights {
+		return badDual("answers", fmt.Sprintf("%d answers", m), "at most %d, and %d in all for %d nodes", MaxAnswers, maxWeights, n)
 	}
 	for j, y := range d.Answers {
 		if !check.Finite(y) || j > 0 && !(y > d.Answers[j-1]) {

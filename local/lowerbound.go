@@ -17,6 +17,9 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 		return bound
 	}
 	p := newPricing(s, m)
+	if p.useful = p.value(); p.useful.Sign() <= 0 {
+		return bound
+	}
 	var shortfall *big.Int
 	var ok bool
 	if s.Delta > 0 {
@@ -51,6 +54,8 @@ type pricing struct {
 	ratio  *big.Int
 	places []place
 	bound  int64 // work of a tangent of the loss
+	// useful, if there is one, is how large a shortfall may be before the bound is 0.
+	useful *big.Int
 	// lattice are the answers, if there are but few.
 	lattice []*big.Int
 	// subtract is Σ weight·variance of the cells of pairShortfall.
@@ -99,6 +104,7 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 	}
 	work := loss.WorkOf(s.Loss, 2*p.grid)
 	p.bound = work.Bound + 400
+	m.Spend(int64(len(d.Nodes)+len(points)) * exact.RationalWork(4*p.grid) * 8)
 	switch {
 	case !s.averaged():
 		p.nodes(s.atomWeights(), rationals(d.Nodes))
@@ -229,6 +235,7 @@ func (p *pricing) densities() {
 
 // interval is that from a to b, within the nodes number i and i+1. Densities count per 2^r.
 func (p *pricing) interval(a, b, low, high *big.Rat, i int, density *big.Rat) place {
+	p.meter.Spend(40 * exact.RationalWork(4*p.grid))
 	d := p.spec.Dual
 	width := new(big.Rat).Sub(high, low)
 	ends := [2]*big.Rat{a, b}
