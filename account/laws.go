@@ -129,10 +129,23 @@ func (l *laws) extent(tail float64) (least, most float64) {
 
 func (l *laws) unit(float64) float64 { return l.epsilon }
 
-// fits puts the losses of one pair on the grid and looks at what that costs.
+// fits looks at what rounding the losses of one pair down costs, and what regrouping them
+// does where there are enough of them.
 func (l *laws) fits(step float64) bool {
-	end := int(math.Min(math.Ceil(reach(l.coarse, 0)/step)+1, maxGrid/2))
-	d := l.onGrid(grid{step: step, first: -end, last: end}, l.probe)
+	all, lost := 0.0, 0.0 // in steps
+	l.finite(l.probe, func(p, loss float64) {
+		x := loss/step + slackShare
+		all += p
+		lost += p * (x - math.Floor(x))
+	})
+	if lost <= mostLost*all {
+		return true
+	}
+	end := math.Ceil(reach(l.coarse, 0)/step) + 1
+	if answers := len(l.rows[0].weights); end > float64(answers) {
+		return false
+	}
+	d := l.onGrid(grid{step: step, first: -int(end), last: int(end)}, l.probe)
 	kept := 0.0
 	for i, m := range d.mass {
 		kept += m * float64(d.first+i) * step

@@ -51,17 +51,16 @@ func kernelOf(t testing.TB, rows [][]uint64, epsilon, sensitivity float64) *kern
 	return k
 }
 
-// lawPair is the pair of laws of the answers to two inputs.
-type lawPair struct{ p, q []*big.Rat }
+// lawPair is the pair of laws of the answers to two inputs, in units of 2^-64.
+type lawPair struct{ p, q []*big.Int }
 
 // lawPairs lists those of all inputs of the kernel that are neighbors, from the
 // definition: cells k < m hold values closer than the sensitivity if m − k − 1 is less.
 func lawPairs(rows [][]uint64, sensitivity float64) []lawPair {
-	laws := make([][]*big.Rat, len(rows))
+	laws := make([][]*big.Int, len(rows))
 	for k, row := range rows {
 		for _, w := range row {
-			x := new(big.Rat).SetInt(new(big.Int).SetUint64(w))
-			laws[k] = append(laws[k], x.Mul(x, exact.PowerOfTwo(-64)))
+			laws[k] = append(laws[k], new(big.Int).SetUint64(w))
 		}
 	}
 	var out []lawPair
@@ -75,23 +74,24 @@ func lawPairs(rows [][]uint64, sensitivity float64) []lawPair {
 	return out
 }
 
-// worstSequence returns, exactly, the δ at e^ε = alpha of releases whose neighbors an
-// adversary chooses one by one, knowing the answers so far: the best of all pairs, for each
-// answer the best of what may follow. At the end it is (p − α·q)₊ of what has been seen.
-func worstSequence(releases [][]lawPair, p, q, alpha *big.Rat) *big.Rat {
+// worst returns, exactly, the δ at e^ε = num/den of releases whose neighbors an adversary
+// chooses one by one, knowing the answers so far: the best of all pairs, and for each answer
+// the best of what may follow. At the end it is (p − e^ε·q)₊ of what has been seen, here in
+// units of 1/den and 2^-64 for each release.
+func worst(releases [][]lawPair, p, q, num, den *big.Int) *big.Int {
 	if len(releases) == 0 {
-		d := new(big.Rat).Mul(alpha, q)
-		if d.Sub(p, d).Sign() < 0 {
+		d := new(big.Int).Mul(p, den)
+		if d.Sub(d, new(big.Int).Mul(q, num)).Sign() < 0 {
 			d.SetInt64(0)
 		}
 		return d
 	}
-	best := new(big.Rat)
+	best := new(big.Int)
 	for _, pair := range releases[0] {
-		sum := new(big.Rat)
-		for j := range pair.p {
-			if pair.p[j].Sign() > 0 {
-				sum.Add(sum, worstSequence(releases[1:], new(big.Rat).Mul(p, pair.p[j]), new(big.Rat).Mul(q, pair.q[j]), alpha))
+		sum := new(big.Int)
+		for j, w := range pair.p {
+			if w.Sign() > 0 {
+				sum.Add(sum, worst(releases[1:], new(big.Int).Mul(p, w), new(big.Int).Mul(q, pair.q[j]), num, den))
 			}
 		}
 		if sum.Cmp(best) > 0 {
@@ -101,18 +101,24 @@ func worstSequence(releases [][]lawPair, p, q, alpha *big.Rat) *big.Rat {
 	return best
 }
 
+// worstSequence is worst at an ε, as a probability.
+func worstSequence(releases [][]lawPair, epsilon float64) float64 {
+	alpha, one := exact.Rational(math.Exp(epsilon)), big.NewInt(1)
+	d := new(big.Rat).SetInt(worst(releases, one, one, alpha.Num(), alpha.Denom()))
+	d.Quo(d, new(big.Rat).SetInt(alpha.Denom()))
+	f, _ := d.Mul(d, exact.PowerOfTwo(-64*len(releases))).Float64()
+	return f
+}
+
 // fixedSequence is worstSequence of neighbors that are chosen beforehand, once for all
 // releases: what a lower bound is about.
-func fixedSequence(releases [][]lawPair, alpha *big.Rat) *big.Rat {
-	best, one := new(big.Rat), big.NewRat(1, 1)
+func fixedSequence(releases [][]lawPair, epsilon float64) (best float64) {
 	for i := range releases[0] {
 		var same [][]lawPair
 		for _, pairs := range releases {
 			same = append(same, pairs[i:i+1])
 		}
-		if d := worstSequence(same, one, one, alpha); d.Cmp(best) > 0 {
-			best = d
-		}
+		best = math.Max(best, worstSequence(same, epsilon))
 	}
 	return best
 }
@@ -120,7 +126,7 @@ func fixedSequence(releases [][]lawPair, alpha *big.Rat) *big.Rat {
 // TestKernelsAgainstAdversaries holds the bounds against the best adversary in exact
 // arithmetic, for one to three releases of random kernels.
 func TestKernelsAgainstAdversaries(t *testing.T) {
-	r, one := rand.New(rand.NewSource(1)), big.NewRat(1, 1)
+	r := rand.New(rand.NewSource(1))
 	for trial := range 60 {
 		times := 1 + trial%3
 		n := 2 + r.Intn(3)
@@ -149,12 +155,11 @@ func TestKernelsAgainstAdversaries(t *testing.T) {
 			sequence = append(sequence, lawPairs(rows, sensitivity))
 		}
 		for _, epsilon := range []float64{0, 0.4, 1, 3} {
-			alpha := exact.Rational(math.Exp(epsilon))
-			most, _ := worstSequence(sequence, one, one, alpha).Float64()
+			most := worstSequence(sequence, epsilon)
 			what := fmt.Sprintf("trial %d, %d releases, %d cells, sensitivity %g, epsilon %g", trial, times, n, sensitivity, epsilon)
 			b := delta(t, c, epsilon)
 			brackets(t, what, b, most)
-			if least, _ := fixedSequence(sequence, alpha).Float64(); b.Lower > least*(1+1e-12) {
+			if least := fixedSequence(sequence, epsilon); b.Lower > least*(1+1e-12) {
 				t.Errorf("%s: at least %g, but the best pair costs %g", what, b.Lower, least)
 			}
 			if times == 1 && most > 0 && (b.Upper > most*(1+1e-9) || b.Lower < most*(1-1e-9)) {
@@ -167,7 +172,7 @@ func TestKernelsAgainstAdversaries(t *testing.T) {
 // TestKernelsExactly has two inputs whose laws are mirror images, so that there is one pair
 // of neighbors but for the order of answers, and the bounds are close to what it costs.
 func TestKernelsExactly(t *testing.T) {
-	r, one := rand.New(rand.NewSource(2)), big.NewRat(1, 1)
+	r := rand.New(rand.NewSource(2))
 	for trial := range 30 {
 		row := randomRow(r, 2)
 		rows := [][]uint64{row, reversed(row)}
@@ -182,12 +187,12 @@ func TestKernelsExactly(t *testing.T) {
 			sequence = append(sequence, lawPairs(rows, 1)[1:2])
 		}
 		for _, epsilon := range []float64{0, 0.5, 2} {
-			want, _ := worstSequence(sequence, one, one, exact.Rational(math.Exp(epsilon))).Float64()
+			want := worstSequence(sequence, epsilon)
 			what := fmt.Sprintf("trial %d, %d releases, epsilon %g", trial, times, epsilon)
 			b := delta(t, c, epsilon)
 			brackets(t, what, b, want)
 			// The bounds are to be as wide as an epsilon known to 1 %.
-			after, _ := worstSequence(sequence, one, one, exact.Rational(math.Exp(1.015*epsilon+0.01))).Float64()
+			after := worstSequence(sequence, 1.015*epsilon+0.01)
 			if b.Upper > 1.03*want+1e-9 || b.Lower < 0.97*after-1e-9 {
 				t.Errorf("%s: %+v, want close to %g", what, b, want)
 			}
