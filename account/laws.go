@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -48,6 +49,23 @@ func Kernel(k *kernels.Kernel) (*PrivacyLossDistribution, error) {
 		}
 	}
 	return newLaws("kernel", k.Privacy().Epsilon, rows, kernels.ProtectedPairs(edges, k.Privacy().Sensitivity))
+}
+
+// Randomizer is a release of an answer drawn from the randomizer, for any value it takes:
+// values between nodes lie between those of the nodes, for divergences are convex. It trusts
+// the weights, and nothing the randomizer claims. Errors are as those of [Kernel].
+func Randomizer(r *local.Randomizer) (*PrivacyLossDistribution, error) {
+	if _, err := r.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, local.ErrWork) {
+		return nil, check.Errorf("account", nil, "randomizer: %w", err)
+	}
+	s := r.Spec()
+	var pairs [][2]int
+	for i := range s.Rows {
+		for k := range i {
+			pairs = append(pairs, [2]int{k, i})
+		}
+	}
+	return newLaws("randomizer", s.Epsilon, s.Rows, pairs)
 }
 
 // newLaws makes the profile of laws over the same answers; pairs are unordered.

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -166,6 +167,69 @@ func TestKernelsAgainstAdversaries(t *testing.T) {
 				t.Errorf("%s: %+v, want %g", what, b, most)
 			}
 		}
+	}
+}
+
+// randomizerOf makes a randomizer of values from 0 to 1 with equally spaced nodes.
+func randomizerOf(t testing.TB, rows [][]uint64, epsilon, delta float64) *local.Randomizer {
+	t.Helper()
+	s := local.Spec{
+		Epsilon: epsilon, Delta: delta, Values: local.Values{Kind: local.Real, Upper: 1},
+		Objective: local.Mean, Loss: loss.L2, Rows: rows,
+	}
+	for i := range rows {
+		s.Nodes = append(s.Nodes, float64(i)/float64(len(rows)-1))
+	}
+	for j := range rows[0] {
+		s.Answers = append(s.Answers, float64(j))
+	}
+	r, err := local.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRandomizersAgainstAdversaries is the same for randomizers, whose values are all
+// neighbors; values between nodes cost no more.
+func TestRandomizersAgainstAdversaries(t *testing.T) {
+	r := rand.New(rand.NewSource(4))
+	for trial := range 40 {
+		times, n, answers := 1+trial%3, 2+trial%2, 2+r.Intn(3)
+		rows := make([][]uint64, n)
+		for i := range rows {
+			rows[i] = randomRow(r, answers)
+		}
+		m, err := Randomizer(randomizerOf(t, rows, 1, 0.5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := compose(t, Release{m, times})
+		nodes := lawPairs(rows, math.Inf(1))
+		// Two values between neighboring nodes, in units of 2^-64.
+		between := func(i int) []uint64 {
+			law, share := make([]uint64, answers), uint64(r.Intn(1<<10))
+			for j := range law {
+				law[j] = rows[i][j]/1024*share + rows[i+1][j]/1024*(1024-share) // a little less than 1 in all
+			}
+			return law
+		}
+		mixed := lawPairs([][]uint64{between(0), between(n - 2)}, math.Inf(1))
+		for _, epsilon := range []float64{0, 0.5, 2} {
+			var at, off [][]lawPair
+			for range times {
+				at, off = append(at, nodes), append(off, mixed)
+			}
+			what := fmt.Sprintf("trial %d, %d releases, epsilon %g", trial, times, epsilon)
+			b := delta(t, c, epsilon)
+			brackets(t, what, b, worstSequence(at, epsilon))
+			if d := worstSequence(off, epsilon); d > b.Upper*(1+1e-12)+1e-15 {
+				t.Errorf("%s: values between nodes cost %g, above %g", what, d, b.Upper)
+			}
+		}
+	}
+	if _, err := Randomizer(nil); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("no randomizer: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
 
