@@ -94,6 +94,9 @@ func (o *designKernelOptions) checkLocal() error {
 	if o.autoCap {
 		errs = append(errs, errors.New("instance-cap = auto is for kernels, want a number with --local"))
 	}
+	if o.problem.CapLoss != nil {
+		errs = append(errs, errors.New("instance-cap-loss is for kernels, want none with --local"))
+	}
 	if o.problem.Nodes != nil || o.problem.Cells == 1 {
 		errs = append(errs, errors.New("nodes: want a number of at least 2 with --local"))
 	}
