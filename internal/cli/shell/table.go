@@ -80,29 +80,27 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 	return made, nil
 }
 
-// ReadEither is ReadAny for a table or a kernel; the other result is nil.
-func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
-	made, err := a.ReadAny(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	switch made := made.(type) {
-	case *tables.Table:
-		return made, nil, nil
+// kindOf names what ReadAny returns.
+func kindOf(made any) string {
+	switch made.(type) {
 	case *kernels.Kernel:
-		return nil, made, nil
+		return "a kernel"
+	case *local.Randomizer:
+		return "a local randomizer"
+	default:
+		return "a table"
 	}
-	return nil, nil, BadInput("", fmt.Errorf("%s is a local randomizer, want a table or a kernel", InputName(path)))
 }
 
 // ReadSound reads a table file and verifies it.
 func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
-	t, k, err := a.ReadEither(path)
-	switch {
-	case err != nil:
+	made, err := a.ReadAny(path)
+	if err != nil {
 		return nil, err
-	case k != nil:
-		return nil, BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
+	}
+	t, ok := made.(*tables.Table)
+	if !ok {
+		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), kindOf(made)))
 	}
 	return Sound(ctx, path, t)
 }
