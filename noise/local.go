@@ -240,8 +240,14 @@ func (p LocalProblem) validate() error {
 	if p.Values.Kind != local.Category {
 		return checkLoss(p.Loss)
 	}
-	if n := p.Values.Count(); len(p.Costs) != n || !slices.ContainsFunc(p.Costs, func(row []float64) bool { return len(row) > 0 && len(row) == len(p.Costs[0]) }) {
-		return check.Field("noise", "costs", fmt.Sprintf("%d rows", len(p.Costs)), fmt.Sprintf("%d, one per label, of the same length", n))
+	n := p.Values.Count()
+	for i, row := range p.Costs {
+		if len(row) == 0 || len(row) != len(p.Costs[0]) {
+			return check.Field("noise", fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "one for each answer, at least 1, as in the other rows")
+		}
+	}
+	if len(p.Costs) != n {
+		return check.Field("noise", "costs", fmt.Sprintf("%d rows", len(p.Costs)), fmt.Sprintf("%d, one per label", n))
 	}
 	return nil
 }

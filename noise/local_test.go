@@ -409,6 +409,14 @@ func TestLocalCategories(t *testing.T) {
 	mean, _ := m.MeanLoss()
 	closeTo(t, "worst loss", worst, want, 1e-15)
 	closeTo(t, "mean loss", mean, want, 1e-15)
+	wide := p
+	wide.Costs = [][]float64{{0, 1, 1, 0.5}, {1, 0, 1, 0.5}, {1, 1, 0, 0.5}}
+	if _, err := NewRandomizedResponse(wide); !errors.Is(err, ErrNotApplicable) {
+		t.Errorf("randomized response with 4 answers to 3 categories: error %v", err)
+	}
+	if _, err := NewExponential(wide); err != nil {
+		t.Errorf("the exponential mechanism with 4 answers to 3 categories: %v", err)
+	}
 	applicable := []string{}
 	for _, b := range LocalBaselines() {
 		switch m, err := b.New(p); {
@@ -436,7 +444,11 @@ func TestLocalBaselinesRefuse(t *testing.T) {
 		"shares":  func(p *LocalProblem) { p.Values.Kind, p.Values.Shares = local.Integer, []float64{1} },
 		"integer": func(p *LocalProblem) { p.Values.Kind, p.Values.Upper = local.Integer, 1.5 },
 		"large":   func(p *LocalProblem) { p.Values.Kind, p.Values.Upper = local.Integer, 1e6 },
-		"costs":   func(p *LocalProblem) { p.Values.Kind = local.Category },
+		"costs":   func(p *LocalProblem) { p.Values = local.Values{Kind: local.Category, Labels: []string{"a", "b"}} },
+		"rows": func(p *LocalProblem) {
+			p.Values = local.Values{Kind: local.Category, Labels: []string{"a", "b"}}
+			p.Costs = [][]float64{{0, 1}, {1}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := good

@@ -49,6 +49,9 @@ func NewRandomizedResponse(p LocalProblem) (LocalMechanism, error) {
 	if err := appliesToPoints(name, p); err != nil {
 		return LocalMechanism{}, err
 	}
+	if p.Values.Kind == local.Category && len(p.Costs[0]) != len(p.Costs) {
+		return LocalMechanism{}, notApplicable(name, "it answers one of the values, want as many answers as categories")
+	}
 	truth, other := response(p)
 	points := p.points()
 	return discrete(name, fmt.Sprintf("the true value with probability %.6g", truth), warner, false, p, func(i int) []share {

@@ -46,6 +46,7 @@ type compareOptions struct {
 	design  lp.Options
 	local   shell.Local
 	values  kernels.Queries // of a local randomizer
+	costs   costs           // or of categories
 	table   string          // in place of all these
 }
 
@@ -72,8 +73,8 @@ calibrate made for a total of several releases is compared with Laplace and Gaus
 noise calibrated to the same total, which is proved; there is no lower bound for that.
 
 With --local, answers to one value of a range are designed and compared, such that any
-two values are indistinguishable: local differential privacy. The mechanisms are then
-those published for bounded values, and noise that is added, with the range for its
+two values are indistinguishable: local differential privacy. With --costs the values
+are categories. The mechanisms are then those published for bounded values, and noise that is added, with the range for its
 sensitivity. Each has its loss averaged over the values and that of the worst value, and
 how often it is that of the design. The bound is about the loss of the objective, of all
 mechanisms or, with --unbiased, of the unbiased ones. Those of the published mechanisms
@@ -99,11 +100,14 @@ If a limit stops the design, the exit code is 4.
 	f.Unless("table", func() {
 		f.Local(&o.local)
 		f.With("local", func() {
-			f.Range(&o.values.Lower, &o.values.Upper, "with --local: least and largest value, in their units, separated by a comma")
-			f.Weight(&o.values)
+			o.costs.flag(f)
+			f.Unless("costs", func() {
+				f.Range(&o.values.Lower, &o.values.Upper, "with --local: least and largest value, in their units, separated by a comma")
+				f.Weight(&o.values)
+			})
 		})
 		f.Privacy(&o.problem.Privacy, shell.Delta)
-		f.Loss(&o.problem.Loss)
+		f.Unless("costs", func() { f.Loss(&o.problem.Loss) })
 		f.Query(&o.problem)
 		f.Effort(&o.design, "")
 	})

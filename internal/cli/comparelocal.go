@@ -47,11 +47,14 @@ type localContender struct {
 // localProblem is what the flags ask for.
 func (o *compareOptions) localProblem() lp.LocalProblem {
 	p := lp.LocalProblem{
-		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Loss: o.problem.Loss,
-		Values:    o.local.Values(o.problem.Query == dp.IntegerQuery, o.values),
-		Objective: o.local.Objective, Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
+		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Objective: o.local.Objective,
+		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
 	}
 	p.Demands.Unbiased = o.problem.Constraints.Unbiased
+	if o.costs.state(&p) {
+		return p
+	}
+	p.Loss, p.Values = o.problem.Loss, o.local.Values(o.problem.Query == dp.IntegerQuery, o.values)
 	return p
 }
 

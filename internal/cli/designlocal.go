@@ -55,9 +55,7 @@ func (o *designKernelOptions) localProblem() lp.LocalProblem {
 		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
 	}
 	p.Demands.Unbiased, p.Demands.Cap = o.unbiased, o.problem.InstanceCap
-	if o.costs.values != nil {
-		p.Values = local.Values{Kind: local.Category, Labels: o.costs.values}
-		p.Costs, p.AnswerLabels = o.costs.losses, o.costs.answers
+	if o.costs.state(&p) {
 		return p
 	}
 	p.Loss = o.problem.Loss
@@ -75,10 +73,7 @@ func (o *designKernelOptions) localFlags(f *shell.Flags) {
 		o.integer = string(local.Real)
 		f.Word(&o.integer, "query", "integer|real", "with --local: values; integers are answered as they are, real ones between nodes after rounding at random", string(local.Integer), string(local.Real))
 		f.Bool(&o.unbiased, "unbiased", "with --local: answers whose mean is the value, exactly")
-		f.Func("costs", "FILE", "", "with --local, for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
-			return readCosts(&o.costs, text)
-		})
-		f.CompleteOrFile("costs")
+		o.costs.flag(f)
 	})
 }
 
@@ -107,6 +102,24 @@ func (o *designKernelOptions) checkLocal() error {
 type costs struct {
 	values, answers []string
 	losses          [][]float64
+}
+
+// flag adds --costs.
+func (c *costs) flag(f *shell.Flags) {
+	f.Func("costs", "FILE", "", "with --local, for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
+		return readCosts(c, text)
+	})
+	f.CompleteOrFile("costs")
+}
+
+// state makes a problem one of categories, if there are any.
+func (c *costs) state(p *lp.LocalProblem) (categories bool) {
+	if c.values == nil {
+		return false
+	}
+	p.Values = local.Values{Kind: local.Category, Labels: c.values}
+	p.Costs, p.AnswerLabels = c.losses, c.answers
+	return true
 }
 
 // readCosts reads a CSV file with a header of answers and a row per category.
