@@ -199,7 +199,7 @@ const (
 	// leastIntervals is how many intervals a density is priced on, at least.
 	leastIntervals = 256
 	// mostHalvings is how often the intervals between nodes are halved for that, at most.
-	mostHalvings = 5
+	mostHalvings = 8
 )
 
 // densities adds the intervals between the nodes of the dual and the starts of pieces,
