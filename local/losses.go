@@ -70,7 +70,7 @@ func (c *coster) squares() bool {
 }
 
 // atoms is losses where every value is a node.
-func (c *coster) atoms() (mean, worst *big.Rat, at float64) {
+func (c *coster) atoms() (mean, worst *big.Rat, where float64) {
 	s := c.spec
 	mean, worst = new(big.Rat), new(big.Rat)
 	for i, share := range s.Values.shares() {
@@ -90,14 +90,14 @@ func (c *coster) atoms() (mean, worst *big.Rat, at float64) {
 		f := at(sum, 64+c.bits)
 		if f.Cmp(worst) > 0 {
 			worst = f
-			at = float64(i)
+			where = float64(i)
 			if s.Values.Kind == Integer {
-				at = s.Nodes[i]
+				where = s.Nodes[i]
 			}
 		}
 		mean.Add(mean, share.Mul(share, f))
 	}
-	return mean, worst, at
+	return mean, worst, where
 }
 
 // sum returns Σ_j W_ij·costs[j].
