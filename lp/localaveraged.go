@@ -14,16 +14,24 @@ import (
 // and for the ends of the range, where prices gather, themselves. The values are those of
 // a quadrature.
 
-// betweenPoints is how many values there are between two nodes. It is even, so that no
-// value is its own mirror image.
-const betweenPoints = 4
+const (
+	// betweenPoints is how many values there are between two nodes, at least. It is even,
+	// so that no value is its own mirror image.
+	betweenPoints = 4
+	// leastPoints is how many values there are in all, at least.
+	leastPoints = 64
+)
 
 // between returns the values of a quadrature: the middles of equal parts.
 func (m *localModel) between(nodes []float64) []at {
+	count := betweenPoints
+	for count*(len(nodes)-1) < leastPoints {
+		count += 2
+	}
 	var points []at
 	for i := range len(nodes) - 1 {
-		width := (nodes[i+1] - nodes[i]) / betweenPoints
-		for k := range betweenPoints {
+		width := (nodes[i+1] - nodes[i]) / float64(count)
+		for k := range count {
 			points = append(points, at{nodes[i] + width*(float64(k)+0.5), width})
 		}
 	}
@@ -157,6 +165,9 @@ func scaledBy(x []float64, factor float64) []float64 {
 	return out
 }
 
+// liftShare is how far above 0 a dual is lifted, in losses, for what else is rounded.
+const liftShare = 1e-5
+
 // averagedDual is dual for the averaged program.
 func (m *localModel) averagedDual(s *priced) *local.Dual {
 	shape, n := m.averagedShape(&s.grid), len(s.grid.nodes)
@@ -218,5 +229,6 @@ func (m *localModel) averagedDual(s *priced) *local.Dual {
 			d.PointTotals[i] -= d.PointMeans[i] * m.mid
 		}
 	}
+	m.lift(d, s.grid.answers, liftShare*s.Value*m.unit)
 	return d
 }

@@ -21,11 +21,11 @@ type priced struct {
 
 const (
 	startAnswers = 21
-	mostRounds   = 40
+	mostRounds   = 25
 	// solveShare is how much more exactly a program is solved than answers are priced.
 	solveShare = 0.1
-	// unused is the probability below which an answer is given up.
-	unused = 1e-6
+	// unused is the share of an average probability below which an answer is given up.
+	unused = 0.02
 	// candidates is how many answers are priced at first, on an even grid, and zooms how
 	// often the grid is refined, zoomParts times, around those that gain.
 	candidates = 1200
@@ -117,7 +117,7 @@ func (m *localModel) merged(answers, add []float64) []float64 {
 func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 	var out []float64
 	for j, t := range answers {
-		if s.Least[p.Group[j]]*p.Ratio > unused {
+		if s.Least[p.Group[j]]*p.Ratio*float64(len(answers)) > unused {
 			out = append(out, t)
 		}
 	}
@@ -130,33 +130,50 @@ func (m *localModel) price(g *localGrid, prices []float64, least float64) (add [
 	if all := m.allAnswers(); all != nil {
 		return nil, max(0, -slices.Min(append(slacks(m.program(g, all), prices), 0)))
 	}
-	reach := 2 * m.reach()
-	for {
+	for reach := m.farthest(); ; reach *= 2 {
 		width := 2 * reach / candidates
 		at := make([]float64, candidates+1)
 		for k := range at {
 			at[k] = width*float64(k) - reach
 		}
 		gain := slacks(m.program(g, at), prices)
+		if m.mayFallBeyond(gain) && reach < mostReach*m.farthest() {
+			continue
+		}
 		var low []float64
 		for k := range at {
 			if (k == 0 || gain[k] <= gain[k-1]) && (k+1 == len(at) || gain[k] < gain[k+1]) {
 				low = append(low, at[k])
 			}
 		}
-		beyond := !m.bounded() && gain[0] < 0 && gain[0] < gain[1]
-		if !beyond || reach > 1e6 {
-			low, gain = m.zoom(g, prices, low, width)
-			for k, v := range gain {
-				if v < -least {
-					add = append(add, low[k])
-				}
-				short = max(short, -v)
+		low, gain = m.zoom(g, prices, low, width)
+		for k, v := range gain {
+			if v < -least {
+				add = append(add, low[k])
 			}
-			return add, short
+			short = max(short, -v)
 		}
-		reach *= 2
+		return add, short
 	}
+}
+
+// mostReach bounds the search for answers that would gain, in halves of the range.
+const mostReach = 100
+
+// farthest returns how far from the middle answers are looked for at first.
+func (m *localModel) farthest() float64 {
+	if m.bounded() {
+		return max(m.Demands.Upper-m.mid, m.mid-m.Demands.Lower) / m.half
+	}
+	return max(2*m.reach(), 4)
+}
+
+// mayFallBeyond reports whether G, given on an even grid, may be negative beyond it: it is
+// not on its way up at an end.
+func (m *localModel) mayFallBeyond(gain []float64) bool {
+	n := len(gain)
+	rises := func(end, inner, half float64) bool { return end > 0 && end > inner && end > 1.5*half }
+	return !m.bounded() && !(rises(gain[0], gain[1], gain[n/4]) && rises(gain[n-1], gain[n-2], gain[n-1-n/4]))
 }
 
 // zoom moves each answer to the best within a width of it, and returns what they gain.
