@@ -85,22 +85,19 @@ func (f *Randomizer) addLosses(p *plot.Plot, s *local.Spec) error {
 // addLaws draws the probabilities of the answers for each value.
 func (f *Randomizer) addLaws(p *plot.Plot, s *local.Spec) error {
 	p.X.Label.Text, p.Y.Label.Text = "answer", "probability"
-	// Bars stand beside each other, each a tenth of the least space between answers apart.
+	// Bars of different values stand beside each other.
 	y := s.Answers
-	space := y[len(y)-1] - y[0]
-	for j := 1; j < len(y); j++ {
-		space = min(space, y[j]-y[j-1])
-	}
+	space := max(y[len(y)-1], p.X.Max) - min(y[0], p.X.Min)
 	var curves []Curve
 	for n, x := range f.Values {
-		aside := space * 0.1 * (float64(n) - float64(len(f.Values)-1)/2)
+		aside := space / 250 * (float64(n) - float64(len(f.Values)-1)/2)
 		var points plotter.XYs
 		for j, m := range f.Randomizer.PMFAt(x) {
 			points = append(points, plotter.XY{X: y[j] + aside}, plotter.XY{X: y[j] + aside, Y: m}, plotter.XY{X: y[j] + aside})
 		}
 		curves = append(curves, Curve{fmt.Sprintf("value %v", x), points, Solid(Palette[n], 1.5)})
 	}
-	p.X.Min, p.X.Max = min(p.X.Min, y[0]-space), max(p.X.Max, y[len(y)-1]+space)
+	p.X.Min, p.X.Max = min(p.X.Min, y[0])-space/50, max(p.X.Max, y[len(y)-1])+space/50
 	return Add(p, curves)
 }
 

@@ -80,8 +80,8 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 	return made, nil
 }
 
-// kindOf names what ReadAny returns.
-func kindOf(made any) string {
+// KindOf names what ReadAny returns.
+func KindOf(made any) string {
 	switch made.(type) {
 	case *kernels.Kernel:
 		return "a kernel"
@@ -100,7 +100,7 @@ func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified,
 	}
 	t, ok := made.(*tables.Table)
 	if !ok {
-		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), kindOf(made)))
+		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), KindOf(made)))
 	}
 	return Sound(ctx, path, t)
 }
