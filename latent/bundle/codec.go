@@ -49,7 +49,7 @@ func newFile(s *Spec) file {
 		Privacy:  s.Promise,
 		Features: s.Features, FeatureBounds: s.FeatureLower != nil,
 		Coordinates: len(s.Axes), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
-		Noise:     fileNoise{s.Noise, s.Composition, s.Tau, len(s.Tables), s.TableOf},
+		Noise:     fileNoise{s.Noise, s.Composition, s.Tau, len(s.Tables), append([]int{}, s.TableOf...)},
 		Task:      s.Task.Rows > 0,
 		Predicted: s.Predicted,
 	}
@@ -70,8 +70,8 @@ func decodeFile(r io.Reader) (file, error) {
 		return file{}, err
 	}
 	switch {
-	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || f.Noise.Tables < 1 || f.Noise.Tables > f.Coordinates:
-		return file{}, check.Errorf("", ErrFormat, "coordinates = %d and tables = %d, want at most %d coordinates and 1 table to one of each",
+	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || f.Noise.Tables < 0 || f.Noise.Tables > f.Coordinates:
+		return file{}, check.Errorf("", ErrFormat, "coordinates = %d and tables = %d, want at most %d coordinates and no more than one table of each",
 			f.Coordinates, f.Noise.Tables, MaxCoordinates)
 	case len(f.Features) < 1 || f.Coordinates > MaxEntries/len(f.Features):
 		return file{}, check.Errorf("", ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",

@@ -100,7 +100,7 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	}
 	s := Spec{
 		Features: f.Features, Domain: f.Domain, ClipOrigin: f.ClipOrigin,
-		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: f.Noise.TableOf,
+		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: append([]int(nil), f.Noise.TableOf...),
 		Promise: f.Privacy, Predicted: f.Predicted,
 	}
 	tasks := 0

@@ -95,6 +95,8 @@ type Privatizer struct {
 	_        noCopy
 	proof    *Verified
 	samplers []*sampler.Sampler // one per table
+	vector   *sampler.Spherical // for the composition Norm, in place of these
+	noise    []int64            // scratch for it
 	centered []float64          // scratch
 }
 
@@ -106,13 +108,15 @@ func (*noCopy) Unlock() {}
 
 // NewPrivatizer returns a Privatizer of a bundle that Verify has proved to keep its
 // promise; there is no other way to one that is fit for release. The options are
-// those of every table's sampler.
+// those of every table's sampler; the composition Norm has no constant time.
 //
-// The error wraps ErrInvalid if there is no proof, and sampler.ErrEntropy if the
+// The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if the
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
 		return sampler.New(v.tables[k], o)
+	}, func(scale float64) (*sampler.Spherical, error) {
+		return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
 	})
 }
 
@@ -122,15 +126,21 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps
 // ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
-// seed ‖ k as its seed, k as 8 little-endian bytes.
+// seed ‖ k as its seed, k as 8 little-endian bytes; the noise of the composition Norm has
+// that of k = 0.
 func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
+	own := func(k int) [32]byte {
+		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
+	}
 	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
-		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
-		return sampler.NewDeterministic(v.tables[k], sha256.Sum256(text), o)
+		return sampler.NewDeterministic(v.tables[k], own(k), o)
+	}, func(scale float64) (*sampler.Spherical, error) {
+		return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
 	})
 }
 
-func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error)) (*Privatizer, error) {
+// newPrivatizer makes the samplers of the tables, or that of vectors of a scale in steps.
+func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
@@ -142,6 +152,13 @@ func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error)) (*Pr
 		}
 		p.samplers = append(p.samplers, s)
 	}
+	if s := &v.bundle.spec; s.Composition == Norm {
+		var err error
+		if p.vector, err = vector(s.Tau / v.bundle.body.step); err != nil { // exact: a power of two
+			return nil, check.Errorf("bundle", nil, "%w", err)
+		}
+		p.noise = make([]int64, len(s.Axes))
+	}
 	return p, nil
 }
 
@@ -149,7 +166,8 @@ func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error)) (*Pr
 // sampler.Sampler.Fork gives them. It is a use of p, not to be concurrent with others.
 // The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.proof, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() })
+	return newPrivatizer(p.proof, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() },
+		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })
 }
 
 // Bundle returns the bundle.
@@ -162,8 +180,8 @@ func (p *Privatizer) Bundle() *Bundle { return p.proof.Bundle() }
 //
 // The error wraps ErrInvalid if x has another length or an entry that is not a finite
 // number, which is decided before anything is drawn and says of x only that. It wraps
-// sampler.ErrEntropy if there is no randomness and, for noise with a tail,
-// sampler.ErrOverflow. The result is then nil and nothing is left in dst.
+// sampler.ErrEntropy if there is no randomness and, for noise with a tail and that of the
+// composition Norm, sampler.ErrOverflow. The result is then nil and nothing is left in dst.
 func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	b := p.proof.bundle
 	if err := b.check(x); err != nil {
@@ -172,14 +190,34 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	dst = resize(dst, b.Coordinates())
 	b.encode(dst, x, p.centered)
 	clear(p.centered)
-	for i, u := range dst {
-		// A point of the grid is rounded to itself.
-		private, err := p.samplers[b.spec.TableOf[i]].AddNoise(u)
-		if err != nil {
-			clear(dst)
-			return nil, check.Errorf("bundle", nil, "%w", err)
-		}
-		dst[i] = private
+	if err := p.addNoise(dst); err != nil {
+		clear(dst)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return dst, nil
+}
+
+// addNoise adds a draw to the encoding u.
+func (p *Privatizer) addNoise(u []float64) error {
+	if p.vector == nil {
+		for i, x := range u {
+			// A point of the grid is rounded to itself.
+			private, err := p.samplers[p.proof.bundle.spec.TableOf[i]].AddNoise(x)
+			if err != nil {
+				return err
+			}
+			u[i] = private
+		}
+		return nil
+	}
+	if err := p.vector.Fill(p.noise); err != nil {
+		return err
+	}
+	step := p.proof.bundle.body.step
+	for i, n := range p.noise {
+		// Integers of at most 2^40 and 2^52 steps: exact.
+		u[i] = float64(int64(u[i]/step)+n) * step
+	}
+	clear(p.noise)
+	return nil
 }

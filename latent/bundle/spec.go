@@ -72,13 +72,16 @@ const (
 	L1 Composition = "l1"
 	// L2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
 	L2 Composition = "l2"
+	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
+	// distance of encodings. It has no table.
+	Norm Composition = "norm"
 )
 
-// joint reports whether one table serves all coordinates, on its grid.
-func (c Composition) joint() bool { return c == L1 || c == L2 }
+// joint reports whether one law serves all coordinates, on its grid.
+func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
 
 // Kind is a word for the noise. It matters to the proof in one respect: L1 needs
-// Laplace, L2 needs Gaussian.
+// Laplace, L2 needs Gaussian, Norm needs Spherical.
 type Kind string
 
 // The kinds of noise.
@@ -88,9 +91,11 @@ const (
 	Staircase        Kind = "staircase"
 	Laplace          Kind = "laplace"
 	Gaussian         Kind = "gaussian"
+	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
+	Spherical Kind = "spherical"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian}
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical}
 
 // Matrix is a dense matrix by rows; the zero value is empty. It is a plain value.
 type Matrix struct {
@@ -138,10 +143,11 @@ type Spec struct {
 	Noise       Kind
 	Composition Composition
 	// Tau is the standard deviation of the Gaussian law that an L2 table
-	// approximates, in units of the encoding; 0 for other compositions.
+	// approximates, or the scale of Norm, in units of the encoding; 0 for other
+	// compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
-	// each of the Z coordinates' table. L1 and L2 have one table.
+	// each of the Z coordinates' table. L1 and L2 have one table, Norm has none.
 	Tables  []*tables.Table
 	TableOf []int
 
@@ -202,8 +208,11 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
-// Table returns the table of the i-th coordinate.
+// Table returns the table of the i-th coordinate; nil for the composition Norm.
 func (b *Bundle) Table(i int) *tables.Table {
+	if b.spec.Composition == Norm {
+		return nil
+	}
 	t := *b.spec.Tables[b.spec.TableOf[i]]
 	return &t
 }
@@ -328,17 +337,42 @@ func (s *Spec) validateNoise(c checker) {
 		if s.Noise != Gaussian {
 			c.Bad("noise.kind", s.Noise, "gaussian for the composition l2")
 		}
+	case Norm:
+		if s.Noise != Spherical {
+			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
+		}
 	default:
-		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1 or l2")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2 or norm")
 	}
-	if s.Composition == L2 {
+	if s.Composition == L2 || s.Composition == Norm {
 		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
 			c.Badf("noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 		}
 	} else if s.Tau != 0 {
-		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2")
+		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
+	}
+	if s.Composition == Norm {
+		s.validateNorm(c)
+		return
 	}
 	s.validateTables(c)
+}
+
+// validateNorm checks that there is no table, and that the grid fits the axes.
+func (s *Spec) validateNorm(c checker) {
+	if len(s.Tables) > 0 || len(s.TableOf) > 0 {
+		c.Bad("tables", fmt.Sprintf("%d tables of %d coordinates", len(s.Tables), len(s.TableOf)), "none for the composition norm")
+	}
+	if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
+		return // said before
+	}
+	step := normStep(s.Tau)
+	for i, a := range s.Axes {
+		if !(a/step <= maxSteps) {
+			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid for noise.tau", step)
+			return
+		}
+	}
 }
 
 // validateTables checks that there are tables where they are needed.
