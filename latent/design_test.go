@@ -320,8 +320,8 @@ func TestBundles(t *testing.T) {
 				}
 			}
 		}
-		if len(made) != 3 {
-			t.Errorf("trial %d: bundles of %v, want three kinds", trial, made)
+		if len(made) != 4 {
+			t.Errorf("trial %d: bundles of %v, want four kinds", trial, made)
 		}
 	}
 }
