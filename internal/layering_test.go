@@ -30,7 +30,8 @@ var arrows = map[string][]string{
 	"tables":        {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"sampler":       {"tables", "kernels", "dp", "internal/exact", "internal/check"},
+	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
+	"sampler":       {"tables", "kernels", "local", "dp", "internal/exact", "internal/check"},
 
 	// Below releases of statistics.
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
@@ -48,9 +49,10 @@ var arrows = map[string][]string{
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
-	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
+	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
+	"latent/internal/blocks": {"local", "loss", "internal/exact"},
 	"release": {
 		"release/ledger", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
@@ -83,7 +85,7 @@ var arrows = map[string][]string{
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
-	// What tables and kernels, which do not import each other, have in common.
+	// What tables, kernels and local, which do not import each other, have in common.
 	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"internal/atomicfile": {},
 	"internal/readfile":   {},
@@ -91,7 +93,7 @@ var arrows = map[string][]string{
 }
 
 // examples, packages below examples/, are written as a user would write them.
-var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle", "gonum.org/v1/gonum/mat"}
+var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "local", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle", "gonum.org/v1/gonum/mat"}
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}

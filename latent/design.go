@@ -3,6 +3,7 @@ package latent
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
+	"github.com/noisewright/noisewright/local"
 )
 
 // Options tune Design; the zero value considers every noise but the
@@ -21,6 +23,9 @@ type Options struct {
 	Curve *Curve
 	// Kinds restricts the kinds of noise; nil: all.
 	Kinds []bundle.Kind
+	// Coordinates is how many coordinates the benchmark PrivacyAgnostic sends, up to the
+	// number of features; 0: as many as are best for it.
+	Coordinates int
 }
 
 // Encoders.
@@ -40,7 +45,8 @@ type Candidate struct {
 	// Loss is the expected task loss on the training data, clipping included,
 	// with the best affine decoder.
 	Loss float64
-	// UnclippedLoss is the loss in closed form, for features that are never clipped.
+	// UnclippedLoss is the loss in closed form, for features that are never clipped; 0 for
+	// local randomizers, which have none.
 	UnclippedLoss float64
 	// Epsilon and Delta are the shares of the coordinates released, for noise
 	// per coordinate.
@@ -55,6 +61,9 @@ type Candidate struct {
 	encoder     *taskspace.Encoder
 	variances   []float64 // of the noise of the Z coordinates released
 	points      []*Point  // their tables, for designed noise
+
+	randomizers []*local.Randomizer // of the Z coordinates released, and how they answer
+	responses   []*response
 }
 
 // Result is a design.
@@ -76,6 +85,7 @@ type Result struct {
 	moments     taskspace.Moments
 	objective   *taskspace.Objective
 	outside     float64 // about how many rows of the data lie outside a ball
+	benchmark   int     // Options.Coordinates
 }
 
 // Best returns the candidate of least loss that Bundle can make, of the kind of
@@ -154,8 +164,11 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	r := &Result{problem: p}
+	r := &Result{problem: p, benchmark: o.Coordinates}
 	var err error
+	if n := len(p.Features); o.Coordinates < 0 || o.Coordinates > n {
+		return nil, check.Field("latent", "coordinates", o.Coordinates, fmt.Sprintf("0 to %d, the number of features", n))
+	}
 	if r.moments, err = p.moments(); err != nil {
 		return nil, err
 	}
@@ -167,7 +180,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed} {
+	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local} {
 		switch {
 		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
 			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
@@ -206,6 +219,8 @@ func (r *Result) find(ctx context.Context, kind bundle.Kind, curve *Curve) ([]*C
 		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
 	case bundle.Staircase:
 		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
+	case bundle.Local:
+		return r.localRandomizers(ctx)
 	default:
 		return r.perCoordinate(ctx, kind, curve.family(), curve)
 	}

@@ -320,8 +320,8 @@ func TestBundles(t *testing.T) {
 				}
 			}
 		}
-		if len(made) != 4 {
-			t.Errorf("trial %d: bundles of %v, want four kinds", trial, made)
+		if len(made) != 5 {
+			t.Errorf("trial %d: bundles of %v, want five kinds", trial, made)
 		}
 	}
 }

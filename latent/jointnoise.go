@@ -51,13 +51,13 @@ func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.joint(ctx, j, aware, r.equalAxes(func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
+		return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
 	case bundle.Box:
 		axes, err := r.laplaceBox(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return r.joint(ctx, j, [][]float64{axes}, r.equalAxes(func(z int) float64 { return 0.5 / float64(z) * within }))
+		return r.joint(ctx, j, [][]float64{axes}, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / float64(z) * within }))
 	default:
 		return r.laplaceBounds(ctx, j)
 	}
@@ -89,14 +89,19 @@ func (r *Result) euclidean(ctx context.Context, j joint, numbers []int) ([]*Cand
 	if r.problem.Domain == bundle.Ball {
 		// The body of semi-axes s has an ℓ2 diameter of 2·max s_i, so that none gains by
 		// being shorter than the longest: the privacy-agnostic encoder is optimal.
-		return r.joint(ctx, j, r.equalAxes(func(int) float64 { return 0.5 }), nil)
+		half := func(int) float64 { return 0.5 }
+		var benchmark [][]float64
+		if r.benchmark > 0 {
+			benchmark = r.equalAxes(r.benchmarkCounts(), half)
+		}
+		return r.joint(ctx, j, r.equalAxes(counts(len(r.Lambda)), half), benchmark)
 	}
 	lambda, halfwidths := r.objective.Effective(r.Radii)
 	var aware [][]float64
 	for _, z := range numbers {
 		aware = append(aware, taskspace.GaussianBox(lambda[:z], halfwidths[:z], j.deviation(z)).SemiAxes())
 	}
-	return r.joint(ctx, j, aware, r.equalAxes(func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
+	return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
 }
 
 // joint returns the best of the encoders with these semi-axes, the best of the
@@ -146,11 +151,19 @@ func counts(n int) []int {
 	return append(all, n)
 }
 
+// benchmarkCounts returns the numbers of coordinates that the benchmark may send.
+func (r *Result) benchmarkCounts() []int {
+	if r.benchmark > 0 {
+		return []int{r.benchmark}
+	}
+	return counts(len(r.Lambda))
+}
+
 // equalAxes releases those of the first z coordinates that are not clipped to 0 with
-// equal semi-axes, a function of their number, for all z.
-func (r *Result) equalAxes(equal func(used int) float64) [][]float64 {
+// equal semi-axes, a function of their number, for all z given.
+func (r *Result) equalAxes(counts []int, equal func(used int) float64) [][]float64 {
 	var all [][]float64
-	for _, z := range counts(len(r.Lambda)) {
+	for _, z := range counts {
 		var used []int
 		for i, c := range r.radiiOf(z) {
 			if c > 0 {
@@ -308,10 +321,17 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 			return nil, err
 		}
 	}
+	if r.benchmark > 0 {
+		if _, err := try(PrivacyAgnostic, r.Radii[:r.benchmark]); err != nil {
+			return nil, err
+		}
+	}
 	n := len(r.Lambda)
 	for z := 1; z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {
-		if _, err := try(PrivacyAgnostic, r.Radii[:z]); err != nil {
-			return nil, err
+		if r.benchmark == 0 {
+			if _, err := try(PrivacyAgnostic, r.Radii[:z]); err != nil {
+				return nil, err
+			}
 		}
 		// The ball for which the noise is that of the last scales.
 		radius := math.Sqrt(float64(z))

@@ -26,9 +26,11 @@ type latentDesignOptions struct {
 	problem  latent.Problem // without what the files say
 	autoClip bool           // choose the clip
 	noise    string
-	cache    string // directory of designed tables
-	design   lp.Options
-	force    bool
+	// coordinates of the benchmark that sends the first ones alike; 0: the best number
+	coordinates int
+	cache       string // directory of designed tables
+	design      lp.Options
+	force       bool
 }
 
 const defaultClip = 0.99
@@ -236,7 +238,7 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 			return nil, err
 		}
 	}
-	return latent.Design(ctx, *p, latent.Options{Curve: curve})
+	return latent.Design(ctx, *p, latent.Options{Curve: curve, Coordinates: o.coordinates})
 }
 
 // latentReport is what latent design --json prints.

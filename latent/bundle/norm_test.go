@@ -62,10 +62,10 @@ func TestSphericalScale(t *testing.T) {
 
 func TestNormRefuses(t *testing.T) {
 	for says, spoil := range map[string]func(s *Spec){
-		"want none for the composition norm":      func(s *Spec) { s.TableOf = []int{0, 0} },
+		"coordinate, for the composition norm":    func(s *Spec) { s.TableOf = []int{0, 0} },
 		"want spherical for the composition norm": func(s *Spec) { s.Noise = Gaussian },
-		"noise.tau = 0":                           func(s *Spec) { s.Tau = 0 },
-		"at most 2^40 steps":                      func(s *Spec) { s.Axes[0] = 1e6 },
+		"noise.tau = 0":      func(s *Spec) { s.Tau = 0 },
+		"at most 2^40 steps": func(s *Spec) { s.Axes[0] = 1e6 },
 	} {
 		s := jointSpherical(t, Ball, 2, 0.5, 0.5)
 		spoil(&s)

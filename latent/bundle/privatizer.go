@@ -65,7 +65,7 @@ func affine(dst []float64, m Matrix, x, offset []float64) {
 }
 
 // Decode returns the reconstruction x̂ = DecoderOffset + Decoder·u of n features from Z
-// released numbers, in dst if it has the capacity; dst and u must not overlap. It is a
+// released numbers, or the one of the Lookup, in dst if it has the capacity; dst and u must not overlap. It is a
 // function of what was released and costs no privacy.
 //
 // The error wraps ErrInvalid if u has another length.
@@ -74,7 +74,11 @@ func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
 		return nil, check.Errorf("bundle", dp.ErrInvalid, "released = %d numbers, want %d", len(u), b.Coordinates())
 	}
 	dst = resize(dst, b.Features())
-	affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
+	if b.spec.Lookup != nil {
+		b.spec.Lookup.decode(dst, u, b.spec.DecoderOffset)
+	} else {
+		affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
+	}
 	return dst, nil
 }
 
@@ -94,10 +98,36 @@ func resize(dst []float64, n int) []float64 {
 type Privatizer struct {
 	_        noCopy
 	proof    *Verified
-	samplers []*sampler.Sampler // one per table
+	samplers []releaser         // one per table or randomizer
 	vector   *sampler.Spherical // for the composition Norm, in place of these
 	noise    []int64            // scratch for it
 	centered []float64          // scratch
+}
+
+// releaser draws the release of a clipped unit coordinate.
+type releaser interface {
+	release(u float64) (float64, error)
+	fork() (releaser, error)
+}
+
+// adder adds noise. A point of the grid is rounded to itself.
+type adder struct{ *sampler.Sampler }
+
+func (a adder) release(u float64) (float64, error) { return a.AddNoise(u) }
+
+func (a adder) fork() (releaser, error) {
+	s, err := a.Fork()
+	return adder{s}, err
+}
+
+// answerer draws an answer of a randomizer.
+type answerer struct{ *sampler.RandomizerSampler }
+
+func (a answerer) release(u float64) (float64, error) { return a.Release(u) }
+
+func (a answerer) fork() (releaser, error) {
+	s, err := a.Fork()
+	return answerer{s}, err
 }
 
 // noCopy makes go vet report copies.
@@ -113,8 +143,13 @@ func (*noCopy) Unlock() {}
 // The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if the
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
-	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
-		return sampler.New(v.tables[k], o)
+	return newPrivatizer(v, func(k int) (releaser, error) {
+		if v.bundle.spec.Noise == Local {
+			s, err := sampler.NewRandomizer(v.randomizers[k], o)
+			return answerer{s}, err
+		}
+		s, err := sampler.New(v.tables[k], o)
+		return adder{s}, err
 	}, func(scale float64) (*sampler.Spherical, error) {
 		return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
 	})
@@ -132,23 +167,29 @@ func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (
 	own := func(k int) [32]byte {
 		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
 	}
-	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
-		return sampler.NewDeterministic(v.tables[k], own(k), o)
+	return newPrivatizer(v, func(k int) (releaser, error) {
+		if v.bundle.spec.Noise == Local {
+			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], own(k))
+			return answerer{s}, err
+		}
+		s, err := sampler.NewDeterministic(v.tables[k], own(k), o)
+		return adder{s}, err
 	}, func(scale float64) (*sampler.Spherical, error) {
 		return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
 	})
 }
 
-// newPrivatizer makes the samplers of the tables, or that of vectors of a scale in steps.
-func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
+// newPrivatizer makes the samplers of tables or randomizers, or that of vectors of a scale
+// in steps.
+func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
 	p := &Privatizer{proof: v, centered: make([]float64, v.bundle.Features())}
-	for k := range v.tables {
+	for k := range len(v.tables) + len(v.randomizers) { // one of them is empty
 		s, err := draw(k)
 		if err != nil {
-			return nil, check.Errorf("bundle", nil, "tables[%d]: %w", k, err)
+			return nil, check.Errorf("bundle", nil, "noise %d: %w", k, err)
 		}
 		p.samplers = append(p.samplers, s)
 	}
@@ -163,10 +204,10 @@ func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error), vect
 }
 
 // Fork returns a Privatizer of the same bundle for another goroutine, with generators as
-// sampler.Sampler.Fork gives them. It is a use of p, not to be concurrent with others.
+// sampler.Sampler.Fork and sampler.RandomizerSampler.Fork give them. It is a use of p, not to be concurrent with others.
 // The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.proof, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() },
+	return newPrivatizer(p.proof, func(k int) (releaser, error) { return p.samplers[k].fork() },
 		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })
 }
 
@@ -174,7 +215,7 @@ func (p *Privatizer) Fork() (*Privatizer, error) {
 func (p *Privatizer) Bundle() *Bundle { return p.proof.Bundle() }
 
 // Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
-// has the capacity: x clipped, encoded, clipped to the body, plus noise. dst and x
+// has the capacity: x clipped, encoded, clipped to the body, plus noise or answered by randomizers. dst and x
 // must not overlap. Each call spends the whole promise on x: privacy loss
 // accumulates over calls about the same person.
 //
@@ -190,23 +231,26 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	dst = resize(dst, b.Coordinates())
 	b.encode(dst, x, p.centered)
 	clear(p.centered)
-	if err := p.addNoise(dst); err != nil {
+	if err := p.release(dst); err != nil {
 		clear(dst)
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return dst, nil
 }
 
-// addNoise adds a draw to the encoding u.
-func (p *Privatizer) addNoise(u []float64) error {
+// release replaces the encoding u by a draw.
+func (p *Privatizer) release(u []float64) error {
+	spec := &p.proof.bundle.spec
 	if p.vector == nil {
+		laws := spec.TableOf
+		if spec.Noise == Local {
+			laws = spec.RandomizerOf
+		}
 		for i, x := range u {
-			// A point of the grid is rounded to itself.
-			private, err := p.samplers[p.proof.bundle.spec.TableOf[i]].AddNoise(x)
-			if err != nil {
+			var err error
+			if u[i], err = p.samplers[laws[i]].release(x); err != nil {
 				return err
 			}
-			u[i] = private
 		}
 		return nil
 	}
