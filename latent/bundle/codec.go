@@ -62,13 +62,13 @@ func newFile(s *Spec) file {
 		Privacy:  s.Promise,
 		Features: s.Features, FeatureBounds: s.FeatureLower != nil,
 		Coordinates: len(s.Axes), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
-		Noise:     fileNoise{Kind: s.Noise, Composition: s.Composition, Tau: s.Tau, Tables: len(s.Tables), TableOf: slices.Concat([]int{}, s.TableOf)},
+		Noise:     fileNoise{Kind: s.Noise, Composition: s.Composition, Tau: s.Tau, Tables: len(s.Tables), TableOf: append([]int{}, s.TableOf...)},
 		Task:      s.Task.Rows > 0,
 		Predicted: s.Predicted,
 	}
 	if count, lookup := len(s.Randomizers), s.Lookup != nil; count > 0 || lookup {
 		f.Version = formatVersion
-		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = &count, slices.Concat([]int{}, s.RandomizerOf), &lookup
+		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = &count, append([]int{}, s.RandomizerOf...), &lookup
 	}
 	return f
 }
