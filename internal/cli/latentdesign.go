@@ -28,12 +28,19 @@ type latentDesignOptions struct {
 	noise    string
 	// coordinates of the benchmark that sends the first ones alike; 0: the best number
 	coordinates int
+	decoder     string
 	cache       string // directory of designed tables
 	design      lp.Options
 	force       bool
 }
 
 const defaultClip = 0.99
+
+// The decoders.
+const (
+	decoderAffine = "affine"
+	decoderLookup = "lookup"
+)
 
 // The ridge that is tried first, and the largest.
 const (
@@ -44,7 +51,7 @@ const (
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
 		Common: shell.Common{Streams: s}, vectors: vectorOptions{columns: "*"},
-		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, design: shell.DesignOptions(),
+		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
 	f := shell.NewFlags(&cobra.Command{
@@ -87,6 +94,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), designed, laplace or gaussian", noiseAuto, string(bundle.Local), noiseDesigned, string(bundle.Laplace), noiseGaussian)
+	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
 		v, ok := shell.ParseCount(text)
 		if !ok || v < 1 {
@@ -147,6 +155,9 @@ func (o *latentDesignOptions) check() error {
 	if o.noise == string(bundle.Local) && v.moments() {
 		bad("noise = local and no data, want --data: randomizers are made for its law")
 	}
+	if o.decoder == decoderLookup && (v.moments() || o.Output == "") {
+		bad("decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle")
+	}
 	switch {
 	case v.moments() && v.data != "":
 		bad("data and mean or covariance, want the data alone or the two others")
@@ -192,8 +203,12 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
 	rows := latentRows(&p, r, best)
+	report := newLatentReport(&p, r, best)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
+		if err == nil && o.decoder == decoderLookup {
+			b, err = o.lookup(r, b, &report, &rows)
+		}
 		if err == nil {
 			err = b.Write(o.Output, o.force)
 		}
@@ -202,7 +217,25 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
 	}
-	return o.Print(newLatentReport(&p, r, best), rows)
+	return o.Print(report, rows)
+}
+
+// lookup puts a lookup in the place of the affine decoder where that is better on rows
+// that neither was fitted on.
+func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report *latentReport, rows *[]shell.Row) (*bundle.Bundle, error) {
+	found, held, err := r.Lookup(b)
+	if err != nil {
+		return nil, err
+	}
+	loss := b.Spec().Predicted.TrainingLoss
+	verdict := "no lookup: it is worse on rows held out"
+	if held.Lookup < held.Affine {
+		b, loss, verdict = found, found.Spec().Predicted.TrainingLoss, "a lookup"
+	}
+	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, held.Affine, held.Lookup}
+	*rows = append(*rows, shell.Row{"decoder", fmt.Sprintf("%s; loss %.6g, %s of the baseline loss; on rows held out %.6g, affine %.6g",
+		verdict, loss, shell.Percent(loss/r.BaselineLoss), held.Lookup, held.Affine)})
+	return b, nil
 }
 
 // kind is that of the noise, "" for any.
@@ -265,6 +298,15 @@ type latentReport struct {
 	Bundle     *latentCandidate  `json:"bundle"`
 	Candidates []latentCandidate `json:"candidates"`
 	Bounds     *latentBounds     `json:"loss_bounds"`
+	Decoder    *latentDecoder    `json:"decoder,omitempty"` // with --decoder lookup
+}
+
+// latentDecoder compares a lookup with the affine decoder.
+type latentDecoder struct {
+	Lookup        bool    `json:"lookup"` // whether the bundle has it
+	Loss          float64 `json:"loss"`   // of the bundle's, on the training data
+	HeldOutAffine float64 `json:"held_out_affine"`
+	HeldOutLookup float64 `json:"held_out_lookup"`
 }
 
 type latentCandidate struct {
