@@ -136,6 +136,10 @@ func meanLosses(task *mat.Dense, data mat.Matrix, reconstruct func(x []float64) 
 
 // predict returns the expected loss of a bundle of the content s.
 func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (TaskLoss, error) {
+	if s.Lookup != nil {
+		loss, err := lookupLoss(b, s, task, data)
+		return TaskLoss(loss), err
+	}
 	list := channels(s)
 	variances := make([]float64, len(list))
 	rows, _ := data.Dims()

@@ -59,7 +59,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 		vector("decoder_offset.npy", n, &s.DecoderOffset),
 	}
 	if l := s.Lookup; l != nil {
-		list = append(list, matrix("lookup_edges.npy", z, known(l.Edges.Cols), &l.Edges), matrix("lookup.npy", known(l.Values.Rows), n, &l.Values))
+		list = append(list, matrix("lookup_edges.npy", z, known(l.Edges.Cols), &l.Edges), matrix("lookup_values.npy", known(l.Values.Rows), n, &l.Values))
 	} else {
 		list = append(list, matrix("decoder.npy", n, z, &s.Decoder))
 	}
@@ -194,7 +194,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 }
 
 // written are the names of the files that Write writes, by their path.
-var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup|feature_lower|feature_upper|task)\.npy)$`)
+var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|task)\.npy)$`)
 
 // CheckWrite says beforehand whether Write would refuse the directory, with the same
 // errors.

@@ -41,7 +41,7 @@ func (s *Spec) validateLookup(c checker, n, z int) {
 	l := s.Lookup
 	bins := max(l.Edges.Cols, 1) // at least one edge
 	c.matrix("lookup_edges", l.Edges, z, bins)
-	c.matrix("lookup", l.Values, z*(min(bins, MaxEntries)+1), n)
+	c.matrix("lookup_values", l.Values, z*(min(bins, MaxEntries)+1), n)
 	for i := range l.Edges.Rows {
 		if len(l.Edges.Data) != l.Edges.Rows*l.Edges.Cols {
 			return // reported
