@@ -82,6 +82,14 @@ func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
 }
 
+// orNil returns nil for no indices.
+func orNil(indices []int) []int {
+	if len(indices) == 0 {
+		return nil
+	}
+	return indices
+}
+
 // directory is os.DirFS that opens nothing but regular files, without waiting for others.
 type directory string
 
@@ -116,8 +124,7 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	}
 	s := Spec{
 		Features: f.Features, Domain: f.Domain, ClipOrigin: f.ClipOrigin,
-		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau,
-		TableOf: append([]int(nil), f.Noise.TableOf...), RandomizerOf: append([]int(nil), f.Noise.RandomizerOf...),
+		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: orNil(f.Noise.TableOf), RandomizerOf: orNil(f.Noise.RandomizerOf),
 		Promise: f.Privacy, Predicted: f.Predicted,
 	}
 	if f.Lookup != nil && *f.Lookup {

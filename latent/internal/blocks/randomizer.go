@@ -77,7 +77,7 @@ func (l *Law) Randomizer(epsilon float64) (*local.Randomizer, error) {
 // of a value, low for each other one. With E just below e^ε and low at least
 // 2^64/(E+d−1), high = 2^64 − (d−1)·low is at most E·low.
 func weights(epsilon float64, d int) (low, high uint64) {
-	const frac = 32 // places of E; far fewer than a proof keeps
+	const frac = 56 // places of E; fewer than a proof keeps
 	e := exact.ExpDown(epsilon, frac)
 	others := big.NewInt(int64(d - 1))
 	e.Add(e, new(big.Int).Lsh(others, frac))
