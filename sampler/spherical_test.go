@@ -337,8 +337,14 @@ func TestSphericalRefuses(t *testing.T) {
 		scale     float64
 		options   Options
 	}{
-		{0, 1, Options{}}, {1<<16 + 1, 1, Options{}}, {1, 0, Options{}}, {1, math.NaN(), Options{}}, {1, math.Inf(1), Options{}},
-		{1, -1, Options{}}, {1, 0x1p41, Options{}}, {2, 1, Options{ConstantTime: true}},
+		{0, 1, Options{}},
+		{1<<16 + 1, 1, Options{}},
+		{1, 0, Options{}},
+		{1, math.NaN(), Options{}},
+		{1, math.Inf(1), Options{}},
+		{1, -1, Options{}},
+		{1, 0x1p41, Options{}},
+		{2, 1, Options{ConstantTime: true}},
 	} {
 		if s, err := NewSpherical(c.dimension, c.scale, c.options); s != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
