@@ -30,23 +30,22 @@ func (s *quaternary) word() (uint64, error) {
 	return uint64(s.digits[s.next-1]) << 62, nil
 }
 
-// enumerate returns bounds on the probability of a decision by all scripts of at most
-// depth digits.
-func enumerate(t *testing.T, depth int, decide func(words wordSource) (bool, error)) (low, high float64) {
+// enumerate returns the probabilities of outcomes by all scripts of at most depth digits, and
+// what these leave undecided.
+func enumerate[T comparable](t *testing.T, depth int, decide func(words wordSource) (T, error)) (masses map[T]float64, undecided float64) {
 	t.Helper()
-	type node struct{ digits []byte }
-	open := []node{{}}
-	undecided := 0.0
+	masses = make(map[T]float64)
+	open := [][]byte{{}}
 	for len(open) > 0 {
-		n := open[len(open)-1]
+		digits := open[len(open)-1]
 		open = open[:len(open)-1]
-		s := &quaternary{digits: n.digits}
-		yes, err := decide(s)
-		share := math.Pow(4, -float64(len(n.digits)))
+		s := &quaternary{digits: digits}
+		outcome, err := decide(s)
+		share := math.Pow(4, -float64(len(digits)))
 		switch {
-		case errors.Is(err, errEnd) && len(n.digits) < depth:
+		case errors.Is(err, errEnd) && len(digits) < depth:
 			for d := range byte(4) {
-				open = append(open, node{append(slices.Clone(n.digits), d)})
+				open = append(open, append(slices.Clone(digits), d))
 			}
 		case errors.Is(err, errEnd):
 			undecided += share
@@ -54,21 +53,21 @@ func enumerate(t *testing.T, depth int, decide func(words wordSource) (bool, err
 			t.Fatal(err)
 		case s.next != len(s.digits):
 			t.Fatal("a decision without the last digit") // it would have come before
-		case yes:
-			low += share
+		default:
+			masses[outcome] += share
 		}
 	}
-	return low, low + undecided
+	return masses, undecided
 }
 
 // TestBernoulliByEnumeration: the two events that normal deviates are made of have the
 // probabilities they should, by all words they can read.
 func TestBernoulliByEnumeration(t *testing.T) {
-	low, high := enumerate(t, 11, func(w wordSource) (bool, error) {
+	masses, rest := enumerate(t, 11, func(w wordSource) (bool, error) {
 		return (&normal{words: w}).half()
 	})
-	if p := math.Exp(-0.5); !(low <= p && p <= high) || high-low > 3e-3 {
-		t.Errorf("half has a probability from %g to %g, want %g", low, high, p)
+	if low, p := masses[true], math.Exp(-0.5); !(low <= p && p <= low+rest) || rest > 3e-3 {
+		t.Errorf("half has a probability from %g to %g, want %g", low, low+rest, p)
 	}
 	// x in base 4, and 2k+2 a divisor of 4, so that scripts yield every chance alike.
 	for _, c := range []struct {
@@ -83,12 +82,12 @@ func TestBernoulliByEnumeration(t *testing.T) {
 		}
 		// The digits after those given are 0, which the comparisons may ask for.
 		fraction = append(fraction, make(uniform, 20)...)
-		low, high := enumerate(t, 11, func(w wordSource) (bool, error) {
+		masses, rest := enumerate(t, 11, func(w wordSource) (bool, error) {
 			return (&normal{words: w}).part(&deviate{c.k, slices.Clone(fraction)})
 		})
 		k := float64(c.k)
-		if p := math.Exp(-x * (2*k + x) / (2*k + 2)); !(low <= p && p <= high) || high-low > 0.05 {
-			t.Errorf("part of %g + %g has a probability from %g to %g, want %g", k, x, low, high, p)
+		if low, p := masses[true], math.Exp(-x*(2*k+x)/(2*k+2)); !(low <= p && p <= low+rest) || rest > 0.05 {
+			t.Errorf("part of %g + %g has a probability from %g to %g, want %g", k, x, low, low+rest, p)
 		}
 	}
 }
