@@ -39,11 +39,12 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
 	"lp/internal/staircase": {"loss"},
+	"lp/internal/ratio":     {},
 	"lp/solver":             {},
 	"lp/highs":              {"lp/solver", "internal/check"},
 

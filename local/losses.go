@@ -46,6 +46,9 @@ func (c *coster) atoms() (mean, worst *big.Rat, at float64) {
 	s := c.spec
 	mean, worst = new(big.Rat), new(big.Rat)
 	for i, share := range s.Values.shares() {
+		if !c.meter.Spend(int64(s.answers()) * 100) {
+			break
+		}
 		var costs []*big.Int
 		if s.Values.Kind == Category {
 			for _, x := range s.Costs[i] {
@@ -92,8 +95,7 @@ func (c *coster) ramps(from, to *big.Rat) []*big.Int {
 	out := make([]*big.Int, len(c.answers))
 	for j, y := range c.answers {
 		if !c.meter.Spend(c.bound) {
-			out[j] = new(big.Int)
-			continue
+			return nil
 		}
 		out[j] = ceilAt(c.spec.Loss.RampMeanUp(new(big.Rat).Sub(y, from), new(big.Rat).Sub(y, to)), c.bits)
 	}
@@ -117,7 +119,7 @@ func (c *coster) densityMean() *big.Rat {
 			if pieces[p].to.Cmp(b) < 0 {
 				b = pieces[p].to
 			}
-			if d := pieces[p].density; d.Sign() > 0 {
+			if d := pieces[p].density; d.Sign() > 0 && c.meter.Spend(int64(len(c.answers))*100) {
 				from, to := c.ramps(a, b), c.ramps(b, a)
 				part := new(big.Rat)
 				for _, end := range []struct {
@@ -164,6 +166,9 @@ func (c *coster) worst() (most *big.Rat, where float64) {
 	var parts []stretch
 	top := new(big.Int) // the largest loss found
 	for i := range nodes {
+		if !c.meter.Spend(int64(len(c.answers)) * 100) {
+			return new(big.Rat), 0
+		}
 		costs := c.costs(nodes[i])
 		own := c.sum(i, costs)
 		if own.Cmp(top) > 0 {
@@ -179,7 +184,7 @@ func (c *coster) worst() (most *big.Rat, where float64) {
 	bound := new(big.Int)
 	for i, p := range parts {
 		width := new(big.Rat).Sub(nodes[i+1], nodes[i])
-		for open := []stretch{p}; len(open) > 0 && c.meter.Spend(1); {
+		for open := []stretch{p}; len(open) > 0; {
 			p := open[len(open)-1]
 			open = open[:len(open)-1]
 			high := p.highest()
@@ -191,6 +196,9 @@ func (c *coster) worst() (most *big.Rat, where float64) {
 					where, _ = x.Mul(x, width).Add(x, nodes[i]).Float64()
 				}
 				continue
+			}
+			if !c.meter.Spend(int64(len(c.answers)) * 100) {
+				break
 			}
 			x := new(big.Rat).SetFrac64(2*p.k+1, 2<<p.halvings)
 			costs := c.costs(x.Mul(x, width).Add(x, nodes[i]))

@@ -17,6 +17,9 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 		return bound
 	}
 	p := newPricing(s, m)
+	if p.useful = p.value(); p.useful.Sign() <= 0 {
+		return bound
+	}
 	var shortfall *big.Int
 	var ok bool
 	if s.Delta > 0 {
@@ -51,6 +54,8 @@ type pricing struct {
 	ratio  *big.Int
 	places []place
 	bound  int64 // work of a tangent of the loss
+	// useful, if there is one, is how large a shortfall may be before the bound is 0.
+	useful *big.Int
 	// lattice are the answers, if there are but few.
 	lattice []*big.Int
 	// subtract is Σ weight·variance of the cells of pairShortfall.
@@ -99,6 +104,7 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 	}
 	work := loss.WorkOf(s.Loss, 2*p.grid)
 	p.bound = work.Bound + 400
+	m.Spend(int64(len(d.Nodes)+len(points)) * exact.RationalWork(4*p.grid) * 8)
 	switch {
 	case !s.averaged():
 		p.nodes(s.atomWeights(), rationals(d.Nodes))
@@ -106,8 +112,24 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 		p.cells()
 	default:
 		p.densities()
+		p.points()
 	}
 	return p
+}
+
+// points adds the nodes that have multipliers beside the densities. They have no weight.
+func (p *pricing) points() {
+	d := p.spec.Dual
+	for i, x := range d.Nodes {
+		total, mean := multiplier(d.PointTotals, i), multiplier(d.PointMeans, i)
+		if total.Sign() == 0 && mean.Sign() == 0 {
+			continue
+		}
+		a := p.charged(total, mean)
+		at := floorAt(exact.Rational(x), p.grid)
+		a.ends = [2]*big.Int{at, at}
+		p.places = append(p.places, a)
+	}
 }
 
 // atomWeights returns the weights of nodes: those of the worst case, which sum to at most
@@ -158,13 +180,18 @@ func (p *pricing) nodes(weights, points []*big.Rat) {
 // atom is a point with multipliers number i, without a place.
 func (p *pricing) atom(weight *big.Rat, i int) place {
 	d := p.spec.Dual
-	total := floorAt(exact.Rational(d.Totals[i]), p.bits)
-	mean := floorAt(multiplier(d.Means, i), p.bits+p.reach)
+	a := p.charged(exact.Rational(d.Totals[i]), multiplier(d.Means, i))
+	a.weight, a.cap = floorAt(weight, weightBits), floorAt(multiplier(d.Caps, i), weightBits)
+	return a
+}
+
+// charged is a point with multipliers and no weight, without a place.
+func (p *pricing) charged(total, mean *big.Rat) place {
+	t, m := floorAt(total, p.bits), floorAt(mean, p.bits+p.reach)
 	return place{
 		width:  new(big.Int).Lsh(big.NewInt(1), uint(p.grid+p.reach)), //nolint:gosec // the range is at least a unit of the grid
-		weight: floorAt(weight, weightBits),
-		cap:    floorAt(multiplier(d.Caps, i), weightBits),
-		total:  [2]*big.Int{total, total}, mean: [2]*big.Int{mean, mean},
+		weight: new(big.Int), cap: new(big.Int),
+		total: [2]*big.Int{t, t}, mean: [2]*big.Int{m, m},
 	}
 }
 
@@ -208,6 +235,7 @@ func (p *pricing) densities() {
 
 // interval is that from a to b, within the nodes number i and i+1. Densities count per 2^r.
 func (p *pricing) interval(a, b, low, high *big.Rat, i int, density *big.Rat) place {
+	p.meter.Spend(40 * exact.RationalWork(4*p.grid))
 	d := p.spec.Dual
 	width := new(big.Rat).Sub(high, low)
 	ends := [2]*big.Rat{a, b}
