@@ -62,10 +62,16 @@ type localDesigner struct {
 	dual  *local.Dual
 	shape struct{ upper, lower []float64 } // answers of the last programs
 	proof time.Duration                    // what the last certificates took
+	// expected is the gap that the next grid is expected to reach.
+	expected float64
 }
 
 const (
+	// The first grid has firstIntervals, and more the narrower the laws are: their width
+	// falls by e for every perE of epsilon.
 	firstIntervals = 8
+	perE           = 6
+	firstGap       = 0.2 // what is expected of the first grid, about
 	// answerShare is the share of the gap that answers may miss.
 	answerShare = 0.05
 	// meetShare is how far below the gap the next grid aims.
@@ -81,7 +87,11 @@ const (
 func (d *localDesigner) refine(ctx context.Context) error {
 	intervals := d.Cells
 	if intervals == 0 {
-		intervals = min(firstIntervals, d.options.MaxCells)
+		intervals = min(2*int(firstIntervals/2*math.Exp(d.Epsilon/perE)), d.options.MaxCells)
+	}
+	d.expected = max(firstGap, d.options.Gap)
+	if d.Cells > 0 || d.Values.Kind != local.Real {
+		d.expected = d.options.Gap
 	}
 	for {
 		start := d.elapsed()
@@ -103,6 +113,7 @@ func (d *localDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrLimit, "%d intervals are needed, max-cells = %d", next, d.options.MaxCells)
 		}
 		growth := float64(next) / float64(intervals)
+		d.expected = max(min(d.gap(), firstGap)/(growth*growth), d.options.Gap)
 		if float64(took)*growth*growth > float64(d.left()) {
 			return check.Errorf("lp", ErrLimit, "%d intervals would not be done in time", next)
 		}
@@ -171,7 +182,7 @@ func (d *localDesigner) failed(err error) error {
 	return check.Errorf("lp", ErrInfeasible, "no randomizer found that keeps the demands on answers")
 }
 
-func (d *localDesigner) tolerance() float64 { return answerShare * d.options.Gap }
+func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
 
 // above solves the program whose solutions are randomizers: losses are bounded at nodes
 // and in the middle between them, and wherever else the solution exceeds that.

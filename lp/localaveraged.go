@@ -19,7 +19,7 @@ const (
 	// so that no value is its own mirror image.
 	betweenPoints = 4
 	// leastPoints is how many values there are in all, at least.
-	leastPoints = 128
+	leastPoints = 64
 )
 
 // between returns the values of a quadrature: the middles of equal parts.
@@ -165,9 +165,6 @@ func scaledBy(x []float64, factor float64) []float64 {
 	return out
 }
 
-// liftShare is how far above 0 a dual is lifted, in losses, for what else is rounded.
-const liftShare = 1e-5
-
 // averagedDual is dual for the averaged program.
 func (m *localModel) averagedDual(s *priced) *local.Dual {
 	shape, n := m.averagedShape(&s.grid), len(s.grid.nodes)
@@ -229,6 +226,6 @@ func (m *localModel) averagedDual(s *priced) *local.Dual {
 			d.PointTotals[i] -= d.PointMeans[i] * m.mid
 		}
 	}
-	m.lift(d, s.grid.answers, liftShare*s.Value*m.unit)
+	m.lift(d, s)
 	return d
 }

@@ -15,17 +15,22 @@ import (
 type priced struct {
 	grid localGrid
 	*ratio.Solution
-	// short is how far G is below 0 at most: what any other answers can gain.
+	// short is what other answers can gain at most.
 	short float64
+	// tolerance is how much of the value that may be.
+	tolerance float64
 }
 
 const (
 	startAnswers = 21
-	mostRounds   = 40
+	mostRounds   = 25
+	// addShare is the share of the tolerance from which an answer is added.
+	addShare = 0.3
 	// solveShare is how much more exactly a program is solved than answers are priced.
 	solveShare = 0.1
-	// unused is the probability below which an answer is given up.
-	unused = 1e-6
+	coarse     = 1e-2
+	// unused is the share of an average probability below which an answer is given up.
+	unused = 0.02
 	// candidates is how many answers are priced at first, on an even grid, and zooms how
 	// often the grid is refined, zoomParts times, around those that gain.
 	candidates = 1200
@@ -42,12 +47,12 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	last := 0.1 // the gain to be had, relative
 	for round := 0; ; round++ {
 		p := m.program(&g, g.answers)
-		s, err := ratio.Solve(ctx, p, max(min(last, 0.1), tolerance)*solveShare)
+		s, err := ratio.Solve(ctx, p, max(min(last*solveShare, coarse), tolerance)*solveShare)
 		if err != nil {
 			return nil, err
 		}
-		add, short := m.price(&g, s.Prices, tolerance*s.Value)
-		out := &priced{g.clone(), s, short}
+		add, short := m.price(&g, s.Prices, addShare*tolerance*s.Value)
+		out := &priced{g.clone(), s, short, tolerance}
 		done := last <= tolerance
 		last = short / s.Value
 		if round >= mostRounds || done && last <= tolerance {
@@ -117,7 +122,7 @@ func (m *localModel) merged(answers, add []float64) []float64 {
 func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 	var out []float64
 	for j, t := range answers {
-		if s.Least[p.Group[j]]*p.Ratio > unused {
+		if s.Least[p.Group[j]]*p.Ratio*float64(len(answers)) > unused {
 			out = append(out, t)
 		}
 	}
@@ -128,35 +133,52 @@ func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 // than the least, and the most that any gains.
 func (m *localModel) price(g *localGrid, prices []float64, least float64) (add []float64, short float64) {
 	if all := m.allAnswers(); all != nil {
-		return nil, max(0, -slices.Min(append(slacks(m.program(g, all), prices), 0)))
+		return nil, max(0, -slices.Min(append(m.slacks(g, all, prices), 0)))
 	}
-	reach := 2 * m.reach()
-	for {
+	for reach := m.farthest(); ; reach *= 2 {
 		width := 2 * reach / candidates
 		at := make([]float64, candidates+1)
 		for k := range at {
 			at[k] = width*float64(k) - reach
 		}
-		gain := slacks(m.program(g, at), prices)
+		gain := m.slacks(g, at, prices)
+		if m.mayFallBeyond(gain) && reach < mostReach*m.farthest() {
+			continue
+		}
 		var low []float64
 		for k := range at {
 			if (k == 0 || gain[k] <= gain[k-1]) && (k+1 == len(at) || gain[k] < gain[k+1]) {
 				low = append(low, at[k])
 			}
 		}
-		beyond := !m.bounded() && gain[0] < 0 && gain[0] < gain[1]
-		if !beyond || reach > 1e6 {
-			low, gain = m.zoom(g, prices, low, width)
-			for k, v := range gain {
-				if v < -least {
-					add = append(add, low[k])
-				}
-				short = max(short, -v)
+		low, gain = m.zoom(g, prices, low, width)
+		for k, v := range gain {
+			if v < -least {
+				add = append(add, low[k])
 			}
-			return add, short
+			short = max(short, -v)
 		}
-		reach *= 2
+		return add, short
 	}
+}
+
+// mostReach bounds the search for answers that would gain, in halves of the range.
+const mostReach = 100
+
+// farthest returns how far from the middle answers are looked for at first.
+func (m *localModel) farthest() float64 {
+	if m.bounded() {
+		return max(m.Demands.Upper-m.mid, m.mid-m.Demands.Lower) / m.half
+	}
+	return max(2*m.reach(), 4)
+}
+
+// mayFallBeyond reports whether G, given on an even grid, may be negative beyond it: it is
+// not on its way up at an end.
+func (m *localModel) mayFallBeyond(gain []float64) bool {
+	n := len(gain)
+	rises := func(end, inner, half float64) bool { return end > 0 && end > inner && end > 1.5*half }
+	return !m.bounded() && !(rises(gain[0], gain[1], gain[n/4]) && rises(gain[n-1], gain[n-2], gain[n-1-n/4]))
 }
 
 // zoom moves each answer to the best within a width of it, and returns what they gain.
@@ -191,21 +213,29 @@ func (m *localModel) zoom(g *localGrid, prices []float64, low []float64, width f
 func (m *localModel) gains(g *localGrid, prices, answers []float64) []float64 {
 	n := len(answers)
 	if !m.mirrored {
-		return slacks(m.program(g, answers), prices)
+		return m.slacks(g, answers, prices)
 	}
 	both := slices.Clone(answers)
 	for j := range n {
 		both = append(both, -answers[n-1-j])
 	}
-	return slacks(m.program(g, both), prices)[:n]
+	return m.slacks(g, both, prices)[:n]
 }
 
-// slacks returns, for prices of the rows of a program, the value of G at each answer:
-// the least Σ q·a over laws with probabilities from 1 to Ratio. Where it is below 0 the
-// answer would gain.
-func slacks(p ratio.Program, prices []float64) []float64 {
-	out, group := make([]float64, len(p.Group)), make([]float64, len(p.Group))
-	a := make([]float64, len(p.Group))
+// slacks returns how much each answer is worth, below 0: what the optimum can gain at
+// most by it, judged by prices of the rows of a program. G at the answer, the least
+// Σ q·a over laws with probabilities from 1 to Ratio, is made 0 by lowering the prices of
+// the totals, which come first, as far as needed; and that is by how much the bound falls
+// that they prove. Where G is above 0, it is that.
+func (m *localModel) slacks(g *localGrid, answers, prices []float64) []float64 {
+	p := m.program(g, answers)
+	out, group, slope := make([]float64, len(answers)), make([]float64, len(answers)), make([]float64, len(answers))
+	totals := m.totals(g)
+	var size float64
+	for _, row := range p.Rows[:totals] {
+		size += row.Bound
+	}
+	a := make([]float64, len(answers))
 	byLaw := make([][]ratio.Term, p.Laws)
 	for r, row := range p.Rows {
 		for _, t := range row.Terms {
@@ -217,21 +247,37 @@ func slacks(p ratio.Program, prices []float64) []float64 {
 		if p.Cost != nil {
 			copy(a, p.Cost[i])
 		}
+		var rise float64
 		for _, t := range byLaw[i] {
 			price := prices[t.Law]
 			for j, v := range t.Value {
 				a[j] -= price * v
 			}
+			if t.Law < totals {
+				rise += t.Value[0]
+			}
 		}
 		for j, v := range a {
+			r := 1.0
 			if v < 0 {
-				v *= p.Ratio
+				r = p.Ratio
 			}
-			group[p.Group[j]] += v
+			group[p.Group[j]] += r * v
+			slope[p.Group[j]] += r * rise
 		}
 	}
-	for j, g := range p.Group {
-		out[j] = group[g]
+	for j, k := range p.Group {
+		if out[j] = group[k]; out[j] < 0 {
+			out[j] *= size / slope[k]
+		}
 	}
 	return out
+}
+
+// totals returns how many rows of a program are totals: the first ones.
+func (m *localModel) totals(g *localGrid) int {
+	if g.points != nil {
+		return m.averagedShape(g).nodes
+	}
+	return m.laws(g)
 }
