@@ -26,11 +26,12 @@ var arrows = map[string][]string{
 	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
 
 	// What is measured against, what is proved, what is drawn.
-	"noise":         {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables":        {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
-	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"sampler":       {"tables", "kernels", "dp", "internal/exact", "internal/check"},
+	"noise":            {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
+	"tables":           {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"tables/shapes":    {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
+	"kernels":          {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
+	"sampler":          {"tables", "kernels", "kernels/additive", "dp", "internal/exact", "internal/check"},
 
 	// Below releases of statistics.
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
@@ -38,7 +39,7 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "tables", "tables/shapes", "kernels", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "tables", "tables/shapes", "kernels", "kernels/additive", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
