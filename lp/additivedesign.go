@@ -116,7 +116,7 @@ func (d *additiveDesigner) half(k int) int {
 	if p.Epsilon > 0 {
 		reach = min(2*reach, reach+3/p.Epsilon)
 	}
-	return int(math.Ceil((reach + 1) * float64(k)))
+	return max(int(math.Ceil(reach*float64(k))), k+1)
 }
 
 // begin finds the kernel to start from: noise that has the same law in every cell, as the

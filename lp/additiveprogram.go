@@ -18,12 +18,17 @@ func ratOf(n int) *big.Rat { return new(big.Rat).SetInt64(int64(n)) }
 //
 //	minimize   Σ_C weight_C·Σ_j cost[j]·P_C(j)
 //	subject to Σ_j P_C(j) = 1,  P ≥ 0
-//	           Σ_j (P_C(j) − ratio·P_D(j+k))₊ ≤ δ    for every limit (C, D, k), |j| ≤ events
+//	           Σ_j (P_C(j) − ratio·P_D(j+k))₊ ≤ δ    for every limit (C, D, k)
 //	           Σ_j capped[j]·P_C(j) ≤ 1              for every cell, if there is a cap
+//
+// In a lower program the outer bins stand for all beyond, too, so that a shift compares
+// all bins from somewhere on together: variables of their own, at j = ±(half+i), are the
+// mass of the outer bin and the next i.
 type additiveLayout struct {
 	weight       []float64
 	cost, capped []float64 // of bin j at j+half
-	half, events int
+	half         int
+	sums         int // of outer bins, on either side; 0: there is no noise beyond them
 	limits       []additive.Pair
 	// mirrored: P_C(j) and P_{n−1−C}(−j) share a variable; of limits that are mirror
 	// images of each other one stands for both.
@@ -64,75 +69,129 @@ func later(a, b additive.Pair) bool {
 	return a.Shift > b.Shift
 }
 
-// variable returns the variable of bin j of a cell.
+// variable returns the variable of bin j of a cell, or of a sum of bins.
 func (p *additiveProgram) variable(cell, j int) int {
-	n, width := len(p.weight), 2*p.half+1
+	n, reach := len(p.weight), p.half+p.sums
 	if p.mirrored && (2*cell > n-1 || 2*cell == n-1 && j > 0) {
 		cell, j = n-1-cell, -j
 	}
-	return cell*width + j + p.half
+	return cell*(2*reach+1) + j + reach
 }
 
 // variables is the number of variables, of which the middle cell of a mirrored problem
 // has half as many.
 func (p *additiveProgram) variables() int {
-	n, width := len(p.weight), 2*p.half+1
+	n, reach := len(p.weight), p.half+p.sums
+	width := 2*reach + 1
 	switch {
 	case !p.mirrored:
 		return n * width
 	case n%2 == 0:
 		return n / 2 * width
 	default:
-		return n/2*width + p.half + 1
+		return n/2*width + reach + 1
 	}
 }
 
-// sums is the number of cells with a law of their own.
-func (p *additiveProgram) sums() int {
+// own is the number of cells with a law of their own.
+func (p *additiveProgram) own() int {
 	if p.mirrored {
 		return (len(p.weight) + 1) / 2
 	}
 	return len(p.weight)
 }
 
-// problem states the layout in variables. The rows are the total masses of the cells, and
-// after them their caps.
+// problem states the layout in variables. The rows are the total masses of the cells, after
+// them their caps, and what the sums of outer bins are.
 func (p *additiveProgram) problem() cuts.Problem {
 	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
 	out.Cost, out.Scale = make([]float64, p.variables()), make([]float64, p.variables())
-	var sums, caps []cuts.Row
+	var caps, sums []cuts.Row
 	for cell, w := range p.weight {
-		sum := cuts.Row{Lower: 1, Upper: 1}
+		total := cuts.Row{Lower: 1, Upper: 1}
 		limit := cuts.Row{Lower: math.Inf(-1), Upper: 1}
 		for j := -p.half; j <= p.half; j++ {
 			v := p.variable(cell, j)
 			out.Cost[v] += w * p.cost[j+p.half]
-			out.Scale[v] = max(math.Exp(-p.decay*math.Abs(float64(j))), p.delta/10)
-			sum.Index, sum.Value = append(sum.Index, v), append(sum.Value, 1)
+			out.Scale[v] = p.scale(j)
+			total.Index, total.Value = append(total.Index, v), append(total.Value, 1)
 			if p.capped != nil {
 				limit.Index, limit.Value = append(limit.Index, v), append(limit.Value, p.capped[j+p.half])
 			}
 		}
-		if cell < p.sums() {
-			sums, caps = append(sums, sum), append(caps, limit)
+		if cell < p.own() {
+			out.Rows, caps = append(out.Rows, total), append(caps, limit)
+			sums = append(sums, p.sumRows(cell, out.Scale)...)
 		}
 	}
-	if out.Rows = sums; p.capped != nil {
+	if p.capped != nil {
 		out.Rows = append(out.Rows, caps...)
 	}
+	out.Rows = append(out.Rows, sums...)
 	for _, a := range p.limits {
-		var l cuts.Limit
-		for j := -p.events; j <= p.events; j++ {
-			l.Gain = append(l.Gain, p.variable(a.Gain, j))
-			if to := j + int(a.Shift); to < -p.half || to > p.half {
-				l.Lose = append(l.Lose, -1)
-			} else {
-				l.Lose = append(l.Lose, p.variable(a.Lose, to))
-			}
-		}
-		out.Limits = append(out.Limits, l)
+		out.Limits = append(out.Limits, p.limit(a))
 	}
 	return out
+}
+
+// scale is the expected size of the mass of bin j.
+func (p *additiveProgram) scale(j int) float64 {
+	return max(math.Exp(-p.decay*math.Abs(float64(j))), p.delta/10)
+}
+
+// sumRows says that the i-th sum is the one before it and the i-th bin inwards from the
+// outer one, on either side.
+func (p *additiveProgram) sumRows(cell int, scale []float64) []cuts.Row {
+	var rows []cuts.Row
+	for _, side := range []int{-1, 1} {
+		if side > 0 && p.mirrored && 2*cell == len(p.weight)-1 {
+			break // the mirror image of the other side
+		}
+		for i := 1; i <= p.sums; i++ {
+			at := p.variable(cell, side*(p.half+i))
+			scale[at] = p.scale(p.half - i)
+			rows = append(rows, cuts.Row{
+				Index: []int{at, p.variable(cell, side*(p.half+i-1)), p.variable(cell, side*(p.half-i))},
+				Value: []float64{1, -1, -1}, Scale: scale[at],
+			})
+		}
+	}
+	return rows
+}
+
+// inner returns the first and the last bin of a lower program that a shift compares by
+// itself: those beyond, or their partners, are among the outer bins.
+func (p *additiveProgram) inner(shift int) (first, last int) {
+	return 1 - p.half - min(shift, 0), p.half - 1 - max(shift, 0)
+}
+
+// limit states a limit in variables. Its terms are those of all bins, or, with sums, of all
+// bins before the inner ones, of those, and of all after.
+func (p *additiveProgram) limit(a additive.Pair) cuts.Limit {
+	var l cuts.Limit
+	term := func(gain, lose int) {
+		l.Gain = append(l.Gain, p.variable(a.Gain, gain))
+		if lose < -p.half-p.sums || lose > p.half+p.sums {
+			l.Lose = append(l.Lose, -1)
+		} else {
+			l.Lose = append(l.Lose, p.variable(a.Lose, lose))
+		}
+	}
+	shift := int(a.Shift)
+	if p.sums == 0 {
+		for j := -p.half; j <= p.half; j++ {
+			term(j, j+shift)
+		}
+		return l
+	}
+	up, down := max(shift, 0), max(-shift, 0)
+	term(-p.half-down, -p.half-up)
+	first, last := p.inner(shift)
+	for j := first; j <= last; j++ {
+		term(j, j+shift)
+	}
+	term(p.half+up, p.half+down)
+	return l
 }
 
 // binLaws are laws of cells on bins around 0, so many per sensitivity.
@@ -169,6 +228,11 @@ func (p *additiveProgram) expect(hint binLaws, k int) error {
 				m = hint.mass(cell, j, k) + hintFloor
 			}
 			mass[p.variable(cell, j)] = m
+		}
+		for i := 1; i <= p.sums; i++ {
+			for _, side := range []int{-1, 1} {
+				mass[p.variable(cell, side*(p.half+i))] = mass[p.variable(cell, side*(p.half+i-1))] + mass[p.variable(cell, side*(p.half-i))]
+			}
 		}
 	}
 	var all []int
@@ -207,8 +271,8 @@ func (p *additiveProgram) dual(nodes int, unit, instanceCap float64) *additive.D
 	var caps []float64
 	if p.capped != nil {
 		caps = make([]float64, n)
-		for k := range p.sums() {
-			kappa := max(0, -p.relaxation.Dual(p.sums()+k)) * unit / instanceCap
+		for k := range p.own() {
+			kappa := max(0, -p.relaxation.Dual(p.own()+k)) * unit / instanceCap
 			if !p.mirrored {
 				caps[k] = kappa
 			} else {
@@ -226,34 +290,43 @@ func (p *additiveProgram) dual(nodes int, unit, instanceCap float64) *additive.D
 	for _, kappa := range caps {
 		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
-	y := make([]float64, 2*p.events+1)
+	scale := math.Ldexp(unit*image, -d.Exponent)
 	for i, a := range p.limits {
+		first, last := p.inner(int(a.Shift))
+		y := make([]int64, last-first+3)
 		for j := range y {
-			y[j] = p.relaxation.Multiplier(i, j) * image
+			y[j] = int64(p.relaxation.Multiplier(i, j) * scale)
 		}
-		d.Shifts = addShift(d.Shifts, a, y, p.events, math.Ldexp(unit, -d.Exponent))
+		d.Shifts = addShift(d.Shifts, a, y, first)
 		if p.mirrored {
 			slices.Reverse(y)
-			d.Shifts = addShift(d.Shifts, p.mirror(a), y, p.events, math.Ldexp(unit, -d.Exponent))
+			d.Shifts = addShift(d.Shifts, p.mirror(a), y, -last)
 		}
 	}
 	return d
 }
 
-// addShift appends the multipliers of a limit, those of the nodes -events … events, if
-// there are any.
-func addShift(all []additive.DualShift, a additive.Pair, y []float64, events int, scale float64) []additive.DualShift {
-	first, m := integers(y, scale)
-	if m == nil {
+// addShift appends the multipliers of a limit, if there are any: that of all nodes before
+// first, those from it on, and that of all nodes after.
+func addShift(all []additive.DualShift, a additive.Pair, y []int64, first int) []additive.DualShift {
+	n := len(y) - 1
+	s := additive.DualShift{Gain: a.Gain, Lose: a.Lose, Shift: int(a.Shift), First: first, Below: y[0], Above: y[n]}
+	s.Multipliers = slices.Clone(y[1:n])
+	for s.Below == 0 && len(s.Multipliers) > 0 && s.Multipliers[0] == 0 {
+		s.Multipliers, s.First = s.Multipliers[1:], s.First+1
+	}
+	if s.Above == 0 {
+		s.Multipliers = trimmed(s.Multipliers)
+	}
+	if s.Below == 0 && s.Above == 0 && len(s.Multipliers) == 0 {
 		return all
 	}
-	return append(all, additive.DualShift{Gain: a.Gain, Lose: a.Lose, Shift: int(a.Shift), First: first - events, Multipliers: trimmed(m)})
+	return append(all, s)
 }
 
 // upperAdditive lays out the program whose solutions are kernels on the bins.
 func upperAdditive(p AdditiveProblem, g additive.Grid, k, half int, epsilon, delta, unit, limit float64) additiveLayout {
 	l := additiveBase(p, k, half, epsilon, delta)
-	l.events = half
 	l.limits = additive.Shifts(p.Edges, p.Sensitivity, k, true)
 	step, _ := g.Step().Float64()
 	mean := func(of loss.Loss, by float64) []float64 {
@@ -272,9 +345,9 @@ func upperAdditive(p AdditiveProblem, g additive.Grid, k, half int, epsilon, del
 }
 
 // lowerAdditive lays out the program of which all private noise is a solution.
-func lowerAdditive(p AdditiveProblem, k, events int, unit float64) additiveLayout {
-	l := additiveBase(p, k, events+k, p.Epsilon, p.Delta)
-	l.events = events
+func lowerAdditive(p AdditiveProblem, k, half int, unit float64) additiveLayout {
+	l := additiveBase(p, k, half, p.Epsilon, p.Delta)
+	l.sums = k
 	l.limits = additive.Shifts(p.Edges, p.Sensitivity, k, false)
 	step := ratOf(k)
 	step.Quo(new(big.Rat).SetFloat64(p.Sensitivity), step)

@@ -28,12 +28,15 @@ type Dual struct {
 }
 
 // DualShift holds the multipliers of a pair of cells, gaining and losing, and of a
-// difference of their values, in nodes, for the nodes from First on.
+// difference of their values, in nodes, for the nodes from First on. Below is the
+// multiplier of all nodes before them, and Above of all after.
 type DualShift struct {
 	Gain        int     `json:"gain"`
 	Lose        int     `json:"lose"`
 	Shift       int     `json:"shift"`
 	First       int     `json:"first"`
+	Below       int64   `json:"below,string"`
+	Above       int64   `json:"above,string"`
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
@@ -96,7 +99,7 @@ func (d *Dual) validate(s *Spec) error {
 		if m.First < -maxNode || m.First > maxNode || m.First+len(m.Multipliers) > maxNode {
 			return bad("first", m.First, fmt.Sprintf("nodes from %d to %d", -maxNode, maxNode))
 		}
-		for _, y := range m.Multipliers {
+		for _, y := range append([]int64{m.Below, m.Above}, m.Multipliers...) {
 			if y < 0 {
 				return bad("multipliers", y, "non-negative numbers")
 			}
@@ -114,7 +117,9 @@ func (d *Dual) validate(s *Spec) error {
 }
 
 // largest returns the price η of the shift: its largest multiplier.
-func (m *DualShift) largest() int64 { return max(0, slices.Max(append([]int64{0}, m.Multipliers...))) }
+func (m *DualShift) largest() int64 {
+	return max(m.Below, m.Above, slices.Max(append([]int64{0}, m.Multipliers...)))
+}
 
 // nodeShifts says which shifts, in nodes or bins, the values of two cells can have.
 type nodeShifts struct {
@@ -221,6 +226,9 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 	if !ok {
 		return new(big.Rat)
 	}
+	if !m.Spend(int64(len(d.Shifts)) * int64(len(nodes.values[0]))) {
+		return new(big.Rat)
+	}
 	own, from, price := d.coefficients(len(s.Weight), nodes.first, len(nodes.values[0]))
 	unit := exact.PowerOfTwo(d.Exponent)
 	up := exact.ExpUp(s.Privacy.Epsilon, exact.RatioBits)
@@ -286,7 +294,20 @@ func leastBracket(nodes *nodeValues, factors []*big.Rat, own, from []int64, up *
 	return least
 }
 
-// extent returns the first and the last node with a multiplier in a bracket, at least 0.
+// at returns the multiplier of node j.
+func (m *DualShift) at(j int) int64 {
+	switch i := j - m.First; {
+	case i < 0:
+		return m.Below
+	case i < len(m.Multipliers):
+		return m.Multipliers[i]
+	default:
+		return m.Above
+	}
+}
+
+// extent returns nodes, at most and at least 0, before and after which the multipliers in
+// all brackets are the same.
 func (d *Dual) extent() (first, last int) {
 	for _, m := range d.Shifts {
 		end := m.First + len(m.Multipliers) - 1
@@ -304,9 +325,9 @@ func (d *Dual) coefficients(cells, first, nodes int) (own, from [][]int64, price
 		own[k], from[k] = make([]int64, nodes), make([]int64, nodes)
 	}
 	for _, m := range d.Shifts {
-		for i, y := range m.Multipliers {
-			own[m.Gain][m.First+i-first] += y
-			from[m.Lose][m.First+i+m.Shift-first] += y
+		for j := range nodes {
+			own[m.Gain][j] += m.at(first + j)
+			from[m.Lose][j] += m.at(first + j - m.Shift)
 		}
 		price.Add(price, big.NewInt(m.largest()))
 	}
