@@ -26,12 +26,14 @@ var arrows = map[string][]string{
 	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
 
 	// What is measured against, what is proved, what is drawn.
-	"noise":            {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables":           {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"tables/shapes":    {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
-	"kernels":          {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"noise":         {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
+	"tables":        {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
+	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
+	"sampler":       {"tables", "kernels", "kernels/additive", "local", "dp", "internal/exact", "internal/check"},
+
 	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
-	"sampler":          {"tables", "kernels", "kernels/additive", "dp", "internal/exact", "internal/check"},
 
 	// Below releases of statistics.
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
@@ -84,7 +86,7 @@ var arrows = map[string][]string{
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
-	// What tables and kernels, which do not import each other, have in common.
+	// What tables, kernels and local, which do not import each other, have in common.
 	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"internal/atomicfile": {},
 	"internal/readfile":   {},
@@ -92,7 +94,7 @@ var arrows = map[string][]string{
 }
 
 // examples, packages below examples/, are written as a user would write them.
-var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle", "gonum.org/v1/gonum/mat"}
+var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "local", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle", "gonum.org/v1/gonum/mat"}
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}

@@ -1,8 +1,6 @@
 package local
 
 import (
-	"math/big"
-
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -90,16 +88,4 @@ type Claims struct {
 	WorstLoss  string `json:"worst_loss"`  // the largest of a value
 	Bias       string `json:"bias"`        // the largest |mean answer − value|; for Category 0
 	LowerBound string `json:"lower_bound"` // on the loss of the objective
-}
-
-// Certificate is what exact arithmetic finds in a randomizer. Every number is a rigorous
-// bound in the direction its name says.
-type Certificate struct {
-	DeltaUpper *big.Rat
-	WorstPair  [2]int // of nodes, gaining and losing, where it is attained
-	MeanLoss   *big.Rat
-	WorstLoss  *big.Rat
-	WorstAt    float64 // about where
-	Bias       *big.Rat
-	LowerBound *big.Rat
 }

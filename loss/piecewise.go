@@ -28,9 +28,9 @@ type piecewise struct {
 	// over the knots before i, down[i] that over the knots from i on.
 	up, down []*big.Rat
 
-	atFloat             []float64
-	area                []float64 // ∫ c from the knot next to 0 to knot i
-	symmetric, unimodal bool
+	atFloat                     []float64
+	area                        []float64 // ∫ c from the knot next to 0 to knot i
+	symmetric, unimodal, convex bool
 }
 
 // branch is one polynomial of a piecewise.
@@ -90,7 +90,7 @@ func newPiecewise(name string, x []float64, pieces []Quadratic, at []*big.Rat) *
 	}
 	l.split()
 	l.approximate()
-	l.symmetric = l.isSymmetric()
+	l.symmetric, l.convex = l.isSymmetric(), l.isConvex()
 	l.unimodal = l.rises(1) && l.rises(-1)
 	return l
 }

@@ -115,31 +115,39 @@ func (s *KernelSampler) ReleaseNode(x float64) (int, error) {
 	return s.laws[i].draw(u), nil
 }
 
-// rowLaw is one row of a kernel made ready for drawing: as law, without cells of
-// weight 0 at the start, and without a guide.
+// rowLaw is one row of a kernel or randomizer made ready for drawing: as law, without
+// cells of weight 0 at the start, and without a guide.
 type rowLaw struct {
 	law
 	from int // output of entry 0
 }
 
 func newRowLaws(k *kernels.Kernel) []rowLaw {
-	n := k.Cells()
-	laws := make([]rowLaw, n)
+	laws := make([]rowLaw, k.Cells())
+	weights := make([]uint64, k.Cells())
 	for i := range laws {
-		l := &laws[i]
-		for k.Weight(i, l.from) == 0 {
-			l.from++
+		for j := range weights {
+			weights[j] = k.Weight(i, j)
 		}
-		var end uint64
-		for j := l.from; j < n; j++ {
-			end += k.Weight(i, j)
-			l.last = append(l.last, end-1)
-		}
-		if end != 0 {
-			panic("sampler: weights of a kernel do not sum to 2^64") // kernels.New made sure
-		}
+		laws[i] = newRowLaw(weights)
 	}
 	return laws
+}
+
+func newRowLaw(weights []uint64) rowLaw {
+	var l rowLaw
+	for weights[l.from] == 0 {
+		l.from++
+	}
+	var end uint64
+	for _, w := range weights[l.from:] {
+		end += w
+		l.last = append(l.last, end-1)
+	}
+	if end != 0 {
+		panic("sampler: weights of a row do not sum to 2^64") // New made sure
+	}
+	return l
 }
 
 // draw returns the output that owns the word u. It reads the whole row.

@@ -1,4 +1,4 @@
-// Package claims is what tables and kernels have in common: numbers that are stated
+// Package claims is what tables, kernels and local have in common: numbers that are stated
 // in a file and held against what exact arithmetic proves, and the parts of these
 // files. Functions that make errors take the package these are to come from.
 package claims
@@ -14,7 +14,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// Sentinel errors, which packages tables and kernels export under the same names.
+// Sentinel errors, which packages tables, kernels and local export under the same names.
 var (
 	// ErrNotPrivate marks what does not keep its privacy promise.
 	ErrNotPrivate = errors.New("not private as claimed")

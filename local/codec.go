@@ -1,0 +1,162 @@
+package local
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// The constants of the randomizer file; docs/local-format.md describes it.
+const (
+	formatName    = "noisewright-randomizer"
+	formatVersion = 1
+)
+
+// fileFormat bounds a file well above maxWeights weights and a large dual.
+var fileFormat = strictjson.Format{
+	Noun: "randomizer", Name: formatName, Version: formatVersion, MaxSize: 96 << 20, Err: ErrFormat,
+	MaxElements: map[string]int{
+		"weight": maxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
+		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
+		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
+		"pairs": MaxNodes * MaxNodes, "multipliers": claims.MaxMultipliers,
+	},
+}
+
+// file is the format.
+type file struct {
+	Format       string          `json:"format"`
+	Version      int             `json:"version"`
+	Epsilon      float64         `json:"epsilon"`
+	Delta        float64         `json:"delta"`
+	Values       Values          `json:"values"`
+	Objective    Objective       `json:"objective"`
+	Demands      fileDemands     `json:"demands"`
+	Loss         *claims.Loss    `json:"loss,omitempty"`
+	Costs        [][]float64     `json:"costs,omitempty"`
+	Nodes        []float64       `json:"nodes,omitempty"`
+	Answers      []float64       `json:"answers,omitempty"`
+	AnswerLabels []string        `json:"answer_labels,omitempty"`
+	Rows         [][]uint64      `json:"rows,string"`
+	Certificate  fileCertificate `json:"certificate"`
+}
+
+type fileDemands struct {
+	Unbiased bool      `json:"unbiased"`
+	Range    []float64 `json:"range,omitempty"`
+	Step     *float64  `json:"step,omitempty"`
+	Cap      *float64  `json:"cap,omitempty"`
+}
+
+type fileCertificate struct {
+	Claims
+	Dual *Dual `json:"dual,omitempty"`
+}
+
+// Encode writes the randomizer in the file format noisewright-randomizer, version 1.
+func (r *Randomizer) Encode(w io.Writer) error {
+	s := &r.spec
+	f := file{
+		Format: formatName, Version: formatVersion, Epsilon: s.Epsilon, Delta: s.Delta,
+		Values: s.Values, Objective: s.Objective, Demands: fileDemands{Unbiased: s.Demands.Unbiased},
+		Costs: s.Costs, Nodes: s.Nodes, Answers: s.Answers, AnswerLabels: s.AnswerLabels, Rows: s.Rows,
+		Certificate: fileCertificate{s.Claims, s.Dual},
+	}
+	if s.Loss != nil {
+		f.Loss = &claims.Loss{Name: s.Loss.Name()}
+	}
+	if d := s.Demands; d.bounded() {
+		f.Demands.Range = []float64{d.Lower, d.Upper}
+	}
+	if s.Demands.Step != 0 {
+		f.Demands.Step = &s.Demands.Step
+	}
+	if s.Demands.Cap != 0 {
+		f.Demands.Cap = &s.Demands.Cap
+	}
+	return claims.Encode("local", w, f)
+}
+
+// Decode reads one randomizer file. It checks the structure completely (see New) and
+// nothing of the claims (see Randomizer.Verify), with the same strictness and errors as
+// tables.Decode.
+func Decode(r io.Reader) (*Randomizer, error) {
+	var f file
+	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
+		return nil, check.Errorf("local", nil, "%w", err)
+	}
+	s := Spec{
+		Epsilon: f.Epsilon, Delta: f.Delta, Values: f.Values, Objective: f.Objective,
+		Costs: f.Costs, Nodes: f.Nodes, Answers: f.Answers, AnswerLabels: f.AnswerLabels, Rows: f.Rows,
+		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
+	}
+	var err error
+	if s.Demands, err = f.Demands.demands(); err != nil {
+		return nil, err
+	}
+	if f.Loss != nil {
+		if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
+			return nil, check.Errorf("local", nil, "%w", err)
+		}
+	}
+	if s.Claims == (Claims{}) { // which New would fill in
+		return nil, check.Errorf("local", ErrFormat, "certificate.delta is empty, want a plain decimal number")
+	}
+	if s.Values.Kind != Category && len(s.Nodes) == 0 { // which New would fill in for integers
+		return nil, check.Errorf("local", ErrFormat, "nodes are missing, want those of the values")
+	}
+	return New(s)
+}
+
+// demands refuses what Encode does not write.
+func (f fileDemands) demands() (Demands, error) {
+	d := Demands{Unbiased: f.Unbiased}
+	bad := func(field string, value any, rule string) (Demands, error) {
+		return Demands{}, check.Errorf("local", ErrFormat, "demands.%s = %v, want %s", field, value, rule)
+	}
+	if r := f.Range; r != nil {
+		if len(r) != 2 || r[0] == 0 && r[1] == 0 {
+			return bad("range", r, "two numbers, not both 0")
+		}
+		d.Lower, d.Upper = r[0], r[1]
+	}
+	for _, o := range []struct {
+		name string
+		from *float64
+		to   *float64
+	}{{"step", f.Step, &d.Step}, {"cap", f.Cap, &d.Cap}} {
+		if o.from == nil {
+			continue
+		}
+		if !(*o.from > 0) {
+			return bad(o.name, *o.from, "a number above 0")
+		}
+		*o.to = *o.from
+	}
+	return d, nil
+}
+
+// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
+// the file system.
+func ReadFile(path string) (*Randomizer, error) { return claims.ReadFile("local", path, Decode) }
+
+// WriteFile writes the randomizer to a file, which appears whole or not at all. What is
+// there is replaced. Errors name the file and are those of the file system.
+func WriteFile(path string, r *Randomizer) error { return claims.WriteFile("local", path, r.Encode) }
+
+// Recognize reports whether a file is that of a randomizer, given how it starts: that its
+// first field is the format's.
+func Recognize(head []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(head))
+	for _, want := range []json.Token{json.Delim('{'), "format", formatName} {
+		if tok, err := d.Token(); err != nil || tok != want {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,455 @@
+package local
+
+import (
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// lowerBound returns what the multipliers prove on the loss of the objective of every
+// mechanism that keeps the promise and the demands (docs/proofs/local-lower-bound.md). It
+// is never below 0, and 0 without a dual. It is nothing that holds if the meter says stop.
+func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
+	bound := new(big.Rat)
+	if s.Dual == nil {
+		return bound
+	}
+	p := newPricing(s, m)
+	var shortfall *big.Int
+	var ok bool
+	if s.Delta > 0 {
+		shortfall, ok = p.pairShortfall()
+	} else {
+		shortfall, ok = p.shortfall()
+	}
+	if !ok {
+		return bound
+	}
+	bound.Set(at(new(big.Int).Sub(p.value(), shortfall), p.bits))
+	if bound.Sub(bound, p.prices()); bound.Sign() < 0 {
+		bound.SetInt64(0)
+	}
+	return bound
+}
+
+// weightBits is the number of binary places of weights.
+const weightBits = 96
+
+// pricing holds the multipliers in fixed point. Lengths are in units of 2^-grid; range
+// bits r, with 2^r at least the range, make products of lengths and prices costs.
+//
+// Any multipliers give a true bound, so they are rounded once, and what is computed from
+// them is a bound for those that were rounded. A weight of the objective is rounded down.
+type pricing struct {
+	spec   *Spec
+	meter  *claims.Meter
+	bits   int // binary places of costs
+	grid   int
+	reach  int // r
+	ratio  *big.Int
+	places []place
+	bound  int64 // work of a tangent of the loss
+	// lattice are the answers, if there are but few.
+	lattice []*big.Int
+	// subtract is Σ weight·variance of the cells of pairShortfall.
+	subtract *big.Rat
+}
+
+// place is a node, or an interval on which the multipliers are densities that are linear
+// and the weight is constant. A node is an interval whose ends agree and whose width
+// counts as 2^r.
+type place struct {
+	ends        [2]*big.Int
+	width       *big.Int // in units of the grid
+	weight, cap *big.Int // times 2^weightBits
+	total       [2]*big.Int
+	mean        [2]*big.Int // times 2^(bits+r)
+	costs       []*big.Int  // of categories
+	// edges, if there are, are those of a cell: the cost is the least in it.
+	edges *[2]*big.Int
+}
+
+// halvingBits is how many times a part of the line may be halved before it is not on the
+// grid any more.
+const halvingBits = 48
+
+func newPricing(s *Spec, m *claims.Meter) *pricing {
+	p := &pricing{
+		spec: s, meter: m, bits: s.costBits(), ratio: exact.ExpUp(s.Epsilon, exact.RatioBits), subtract: new(big.Rat),
+	}
+	if s.Values.Kind == Category {
+		p.categories()
+		return p
+	}
+	d := s.Dual
+	starts := []float64{s.Values.Lower, s.Values.Upper}
+	for _, piece := range s.Values.Weight {
+		starts = append(starts, piece.From)
+	}
+	points := s.Demands.points()
+	p.grid = halvingBits + gridBits(d.Nodes, d.Answers, starts, points, []float64{s.Demands.Lower, s.Demands.Upper})
+	for _, y := range points {
+		p.lattice = append(p.lattice, floorAt(exact.Rational(y), p.grid))
+	}
+	width := new(big.Rat).Sub(exact.Rational(s.Values.Upper), exact.Rational(s.Values.Lower))
+	for p.reach = -p.grid; exact.PowerOfTwo(p.reach).Cmp(width) < 0; {
+		p.reach++
+	}
+	work := loss.WorkOf(s.Loss, 2*p.grid)
+	p.bound = work.Bound + 400
+	switch {
+	case !s.averaged():
+		p.nodes(s.atomWeights(), rationals(d.Nodes))
+	case s.Delta > 0:
+		p.cells()
+	default:
+		p.densities()
+	}
+	return p
+}
+
+// atomWeights returns the weights of nodes: those of the worst case, which sum to at most
+// 1, or the shares of the values.
+func (s *Spec) atomWeights() []*big.Rat {
+	if s.Objective == Mean {
+		return s.Values.shares()
+	}
+	weights := rationals(s.Dual.Weights)
+	sum := new(big.Rat)
+	for _, w := range weights {
+		sum.Add(sum, w)
+	}
+	for _, w := range weights {
+		w.Quo(w, sum)
+	}
+	return weights
+}
+
+// multiplier returns number i of a list that may be empty, for zeros.
+func multiplier(list []float64, i int) *big.Rat {
+	if len(list) == 0 {
+		return new(big.Rat)
+	}
+	return exact.Rational(list[i])
+}
+
+func (p *pricing) categories() {
+	for i, w := range p.spec.atomWeights() {
+		a := p.atom(w, i)
+		for _, c := range p.spec.Costs[i] {
+			a.costs = append(a.costs, floorAt(exact.Rational(c), p.bits))
+		}
+		p.places = append(p.places, a)
+	}
+}
+
+// nodes adds places that are points.
+func (p *pricing) nodes(weights, points []*big.Rat) {
+	for i, w := range weights {
+		a := p.atom(w, i)
+		x := floorAt(points[i], p.grid)
+		a.ends = [2]*big.Int{x, x}
+		p.places = append(p.places, a)
+	}
+}
+
+// atom is a point with multipliers number i, without a place.
+func (p *pricing) atom(weight *big.Rat, i int) place {
+	d := p.spec.Dual
+	total := floorAt(exact.Rational(d.Totals[i]), p.bits)
+	mean := floorAt(multiplier(d.Means, i), p.bits+p.reach)
+	return place{
+		width:  new(big.Int).Lsh(big.NewInt(1), uint(p.grid+p.reach)), //nolint:gosec // the range is at least a unit of the grid
+		weight: floorAt(weight, weightBits),
+		cap:    floorAt(multiplier(d.Caps, i), weightBits),
+		total:  [2]*big.Int{total, total}, mean: [2]*big.Int{mean, mean},
+	}
+}
+
+const (
+	// leastIntervals is how many intervals a density is priced on, at least.
+	leastIntervals = 256
+	// mostHalvings is how often the intervals between nodes are halved for that, at most.
+	mostHalvings = 5
+)
+
+// densities adds the intervals between the nodes of the dual and the starts of pieces,
+// halved until there are enough.
+func (p *pricing) densities() {
+	d := p.spec.Dual
+	nodes := rationals(d.Nodes)
+	pieces := p.spec.Values.pieces()
+	halvings := 0
+	for (len(nodes)-1)<<halvings < leastIntervals && halvings < mostHalvings {
+		halvings++
+	}
+	k := 0
+	for i := range len(nodes) - 1 {
+		for a := nodes[i]; a.Cmp(nodes[i+1]) < 0; {
+			for pieces[k].to.Cmp(a) <= 0 {
+				k++
+			}
+			b := nodes[i+1]
+			if pieces[k].to.Cmp(b) < 0 {
+				b = pieces[k].to
+			}
+			step := new(big.Rat).Sub(b, a)
+			step.Mul(step, exact.PowerOfTwo(-halvings))
+			for range 1 << halvings {
+				end := new(big.Rat).Add(a, step)
+				p.places = append(p.places, p.interval(a, end, nodes[i], nodes[i+1], i, pieces[k].density))
+				a = end
+			}
+		}
+	}
+}
+
+// interval is that from a to b, within the nodes number i and i+1. Densities count per 2^r.
+func (p *pricing) interval(a, b, low, high *big.Rat, i int, density *big.Rat) place {
+	d := p.spec.Dual
+	width := new(big.Rat).Sub(high, low)
+	ends := [2]*big.Rat{a, b}
+	mix := func(list []float64, x *big.Rat) *big.Rat {
+		up := new(big.Rat).Sub(x, low)
+		up.Quo(up, width)
+		v := multiplier(list, i)
+		next := multiplier(list, i+1)
+		return v.Add(v, next.Sub(next, v).Mul(next, up))
+	}
+	middle := new(big.Rat).Add(a, b)
+	middle.Mul(middle, big.NewRat(1, 2))
+	q := place{
+		weight: floorAt(density, weightBits+p.reach),
+		cap:    floorAt(mix(d.Caps, middle), weightBits+p.reach),
+	}
+	for e, x := range ends {
+		q.ends[e] = floorAt(x, p.grid)
+		q.total[e] = floorAt(mix(d.Totals, x), p.bits+p.reach)
+		q.mean[e] = floorAt(mix(d.Means, x), p.bits+2*p.reach)
+	}
+	q.width = new(big.Int).Sub(q.ends[1], q.ends[0])
+	return q
+}
+
+// value returns Σ total + Σ mean·x over the places, rounded down.
+func (p *pricing) value() *big.Int {
+	sum := new(big.Int)
+	for _, q := range p.places {
+		part := new(big.Int).Add(q.total[0], q.total[1])
+		part.Mul(part, q.width)
+		sum.Add(sum, shift(part, -1-p.grid-p.reach))
+		if q.ends[0] == nil {
+			continue
+		}
+		// The mean of the product of two linear functions is (a(2p+q) + b(p+2q))/6.
+		part = new(big.Int)
+		for e, mean := range q.mean {
+			x := new(big.Int).Lsh(q.ends[e], 1)
+			x.Add(x, q.ends[1-e])
+			part.Add(part, x.Mul(x, mean))
+		}
+		part.Mul(part, q.width)
+		part.Div(part, big.NewInt(6))
+		sum.Add(sum, shift(part, -2*(p.grid+p.reach)))
+	}
+	return sum
+}
+
+// prices returns what comes off the value: the cap times its multipliers.
+func (p *pricing) prices() *big.Rat {
+	sum := new(big.Int)
+	for _, q := range p.places {
+		sum.Add(sum, new(big.Int).Mul(q.cap, q.width))
+	}
+	cost := at(sum, weightBits+p.grid+p.reach)
+	cost.Mul(cost, exact.Rational(p.spec.Demands.Cap))
+	return cost.Add(cost, p.subtract)
+}
+
+// concave returns φ(a) = a₊ − e^ε·a₋, rounded down.
+func (p *pricing) concave(a *big.Int) *big.Int {
+	if a.Sign() >= 0 {
+		return a
+	}
+	r := new(big.Int).Mul(a, p.ratio)
+	return r.Rsh(r, exact.RatioBits)
+}
+
+// integral returns the mean of φ over an interval on which its argument is linear with the
+// given ends, times the width, rounded down.
+func (p *pricing) integral(a, b, width *big.Int) *big.Int {
+	scale := p.grid + p.reach
+	if a.Sign()*b.Sign() >= 0 {
+		sum := new(big.Int).Add(a, b)
+		sum = p.concave(sum)
+		return shift(new(big.Int).Mul(sum, width), -1-scale)
+	}
+	if a.Sign() < 0 {
+		a, b = b, a
+	}
+	// a > 0 > b: (a² − e^ε·b²)/(2(a − b)).
+	num := new(big.Int).Mul(b, b)
+	num.Mul(num, p.ratio)
+	num.Sub(new(big.Int).Lsh(new(big.Int).Mul(a, a), exact.RatioBits), num)
+	den := new(big.Int).Sub(a, b)
+	num.Mul(num, width)
+	return num.Div(num, den.Lsh(den, uint(1+exact.RatioBits+scale))) //nolint:gosec // the range is at least a unit of the grid
+}
+
+// line is a line value + slope·t below the cost of a place, over t = y − x − center, with
+// the value in costs, the slope times 2^r in costs, and the center in half units of the grid.
+type line struct{ value, slope, center *big.Int }
+
+// tangent returns a line below the cost of the place that touches it at its middle and at
+// the answer twice/2, in units of the grid.
+func (p *pricing) tangent(q *place, twice *big.Int) line {
+	p.meter.Spend(p.bound)
+	if q.edges != nil {
+		return p.cellTangent(q, twice)
+	}
+	center := new(big.Int).Add(q.ends[0], q.ends[1])
+	center.Sub(twice, center)
+	value, slope, _ := loss.TangentDown(p.spec.Loss, at(center, p.grid+1))
+	return line{floorAt(value, p.bits), floorAt(slope, p.bits+p.reach), center}
+}
+
+// argument returns a lower bound on (weight + cap)·c(y − x) − total − mean·y at an end of
+// the place, by the line. On the interval, and for y between two answers, it is at least
+// what is linear in between.
+func (p *pricing) argument(q *place, l line, end int, y *big.Int) *big.Int {
+	x := q.ends[end]
+	if q.edges != nil { // of which the line is one in y
+		x = new(big.Int)
+	}
+	t := new(big.Int).Sub(y, x)
+	t.Lsh(t, 1).Sub(t, l.center)
+	cost := shift(new(big.Int).Mul(l.slope, t), -p.grid-p.reach-1)
+	// The slope is rounded by less than a unit.
+	t.Abs(t)
+	cost.Add(cost, l.value).Sub(cost, shift(t, -p.grid-p.reach-1)).Sub(cost, big.NewInt(2))
+	weight := new(big.Int).Add(q.weight, q.cap)
+	a := shift(cost.Mul(cost, weight), -weightBits)
+	a.Sub(a, q.total[end])
+	price := new(big.Int).Mul(q.mean[end], y)
+	return a.Sub(a, shift(price, -p.grid-p.reach)).Sub(a, big.NewInt(1))
+}
+
+// gain returns the part of the place in G(y), by the line.
+func (p *pricing) gain(q *place, l line, y *big.Int) *big.Int {
+	a := p.argument(q, l, 0, y)
+	if q.ends[0] == q.ends[1] {
+		return p.concave(a)
+	}
+	return p.integral(a, p.argument(q, l, 1, y), q.width)
+}
+
+// steepness returns the part of the place in the slope of G far out on a side, by the
+// line: that of φ((weight + cap)·slope − mean), the signs turned for the left side.
+func (p *pricing) steepness(q *place, l line, side int64) *big.Int {
+	weight := new(big.Int).Add(q.weight, q.cap)
+	slope := new(big.Int).Set(l.slope)
+	if side < 0 {
+		slope.Neg(slope).Sub(slope, big.NewInt(1)) // rounded down as seen from there
+	}
+	slope = shift(slope.Mul(slope, weight), -weightBits)
+	var ends [2]*big.Int
+	for e, mean := range q.mean {
+		ends[e] = new(big.Int).Mul(mean, big.NewInt(side))
+		ends[e].Sub(slope, ends[e])
+	}
+	if q.ends[0] == q.ends[1] {
+		return p.concave(ends[0])
+	}
+	return p.integral(ends[0], ends[1], q.width)
+}
+
+// categoryArgument is argument for the answer number j to a category.
+func (p *pricing) categoryArgument(q *place, j int) *big.Int {
+	p.meter.Spend(100)
+	weight := new(big.Int).Add(q.weight, q.cap)
+	a := shift(weight.Mul(weight, q.costs[j]), -weightBits)
+	return a.Sub(a, q.total[0])
+}
+
+// shortfall returns how far G falls below 0, at most, over all answers there may be, and
+// false if no such bound was found.
+func (p *pricing) shortfall() (*big.Int, bool) {
+	if p.spec.Values.Kind == Category {
+		least := new(big.Int)
+		for j := range p.spec.AnswerLabels {
+			g := new(big.Int)
+			for i := range p.places {
+				g.Add(g, p.concave(p.categoryArgument(&p.places[i], j)))
+			}
+			if g.Cmp(least) < 0 {
+				least = g
+			}
+		}
+		return least.Neg(least), true
+	}
+	tolerance := p.value()
+	search := lineSearch{pricing: p, over: p.over, outside: p.outside, tolerance: tolerance.Rsh(tolerance.Abs(tolerance), toleranceBits)}
+	low, ok := search.least()
+	if !ok {
+		return nil, false
+	}
+	return low.Neg(low), true
+}
+
+// toleranceBits: a shortfall is found to 2^-toleranceBits of the bound.
+const toleranceBits = 14
+
+// over is that of a lineSearch: the lines are below the costs, φ of them is concave in the
+// answer, and so its sum is least at an end of the part.
+func (p *pricing) over(u, v *big.Int) (low, middle *big.Int) {
+	twice := new(big.Int).Add(u, v)
+	half := new(big.Int).Rsh(twice, 1)
+	low, middle = new(big.Int), new(big.Int)
+	high := new(big.Int)
+	for i := range p.places {
+		q := &p.places[i]
+		l := p.tangent(q, twice)
+		low.Add(low, p.gain(q, l, u))
+		high.Add(high, p.gain(q, l, v))
+		middle.Add(middle, p.gain(q, l, half))
+	}
+	if high.Cmp(low) < 0 {
+		low = high
+	}
+	return low, middle
+}
+
+// outside is that of a lineSearch: a concave function whose slope does not end below 0 does
+// not fall.
+func (p *pricing) outside(y *big.Int, side int64) (low *big.Int, ok bool) {
+	steep, low := new(big.Int), new(big.Int)
+	twice := new(big.Int).Lsh(y, 1)
+	for i := range p.places {
+		q := &p.places[i]
+		l := p.tangent(q, twice)
+		steep.Add(steep, p.steepness(q, l, side))
+		low.Add(low, p.gain(q, l, y))
+	}
+	return low, steep.Sign() >= 0
+}
+
+// lattice returns the answers of demands with bounds and a step, and none if there are too
+// many or others may be given: a bound over more answers is one, too.
+func (d Demands) points() []float64 {
+	if d.Step == 0 || !d.bounded() || (d.Upper-d.Lower)/d.Step > maxLattice {
+		return nil
+	}
+	var answers []float64
+	for k := int64(0); ; k++ {
+		y := d.lattice(big.NewInt(k))
+		if y > d.Upper {
+			return answers
+		}
+		answers = append(answers, y)
+	}
+}
+
+// maxLattice bounds the answers that are looked at one by one.
+const maxLattice = 1 << 13

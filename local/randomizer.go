@@ -1,0 +1,347 @@
+package local
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// Randomizer is a checked, immutable Spec. It is safe for concurrent use.
+type Randomizer struct{ *content }
+
+// content is what a Randomizer and the proof about it share. No other package has a
+// pointer to one, so that nothing can be assigned to what was proved.
+type content struct {
+	spec Spec
+	// It does not change, so it is certified once, and judged once.
+	find        func(*Spec, *claims.Meter) Certificate
+	certificate *claims.Once[Certificate]
+	verdict     *claims.Once[verdict]
+}
+
+// New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
+// judge its claims; Verify does. Empty Claims are filled in from the exact certificate,
+// and so are the Nodes of integer values. The slices are copied.
+//
+// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
+// first, and only if the rest is well.
+func New(s Spec) (*Randomizer, error) { return build(s, (*Spec).certify) }
+
+// build makes the randomizer that is certified so.
+func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Randomizer, error) {
+	if s.Values.Kind == Integer && len(s.Nodes) == 0 && s.Values.Validate() == nil {
+		s.Nodes = s.Values.integers()
+	}
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	s = s.clone()
+	r := &Randomizer{&content{spec: s, find: certify, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
+	if s.Claims == (Claims{}) {
+		r.spec.Claims = r.certify().Claims()
+	}
+	return r, nil
+}
+
+func (s Spec) clone() Spec {
+	s.Values = s.Values.clone()
+	s.Costs, s.Rows = clone2(s.Costs), clone2(s.Rows)
+	s.Nodes, s.Answers, s.AnswerLabels = slices.Clone(s.Nodes), slices.Clone(s.Answers), slices.Clone(s.AnswerLabels)
+	s.Dual = s.Dual.clone()
+	return s
+}
+
+func clone2[T any](rows [][]T) [][]T {
+	c := slices.Clone(rows)
+	for i, r := range c {
+		c[i] = slices.Clone(r)
+	}
+	return c
+}
+
+// integers returns all values of kind Integer.
+func (v Values) integers() []float64 {
+	out := make([]float64, v.Count())
+	for i := range out {
+		out[i] = v.Lower + float64(i)
+	}
+	return out
+}
+
+func (s *Spec) validate() error {
+	errs := check.In("local")
+	bad := errs.Bad
+	claims.Epsilon(s.Epsilon, errs)
+	errs.Add(dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta, Sensitivity: 1}.Validate())
+	err := s.Values.Validate()
+	errs.Add(err)
+	if s.Objective != Mean && s.Objective != Worst {
+		bad("objective", check.Quoted(string(s.Objective)), "mean or worst")
+	}
+	s.Demands.validate(s.Values.Kind, errs)
+	n, m := s.nodes(), s.answers()
+	if s.Values.Kind == Category {
+		s.validateCategories(n, errs)
+	} else {
+		s.validateNumbers(err == nil, errs)
+	}
+	if m < 1 || m > MaxAnswers || n*m > maxWeights {
+		errs.Badf("answers", fmt.Sprintf("%d answers to %d nodes", m, n), "1 to %d answers, and at most %d weights", MaxAnswers, maxWeights)
+	}
+	s.validateRows(n, m, errs)
+	if s.Claims != (Claims{}) {
+		claims.Validate(s.Claims.list(), errs)
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	return s.validateDual()
+}
+
+// nodes returns how many laws there are to be.
+func (s *Spec) nodes() int {
+	if s.Values.Kind == Category {
+		return len(s.Values.Labels)
+	}
+	return len(s.Nodes)
+}
+
+// answers returns how many answers there are.
+func (s *Spec) answers() int {
+	if s.Values.Kind == Category {
+		return len(s.AnswerLabels)
+	}
+	return len(s.Answers)
+}
+
+func (s *Spec) validateCategories(n int, errs *check.List) {
+	if len(s.Nodes) > 0 || len(s.Answers) > 0 {
+		errs.Bad("nodes", fmt.Sprintf("%d nodes and %d answers", len(s.Nodes), len(s.Answers)), "none for categories, which have labels")
+	}
+	if s.Loss != nil {
+		errs.Bad("loss", check.Quoted(s.Loss.Name()), "none for categories, which have costs")
+	}
+	validateLabels("answer_labels", s.AnswerLabels, MaxAnswers, errs)
+	if len(s.Costs) != n {
+		errs.Badf("costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
+	}
+	for i, row := range s.Costs {
+		if len(row) != len(s.AnswerLabels) {
+			errs.Badf(fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "%d, one per answer label", len(s.AnswerLabels))
+			return
+		}
+		for j, c := range row {
+			if !(c >= 0) || !check.Finite(c) {
+				errs.Bad(fmt.Sprintf("costs[%d][%d]", i, j), c, "a finite number >= 0")
+				return
+			}
+		}
+	}
+}
+
+// validateNumbers checks what only real and integer values have; ranged says that their
+// range is one.
+func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
+	if len(s.Costs) > 0 || len(s.AnswerLabels) > 0 {
+		errs.Bad("costs", fmt.Sprintf("%d rows and %d answer labels", len(s.Costs), len(s.AnswerLabels)), "none: only categories have them")
+	}
+	if s.Loss == nil {
+		errs.Bad("loss", "none", "a loss")
+	} else if _, _, convex := loss.TangentDown(s.Loss, new(big.Rat)); !convex {
+		errs.Bad("loss", check.Quoted(s.Loss.Name()), "a loss of package loss that is convex, such as l1, l2 or huber:1")
+	}
+	ordered := true
+	for _, list := range []struct {
+		name string
+		x    []float64
+	}{{"nodes", s.Nodes}, {"answers", s.Answers}} {
+		for i, x := range list.x {
+			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
+				errs.Bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
+				ordered = false
+				break
+			}
+		}
+	}
+	if !ranged || !ordered {
+		return
+	}
+	switch v, n := s.Values, len(s.Nodes); {
+	case v.Kind == Integer && !slices.Equal(s.Nodes, v.integers()):
+		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "all integers from %g to %g", v.Lower, v.Upper)
+	case n < 2 || n > MaxNodes:
+		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "2 to %d", MaxNodes)
+	case s.Nodes[0] != v.Lower || s.Nodes[n-1] != v.Upper:
+		errs.Badf("nodes", fmt.Sprintf("%g to %g", s.Nodes[0], s.Nodes[n-1]), "the first and last to be the ends of the range, %g and %g", v.Lower, v.Upper)
+	}
+	for j, y := range s.Answers {
+		if rule, ok := s.Demands.admit(y); !ok {
+			errs.Bad(fmt.Sprintf("answers[%d]", j), y, rule)
+			break
+		}
+	}
+}
+
+func (s *Spec) validateRows(n, m int, errs *check.List) {
+	if len(s.Rows) != n {
+		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
+	}
+	for i, r := range s.Rows {
+		if len(r) != m {
+			errs.Badf(fmt.Sprintf("rows[%d]", i), fmt.Sprintf("%d weights", len(r)), "%d, one per answer", m)
+			return
+		}
+		var sum exact.Uint128
+		for _, w := range r {
+			sum.Add64(w)
+		}
+		if sum != (exact.Uint128{Hi: 1}) {
+			errs.Bad(fmt.Sprintf("rows[%d]", i), fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
+			return
+		}
+	}
+}
+
+// bounded reports whether the answers have bounds.
+func (d Demands) bounded() bool { return d.Lower != 0 || d.Upper != 0 }
+
+func (d Demands) validate(kind Kind, errs *check.List) {
+	if d.bounded() && (!(d.Lower <= d.Upper) || !check.Finite(d.Lower, d.Upper, d.Upper-d.Lower)) {
+		errs.Bad("demands.range", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
+	}
+	if !(d.Step >= 0) || !check.Finite(d.Step) {
+		errs.Bad("demands.step", d.Step, "0 for none, or a finite number above 0")
+	}
+	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
+		errs.Bad("demands.cap", d.Cap, "0 for none, or a finite number above 0")
+	}
+	if kind == Category && (d.Unbiased || d.bounded() || d.Step != 0) {
+		errs.Bad("demands", "some on answers", "none but a cap for categories")
+	}
+}
+
+// admit reports whether an answer is one of those demanded, and otherwise which are.
+func (d Demands) admit(y float64) (rule string, ok bool) {
+	if d.bounded() && !(y >= d.Lower && y <= d.Upper) {
+		return fmt.Sprintf("an answer from %g to %g", d.Lower, d.Upper), false
+	}
+	if d.Step == 0 {
+		return "", true
+	}
+	k := exact.Rational(y)
+	k.Sub(k, exact.Rational(d.Lower)).Quo(k, exact.Rational(d.Step))
+	k.Add(k, big.NewRat(1, 2))
+	if d.lattice(exact.Floor(k)) != y {
+		return fmt.Sprintf("the float64 next to %g + k·%g, for an integer k", d.Lower, d.Step), false
+	}
+	return "", true
+}
+
+// lattice returns the answer number k of those a step apart: the float64 nearest to
+// Lower + k·Step.
+func (d Demands) lattice(k *big.Int) float64 {
+	y := new(big.Rat).SetInt(k)
+	y.Mul(y, exact.Rational(d.Step)).Add(y, exact.Rational(d.Lower))
+	f, _ := y.Float64()
+	return f
+}
+
+func (c *Claims) list() []claims.Claim {
+	return []claims.Claim{
+		{Name: "delta", Text: &c.Delta, Up: true},
+		{Name: "mean_loss", Text: &c.MeanLoss, Up: true},
+		{Name: "worst_loss", Text: &c.WorstLoss, Up: true},
+		{Name: "bias", Text: &c.Bias, Up: true},
+		{Name: "lower_bound", Text: &c.LowerBound},
+	}
+}
+
+// WithDual returns the randomizer with other multipliers for its lower bound, and claims
+// that follow from the certificate. Of that, all but the lower bound is the randomizer's
+// own, which is certified once. The error wraps dp.ErrInvalid.
+func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
+	s := r.spec
+	s.Dual, s.Claims = d, Claims{}
+	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+		own, err := r.certified(m)
+		if err != nil {
+			return Certificate{} // the meter said stop
+		}
+		c := own.clone()
+		before := m.Used()
+		c.LowerBound = s.lowerBound(m)
+		c.work += m.Used() - before
+		return c
+	})
+}
+
+// Spec returns a copy of what the randomizer holds.
+func (r *Randomizer) Spec() Spec { return r.spec.clone() }
+
+// Between returns the two neighboring nodes between which the value x is rounded, as
+// indices low and low+1, and the probability (x − node low)/(node low+1 − node low) of the
+// upper one, rounded; for a value that is a node, low is its index and the probability is
+// 0. ok is false for a value that the randomizer does not take: outside the range, NaN, or
+// not an integer for integer values.
+func (r *Randomizer) Between(x float64) (low int, up float64, ok bool) {
+	nodes := r.spec.Nodes
+	if len(nodes) == 0 || !(x >= nodes[0] && x <= nodes[len(nodes)-1]) {
+		return 0, 0, false
+	}
+	i, found := slices.BinarySearch(nodes, x)
+	if found {
+		return i, 0, true
+	}
+	if r.spec.Values.Kind == Integer {
+		return 0, 0, false
+	}
+	a, b := nodes[i-1], nodes[i]
+	return i - 1, (x - a) / (b - a), true
+}
+
+// PMF returns the probabilities of the answers to node (or label) i as float64s, for
+// plots and statistics.
+func (r *Randomizer) PMF(i int) []float64 {
+	p := make([]float64, len(r.spec.Rows[i]))
+	for j, w := range r.spec.Rows[i] {
+		p[j] = float64(w) * 0x1p-64
+	}
+	return p
+}
+
+// PMFAt is PMF for the value x, which may lie between nodes; nil if the randomizer does
+// not take it.
+func (r *Randomizer) PMFAt(x float64) []float64 {
+	low, up, ok := r.Between(x)
+	if !ok {
+		return nil
+	}
+	p := r.PMF(low)
+	if up > 0 {
+		for j, q := range r.PMF(low + 1) {
+			p[j] += up * (q - p[j])
+		}
+	}
+	return p
+}
+
+// LossAt returns the expected loss of the value x as a float64, for plots; NaN if the
+// randomizer does not take it.
+func (r *Randomizer) LossAt(x float64) float64 {
+	p := r.PMFAt(x)
+	if p == nil {
+		return math.NaN()
+	}
+	var sum exact.Sum
+	for j, w := range p {
+		sum.Add(w * r.spec.Loss.At(r.spec.Answers[j]-x))
+	}
+	return sum.Value()
+}

@@ -1,0 +1,197 @@
+package local
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+const (
+	// MaxNodes bounds the nodes of a randomizer, and the labels of categories.
+	MaxNodes = 1 << 10
+	// MaxAnswers bounds its answers.
+	MaxAnswers = 1 << 13
+	// maxWeights bounds the product of the two, so that a file can be read again.
+	maxWeights = 1 << 21
+	// maxPieces bounds the pieces of a weight.
+	maxPieces = 1 << 12
+	// maxLabel bounds a label, in bytes.
+	maxLabel = 1 << 10
+)
+
+func (v Values) clone() Values {
+	v.Weight, v.Shares, v.Labels = slices.Clone(v.Weight), slices.Clone(v.Shares), slices.Clone(v.Labels)
+	return v
+}
+
+// Count returns how many values there are: all integers of the range, or all labels; 0
+// for real values.
+func (v Values) Count() int {
+	switch v.Kind {
+	case Integer:
+		return int(v.Upper-v.Lower) + 1
+	case Category:
+		return len(v.Labels)
+	default:
+		return 0
+	}
+}
+
+// Validate reports all bad fields together, wrapping dp.ErrInvalid.
+func (v Values) Validate() error {
+	errs := check.In("local")
+	switch v.Kind {
+	case Real:
+		v.validateRange(errs)
+		v.validateWeight(errs)
+	case Integer:
+		v.validateRange(errs)
+		if l, u := v.Lower, v.Upper; l < u {
+			for _, x := range []float64{l, u} {
+				if x != math.Trunc(x) || math.Abs(x) > exact.MaxInteger {
+					errs.Bad("range", fmt.Sprintf("%g to %g", l, u), "integers of at most 2^53, for integer values")
+					return errs.Err()
+				}
+			}
+			if u-l >= MaxNodes {
+				errs.Badf("range", fmt.Sprintf("%g to %g", l, u), "at most %d integers", MaxNodes)
+				return errs.Err()
+			}
+		}
+	case Category:
+		if v.Lower != 0 || v.Upper != 0 {
+			errs.Bad("range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
+		}
+		validateLabels("labels", v.Labels, MaxNodes, errs)
+	default:
+		errs.Bad("kind", check.Quoted(string(v.Kind)), "real, integer or category")
+		return errs.Err()
+	}
+	if v.Kind != Real && len(v.Weight) > 0 {
+		errs.Bad("weight", fmt.Sprintf("%d pieces", len(v.Weight)), "none: shares weigh integers and categories")
+	}
+	if v.Kind != Category && len(v.Labels) > 0 {
+		errs.Bad("labels", fmt.Sprintf("%d labels", len(v.Labels)), "none: only categories have labels")
+	}
+	v.validateShares(errs)
+	return errs.Err()
+}
+
+func (v Values) validateRange(errs *check.List) {
+	if !(v.Lower < v.Upper) || !check.Finite(v.Lower, v.Upper, v.Upper-v.Lower) {
+		errs.Bad("range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "finite numbers, lower below upper")
+	}
+}
+
+func (v Values) validateWeight(errs *check.List) {
+	if len(v.Weight) > maxPieces {
+		errs.Badf("weight", fmt.Sprintf("%d pieces", len(v.Weight)), "at most %d", maxPieces)
+	}
+	some := len(v.Weight) == 0
+	for i, p := range v.Weight {
+		switch {
+		case !(p.Weight >= 0) || !check.Finite(p.Weight):
+			errs.Bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
+		case i == 0 && p.From != v.Lower:
+			errs.Badf("weight[0].from", p.From, "%g, the lower end of the range", v.Lower)
+		case i > 0 && !(p.From > v.Weight[i-1].From && p.From < v.Upper):
+			errs.Badf(fmt.Sprintf("weight[%d].from", i), p.From, "a number above %g and below %g", v.Weight[i-1].From, v.Upper)
+		}
+		some = some || p.Weight > 0
+	}
+	if !some {
+		errs.Bad("weight", "0 everywhere", "a piece with a weight above 0")
+	}
+}
+
+func (v Values) validateShares(errs *check.List) {
+	if len(v.Shares) == 0 {
+		return
+	}
+	if n := v.Count(); len(v.Shares) != n {
+		errs.Badf("shares", fmt.Sprintf("%d shares", len(v.Shares)), "none or %d, one per integer or category", n)
+		return
+	}
+	some := false
+	for i, s := range v.Shares {
+		if !(s >= 0) || !check.Finite(s) {
+			errs.Bad(fmt.Sprintf("shares[%d]", i), s, "a finite number >= 0")
+		}
+		some = some || s > 0
+	}
+	if !some {
+		errs.Bad("shares", "0 everywhere", "one above 0")
+	}
+}
+
+// validateLabels: each is there once.
+func validateLabels(name string, labels []string, limit int, errs *check.List) {
+	if n := len(labels); n < 1 || n > limit {
+		errs.Badf(name, fmt.Sprintf("%d labels", n), "1 to %d", limit)
+		return
+	}
+	seen := make(map[string]bool, len(labels))
+	for i, l := range labels {
+		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) || seen[l] {
+			errs.Badf(fmt.Sprintf("%s[%d]", name, i), check.Quoted(check.Shortened(l)), "a text of 1 to %d bytes in UTF-8 that no other label has", maxLabel)
+			return
+		}
+		seen[l] = true
+	}
+}
+
+// piece is a piece of the density of real values: the integrals sum to 1.
+type piece struct{ from, to, density *big.Rat }
+
+func (v Values) pieces() []piece {
+	raw := v.Weight
+	if len(raw) == 0 {
+		raw = []Piece{{From: v.Lower, Weight: 1}}
+	}
+	out := make([]piece, len(raw))
+	total := new(big.Rat)
+	for i, r := range raw {
+		to := v.Upper
+		if i+1 < len(raw) {
+			to = raw[i+1].From
+		}
+		p := piece{from: exact.Rational(r.From), to: exact.Rational(to), density: exact.Rational(r.Weight)}
+		mass := new(big.Rat).Sub(p.to, p.from)
+		total.Add(total, mass.Mul(mass, p.density))
+		out[i] = p
+	}
+	for _, p := range out {
+		p.density.Quo(p.density, total)
+	}
+	return out
+}
+
+// shares returns the share of each integer or category: they sum to 1.
+func (v Values) shares() []*big.Rat {
+	out := make([]*big.Rat, v.Count())
+	total := new(big.Rat)
+	for i := range out {
+		out[i] = big.NewRat(1, 1)
+		if len(v.Shares) > 0 {
+			out[i] = exact.Rational(v.Shares[i])
+		}
+		total.Add(total, out[i])
+	}
+	for _, s := range out {
+		s.Quo(s, total)
+	}
+	return out
+}
+
+func rationals(x []float64) []*big.Rat {
+	r := make([]*big.Rat, len(x))
+	for i, v := range x {
+		r[i] = exact.Rational(v)
+	}
+	return r
+}
