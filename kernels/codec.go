@@ -33,6 +33,7 @@ type file struct {
 	Queries     Queries         `json:"queries"`
 	Loss        claims.Loss     `json:"loss"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
+	CapLoss     *claims.Loss    `json:"instance_cap_loss,omitempty"`
 	Edges       []float64       `json:"edges"`
 	Nodes       []float64       `json:"nodes"`
 	Rows        [][]uint64      `json:"rows,string"`
@@ -61,6 +62,9 @@ func (k *Kernel) Encode(w io.Writer) error {
 	if s.InstanceCap != 0 {
 		f.InstanceCap = &s.InstanceCap
 	}
+	if s.CapLoss != nil {
+		f.CapLoss = &claims.Loss{Name: s.CapLoss.Name()}
+	}
 	return claims.Encode("kernels", w, f)
 }
 
@@ -83,6 +87,11 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if c := f.InstanceCap; c != nil {
 		if s.InstanceCap = *c; !(*c > 0) {
 			return nil, check.Errorf("kernels", ErrFormat, "instance_cap = %g, want a number above 0", *c)
+		}
+	}
+	if l := f.CapLoss; l != nil {
+		if s.CapLoss, err = loss.Parse(l.Name); err != nil {
+			return nil, check.Errorf("kernels", nil, "instance_cap_loss: %w", err)
 		}
 	}
 	if s.Claims == (Claims{}) { // which New would fill in

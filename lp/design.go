@@ -15,189 +15,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune a Design. Only NewSolver is required.
-type Options struct {
-	// Gap is the relative certified gap to reach,
-	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
-	Gap float64
-	// MaxCells bounds the number of cells of the table and of the programs
-	// behind both bounds; 0 means DefaultMaxCells.
-	MaxCells int
-	// TimeLimit bounds the whole design; 0 means none. The result so far
-	// is returned when it is reached, beside ErrLimit.
-	TimeLimit time.Duration
-	// NewSolver makes the LP solver, e.g. highs.New.
-	NewSolver solver.Factory
-	// Progress, if set, is called after every round, from the calling
-	// goroutine.
-	Progress func(Progress)
-
-	clock func() time.Duration // the time taken so far; nil: that of the wall
-}
-
-// Defaults of Options.
-const (
-	DefaultGap      = 1e-3
-	DefaultMaxCells = 1 << 17
-)
-
-// Limits of Options.
-const (
-	MinGap      = 1e-6
-	MaxGap      = 1
-	MinMaxCells = 3
-)
-
-// Progress tells how far a Design has come.
-type Progress struct {
-	CellsPerSensitivity int     // of the round that ended
-	ExpectedLoss        float64 // of the best table so far
-	LowerBound          float64 // the best so far
-	Gap                 float64 // relative; +Inf: not known yet
-	Elapsed             time.Duration
-}
-
-// Result is a designed and certified table.
-type Result struct {
-	// Table comes with its certificate, which was computed from it in exact
-	// arithmetic.
-	Table *tables.Verified
-	Outcome
-}
-
-// Outcome tells how a design ended.
-type Outcome struct {
-	// Gap is the relative certified gap reached; +Inf if the lower bound
-	// is 0.
-	Gap float64
-	// Rounds counts the relaxations solved: each program of a bound is solved
-	// again whenever constraints were added, and all but those of a search for
-	// conflicting constraints count. With delta = 0, where there are no linear
-	// programs, it counts the tables and the proofs that were tried.
-	Rounds int
-	// Elapsed is the wall time taken.
-	Elapsed time.Duration
-	// Optimal says that the requested gap was reached.
-	Optimal bool
-}
-
-func (o Options) validate() error {
-	errs := check.In("lp")
-	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
-		errs.Badf("gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
-	}
-	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
-		errs.Badf("max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
-	}
-	if o.TimeLimit < 0 {
-		errs.Bad("time-limit", o.TimeLimit, "a duration of at least 0")
-	}
-	if o.NewSolver == nil {
-		errs.Bad("solver", "none", "one")
-	}
-	return errs.Err()
-}
-
-// begin starts the clock of a design, with defaults in place of zeros. The context
-// it returns ends after so many time limits, if there is one.
-func (o Options) begin(ctx context.Context, gap float64, cells, limits int) (search, context.Context, context.CancelFunc) {
-	o.Gap, o.MaxCells = cmp.Or(o.Gap, gap), cmp.Or(o.MaxCells, cells)
-	s, cancel := search{options: o, start: time.Now(), loss: math.Inf(1)}, func() {}
-	if o.TimeLimit > 0 && o.clock == nil {
-		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit*time.Duration(limits))
-	}
-	return s, ctx, cancel
-}
-
-// search is what the designs of tables and of kernels have alike.
-type search struct {
-	options Options
-	start   time.Time
-	loss    float64 // of the best so far; +Inf: there is none yet
-	bound   float64 // the best that is proved
-	direct  bool    // go for the requested gap at once
-}
-
-// elapsed returns the time taken so far.
-func (s *search) elapsed() time.Duration {
-	if s.options.clock != nil {
-		return s.options.clock()
-	}
-	return time.Since(s.start)
-}
-
-// left returns the time that is left; without a limit, for ever.
-func (s *search) left() time.Duration {
-	if s.options.TimeLimit == 0 {
-		return math.MaxInt64
-	}
-	return s.options.TimeLimit - s.elapsed()
-}
-
-func (s *search) gap() float64 {
-	if s.loss == 0 {
-		return 0
-	}
-	if s.bound <= 0 {
-		return math.Inf(1)
-	}
-	return (s.loss - s.bound) / s.bound
-}
-
-// aim returns the gap to work towards next. It is one of a few, the same for all
-// designs, until the requested one is the next: so a design does all that one with a
-// larger gap does, and does it first. Each is a half-width of a decade apart from the
-// next: then grids are some 1.8 times finer, and all before the last one together cost
-// a small part of it.
-func (s *search) aim() float64 {
-	if s.direct {
-		return s.options.Gap
-	}
-	aim := firstAim
-	for now := s.gap(); aim >= now && aim > MinGap; {
-		aim *= aimStep
-	}
-	return min(max(aim, s.options.Gap), firstAim)
-}
-
-const (
-	firstAim = 1e-2
-	aimStep  = 0.31622776601683794 // √0.1
-)
-
-// report tells how far the design has come.
-func (s *search) report(cells int) {
-	if s.options.Progress != nil {
-		s.options.Progress(Progress{
-			CellsPerSensitivity: cells, ExpectedLoss: s.loss, LowerBound: s.bound, Gap: s.gap(), Elapsed: s.elapsed(),
-		})
-	}
-}
-
-// outcome tells how the design ended whose certificate has the given gap. The error
-// is nil if that was asked for, and otherwise what stopped the design.
-func (s *search) outcome(rounds int, gap float64, finite bool, stopped error) (Outcome, error) {
-	o := Outcome{Gap: gap, Rounds: rounds, Elapsed: s.elapsed()}
-	if !finite {
-		o.Gap = math.Inf(1)
-	}
-	if o.Optimal = o.Gap <= s.options.Gap; o.Optimal {
-		return o, nil
-	}
-	return o, cmp.Or(stopped, ErrLimit)
-}
-
-// verified certifies what was made without an error.
-func verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ error) {
-	if err == nil {
-		v, err = made.Verify()
-	}
-	if err != nil {
-		err = check.Errorf("lp", nil, "%w", err)
-	}
-	return v, err
-}
-
 // Designer returns Design with the options, as package account takes it: a gap of 0 is
 // that of the options.
 func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
@@ -267,6 +84,7 @@ type side struct {
 	same   int     // programs with cells of single points
 	closed error   // why no more of its programs are solved, if not
 	took   time.Duration
+	slows  float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
 	before  struct { // the last program: the one before it
@@ -339,7 +157,7 @@ const (
 	minGrowth  = 1.25 // of K in a round
 	maxGrowth  = 3.0  // while K is below largeStart; then
 	slowGrowth = 1.8
-	leapsEnd   = 12 // with a time limit, the K from which growth is slow: a much larger program may take too long
+	leapsEnd   = 12   // with a time limit, the K from which growth is slow: a much larger program may take too long
 	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 	worthless  = 0.02 // and one that gains less than this is not refined at all
@@ -481,12 +299,11 @@ func widen(sides ...*side) {
 }
 
 // finerInTime refines the grid of a side, which is estimated to miss so much, as far as
-// its next program can be expected to end in time, and reports whether it can: solving
-// takes time like (nK)², n cells of which K make up a sensitivity, and half of what is
-// left is enough for it. The bold let it take all that is left, and count on (nK)^1.5,
-// which is what it often takes; and a program that proves a bound may take longer, as
-// what is done of it proves one too. The desperate count on nK: there is nothing else
-// that the time that is left could be for.
+// its next program can be expected to end in time, and reports whether it can: half of
+// what is left is enough for it. The bold let it take all that is left, and count on
+// (nK)^1.5 of n cells of which K make up a sensitivity, which is what it often takes; and a
+// program that proves a bound may take longer, as what is done of it proves one too. The
+// desperate count on nK: there is nothing else that the time that is left could be for.
 func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 	before, reach := s.grid, s.reach
 	for growth := d.growth(s, missed); ; growth *= 0.7 {
@@ -498,7 +315,7 @@ func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 		g := s.bound.extent(s.grid.k, s.reach)
 		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
 		left := float64(d.left()-d.closing(s)) / float64(s.took)
-		if ratio*ratio <= left/2 {
+		if math.Pow(ratio, s.slows) <= left/2 {
 			return true
 		}
 		if growth > minGrowth {
@@ -577,13 +394,25 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 		ctx, cancel = context.WithTimeout(ctx, d.left()-d.closing(s))
 		defer cancel()
 	}
+	before, took := s.grid, s.took
 	s.begin(g)
 	start := d.elapsed()
 	var err error
 	s.value, err = s.bound.solve(ctx, d, g)
 	s.took = d.elapsed() - start
+	s.slows = slowing(took, s.took, float64(g.n)*float64(g.k)/(float64(before.n)*float64(before.k)))
 	s.learn()
 	return err
+}
+
+// slowing returns the power of nK that the time of a side's next program is expected to
+// grow with: somewhat more than between the last two of them, of which nK grew by the given
+// ratio, and 2 if that says nothing.
+func slowing(before, took time.Duration, ratio float64) float64 {
+	if before <= 0 || !(ratio > minGrowth) {
+		return 2
+	}
+	return min(max(math.Log(float64(took)/float64(before))/math.Log(ratio)+0.5, 1), 2)
 }
 
 // hopeless reports whether a program would not end in the time that is left, however

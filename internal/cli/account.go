@@ -62,10 +62,11 @@ composition. Each release adds fresh noise to a query about the same people; lat
 queries may depend on earlier answers.
 
 The result is a proven upper bound, computed from the exact weights of the tables
-with every error of the numerical convolution bounded and added. The lower bound
+and kernels with every error of the numerical convolution bounded and added. The lower bound
 beside it says how far off it can be.
 
-A RELEASE is a table file made by design, or a classical mechanism:
+A RELEASE is a table file made by design, a kernel file made by design-kernel, or a
+classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
 
@@ -78,7 +79,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
   noisewright account ages.json incomes.json --times 12,4 --epsilon 3
   noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-4 --plot profile.svg`,
 	})
-	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
+	f.Arguments(&o.releases, "RELEASE is missing, want a table or kernel file, or a mechanism such as laplace:epsilon=1", "json")
 	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
@@ -151,7 +152,7 @@ func (o *accountOptions) run(ctx context.Context) error {
 	return o.Print(r, accountRows(o.releases, o.times, r))
 }
 
-// readMechanism reads a release of the command line: a table, verified, or the
+// readMechanism reads a release of the command line: a table or a kernel, verified, or the
 // name of a mechanism.
 func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
@@ -161,11 +162,22 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 		}
 		return m, nil
 	}
-	v, err := a.ReadSound(ctx, arg)
+	t, k, err := a.ReadEither(arg)
 	if err != nil {
 		return nil, err
 	}
-	m, err := account.Table(v.Table())
+	var m *account.PrivacyLossDistribution
+	if k != nil {
+		if _, err := shell.Sound(ctx, arg, k); err != nil {
+			return nil, err
+		}
+		m, err = account.Kernel(k)
+	} else {
+		if _, err := shell.Sound(ctx, arg, t); err != nil {
+			return nil, err
+		}
+		m, err = account.Table(t)
+	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}

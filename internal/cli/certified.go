@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -111,6 +112,7 @@ type kernelStatement struct {
 	Loss        string     `json:"loss"`
 	Range       [2]float64 `json:"range"`
 	InstanceCap *float64   `json:"instance_cap"`
+	CapLoss     string     `json:"instance_cap_loss,omitempty"` // if it is another one
 }
 
 func newKernelStatement(k *kernels.Kernel) kernelStatement {
@@ -118,6 +120,9 @@ func newKernelStatement(k *kernels.Kernel) kernelStatement {
 	s := kernelStatement{promise: newPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]float64{q.Lower, q.Upper}}
 	if c := k.InstanceCap(); c > 0 {
 		s.InstanceCap = &c
+		if l := k.CapLoss().Name(); l != s.Loss {
+			s.CapLoss = l
+		}
 	}
 	return s
 }
@@ -217,7 +222,11 @@ func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood err
 		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", shell.Decimal(claims.MaxLoss), c.MaxLossAt)},
 	}
 	if o := k.InstanceCap(); o > 0 {
-		rows = append(rows, shell.Row{"instance cap", fmt.Sprint(o)})
+		row := shell.Row{"instance cap", fmt.Sprint(o)}
+		if l := k.CapLoss(); l.Name() != k.Loss().Name() {
+			row[1] += fmt.Sprintf(" for the loss %s (%s certified, near the query value %.6g)", l.Name(), shell.DigitsUp(exact.FloatUp(c.CapLoss)), c.CapLossAt)
+		}
+		rows = append(rows, row)
 	}
 	return append(rows,
 		shell.Row{"lower bound", shell.Decimal(claims.LowerBound)},

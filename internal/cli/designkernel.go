@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 )
 
@@ -50,7 +51,7 @@ With --instance-cap no query value has a larger expected loss than that; the wor
 auto stands for the smallest expected loss of noise that does not depend on the
 value, or, if kernels of few cells do not keep that, for what such noise keeps when it
 is rounded to cells, up to 5 % more. The bound is then about the mechanisms that keep
-the cap.`,
+the cap. It may be on another loss than the average, with --instance-cap-loss.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
 	})
@@ -72,6 +73,8 @@ the cap.`,
 	f.TimeLimit(&o.design, "")
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of any query value, in units of the loss (default none)")
+	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
+	f.CompleteOrFile("instance-cap-loss", loss.Names()...)
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
@@ -118,7 +121,11 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	}
 	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
 	if independent != nil {
-		rows = append(rows, shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(k.InstanceCap(), *independent)})
+		row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(k.InstanceCap(), *independent)}
+		if o.problem.CapLoss != nil {
+			row[1] += ", for the loss of the cap"
+		}
+		rows = append(rows, row)
 	}
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"kernel", o.Output})
@@ -145,7 +152,11 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	options := shell.DesignOptions()
 	options.TimeLimit = o.design.TimeLimit / 4
 	options.Progress = line.Design(options.TimeLimit)
-	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: o.problem.Loss, Query: dp.RealQuery}, options)
+	capped := o.problem.Loss
+	if o.problem.CapLoss != nil {
+		capped = o.problem.CapLoss
+	}
+	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: capped, Query: dp.RealQuery}, options)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +165,16 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 		return nil, shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 	}
 	return loss, nil
+}
+
+// readCapLoss reads the loss of the cap. The cap has been read.
+func (o *designKernelOptions) readCapLoss(text string) error {
+	if o.problem.InstanceCap == 0 && !o.autoCap {
+		return shell.Want("none without --instance-cap")
+	}
+	l, err := shell.ParseLosses("instance-cap-loss", []string{text})
+	o.problem.CapLoss = l
+	return err
 }
 
 func readRange(q *kernels.Queries, text string) error {

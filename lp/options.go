@@ -1,0 +1,92 @@
+package lp
+
+import (
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Options tune a Design. Only NewSolver is required.
+type Options struct {
+	// Gap is the relative certified gap to reach,
+	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
+	Gap float64
+	// MaxCells bounds the number of cells of the table and of the programs
+	// behind both bounds; 0 means DefaultMaxCells.
+	MaxCells int
+	// TimeLimit bounds the whole design; 0 means none. The result so far
+	// is returned when it is reached, beside ErrLimit.
+	TimeLimit time.Duration
+	// NewSolver makes the LP solver, e.g. highs.New.
+	NewSolver solver.Factory
+	// Progress, if set, is called after every round, from the calling
+	// goroutine.
+	Progress func(Progress)
+
+	clock func() time.Duration // the time taken so far; nil: that of the wall
+}
+
+// Defaults of Options.
+const (
+	DefaultGap      = 1e-3
+	DefaultMaxCells = 1 << 17
+)
+
+// Limits of Options.
+const (
+	MinGap      = 1e-6
+	MaxGap      = 1
+	MinMaxCells = 3
+)
+
+// Progress tells how far a Design has come.
+type Progress struct {
+	CellsPerSensitivity int     // of the round that ended
+	ExpectedLoss        float64 // of the best table so far
+	LowerBound          float64 // the best so far
+	Gap                 float64 // relative; +Inf: not known yet
+	Elapsed             time.Duration
+}
+
+// Result is a designed and certified table.
+type Result struct {
+	// Table comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Table *tables.Verified
+	Outcome
+}
+
+// Outcome tells how a design ended.
+type Outcome struct {
+	// Gap is the relative certified gap reached; +Inf if the lower bound
+	// is 0.
+	Gap float64
+	// Rounds counts the relaxations solved: each program of a bound is solved
+	// again whenever constraints were added, and all but those of a search for
+	// conflicting constraints count. With delta = 0, where there are no linear
+	// programs, it counts the tables and the proofs that were tried.
+	Rounds int
+	// Elapsed is the wall time taken.
+	Elapsed time.Duration
+	// Optimal says that the requested gap was reached.
+	Optimal bool
+}
+
+func (o Options) validate() error {
+	errs := check.In("lp")
+	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
+		errs.Badf("gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
+	}
+	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
+		errs.Badf("max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
+	}
+	if o.TimeLimit < 0 {
+		errs.Bad("time-limit", o.TimeLimit, "a duration of at least 0")
+	}
+	if o.NewSolver == nil {
+		errs.Bad("solver", "none", "one")
+	}
+	return errs.Err()
+}
