@@ -60,20 +60,20 @@ func (p AdditiveProblem) validate() error {
 	if m := len(p.Weight); p.Weight != nil && m != n || !some {
 		errs.Badf("weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
 	}
-	if p.Bins < 0 || p.Bins > maxAdditiveBins {
-		errs.Badf("bins", p.Bins, "1 to %d", maxAdditiveBins)
+	if p.Bins < 0 || p.Bins > MaxAdditiveBins {
+		errs.Badf("bins", p.Bins, "1 to %d", MaxAdditiveBins)
 	}
 	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
 	}
 	if p.CapLoss != nil && p.InstanceCap == 0 {
-		errs.Bad("cap-loss", p.CapLoss.Name(), "none without an instance cap")
+		errs.Bad("instance-cap-loss", p.CapLoss.Name(), "none without an instance cap")
 	}
 	return errs.Err()
 }
 
-// maxAdditiveBins bounds the bins per sensitivity.
-const maxAdditiveBins = 1 << 10
+// MaxAdditiveBins bounds the bins per sensitivity of an additive kernel.
+const MaxAdditiveBins = 1 << 10
 
 // capped returns the loss that is capped.
 func (p AdditiveProblem) capped() loss.Loss {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -23,10 +24,10 @@ type AdditiveResult struct {
 	// Kernel comes with its certificate, which was computed from it in exact
 	// arithmetic.
 	Kernel *additive.Verified
-	// Independent is the expected loss of the noise that the design began with, whose
-	// law is the same in every cell; 0 if it does not keep the instance cap. The best
-	// such noise has a slightly smaller one, see Design.
-	Independent float64
+	// OneLaw is the expected loss, rounded up, of noise on the bins that the design began
+	// with, whose law is the same in every cell; 0 if it does not keep the instance cap.
+	// The best such noise has a slightly smaller one, see Design.
+	OneLaw float64
 	Outcome
 }
 
@@ -57,7 +58,7 @@ type additiveDesigner struct {
 	search
 	problem     AdditiveProblem
 	unit        float64 // of the costs passed to the solver
-	independent float64 // loss of noise with one law
+	oneLaw      float64 // loss of noise with one law, rounded up
 
 	// The upper side, which has search.loss.
 	kernel      *additive.Kernel
@@ -92,14 +93,14 @@ func (d *additiveDesigner) refine(ctx context.Context) error {
 		}
 		switch {
 		case d.infeasible:
-			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of all private noise for these cells", d.problem.InstanceCap)
+			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of all private noise for these cells%s", d.problem.InstanceCap, d.endless())
 		case d.gap() <= d.options.Gap:
 			return nil
 		case ctx.Err() != nil, d.problem.Bins > 0, errors.Is(errors.Join(upperErr, lowerErr), ErrLimit):
 			return ErrLimit
 		}
 		k += base * ((k/2 + base - 1) / base)
-		if bins := 2*(d.half(k)+k) + 1; bins > d.options.MaxCells || k > maxAdditiveBins {
+		if bins := 2*(d.half(k)+k) + 1; bins > d.options.MaxCells || k > MaxAdditiveBins {
 			return check.Errorf("lp", ErrLimit, "%d bins are needed, max-cells = %d", bins, d.options.MaxCells)
 		}
 	}
@@ -135,7 +136,7 @@ func (d *additiveDesigner) begin(ctx context.Context, k int) error {
 		}
 		all := slices.Repeat(laws, len(d.problem.Edges)-1)
 		if err = d.keep(k, all); err == nil {
-			d.unit, d.independent = max(d.loss, 1e-300), d.loss
+			d.unit, d.oneLaw = max(d.loss, 1e-300), exact.FloatUp(d.kernel.Certify().ExpectedLoss)
 			d.upperLaws = binLaws{k, all}
 			d.lowerLaws = d.upperLaws
 			return nil
@@ -268,7 +269,7 @@ func (d *additiveDesigner) result(stopped error) (*AdditiveResult, error) {
 		return nil, stopped
 	}
 	if d.kernel == nil {
-		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins and in the time allowed", d.problem.InstanceCap)
+		return nil, check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins and in the time allowed%s", d.problem.InstanceCap, d.endless())
 	}
 	v, err := verified(d.kernel.WithDual(d.dual))
 	if err != nil {
@@ -276,5 +277,14 @@ func (d *additiveDesigner) result(stopped error) (*AdditiveResult, error) {
 	}
 	gap, finite := v.Certificate().Gap()
 	o, err := d.outcome(d.upperRounds+d.lowerRounds, gap, finite, stopped)
-	return &AdditiveResult{v, d.independent, o}, err
+	return &AdditiveResult{v, d.oneLaw, o}, err
+}
+
+// endless says what a cell without an end means for a cap, if there is one.
+func (d *additiveDesigner) endless() string {
+	e := d.problem.Edges
+	if !math.IsInf(e[0], 0) && !math.IsInf(e[len(e)-1], 0) {
+		return ""
+	}
+	return "; the noise of a cell without an end is private by itself and loses no less than noise that does not depend on the value"
 }

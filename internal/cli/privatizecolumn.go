@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -173,22 +172,24 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what noise is drawn from: a table or a kernel, verified.
+// source is what noise is drawn from, verified: the one that is not nil.
 type source struct {
-	privacy dp.Privacy
-	table   *sampler.Sampler       // or
-	kernel  *sampler.KernelSampler // nil: a table
+	privacy  dp.Privacy
+	table    *sampler.Sampler
+	kernel   *sampler.KernelSampler
+	additive *sampler.AdditiveSampler
 }
 
 // openSource verifies the table or the kernel of a file.
 func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
-	t, k, err := s.ReadEither(file)
+	m, err := s.ReadMechanism(file)
 	if err != nil {
 		return nil, err
 	}
-	if k != nil {
-		return openKernel(ctx, k, file, constantTime)
+	if m.Kernel != nil || m.Additive != nil {
+		return openKernel(ctx, m, file, constantTime)
 	}
+	t := m.Table
 	v, err := shell.Sound(ctx, file, t)
 	if err != nil {
 		return nil, err
@@ -197,10 +198,19 @@ func openSource(ctx context.Context, s *shell.Streams, file string, constantTime
 	return &source{privacy: t.Privacy(), table: table}, err
 }
 
-func openKernel(ctx context.Context, k *kernels.Kernel, file string, constantTime bool) (*source, error) {
+func openKernel(ctx context.Context, m shell.Mechanism, file string, constantTime bool) (*source, error) {
 	if constantTime {
 		return nil, shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
 	}
+	if k := m.Additive; k != nil {
+		v, err := shell.Sound(ctx, file, k)
+		if err != nil {
+			return nil, err
+		}
+		additive, err := sampler.NewAdditive(v, sampler.Options{})
+		return &source{privacy: k.Privacy(), additive: additive}, err
+	}
+	k := m.Kernel
 	v, err := shell.Sound(ctx, file, k)
 	if err != nil {
 		return nil, err
@@ -237,7 +247,7 @@ type column struct {
 // the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
-	if from.kernel != nil {
+	if from.kernel != nil || from.additive != nil {
 		return c, c.answerByKernel(o)
 	}
 	table := from.table.Table()
@@ -276,15 +286,23 @@ func (c *column) answerByKernel(o columnOptions) error {
 	if o.clip != nil {
 		return shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
 	}
-	kernel := c.source.kernel
-	q := kernel.Kernel().Queries()
-	c.clip = &interval{q.Lower, q.Upper}
+	var release func(x float64) (float64, error)
+	if kernel := c.source.kernel; kernel != nil {
+		q := kernel.Kernel().Queries()
+		c.clip, release = &interval{q.Lower, q.Upper}, kernel.Release
+	} else {
+		k := c.source.additive.Kernel()
+		c.clip, release = &interval{k.Edge(0), k.Edge(k.Cells())}, c.source.additive.Release
+	}
 	clamp := interval{math.Inf(-1), math.Inf(1)}
 	if o.clamp != nil {
 		clamp = *o.clamp
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		y, err := kernel.Release(x)
+		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) { // it is clipped, so it is in a cell
+			return nil, cellError{errors.New("is too large for the kernel's grid")}
+		}
 		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
 	}
 	return nil

@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -63,15 +65,18 @@ is not private if the number was not rounded to the grid first.`,
 
 func (o *sampleOptions) run(ctx context.Context) error {
 	o.Progress().Watch("verifying")
-	t, k, err := o.ReadEither(o.table)
+	file, err := o.ReadMechanism(o.table)
 	if err != nil {
 		return err
 	}
 	var draw drawer
-	if k != nil {
-		draw, err = o.answers(ctx, k)
-	} else {
-		draw, err = o.noise(ctx, t)
+	switch {
+	case file.Kernel != nil:
+		draw, err = o.answers(ctx, file.Kernel)
+	case file.Additive != nil:
+		draw, err = o.sums(ctx, file.Additive)
+	default:
+		draw, err = o.noise(ctx, file.Table)
 	}
 	if err != nil {
 		return err
@@ -147,8 +152,8 @@ func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, err
 
 // answers verifies a kernel and answers the query value through it.
 func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer, error) {
-	if o.integer || o.constantTime || o.format != formatText {
-		return nil, shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
+	if err := o.plain(); err != nil {
+		return nil, err
 	}
 	x, err := readQuery(k, "value", o.value)
 	if err != nil {
@@ -159,16 +164,58 @@ func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer,
 		return nil, err
 	}
 	s, err := sampler.NewKernel(v, sampler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return releases(x, s.Release), nil
+}
+
+// sums verifies an additive kernel and answers the query value through it.
+func (o *sampleOptions) sums(ctx context.Context, k *additive.Kernel) (drawer, error) {
+	if err := o.plain(); err != nil {
+		return nil, err
+	}
+	lower, upper := k.Edge(0), k.Edge(k.Cells())
+	x, err := shell.ParseNumber(o.value, shell.Rule{
+		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
+		OK:   func(v float64) bool { return v >= lower && v <= upper },
+	})
+	if err != nil {
+		return nil, shell.BadInput("", shell.About("value", o.value, err))
+	}
+	v, err := shell.Sound(ctx, o.table, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewAdditive(v, sampler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return releases(x, s.Release), nil
+}
+
+// plain refuses what is for tables only.
+func (o *sampleOptions) plain() error {
+	if o.integer || o.constantTime || o.format != formatText {
+		return shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
+	}
+	return nil
+}
+
+// releases draws answers to a value.
+func releases(x float64, release func(x float64) (float64, error)) drawer {
 	return func(dst []byte, n int) ([]byte, error) {
 		for range n {
-			y, err := s.Release(x)
-			if err != nil {
+			y, err := release(x)
+			if errors.Is(err, dp.ErrInvalid) {
+				return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", x, err))
+			} else if err != nil {
 				return nil, err
 			}
 			dst = append(strconv.AppendFloat(dst, y, 'g', -1, 64), '\n')
 		}
 		return dst, nil
-	}, err
+	}
 }
 
 // readQuery reads a query value of a kernel's range.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -37,7 +38,8 @@ not proved is a false claim. Its epsilon and delta of one release are then only 
 point of what it keeps.
 
 For a kernel it also recomputes the largest loss of a query value, and the delta
-and the bound are about its range of query values.
+and the bound are about its range of query values. For an additive kernel that is the
+largest loss of a cell, and the bound is about noise that depends on the same cells.
 
 TABLE is a table or kernel file, or - for standard input. The exit code is 0 if
 every claim holds, 3 if one is false, 2 if the file is malformed, and 4 if the check
@@ -83,6 +85,17 @@ type kernelVerdict struct {
 	Error      string `json:"error,omitempty"`
 }
 
+// additiveVerdict is what verify --json prints for an additive kernel.
+type additiveVerdict struct {
+	Schema int  `json:"schema"`
+	Valid  bool `json:"valid"`
+	additiveStatement
+	certified
+	Bins       int    `json:"bins"`
+	WorstCells [2]int `json:"worst_cells"`
+	Error      string `json:"error,omitempty"`
+}
+
 // unchecked is what verify --json and latent verify --json print if the check was given up.
 type unchecked struct {
 	Schema int    `json:"schema"`
@@ -103,17 +116,20 @@ func giveUp(c *shell.Common, stopped error) error {
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	t, k, err := o.ReadEither(o.file)
+	file, err := o.ReadMechanism(o.file)
 	if err != nil {
 		return err
 	}
 	o.Progress().Watch("verifying")
 	var whole *total
 	falsehood, stopped := shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
-		if k != nil {
-			_, err = k.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
-		} else {
-			whole, err = verifyWhole(ctx, t)
+		switch {
+		case file.Kernel != nil:
+			_, err = file.Kernel.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
+		case file.Additive != nil:
+			_, err = file.Additive.VerifyContext(ctx, additive.VerifyOptions{Work: math.MaxInt64})
+		default:
+			whole, err = verifyWhole(ctx, file.Table)
 		}
 		return err
 	})
@@ -124,11 +140,18 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		report any
 		rows   []shell.Row
 	)
-	if k != nil {
+	switch k := file.Kernel; {
+	case k != nil:
 		c := k.Certify()
 		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
 		rows = certifiedKernelRows(k, c, falsehood)
-	} else {
+	case file.Additive != nil:
+		k := file.Additive
+		c := k.Certify()
+		report = additiveVerdict{shell.Schema, falsehood == nil, newAdditiveStatement(k), newCertifiedAdditive(c).held(falsehood), k.Bins(), [2]int{c.Worst.Gain, c.Worst.Lose}, failing(falsehood)}
+		rows = certifiedAdditiveRows(k, c, falsehood)
+	default:
+		t := file.Table
 		c := t.Certify()
 		report = newVerdict(t, c, whole, falsehood)
 		rows = certifiedRows(t, c, whole, falsehood)

@@ -38,7 +38,7 @@ type file struct {
 	Edges       []float64       `json:"edges"` // between cells
 	Weight      []float64       `json:"weight"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
-	CapLoss     *claims.Loss    `json:"cap_loss,omitempty"`
+	CapLoss     *claims.Loss    `json:"instance_cap_loss,omitempty"`
 	Grid        Grid            `json:"grid"`
 	Rows        [][]uint64      `json:"rows,string"`
 	Certificate fileCertificate `json:"certificate"`
@@ -107,7 +107,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	if f.CapLoss != nil {
 		if s.CapLoss, err = loss.Parse(f.CapLoss.Name); err != nil {
-			return nil, check.Errorf("additive", nil, "cap_loss: %w", err)
+			return nil, check.Errorf("additive", nil, "instance_cap_loss: %w", err)
 		}
 	}
 	if c := f.InstanceCap; c != nil {

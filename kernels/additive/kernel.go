@@ -153,7 +153,7 @@ func (s *Spec) validate() error {
 		bad("instance_cap", c, "0 for none, or a finite number above 0")
 	}
 	if s.CapLoss != nil && s.InstanceCap == 0 {
-		bad("cap_loss", s.CapLoss.Name(), "none without an instance_cap")
+		bad("instance_cap_loss", s.CapLoss.Name(), "none without an instance_cap")
 	}
 	s.validateGrid(errs)
 	s.validateCells(errs)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -49,32 +50,51 @@ func IsForeign(path string) bool {
 	return err == nil && string(head) != sqliteMagic
 }
 
-// ReadEither reads a table or a kernel file, "-" for standard input; the other result
-// is nil. Every error is one of bad input, and names the file.
-func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
+// Mechanism is what a file holds: the one of them that is not nil.
+type Mechanism struct {
+	Table    *tables.Table
+	Kernel   *kernels.Kernel
+	Additive *additive.Kernel
+}
+
+// ReadMechanism reads the file of a mechanism, "-" for standard input. Every error is one of
+// bad input, and names the file.
+func (a *Streams) ReadMechanism(path string) (m Mechanism, err error) {
 	if IsBundle(path) {
-		return nil, nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+		return m, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
 	}
 	in, err := a.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return m, err
 	}
 	defer in.Close()
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return nil, nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+		return m, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return nil, nil, BadFile(path, errors.New("not a table file"))
+		return m, BadFile(path, errors.New("not a table file"))
 	case kernels.Recognize(head):
-		k, err = kernels.Decode(in)
+		m.Kernel, err = kernels.Decode(in)
+	case additive.Recognize(head):
+		m.Additive, err = additive.Decode(in)
 	default:
-		t, err = tables.Decode(in)
+		m.Table, err = tables.Decode(in)
 	}
 	if err != nil {
-		return nil, nil, BadFile(path, FileCause(err))
+		return Mechanism{}, BadFile(path, FileCause(err))
 	}
-	return t, k, nil
+	return m, nil
+}
+
+// ReadEither reads a table or a kernel file; the other result is nil. The errors are those
+// of ReadMechanism.
+func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
+	m, err := a.ReadMechanism(path)
+	if m.Additive != nil {
+		err = BadInput("", fmt.Errorf("%s is an additive kernel, want a table or a kernel that answers by nodes", InputName(path)))
+	}
+	return m.Table, m.Kernel, err
 }
 
 // ReadSound reads a table file and verifies it.
