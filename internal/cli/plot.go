@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -45,7 +46,8 @@ A table made by calibrate is for the total of several releases, which is proved 
 in the title. The curves over it are Laplace and Gaussian noise for the same total.
 
 For a kernel, draw the expected loss of every query value, or with --values the
-probabilities of the answers to these values. --table adds the loss of additive
+probabilities of the answers to these values; for an additive one, of every cell, or the
+density of the noise for these values. --table adds the loss of additive
 noise to the former, as a dashed line.
 
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
@@ -101,17 +103,20 @@ type drawing interface {
 
 // figure verifies the file and returns its figure.
 func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
-	t, k, err := o.ReadEither(o.file)
+	m, err := o.ReadMechanism(o.file)
 	switch {
 	case err != nil:
 		return nil, err
-	case k != nil && o.log:
+	case m.Table == nil && o.log:
 		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel"))
-	case k != nil:
-		return o.kernel(ctx, k)
+	case m.Kernel != nil:
+		return o.kernel(ctx, m.Kernel)
+	case m.Additive != nil:
+		return o.additive(ctx, m.Additive)
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
+	t := m.Table
 	v, err := shell.Sound(ctx, o.file, t)
 	if err != nil {
 		return nil, err
@@ -129,37 +134,74 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
 func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
-	f := &figure.Kernel{Kernel: k}
-	for text := range strings.SplitSeq(o.values, ",") {
-		if o.values == "" {
-			break
-		}
-		x, err := readQuery(k, "values", strings.TrimSpace(text))
-		if err != nil {
-			return nil, err
-		}
-		f.Values = append(f.Values, x)
+	q := k.Queries()
+	values, err := o.readValues(q.Lower, q.Upper)
+	if err != nil {
+		return nil, err
 	}
-	if most := len(figure.Palette); len(f.Values) > most {
-		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
+	v, err := shell.Sound(ctx, o.file, k)
+	if err != nil {
+		return nil, err
+	}
+	independent, err := o.independent(ctx, k.Privacy(), k.Loss())
+	return &figure.Kernel{Kernel: k, Certificate: v.Certificate(), Values: values, Independent: independent}, err
+}
+
+// additive is kernel for an additive one.
+func (o *plotOptions) additive(ctx context.Context, k *additive.Kernel) (*figure.Additive, error) {
+	values, err := o.readValues(k.Edge(0), k.Edge(k.Cells()))
+	if err != nil {
+		return nil, err
+	}
+	f := &figure.Additive{Kernel: k, Values: values}
+	for _, x := range values {
+		cell, ok := k.CellAt(x)
+		if !ok {
+			return nil, shell.BadInput("", fmt.Errorf("values = %v, want what the kernel's grid holds", x))
+		}
+		f.Cells = append(f.Cells, cell)
 	}
 	v, err := shell.Sound(ctx, o.file, k)
 	if err != nil {
 		return nil, err
 	}
 	f.Certificate = v.Certificate()
+	f.Independent, err = o.independent(ctx, k.Privacy(), k.Loss())
+	return f, err
+}
+
+// readValues reads query values of a range.
+func (o *plotOptions) readValues(lower, upper float64) (values []float64, err error) {
+	for text := range strings.SplitSeq(o.values, ",") {
+		if o.values == "" {
+			break
+		}
+		x, err := readQuery(lower, upper, "values", strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, x)
+	}
+	if most := len(figure.Palette); len(values) > most {
+		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
+	}
+	return values, nil
+}
+
+// independent returns the loss of the table to compare with, 0 if there is none.
+func (o *plotOptions) independent(ctx context.Context, p dp.Privacy, l loss.Loss) (float64, error) {
 	if o.table == "" {
-		return f, nil
+		return 0, nil
 	}
 	other, err := o.ReadSound(ctx, o.table)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(k.Privacy(), k.Loss()); is != want {
-		return nil, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
+	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(p, l); is != want {
+		return 0, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
 	}
-	f.Independent, _ = other.Certificate().ExpectedLoss.Float64()
-	return f, nil
+	expected, _ := other.Certificate().ExpectedLoss.Float64()
+	return expected, nil
 }
 
 // statedBy says what privacy and loss something is made for.

@@ -155,7 +155,8 @@ func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer,
 	if err := o.plain(); err != nil {
 		return nil, err
 	}
-	x, err := readQuery(k, "value", o.value)
+	q := k.Queries()
+	x, err := readQuery(q.Lower, q.Upper, "value", o.value)
 	if err != nil {
 		return nil, err
 	}
@@ -175,13 +176,9 @@ func (o *sampleOptions) sums(ctx context.Context, k *additive.Kernel) (drawer, e
 	if err := o.plain(); err != nil {
 		return nil, err
 	}
-	lower, upper := k.Edge(0), k.Edge(k.Cells())
-	x, err := shell.ParseNumber(o.value, shell.Rule{
-		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
-		OK:   func(v float64) bool { return v >= lower && v <= upper },
-	})
+	x, err := readQuery(k.Edge(0), k.Edge(k.Cells()), "value", o.value)
 	if err != nil {
-		return nil, shell.BadInput("", shell.About("value", o.value, err))
+		return nil, err
 	}
 	v, err := shell.Sound(ctx, o.table, k)
 	if err != nil {
@@ -219,11 +216,10 @@ func releases(x float64, release func(x float64) (float64, error)) drawer {
 }
 
 // readQuery reads a query value of a kernel's range.
-func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
-	q := k.Queries()
+func readQuery(lower, upper float64, name, value string) (float64, error) {
 	x, err := shell.ParseNumber(value, shell.Rule{
-		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", q.Lower, q.Upper),
-		OK:   func(v float64) bool { return v >= q.Lower && v <= q.Upper },
+		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
+		OK:   func(v float64) bool { return v >= lower && v <= upper },
 	})
 	if err != nil {
 		return 0, shell.BadInput("", shell.About(name, value, err))

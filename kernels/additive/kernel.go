@@ -343,3 +343,16 @@ func (k *Kernel) CellOf(n int64) (i int, ok bool) {
 	})
 	return i, i < len(k.cells) && k.cells[i].first <= n
 }
+
+// CellAt returns the cell of the query value x, and false if it is in none, not finite, or
+// so large that its noise is not on the grid.
+func (k *Kernel) CellAt(x float64) (i int, ok bool) {
+	if !check.Finite(x) {
+		return 0, false
+	}
+	at := k.spec.Grid.round(x)
+	if !within(at, exact.MaxInteger-k.Reach()) {
+		return 0, false
+	}
+	return k.CellOf(at.Int64())
+}
