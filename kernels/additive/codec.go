@@ -22,7 +22,7 @@ var fileFormat = strictjson.Format{
 	Noun: "additive kernel", Name: formatName, Version: formatVersion, MaxSize: 128 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
 		"edges": MaxCells, "weight": MaxCells, "rows": MaxWeights, "caps": MaxCells,
-		"shifts": claims.MaxMultipliers, "multipliers": claims.MaxMultipliers,
+		"shifts": maxShifts, "multipliers": claims.MaxMultipliers,
 	},
 }
 

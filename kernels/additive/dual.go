@@ -53,8 +53,11 @@ func (d *Dual) clone() *Dual {
 	return &c
 }
 
-// maxNode bounds the nodes with a multiplier, either way.
-const maxNode = 1 << 16
+// Limits of a dual.
+const (
+	maxNode   = 1 << 16 // of the nodes with a multiplier, either way
+	maxShifts = 1 << 18
+)
 
 func (d *Dual) validate(s *Spec) error {
 	if d == nil {
@@ -72,6 +75,9 @@ func (d *Dual) validate(s *Spec) error {
 	}
 	if len(d.Caps) != 0 && len(d.Caps) != cells {
 		return bad("caps", fmt.Sprintf("%d multipliers", len(d.Caps)), fmt.Sprintf("none or %d, one per cell", cells))
+	}
+	if n := len(d.Shifts); n > maxShifts {
+		return bad("shifts", n, fmt.Sprintf("at most %d", maxShifts))
 	}
 	// Sums must stay within an int64; see lowerBound.
 	const limit = 1 << 61
@@ -226,10 +232,10 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 	if !ok {
 		return new(big.Rat)
 	}
-	if !m.Spend(int64(len(d.Shifts)) * int64(len(nodes.values[0]))) {
+	count := len(nodes.values[0])
+	if !m.Spend(int64(len(d.Shifts)) * int64(2*count+len(s.Weight))) {
 		return new(big.Rat)
 	}
-	own, from, price := d.coefficients(len(s.Weight), nodes.first, len(nodes.values[0]))
 	unit := exact.PowerOfTwo(d.Exponent)
 	up := exact.ExpUp(s.Privacy.Epsilon, exact.RatioBits)
 	// Everything is an integer in units of 2^(x−96), x the exponent; the costs are
@@ -244,7 +250,8 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 			caps.Add(caps, kappa)
 			factors = append(factors, new(big.Rat).Mul(kappa, fine))
 		}
-		least := leastBracket(nodes, factors, own[k], from[k], up, m)
+		own, from := d.coefficients(k, nodes.first, count)
+		least := leastBracket(nodes, factors, own, from, up, m)
 		if least == nil {
 			return new(big.Rat)
 		}
@@ -252,7 +259,7 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 	}
 	bound := new(big.Rat).SetInt(total)
 	bound.Quo(bound, fine)
-	cost := new(big.Rat).SetInt(price)
+	cost := new(big.Rat).SetInt(d.price())
 	bound.Sub(bound, cost.Mul(cost, unit).Mul(cost, exact.Rational(s.Privacy.Delta)))
 	if caps.Sign() > 0 {
 		bound.Sub(bound, caps.Mul(caps, exact.Rational(s.InstanceCap)))
@@ -317,21 +324,33 @@ func (d *Dual) extent() (first, last int) {
 	return first, last
 }
 
-// coefficients returns, for each cell and each node from first on, the multipliers that
-// come without and with the factor e^ε, and the sum of all prices.
-func (d *Dual) coefficients(cells, first, nodes int) (own, from [][]int64, price *big.Int) {
-	own, from, price = make([][]int64, cells), make([][]int64, cells), new(big.Int)
-	for k := range cells {
-		own[k], from[k] = make([]int64, nodes), make([]int64, nodes)
-	}
-	for _, m := range d.Shifts {
-		for j := range nodes {
-			own[m.Gain][j] += m.at(first + j)
-			from[m.Lose][j] += m.at(first + j - m.Shift)
+// coefficients returns, for one cell and each node from first on, the multipliers that come
+// without and with the factor e^ε.
+func (d *Dual) coefficients(cell, first, nodes int) (own, from []int64) {
+	own, from = make([]int64, nodes), make([]int64, nodes)
+	for i := range d.Shifts {
+		m := &d.Shifts[i]
+		if m.Gain == cell {
+			for j := range own {
+				own[j] += m.at(first + j)
+			}
 		}
-		price.Add(price, big.NewInt(m.largest()))
+		if m.Lose == cell {
+			for j := range from {
+				from[j] += m.at(first + j - m.Shift)
+			}
+		}
 	}
-	return own, from, price
+	return own, from
+}
+
+// price returns the sum of the prices of all shifts.
+func (d *Dual) price() *big.Int {
+	sum := new(big.Int)
+	for i := range d.Shifts {
+		sum.Add(sum, big.NewInt(d.Shifts[i].largest()))
+	}
+	return sum
 }
 
 // nodeValues are the lower nodes of losses from a first node to a last one, which stand
