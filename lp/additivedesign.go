@@ -56,9 +56,9 @@ func DesignAdditive(ctx context.Context, p AdditiveProblem, o Options) (*Additiv
 // and touch only their own fields.
 type additiveDesigner struct {
 	search
-	problem     AdditiveProblem
-	unit        float64 // of the costs passed to the solver
-	oneLaw      float64 // loss of noise with one law, rounded up
+	problem AdditiveProblem
+	unit    float64 // of the costs passed to the solver
+	oneLaw  float64 // loss of noise with one law, rounded up
 
 	// The upper side, which has search.loss.
 	kernel      *additive.Kernel

@@ -41,8 +41,15 @@ var additiveCells = []struct {
 	n    int64
 	cell int
 }{
-	{-1.25, -2, 0}, {-1, -2, 0}, {0, 0, 0}, {math.Nextafter(0.25, 0), 0, 0},
-	{0.25, 1, 1}, {1.74, 3, 1}, {1.75, 4, 2}, {2, 4, 2}, {1e9, 2e9, 2},
+	{-1.25, -2, 0},
+	{-1, -2, 0},
+	{0, 0, 0},
+	{math.Nextafter(0.25, 0), 0, 0},
+	{0.25, 1, 1},
+	{1.74, 3, 1},
+	{1.75, 4, 2},
+	{2, 4, 2},
+	{1e9, 2e9, 2},
 }
 
 // TestAdditiveExhaustive: each word that selects a bin, and each that selects a point of

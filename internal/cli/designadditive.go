@@ -153,9 +153,12 @@ func (o *designAdditiveOptions) readEdges(text string) error {
 		}
 		return nil
 	}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("edges = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
+	}
 	file, err := os.Open(text)
 	if err != nil {
-		return fmt.Errorf("edges = %s: %v, %v", check.Quoted(text), shell.FileCause(err), want)
+		return bad("%v, %v", shell.FileCause(err), want)
 	}
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan() && len(o.edges) <= maxEdges; {
@@ -165,7 +168,7 @@ func (o *designAdditiveOptions) readEdges(text string) error {
 		}
 		x, err := strconv.ParseFloat(line, 64)
 		if n := len(o.edges); err != nil || !check.Finite(x) || n > 0 && x <= o.edges[n-1] {
-			return fmt.Errorf("edges = %s: edge %d = %s, %v", check.Quoted(text), n+1, check.Quoted(line), want)
+			return bad("edge %d = %s, %v", n+1, check.Quoted(line), want)
 		}
 		o.edges = append(o.edges, x)
 	}
