@@ -31,7 +31,9 @@ var arrows = map[string][]string{
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
-	"sampler":       {"tables", "kernels", "local", "dp", "internal/exact", "internal/check"},
+	"sampler":       {"tables", "kernels", "kernels/additive", "local", "dp", "internal/exact", "internal/check"},
+
+	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
@@ -39,7 +41,7 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "tables", "tables/shapes", "kernels", "local", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
@@ -66,12 +68,12 @@ var arrows = map[string][]string{
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
 		"internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/highs", "tables", "kernels", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
@@ -80,7 +82,7 @@ var arrows = map[string][]string{
 	},
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/figure":       {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/figure":       {"tables", "kernels", "kernels/additive", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

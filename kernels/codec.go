@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 
 	"github.com/noisewright/noisewright/dp"
@@ -112,12 +110,4 @@ func WriteFile(path string, k *Kernel) error { return claims.WriteFile("kernels"
 
 // Recognize reports whether a file is that of a kernel, given how it starts: that
 // its first field is the format's.
-func Recognize(head []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(head))
-	for _, want := range []json.Token{json.Delim('{'), "format", formatName} {
-		if tok, err := d.Token(); err != nil || tok != want {
-			return false
-		}
-	}
-	return true
-}
+func Recognize(head []byte) bool { return claims.Recognize(head, formatName) }

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
@@ -46,7 +47,8 @@ A table made by calibrate is for the total of several releases, which is proved 
 in the title. The curves over it are Laplace and Gaussian noise for the same total.
 
 For a kernel or a local randomizer, draw the expected loss of every value, or with
---values the probabilities of the answers to these values; for categories, those of all. --table adds the loss of additive
+--values the probabilities of the answers to these values; for categories, those of all. For an additive
+kernel, draw those of every cell, or the density of the noise for the values. --table adds the loss of additive
 noise to that of a kernel, as a dashed line.
 
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
@@ -113,6 +115,8 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	switch made := made.(type) {
 	case *kernels.Kernel:
 		return o.kernel(ctx, made)
+	case *additive.Kernel:
+		return o.additive(ctx, made)
 	case *local.Randomizer:
 		return o.randomizer(ctx, made)
 	}
@@ -136,28 +140,61 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
 func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
-	f := &figure.Kernel{Kernel: k}
-	var err error
-	if f.Values, err = o.readValues(func(text string) (float64, error) { return readQuery(k, "values", text) }); err != nil {
+	q := k.Queries()
+	values, err := o.readQueries(q.Lower, q.Upper)
+	if err != nil {
 		return nil, err
 	}
 	v, err := shell.Sound(ctx, o.file, k)
 	if err != nil {
 		return nil, err
 	}
-	f.Certificate = v.Certificate()
-	if o.table == "" {
-		return f, nil
-	}
-	other, err := o.ReadSound(ctx, o.table)
+	independent, err := o.independent(ctx, k.Privacy(), k.Loss())
+	return &figure.Kernel{Kernel: k, Certificate: v.Certificate(), Values: values, Independent: independent}, err
+}
+
+// additive is kernel for an additive one.
+func (o *plotOptions) additive(ctx context.Context, k *additive.Kernel) (*figure.Additive, error) {
+	values, err := o.readQueries(k.Edge(0), k.Edge(k.Cells()))
 	if err != nil {
 		return nil, err
 	}
-	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(k.Privacy(), k.Loss()); is != want {
-		return nil, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
+	f := &figure.Additive{Kernel: k, Values: values}
+	for _, x := range values {
+		cell, ok := k.CellAt(x)
+		if !ok {
+			return nil, shell.BadInput("", fmt.Errorf("values = %v, want what the kernel's grid holds", x))
+		}
+		f.Cells = append(f.Cells, cell)
 	}
-	f.Independent, _ = other.Certificate().ExpectedLoss.Float64()
-	return f, nil
+	v, err := shell.Sound(ctx, o.file, k)
+	if err != nil {
+		return nil, err
+	}
+	f.Certificate = v.Certificate()
+	f.Independent, err = o.independent(ctx, k.Privacy(), k.Loss())
+	return f, err
+}
+
+// readQueries reads --values of a kernel's range.
+func (o *plotOptions) readQueries(lower, upper float64) ([]float64, error) {
+	return o.readValues(func(text string) (float64, error) { return readQuery(lower, upper, "values", text) })
+}
+
+// independent returns the loss of the table to compare with, 0 if there is none.
+func (o *plotOptions) independent(ctx context.Context, p dp.Privacy, l loss.Loss) (float64, error) {
+	if o.table == "" {
+		return 0, nil
+	}
+	other, err := o.ReadSound(ctx, o.table)
+	if err != nil {
+		return 0, err
+	}
+	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(p, l); is != want {
+		return 0, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
+	}
+	expected, _ := other.Certificate().ExpectedLoss.Float64()
+	return expected, nil
 }
 
 // readValues reads --values, at most as many as there are colors.

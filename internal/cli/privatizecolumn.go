@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -175,12 +176,13 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what noise is drawn from, verified: one of three.
+// source is what noise is drawn from, verified: one of four.
 type source struct {
 	epsilon, delta float64
 	sensitivity    float64 // of a table
 	table          *sampler.Sampler
 	kernel         *sampler.KernelSampler
+	additive       *sampler.AdditiveSampler
 	randomizer     *sampler.RandomizerSampler
 }
 
@@ -201,6 +203,13 @@ func openSource(ctx context.Context, s *shell.Streams, file string, constantTime
 		}
 		kernel, err := sampler.NewKernel(v, sampler.Options{})
 		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, kernel: kernel}, err
+	case *additive.Kernel:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		sums, err := sampler.NewAdditive(v, sampler.Options{})
+		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, additive: sums}, err
 	case *local.Randomizer:
 		v, err := shell.Sound(ctx, file, made)
 		if err != nil {
@@ -234,10 +243,10 @@ func (s *source) release() (*account.PrivacyLossDistribution, error) {
 		m, err = account.Table(s.table.Table())
 	case s.kernel != nil:
 		m, err = account.Kernel(s.kernel.Kernel())
-	default:
+	case s.randomizer != nil:
 		m, err = account.Randomizer(s.randomizer.Randomizer())
 	}
-	if err != nil {
+	if m == nil || err != nil {
 		return account.Approximate(s.epsilon, s.delta)
 	}
 	return m, nil
@@ -266,6 +275,9 @@ func newColumn(o columnOptions, from *source) (*column, error) {
 	case from.kernel != nil:
 		q := from.kernel.Kernel().Queries()
 		return c, c.answerInRange(o, interval{q.Lower, q.Upper}, from.kernel.Release)
+	case from.additive != nil:
+		k := from.additive.Kernel()
+		return c, c.answerInRange(o, interval{k.Edge(0), k.Edge(k.Cells())}, from.additive.Release)
 	case from.randomizer != nil:
 		return c, c.answerByRandomizer(o)
 	}
@@ -312,6 +324,9 @@ func (c *column) answerInRange(o columnOptions, r interval, release func(float64
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
 		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) { // it is clipped, so it is in a cell
+			return nil, cellError{errors.New("is too large for the kernel's grid")}
+		}
 		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
 	}
 	return nil

@@ -3,15 +3,18 @@ package cli
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -74,6 +77,8 @@ func (o *sampleOptions) run(ctx context.Context) error {
 		draw, err = o.noise(ctx, made)
 	case *kernels.Kernel:
 		draw, err = o.answers(ctx, made)
+	case *additive.Kernel:
+		draw, err = o.sums(ctx, made)
 	case *local.Randomizer:
 		draw, err = o.localAnswers(ctx, made)
 	}
@@ -154,7 +159,8 @@ func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer,
 	if err := o.plain("a kernel"); err != nil {
 		return nil, err
 	}
-	x, err := readQuery(k, "value", o.value)
+	q := k.Queries()
+	x, err := readQuery(q.Lower, q.Upper, "value", o.value)
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +169,35 @@ func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer,
 		return nil, err
 	}
 	s, err := sampler.NewKernel(v, sampler.Options{})
+	return releases(x, s.Release), err
+}
+
+// sums verifies an additive kernel and answers the query value through it.
+func (o *sampleOptions) sums(ctx context.Context, k *additive.Kernel) (drawer, error) {
+	if err := o.plain("a kernel"); err != nil {
+		return nil, err
+	}
+	x, err := readQuery(k.Edge(0), k.Edge(k.Cells()), "value", o.value)
+	if err != nil {
+		return nil, err
+	}
+	v, err := shell.Sound(ctx, o.table, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewAdditive(v, sampler.Options{})
+	return releases(x, s.Release), err
+}
+
+// releases draws answers to a value.
+func releases(x float64, release func(x float64) (float64, error)) drawer {
 	return each(func(dst []byte) ([]byte, error) {
-		y, err := s.Release(x)
+		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) {
+			return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", x, err))
+		}
 		return strconv.AppendFloat(dst, y, 'g', -1, 64), err
-	}), err
+	})
 }
 
 // localAnswers verifies a local randomizer and answers the value through it.
@@ -211,11 +242,10 @@ func each(answer func(dst []byte) ([]byte, error)) drawer {
 }
 
 // readQuery reads a query value of a kernel's range.
-func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
-	q := k.Queries()
+func readQuery(lower, upper float64, name, value string) (float64, error) {
 	x, err := shell.ParseNumber(value, shell.Rule{
-		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", q.Lower, q.Upper),
-		OK:   func(v float64) bool { return v >= q.Lower && v <= q.Upper },
+		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
+		OK:   func(v float64) bool { return v >= lower && v <= upper },
 	})
 	if err != nil {
 		return 0, shell.BadInput("", shell.About(name, value, err))

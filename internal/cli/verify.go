@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -38,9 +39,10 @@ not proved is a false claim. Its epsilon and delta of one release are then only 
 point of what it keeps.
 
 For a kernel it also recomputes the largest loss of a query value, and the delta
-and the bound are about its range of query values. For a local randomizer it
-recomputes the losses on average and of the worst value, and the bias of its answers,
-and the bound is about one of the losses, as it says.
+and the bound are about its range of query values. For an additive kernel that is the
+largest loss of a cell, and the bound is about noise that depends on the same cells.
+For a local randomizer it recomputes the losses on average and of the worst value, and the
+bias of its answers, and the bound is about one of the losses, as it says.
 
 TABLE is a table, kernel or local randomizer file, or - for standard input. The exit code is 0 if
 every claim holds, 3 if one is false, 2 if the file is malformed, and 4 if the check
@@ -82,6 +84,17 @@ type kernelVerdict struct {
 	kernelStatement
 	certified
 	Nodes      int    `json:"nodes"`
+	WorstCells [2]int `json:"worst_cells"`
+	Error      string `json:"error,omitempty"`
+}
+
+// additiveVerdict is what verify --json prints for an additive kernel.
+type additiveVerdict struct {
+	Schema int  `json:"schema"`
+	Valid  bool `json:"valid"`
+	additiveStatement
+	certified
+	Bins       int    `json:"bins"`
 	WorstCells [2]int `json:"worst_cells"`
 	Error      string `json:"error,omitempty"`
 }
@@ -128,6 +141,8 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		checked, found = verifyTable(made)
 	case *kernels.Kernel:
 		checked, found = verifyKernel(made)
+	case *additive.Kernel:
+		checked, found = verifyAdditive(made)
 	case *local.Randomizer:
 		checked, found = verifyRandomizer(made)
 	}
@@ -165,6 +180,18 @@ func verifyKernel(k *kernels.Kernel) (func(context.Context) error, func(error) (
 		c := k.Certify()
 		report := kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
 		return report, certifiedKernelRows(k, c, falsehood)
+	}
+}
+
+func verifyAdditive(k *additive.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
+	checked := func(ctx context.Context) error {
+		_, err := k.VerifyContext(ctx, additive.VerifyOptions{Work: math.MaxInt64})
+		return err
+	}
+	return checked, func(falsehood error) (any, []shell.Row) {
+		c := k.Certify()
+		report := additiveVerdict{shell.Schema, falsehood == nil, newAdditiveStatement(k), newCertifiedAdditive(c).held(falsehood), k.Bins(), [2]int{c.Worst.Gain, c.Worst.Lose}, failing(falsehood)}
+		return report, certifiedAdditiveRows(k, c, falsehood)
 	}
 }
 

@@ -105,13 +105,13 @@ func parseRange(text string) (lower, upper float64, err error) {
 // Weight adds the law of the values. Their range is read before.
 func (f *Flags) Weight(q *kernels.Queries) {
 	f.Func("weight", "uniform|FILE", "uniform", "law of the values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
-		return readWeight(q, text)
+		return ReadWeight(q, text)
 	})
 	f.CompleteOrFile("weight", "uniform")
 }
 
-// readWeight reads "uniform" or a CSV file with the columns from and weight.
-func readWeight(q *kernels.Queries, text string) error {
+// ReadWeight reads "uniform" or a CSV file with the columns from and weight.
+func ReadWeight(q *kernels.Queries, text string) error {
 	const want = Want("uniform, or a CSV file with the header from,weight")
 	switch text {
 	case "uniform":

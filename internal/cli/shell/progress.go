@@ -80,6 +80,11 @@ func (p *Progress) Design(limit time.Duration) func(lp.Progress) {
 	return p.design(limit, "cells per sensitivity")
 }
 
+// Additive is Design for an additive kernel.
+func (p *Progress) Additive(limit time.Duration) func(lp.Progress) {
+	return p.design(limit, "bins per sensitivity")
+}
+
 // Kernel is Design for a kernel.
 func (p *Progress) Kernel(limit time.Duration) func(lp.Progress) { return p.design(limit, "cells") }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -50,8 +51,8 @@ func IsForeign(path string) bool {
 	return err == nil && string(head) != sqliteMagic
 }
 
-// ReadAny reads the file of a *tables.Table, a *kernels.Kernel or a *local.Randomizer, "-"
-// for standard input. Every error is one of bad input, and names the file.
+// ReadAny reads the file of a *tables.Table, a *kernels.Kernel, an *additive.Kernel or a
+// *local.Randomizer, "-" for standard input. Every error is one of bad input, and names the file.
 func (a *Streams) ReadAny(path string) (made any, err error) {
 	if IsBundle(path) {
 		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
@@ -69,6 +70,8 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 		return nil, BadFile(path, errors.New("not a table file"))
 	case kernels.Recognize(head):
 		made, err = kernels.Decode(in)
+	case additive.Recognize(head):
+		made, err = additive.Decode(in)
 	case local.Recognize(head):
 		made, err = local.Decode(in)
 	default:
@@ -83,7 +86,7 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 // KindOf names what ReadAny returns.
 func KindOf(made any) string {
 	switch made.(type) {
-	case *kernels.Kernel:
+	case *kernels.Kernel, *additive.Kernel:
 		return "a kernel"
 	case *local.Randomizer:
 		return "a local randomizer"
