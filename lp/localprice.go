@@ -136,13 +136,16 @@ func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 	if least := slices.Sorted(slices.Values(s.Least)); len(least) > 1 {
 		limit = min(limit, least[len(least)-2])
 	}
+	kept := make([]bool, len(s.Least))
+	for j, k := range p.Group {
+		kept[k] = kept[k] || s.Least[k] >= limit
+		for _, own := range s.Laws[p.Laws:] {
+			kept[k] = kept[k] || own[j] >= limit
+		}
+	}
 	var out []float64
 	for j, t := range answers {
-		keep := s.Least[p.Group[j]] >= limit
-		for _, own := range s.Laws[p.Laws:] {
-			keep = keep || own[j] >= limit
-		}
-		if keep {
+		if kept[p.Group[j]] {
 			out = append(out, t)
 		}
 	}
