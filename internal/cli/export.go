@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,8 @@ func newExportCommand(s *shell.Streams) *cobra.Command {
 		Long: `Verify a table and write, as one JSON object, what an implementation in another
 language needs to check itself: the exact probability of every cell, the delta of
 every shift at the table's epsilon, and the draws that a stated deterministic
-stream of random words leads to.
+stream of random words leads to. Of an additive kernel it writes the bins of every
+cell, and draws of each.
 
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
@@ -54,14 +56,31 @@ The draws are for comparison only: who knows their seed knows them.`,
 
 func (o *exportOptions) run(ctx context.Context) error {
 	o.Progress().Watch("exporting")
-	v, err := o.ReadSound(ctx, o.table)
+	m, err := o.ReadMechanism(o.table)
 	if err != nil {
 		return err
+	}
+	var write func(w io.Writer) error
+	switch {
+	case m.Kernel != nil:
+		return shell.BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", shell.InputName(o.table)))
+	case m.Additive != nil:
+		v, err := shell.Sound(ctx, o.table, m.Additive)
+		if err != nil {
+			return err
+		}
+		write = func(w io.Writer) error { return sampler.WriteAdditiveExport(w, v, o.seed, o.draws) }
+	default:
+		v, err := shell.Sound(ctx, o.table, m.Table)
+		if err != nil {
+			return err
+		}
+		write = func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) }
 	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	return w.Put(func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) })
+	return w.Put(write)
 }
