@@ -142,6 +142,9 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		return d.failed(err)
 	}
 	below := above
+	if d.Delta > 0 {
+		return d.belowPairs(ctx, intervals)
+	}
 	if d.Values.Kind == local.Real {
 		if below, err = d.below(ctx, intervals); err != nil {
 			return d.failed(err)
@@ -396,10 +399,13 @@ func (m *localModel) unfolded(s *priced) [][]float64 {
 	return laws
 }
 
-// keepDual certifies the bound that the prices of a program prove and keeps it if it is
-// the best.
+// keepDual keeps the bound that the prices of a program prove, if it is the best.
 func (d *localDesigner) keepDual(s *priced) error {
-	dual := d.localModel.dual(s)
+	return d.prove(d.localModel.dual(s))
+}
+
+// prove certifies the bound that a dual proves and keeps it if it is the best.
+func (d *localDesigner) prove(dual *local.Dual) error {
 	r, err := d.best.WithDual(dual)
 	if err != nil {
 		return check.Errorf("lp", nil, "%w", err)

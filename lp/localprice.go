@@ -48,6 +48,9 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	if len(g.answers) == 0 {
 		g.answers = m.firstAnswers()
 	}
+	if m.Delta > 0 && m.allAnswers() == nil {
+		g.answers = m.merged(g.answers, g.nodes) // where masses of their own gain most
+	}
 	last := 0.1 // the gain to be had, relative
 	for round := 0; ; round++ {
 		p := m.program(&g, g.answers)
@@ -60,6 +63,7 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 		done := last <= tolerance
 		last = short / s.Value
 		if round >= mostRounds || done && last <= tolerance {
+			s.Laws = m.joined(s.Laws)
 			return out, nil
 		}
 		before := g.answers
@@ -67,6 +71,7 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 			g.answers = m.merged(used(p, s, g.answers), add)
 		}
 		if last > tolerance && slices.Equal(before, g.answers) {
+			s.Laws = m.joined(s.Laws)
 			return out, nil // those that would gain are too close to others
 		}
 	}
@@ -133,7 +138,11 @@ func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 	}
 	var out []float64
 	for j, t := range answers {
-		if s.Least[p.Group[j]] >= limit {
+		keep := s.Least[p.Group[j]] >= limit
+		for _, own := range s.Laws[p.Laws:] {
+			keep = keep || own[j] >= limit
+		}
+		if keep {
 			out = append(out, t)
 		}
 	}
@@ -256,7 +265,7 @@ func (m *localModel) slacks(g *localGrid, answers []float64, s *ratio.Solution) 
 		size += row.Bound
 	}
 	a, loss := make([]float64, n), make([]float64, n)
-	byLaw := make([][]ratio.Term, p.Laws)
+	byLaw := make([][]ratio.Term, p.Laws+p.Free)
 	for r, row := range p.Rows {
 		for _, t := range row.Terms {
 			byLaw[t.Law] = append(byLaw[t.Law], ratio.Term{Law: r, Value: t.Value})
