@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {

@@ -142,7 +142,7 @@ func (*noCopy) Unlock() {}
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v, func(k int) (releaser, error) {
-		if v.bundle.spec.Noise == Local {
+		if v.bundle.spec.Noise.randomized() {
 			s, err := sampler.NewRandomizer(v.randomizers[k], o)
 			return answerer{s}, err
 		}
@@ -161,7 +161,7 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v, func(k int) (releaser, error) {
 		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
-		if v.bundle.spec.Noise == Local {
+		if v.bundle.spec.Noise.randomized() {
 			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], sha256.Sum256(text))
 			return answerer{s}, err
 		}
@@ -213,7 +213,7 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	b.encode(dst, x, p.centered)
 	clear(p.centered)
 	laws := b.spec.TableOf
-	if b.spec.Noise == Local {
+	if b.spec.Noise.randomized() {
 		laws = b.spec.RandomizerOf
 	}
 	for i, u := range dst {

@@ -97,7 +97,7 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tab
 		err = v.proveL1()
 	case c == L2:
 		err = v.proveL2()
-	case b.spec.Noise == Local:
+	case b.spec.Noise.randomized():
 		err = v.proveRandomizers()
 	default:
 		err = v.provePerCoordinate(accountant)
