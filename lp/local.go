@@ -81,6 +81,8 @@ const (
 	marginShare = 1.0 / 64
 	marginStep  = 16
 	mostMargins = 3
+	// narrowMargin is for demands that can hardly be kept.
+	narrowMargin = 0x1p-26
 )
 
 // refine solves both programs on finer and finer grids until they meet.
@@ -154,6 +156,10 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*priced, error) {
 	for try := 0; ; try++ {
 		above, err := d.above(ctx, intervals)
+		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
+			d.margin = narrowMargin // the answers may just reach
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -161,8 +167,11 @@ func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*pri
 		start := d.elapsed()
 		err = d.keep(above)
 		d.proof = d.elapsed() - start
-		if !notKept(err) || try == mostMargins {
+		if !notKept(err) {
 			return above, err
+		}
+		if try == mostMargins {
+			return nil, ratio.ErrFailed
 		}
 		d.margin *= marginStep
 	}

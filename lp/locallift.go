@@ -45,8 +45,8 @@ func (m *localModel) lift(d *local.Dual, s *priced) {
 // looked lists the answers at which G is looked at: those of a program, those between
 // them, and an even grid.
 func (m *localModel) looked(answers []float64) []float64 {
-	if m.allAnswers() != nil {
-		return m.valuesOf(answers)
+	if all := m.allAnswers(); all != nil {
+		return m.valuesOf(all)
 	}
 	out := answers
 	for i, t := range answers[1:] {

@@ -48,7 +48,7 @@ func newLocalModel(p LocalProblem) *localModel {
 	grain := math.Ldexp(1, max(exp-grainBits, top-53))
 	m.mid = math.Round((v.Lower+m.half)/grain) * grain
 	m.grain = grain / m.half
-	m.unit = max(p.Loss.At(m.half), p.Loss.At(-m.half))
+	m.unit = max(p.Loss.At(m.half*m.reach()), p.Loss.At(-m.half*m.reach()))
 	if !(m.unit > 0) {
 		m.unit = 1
 	}
@@ -150,10 +150,21 @@ func (m *localModel) snap(t float64) float64 {
 		return math.Round(t/m.grain) * m.grain
 	}
 	k := (m.mid + m.half*t - d.Lower) / d.Step
-	if last := math.Floor((d.Upper-d.Lower)/d.Step + 1e-9); m.bounded() {
-		k = min(k, last)
+	if m.bounded() {
+		k = min(k, m.steps())
 	}
 	return (math.Round(k)*d.Step + d.Lower - m.mid) / m.half
+}
+
+// steps returns how many steps there are between the bounds of the answers. The last answer
+// is a rounded number, and may lie beyond the bound that it should meet.
+func (m *localModel) steps() float64 {
+	d := m.Demands
+	n := math.Floor((d.Upper-d.Lower)/d.Step + 1e-9)
+	for n > 0 && m.answer((d.Lower+n*d.Step-m.mid)/m.half) > d.Upper {
+		n--
+	}
+	return n
 }
 
 // at is a value at which a law is charged, and how much.
@@ -259,8 +270,9 @@ func (m *localModel) program(g *localGrid, answers []float64) ratio.Program {
 		p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: i, Value: ones}}, Bound: 1})
 	}
 	if m.Demands.Unbiased {
+		scaled := scaledBy(answers, 1/m.reach())
 		for i := range laws {
-			p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: i, Value: answers}}, Bound: g.nodes[i]})
+			p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: i, Value: scaled}}, Bound: g.nodes[i] / m.reach()})
 		}
 	}
 	for _, at := range g.places {

@@ -59,7 +59,9 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 			return out, nil
 		}
 		before := g.answers
-		g.answers = m.merged(used(p, s, g.answers), add)
+		if m.allAnswers() == nil {
+			g.answers = m.merged(used(p, s, g.answers), add)
+		}
 		if last > tolerance && slices.Equal(before, g.answers) {
 			return out, nil // those that would gain are too close to others
 		}
@@ -90,7 +92,7 @@ func (m *localModel) allAnswers() []float64 {
 	case m.bounded() && d.Lower == d.Upper:
 		n = 1
 	case m.bounded() && d.Step > 0 && (d.Upper-d.Lower)/d.Step < mostListed:
-		n = int((d.Upper-d.Lower)/d.Step+1e-9) + 1
+		n = int(m.steps()) + 1
 	default:
 		return nil
 	}
@@ -118,11 +120,16 @@ func (m *localModel) merged(answers, add []float64) []float64 {
 	return slices.Compact(out)
 }
 
-// used returns the answers with a probability worth keeping.
+// used returns the answers with a probability worth keeping, and two at least: a law of one
+// answer has no weights.
 func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
+	limit := unused / (p.Ratio * float64(len(answers)))
+	if least := slices.Sorted(slices.Values(s.Least)); len(least) > 1 {
+		limit = min(limit, least[len(least)-2])
+	}
 	var out []float64
 	for j, t := range answers {
-		if s.Least[p.Group[j]]*p.Ratio*float64(len(answers)) > unused {
+		if s.Least[p.Group[j]] >= limit {
 			out = append(out, t)
 		}
 	}

@@ -128,8 +128,8 @@ func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error)
 			return s.solution(iteration), nil
 		}
 		before = rows
-		if stalled++; miss+rows < 0.9*best {
-			best, stalled = miss+rows, 0
+		if stalled++; miss*s.scale+rows < 0.9*best {
+			best, stalled = miss*s.scale+rows, 0
 		}
 		s.iterate(done)
 	}
