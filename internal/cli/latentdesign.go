@@ -300,8 +300,11 @@ func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*l
 		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L2,
 		Objective: local.Worst, Demands: local.Demands{Unbiased: true},
 	}, o.design)
-	if r == nil || ctx.Err() != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if r == nil {
+		return nil, fmt.Errorf("no randomizer for epsilon = %g was found, perhaps for want of time, --time-limit: %w", epsilon, err)
 	}
 	return r.Randomizer, nil // within the gap, or the best there was time for
 }
