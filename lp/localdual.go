@@ -40,7 +40,7 @@ func (m *localModel) dual(s *priced) *local.Dual {
 		share *= m.unit
 		total := s.Prices[law] * share
 		if m.Demands.Unbiased {
-			slope := sign * s.Prices[laws+law] * share / m.half
+			slope := sign * s.Prices[laws+law] * share / (m.half * m.reach())
 			d.Means[i] = slope
 			total -= slope * m.mid
 		}
@@ -49,10 +49,21 @@ func (m *localModel) dual(s *priced) *local.Dual {
 	}
 	switch {
 	case m.Objective == local.Worst:
+		// Their sum is 1 but for rounding, and G of all multipliers in proportion keeps its sign.
+		var sum float64
+		for _, w := range weights {
+			sum += w
+		}
+		for _, list := range [][]float64{weights, d.Totals, d.Means} {
+			for i := range list {
+				list[i] /= sum
+			}
+		}
 		d.Weights = weights
 	case m.Demands.Cap > 0:
 		d.Caps = weights
 	}
+	m.lift(d, s)
 	return d
 }
 
