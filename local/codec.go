@@ -19,7 +19,7 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "randomizer", Name: formatName, Version: formatVersion, MaxSize: 96 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"weight": maxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
+		"weight": claims.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
 		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
 		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
 		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
