@@ -3,6 +3,7 @@ package lp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -76,6 +77,8 @@ const (
 	answerShare = 0.05
 	// meetShare is how far below the gap the next grid aims.
 	meetShare = 0.7
+	// gainShare is the share of the gap that a finer grid has to gain for another one.
+	gainShare = 0.05
 	// marginShare is the share of the gap that the margin of the ratio may be at first; it
 	// grows by marginStep at most mostMargins times.
 	marginShare = 1.0 / 64
@@ -96,7 +99,7 @@ func (d *localDesigner) refine(ctx context.Context) error {
 		d.expected = d.options.Gap
 	}
 	for {
-		start := d.elapsed()
+		start, before := d.elapsed(), d.gap()
 		err := d.both(ctx, intervals)
 		took := d.elapsed() - start
 		d.report(intervals)
@@ -109,6 +112,9 @@ func (d *localDesigner) refine(ctx context.Context) error {
 			return nil
 		case d.Cells > 0 || d.Values.Kind != local.Real || ctx.Err() != nil:
 			return ErrLimit
+		}
+		if d.gap() > (1-gainShare)*before {
+			return check.Errorf("lp", ErrLimit, "finer grids gain little: the lower bound is weak for these demands")
 		}
 		next := d.next(intervals)
 		if next > d.options.MaxCells {
@@ -166,7 +172,6 @@ func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*pri
 		if err != nil {
 			return nil, err
 		}
-		d.shape.upper = above.grid.answers
 		start := d.elapsed()
 		err = d.keep(above)
 		d.proof = d.elapsed() - start
@@ -189,9 +194,24 @@ func (d *localDesigner) failed(err error) error {
 		return check.Errorf("lp", ErrLimit, "%w", err)
 	}
 	if d.Demands.Cap > 0 {
-		return check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it", d.Demands.Cap)
+		return check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it%s", d.Demands.Cap, d.leastCap())
+	}
+	if d.Demands.Step > 0 && d.Demands.Unbiased {
+		return check.Errorf("lp", ErrInfeasible, "answer-step = %g: no randomizer found whose weights are unbiased to the last unit; want a step that is a sum of few powers of 2, such as %g", d.Demands.Step, math.Exp2(math.Floor(math.Log2(d.Demands.Step))))
 	}
 	return check.Errorf("lp", ErrInfeasible, "no randomizer found that keeps the demands on answers")
+}
+
+// leastCap says which cap could be kept.
+func (d *localDesigner) leastCap() string {
+	p := d.LocalProblem
+	p.Objective, p.Demands.Cap = local.Worst, 0
+	worst := localDesigner{search: d.search, localModel: newLocalModel(p), expected: firstGap}
+	s, err := worst.above(context.Background(), 2*firstIntervals)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; the smallest that can be kept is about %.3g", s.Value*worst.unit)
 }
 
 func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
@@ -206,11 +226,15 @@ func (d *localDesigner) above(ctx context.Context, intervals int) (*priced, erro
 	}
 	for {
 		s, err := d.generate(ctx, g, d.tolerance())
-		if err != nil || !capped {
+		if err != nil {
+			return nil, err
+		}
+		d.shape.upper = s.grid.answers
+		if s, err = d.fewer(ctx, s); err != nil || !capped {
 			return s, err
 		}
-		g = s.grid
 		more := d.exceeded(s)
+		g.answers = d.shape.upper
 		if len(more) == 0 {
 			return s, nil
 		}

@@ -77,6 +77,49 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	}
 }
 
+// fewer gives up answers, the least likely ones first and some at a time, until there are
+// no more than MaxAnswers.
+func (m *localModel) fewer(ctx context.Context, s *priced) (*priced, error) {
+	for most := m.MaxAnswers; most > 0 && len(s.grid.answers) > most; {
+		n := len(s.grid.answers)
+		mass := make([]float64, n)
+		for _, law := range s.Laws {
+			for j, q := range law {
+				mass[j] += q
+			}
+		}
+		if m.mirrored {
+			for j := range mass[:(n+1)/2] {
+				mass[j] += mass[n-1-j]
+				mass[n-1-j] = mass[j]
+			}
+		}
+		least := heaviest(mass)[max(most, n-1-n/giveUpShare):]
+		var left []float64
+		for j, t := range s.grid.answers {
+			image := j
+			if m.mirrored {
+				image = n - 1 - j
+			}
+			if !slices.Contains(least, j) && !slices.Contains(least, image) {
+				left = append(left, t)
+			}
+		}
+		g := s.grid.clone()
+		g.answers = left
+		again, err := ratio.Solve(ctx, m.program(&g, left), s.tolerance*solveShare)
+		if err != nil {
+			return nil, err
+		}
+		again.Laws = m.joined(again.Laws)
+		s = &priced{g, again, s.short, s.tolerance}
+	}
+	return s, nil
+}
+
+// giveUpShare is the inverse share of answers that is given up at a time.
+const giveUpShare = 8
+
 // firstAnswers are few and far between, or all where there are not many.
 func (m *localModel) firstAnswers() []float64 {
 	if all := m.allAnswers(); all != nil {
