@@ -361,10 +361,16 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 		laws, answers = likely(laws, answers)
 		spec.Nodes, spec.Answers = nodes, answers
 	}
-	var err error
-	if spec.Rows, err = exactRows(laws, nodes, answers, d.Demands.Unbiased); err != nil {
+	rows, err := exactRows(laws, nodes, answers, d.Demands.Unbiased)
+	for k := 0; err != nil && k < len(answers) && d.Demands == (local.Demands{Unbiased: true, Cap: d.Demands.Cap}); k++ {
+		// The differences of the answers may have an odd divisor: another one may not.
+		answers[k] += d.grain * d.half
+		rows, err = exactRows(laws, nodes, answers, true)
+	}
+	if err != nil {
 		return spec, err
 	}
+	spec.Rows = rows
 	if d.Values.Kind == local.Category {
 		if spec.AnswerLabels = d.AnswerLabels; len(spec.AnswerLabels) == 0 {
 			spec.AnswerLabels = d.Values.Labels

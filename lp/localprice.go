@@ -2,6 +2,7 @@ package lp
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/noisewright/noisewright/local"
@@ -77,10 +78,41 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	}
 }
 
-// fewer gives up answers, the least likely ones first and some at a time, until there are
-// no more than MaxAnswers.
+// fewer returns the better of two solutions with no more than MaxAnswers: those that are
+// left when the least likely ones are given up, some at a time, and evenly spaced ones.
 func (m *localModel) fewer(ctx context.Context, s *priced) (*priced, error) {
-	for most := m.MaxAnswers; most > 0 && len(s.grid.answers) > most; {
+	if m.MaxAnswers == 0 || len(s.grid.answers) <= m.MaxAnswers {
+		return s, nil
+	}
+	given, err := m.givenUp(ctx, s)
+	if m.Loss == nil || err != nil && !errors.Is(err, ratio.ErrFailed) {
+		return given, err
+	}
+	var t []float64
+	for k := range m.MaxAnswers {
+		t = append(t, m.reach()*(2*float64(k)/float64(m.MaxAnswers-1)-1))
+	}
+	even, evenErr := m.solved(ctx, s, m.merged(nil, t))
+	if evenErr != nil || err == nil && given.Value <= even.Value {
+		return given, err
+	}
+	return even, nil
+}
+
+// solved solves the program of a grid with other answers, and only with them.
+func (m *localModel) solved(ctx context.Context, s *priced, answers []float64) (*priced, error) {
+	g := s.grid.clone()
+	g.answers = answers
+	again, err := ratio.Solve(ctx, m.program(&g, answers), s.tolerance*solveShare)
+	if err != nil {
+		return nil, err
+	}
+	again.Laws = m.joined(again.Laws)
+	return &priced{g, again, s.short, s.tolerance}, nil
+}
+
+func (m *localModel) givenUp(ctx context.Context, s *priced) (*priced, error) {
+	for most := m.MaxAnswers; len(s.grid.answers) > most; {
 		n := len(s.grid.answers)
 		mass := make([]float64, n)
 		for _, law := range s.Laws {
@@ -105,14 +137,11 @@ func (m *localModel) fewer(ctx context.Context, s *priced) (*priced, error) {
 				left = append(left, t)
 			}
 		}
-		g := s.grid.clone()
-		g.answers = left
-		again, err := ratio.Solve(ctx, m.program(&g, left), s.tolerance*solveShare)
+		again, err := m.solved(ctx, s, left)
 		if err != nil {
 			return nil, err
 		}
-		again.Laws = m.joined(again.Laws)
-		s = &priced{g, again, s.short, s.tolerance}
+		s = again
 	}
 	return s, nil
 }
@@ -236,7 +265,7 @@ func (m *localModel) lows(g *localGrid, s *ratio.Solution, reach float64, count 
 }
 
 // mostReach bounds the search for answers that would gain, in halves of the range.
-const mostReach = 1000
+const mostReach = 50
 
 // farthest returns how far from the middle answers are looked for at first.
 func (m *localModel) farthest() float64 {
