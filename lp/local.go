@@ -152,8 +152,10 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		return d.belowPairs(ctx, intervals)
 	}
 	if d.Values.Kind == local.Real {
-		if below, err = d.below(ctx, intervals); err != nil {
-			return d.failed(err)
+		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
+			return nil // another grid may do
+		} else if err != nil {
+			return err
 		}
 		d.shape.lower = below.grid.answers
 	}
@@ -309,6 +311,7 @@ func (d *localDesigner) below(ctx context.Context, intervals int) (*priced, erro
 		g.answers = d.shape.upper
 	}
 	if d.averaged() {
+		g.nodes = d.averagedNodes(intervals)
 		g.points = d.between(g.nodes)
 		return d.generate(ctx, g, d.tolerance())
 	}
@@ -467,6 +470,6 @@ func (d *localDesigner) result(stopped error) (*LocalResult, error) {
 	bound, _ := v.Certificate().LowerBound.Float64()
 	d.bound, d.loss = bound, d.lossOf(v)
 	gap := d.gap()
-	o, err := d.outcome(0, gap, !math.IsInf(gap, 1), stopped)
+	o, err := d.outcome(d.rounds, gap, !math.IsInf(gap, 1), stopped)
 	return &LocalResult{v, o}, err
 }

@@ -55,6 +55,7 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	last := 0.1 // the gain to be had, relative
 	for round := 0; ; round++ {
 		p := m.program(&g, g.answers)
+		m.rounds++
 		s, err := ratio.Solve(ctx, p, max(min(last*solveShare, coarse), tolerance)*solveShare)
 		if err != nil {
 			return nil, err
@@ -103,6 +104,7 @@ func (m *localModel) fewer(ctx context.Context, s *priced) (*priced, error) {
 func (m *localModel) solved(ctx context.Context, s *priced, answers []float64) (*priced, error) {
 	g := s.grid.clone()
 	g.answers = answers
+	m.rounds++
 	again, err := ratio.Solve(ctx, m.program(&g, answers), s.tolerance*solveShare)
 	if err != nil {
 		return nil, err
