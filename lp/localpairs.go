@@ -46,6 +46,7 @@ func (d *localDesigner) belowPairs(ctx context.Context, intervals int) (err erro
 	}
 	defer func() { err = errors.Join(err, p.solved.Close()) }()
 	status, err := p.solved.Solve(ctx, lowerTolerance, pairStall)
+	d.rounds += p.solved.Rounds()
 	switch {
 	case errors.Is(err, cuts.ErrFailed), err == nil && status == solver.StatusInfeasible:
 		return nil
