@@ -3,6 +3,7 @@ package latent
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
+	"github.com/noisewright/noisewright/local"
 )
 
 // Options tune Design; the zero value considers every noise but the
@@ -21,6 +23,9 @@ type Options struct {
 	Curve *Curve
 	// Kinds restricts the kinds of noise; nil: all.
 	Kinds []bundle.Kind
+	// Coordinates is how many coordinates the benchmark PrivacyAgnostic sends, up to the
+	// number of features; 0: as many as are best for it.
+	Coordinates int
 }
 
 // Encoders.
@@ -40,7 +45,8 @@ type Candidate struct {
 	// Loss is the expected task loss on the training data, clipping included,
 	// with the best affine decoder.
 	Loss float64
-	// UnclippedLoss is the loss in closed form, for features that are never clipped.
+	// UnclippedLoss is the loss in closed form, for features that are never clipped; 0 for
+	// local randomizers, which have none.
 	UnclippedLoss float64
 	// Epsilon and Delta are the shares of the coordinates released, for noise
 	// per coordinate.
@@ -55,6 +61,9 @@ type Candidate struct {
 	encoder     *taskspace.Encoder
 	variances   []float64 // of the noise of the Z coordinates released
 	points      []*Point  // their tables, for designed noise
+
+	randomizers []*local.Randomizer // of the Z coordinates released, and how they answer
+	responses   []*response
 }
 
 // Result is a design.
@@ -76,6 +85,7 @@ type Result struct {
 	moments     taskspace.Moments
 	objective   *taskspace.Objective
 	outside     float64 // about how many rows of the data lie outside a ball
+	benchmark   int     // Options.Coordinates
 }
 
 // Best returns the candidate of least loss that Bundle can make, of the kind of
@@ -89,18 +99,52 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 	return nil
 }
 
-// LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise
-// in the box of the problem, where clipping is left out of account: those of the largest
-// ball in the box and of the smallest around it. ok is false for other domains.
+// LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise,
+// where clipping is left out of account: those of the largest ball in the domain and of the
+// smallest around it, in task coordinates. ok is false for a ball, where Laplace
+// noise is optimal anyway.
+//
+// Noise depends on differences of features alone, so the center of the balls does not
+// matter. Features between bounds are a parallelotope around its center: the inner ball
+// touches the nearest face, the outer one the farthest corner; for more features than
+// signMaximum enumerates it is larger.
 //
 // Source: Cheng, Tang & Chinchali (2022), the bounds after Theorem 1.
 func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
-	if r.problem.Domain != bundle.Box {
+	var inside, outside float64
+	switch r.problem.Domain {
+	case bundle.Box:
+		inside, outside = slices.Min(r.Radii), mat.Norm(mat.NewVecDense(len(r.Radii), r.Radii), 2)
+	case bundle.Bounds:
+		var err error
+		if inside, outside, err = r.boundsBalls(); err != nil {
+			return 0, 0, false
+		}
+	default:
 		return 0, 0, false
 	}
-	inner, innerErr := taskspace.Waterfill(r.Lambda, slices.Min(r.Radii), r.problem.Epsilon)
-	outer, outerErr := taskspace.Waterfill(r.Lambda, mat.Norm(mat.NewVecDense(len(r.Radii), r.Radii), 2), r.problem.Epsilon)
+	inner, innerErr := taskspace.Waterfill(r.Lambda, inside, r.problem.Epsilon)
+	outer, outerErr := taskspace.Waterfill(r.Lambda, outside, r.problem.Epsilon)
 	return inner.Loss, outer.Loss, innerErr == nil && outerErr == nil
+}
+
+// boundsBalls returns the radii of the largest ball, in task coordinates, that lies between
+// the bounds, and of one that holds all that does. For the coordinates y of x - center the
+// j-th bound is |Σ_i S_ji·y_i| <= w_j/2, S the synthesis, and the corners are Σ ±A_j·w_j/2,
+// A_j the columns of the analysis.
+func (r *Result) boundsBalls() (inside, outside float64, err error) {
+	p, n := &r.problem, len(r.Lambda)
+	inside = math.Inf(1)
+	corners := mat.NewDense(n, n, nil)
+	for j := range n {
+		half := (p.High[j] - p.Low[j]) / 2
+		inside = min(inside, half/mat.Norm(r.coordinates.Synthesis.RowView(j), 2))
+		for i := range n {
+			corners.Set(j, i, r.coordinates.Analysis.At(i, j)*half)
+		}
+	}
+	outside, err = signMaximum(corners, 2)
+	return inside, outside, err
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
@@ -120,8 +164,11 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	r := &Result{problem: p}
+	r := &Result{problem: p, benchmark: o.Coordinates}
 	var err error
+	if n := len(p.Features); o.Coordinates < 0 || o.Coordinates > n {
+		return nil, check.Field("latent", "coordinates", o.Coordinates, fmt.Sprintf("0 to %d, the number of features", n))
+	}
 	if r.moments, err = p.moments(); err != nil {
 		return nil, err
 	}
@@ -133,7 +180,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed} {
+	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local} {
 		switch {
 		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
 			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
@@ -166,10 +213,14 @@ func (r *Result) find(ctx context.Context, kind bundle.Kind, curve *Curve) ([]*C
 		return r.laplace(ctx)
 	case bundle.Gaussian:
 		return r.gaussian(ctx)
+	case bundle.Spherical:
+		return r.spherical(ctx)
 	case bundle.TruncatedLaplace:
 		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
 	case bundle.Staircase:
 		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
+	case bundle.Local:
+		return r.localRandomizers(ctx)
 	default:
 		return r.perCoordinate(ctx, kind, curve.family(), curve)
 	}
@@ -196,9 +247,16 @@ func rank(encoder string) int {
 // bundled beside a better one that cannot, by loss.
 func bestOfEach(all []*Candidate) []*Candidate {
 	slices.SortStableFunc(all, func(a, b *Candidate) int {
-		// With one coordinate encoders are the same but for rounding.
-		if math.Abs(a.Loss-b.Loss) <= 1e-12*(a.Loss+b.Loss) && a.Noise == b.Noise {
+		// With one coordinate encoders are the same but for rounding, and so are Laplace
+		// and spherical noise but for the margins of their axes.
+		difference := math.Abs(a.Loss-b.Loss) / (a.Loss + b.Loss)
+		switch {
+		case a.Noise == b.Noise && difference <= 1e-12:
 			return cmp.Compare(rank(a.Encoder), rank(b.Encoder))
+		case a.Noise == bundle.Laplace && b.Noise == bundle.Spherical && difference <= 1e-9:
+			return -1
+		case a.Noise == bundle.Spherical && b.Noise == bundle.Laplace && difference <= 1e-9:
+			return 1
 		}
 		return cmp.Compare(a.Loss, b.Loss)
 	})

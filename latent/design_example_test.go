@@ -51,7 +51,7 @@ func ExampleDesign() {
 
 	fmt.Println("promise:", b.Promise().Epsilon, b.Promise().Delta)
 	// Output:
-	// laplace noise on 1 coordinate: loss 6.03, the baseline 11.67
+	// local noise on 1 coordinate: loss 1.99, the baseline 11.67
 	// 1 number released, 2 features decoded
 	// promise: 4 1e-06
 }

@@ -136,14 +136,22 @@ func meanLosses(task *mat.Dense, data mat.Matrix, reconstruct func(x []float64) 
 
 // predict returns the expected loss of a bundle of the content s.
 func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (TaskLoss, error) {
-	means, variances := noiseMoments(s)
+	if s.Lookup != nil {
+		loss, err := lookupLoss(b, s, task, data)
+		return TaskLoss(loss), err
+	}
+	list := channels(s)
+	variances := make([]float64, len(list))
+	rows, _ := data.Dims()
 	signal, err := meanLosses(task, data, func(x []float64) ([]float64, error) {
 		unit, err := b.Encode(nil, x)
 		if err != nil {
 			return nil, err
 		}
-		for k, m := range means {
-			unit[k] += m
+		for k, c := range list {
+			var variance float64
+			unit[k], variance = c.moments(unit[k])
+			variances[k] += variance / float64(rows)
 		}
 		return b.Decode(nil, unit)
 	})

@@ -14,7 +14,8 @@ import (
 )
 
 // Bundle makes the bundle of a candidate and verifies it: its encoder, the tables of
-// its noise, and the best decoder for the exact means and variances of these tables.
+// its noise or its randomizers, and the best decoder for the exact means and variances of
+// these.
 //
 // Errors wrap ErrInvalid for a candidate that is not Bundled, or are those of
 // package bundle: joint noise that is very large or has a tiny delta has no table.
@@ -34,7 +35,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if s.Offset == nil {
 		s.Offset = make([]float64, c.Z)
 	}
-	joint := len(c.points) == 0
+	joint := c.Composition == bundle.L1 || c.Composition == bundle.L2
 	if joint {
 		// The device rounds semi-axes down to steps of the grid, and the table is for
 		// the distance that leaves. This keeps ½ from becoming one step less.
@@ -49,8 +50,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if joint && p.Domain != bundle.Ball {
 		device.Axes = gridAxes(s.Axes, s.Tables[0])
 	}
-	means, variances := noiseMoments(&s)
-	m := r.encoded(&device)
+	m, means, variances := r.released(&s, c, &device)
 	d, err := taskspace.NewDecoder(m, variances)
 	if err != nil {
 		return nil, err
@@ -70,6 +70,17 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	return b, err
 }
 
+// released returns the moments of what is released of the training data but for the noise,
+// the means of that, and its variances.
+func (r *Result) released(s *bundle.Spec, c *Candidate, device *taskspace.Encoder) (m *taskspace.EncodedMoments, means, variances []float64) {
+	if c.responses != nil {
+		m, variances = r.answered(device, c.responses)
+		return m, make([]float64, c.Z), variances
+	}
+	means, variances = noiseMoments(s)
+	return r.encoded(device), means, variances
+}
+
 // gridAxes returns the semi-axes that a device clips to, in a box on the grid of a table:
 // whole steps, or next to nothing.
 func gridAxes(axes []float64, t *tables.Table) []float64 {
@@ -83,6 +94,10 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 
 // noiseMoments returns the mean and the variance of the noise of each coordinate.
 func noiseMoments(s *bundle.Spec) (means, variances []float64) {
+	if z := len(s.Axes); s.Composition == bundle.Norm {
+		// Rounding to the grid, of 2^32 steps in tau, adds less than can be told.
+		return make([]float64, z), slices.Repeat([]float64{float64(z+1) * s.Tau * s.Tau}, z)
+	}
 	points := make([]*Point, len(s.Tables))
 	for k, t := range s.Tables {
 		points[k] = measure(t)
@@ -99,6 +114,9 @@ func noiseMoments(s *bundle.Spec) (means, variances []float64) {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
+	if c.responses != nil {
+		return r.answeredLoss(c, data)
+	}
 	d, err := taskspace.NewDecoder(r.encoded(c.encoder), c.variances)
 	if err != nil {
 		return TaskLoss{}, err
@@ -107,14 +125,37 @@ func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	return TaskLoss(loss), err
 }
 
-// tables fills in the tables of the noise.
+// answeredLoss is Loss for a candidate with randomizers.
+func (r *Result) answeredLoss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
+	m, variances := r.answered(c.encoder, c.responses)
+	d, err := taskspace.NewDecoder(m, variances)
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	if _, n := data.Dims(); n != len(c.encoder.Mean) {
+		return TaskLoss{}, check.Field("latent", "columns of the data", n, fmt.Sprintf("%d, as the encoder has", len(c.encoder.Mean)))
+	}
+	units := c.encoder.Encode(data)
+	variances = answer(c.responses, units)
+	return TaskLoss(taskspace.DecodedLoss(r.coordinates.Task, d, data, units, variances)), nil
+}
+
+// tables fills in the tables or randomizers of the noise.
 func (r *Result) tables(s *bundle.Spec, c *Candidate) error {
 	p := &r.problem
 	var joint *tables.Table
 	var err error
 	switch c.Noise {
+	case bundle.Local:
+		for k, m := range c.randomizers {
+			s.Randomizers, s.RandomizerOf = append(s.Randomizers, m), append(s.RandomizerOf, k)
+		}
+		return nil
 	case bundle.Laplace:
 		joint, err = bundle.LaplaceTable(p.Epsilon, s.Domain, s.Axes)
+	case bundle.Spherical:
+		s.Tau, err = bundle.SphericalScale(p.Epsilon, s.Domain, s.Axes)
+		return err
 	case bundle.Gaussian:
 		joint, s.Tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes)
 	default:

@@ -24,6 +24,7 @@ var fileFormat = strictjson.Format{
 		"weight": maxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
 		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
 		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
+		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
 		"pairs": MaxNodes * MaxNodes, "multipliers": claims.MaxMultipliers,
 	},
 }

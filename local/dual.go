@@ -27,6 +27,11 @@ type Dual struct {
 	Totals []float64 `json:"totals"`
 	// Means (unbiased only) are the prices of the mean of the law of each node.
 	Means []float64 `json:"means,omitempty"`
+	// PointTotals and PointMeans (mean of real values with delta = 0 only, empty: zeros) are
+	// multipliers of the nodes themselves, beside the densities: the best ones weigh the
+	// ends of the range, which no density near them does as well.
+	PointTotals []float64 `json:"point_totals,omitempty"`
+	PointMeans  []float64 `json:"point_means,omitempty"`
 	// Caps (with a cap, and Mean only) are the prices of the cap at each node, at least 0.
 	Caps []float64 `json:"caps,omitempty"`
 	// Pairs (delta > 0 only) are the prices of each pair's hockey-stick terms at Answers,
@@ -52,6 +57,7 @@ func (d *Dual) clone() *Dual {
 	c := *d
 	c.Nodes, c.Weights, c.Totals = slices.Clone(d.Nodes), slices.Clone(d.Weights), slices.Clone(d.Totals)
 	c.Means, c.Caps, c.Answers = slices.Clone(d.Means), slices.Clone(d.Caps), slices.Clone(d.Answers)
+	c.PointTotals, c.PointMeans = slices.Clone(d.PointTotals), slices.Clone(d.PointMeans)
 	c.Pairs = slices.Clone(d.Pairs)
 	for i, p := range c.Pairs {
 		c.Pairs[i].Multipliers = slices.Clone(p.Multipliers)
@@ -97,6 +103,8 @@ func (s *Spec) validateDual() error {
 		{"weights", d.Weights, s.Objective == Worst, s.Objective == Worst, false},
 		{"totals", d.Totals, true, true, true},
 		{"means", d.Means, false, s.Demands.Unbiased, true},
+		{"point_totals", d.PointTotals, false, s.averaged() && s.Delta == 0, true},
+		{"point_means", d.PointMeans, false, s.averaged() && s.Delta == 0 && s.Demands.Unbiased, true},
 		{"caps", d.Caps, false, s.Demands.Cap > 0 && s.Objective == Mean, false},
 	} {
 		switch m := len(list.x); {
@@ -157,8 +165,8 @@ func (s *Spec) validatePairs(n int) error {
 			return badDual("answers", fmt.Sprintf("%d answers", len(d.Answers)), "none for categories")
 		}
 	}
-	if len(d.Answers) > MaxAnswers {
-		return badDual("answers", fmt.Sprintf("%d answers", len(d.Answers)), "at most %d", MaxAnswers)
+	if m := len(d.Answers); m > MaxAnswers || m*n > maxWeights {
+		return badDual("answers", fmt.Sprintf("%d answers", m), "at most %d, and %d in all for %d nodes", MaxAnswers, maxWeights, n)
 	}
 	for j, y := range d.Answers {
 		if !check.Finite(y) || j > 0 && !(y > d.Answers[j-1]) {

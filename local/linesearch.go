@@ -31,10 +31,11 @@ const (
 	// function rises.
 	mostOutward = 64
 	// mostParts bounds the parts of a search.
-	mostParts = 1 << 17
+	mostParts = 1 << 15
 )
 
-// least returns a lower bound on the least value and 0, and false if none is known.
+// least returns a lower bound on the least value and 0, and false if none is known, or
+// none of use.
 func (s *lineSearch) least() (*big.Int, bool) {
 	least := new(big.Int)
 	if points := s.lattice; points != nil {
@@ -63,9 +64,15 @@ func (s *lineSearch) least() (*big.Int, bool) {
 	}
 	var open []part
 	for i := range len(points) - 1 {
+		if !s.meter.Spend(1) {
+			return nil, false
+		}
 		open = append(open, look(points[i], points[i+1]))
 	}
 	for count := len(open); len(open) > 0; {
+		if s.useful != nil && seen.CmpAbs(s.useful) >= 0 {
+			return nil, false
+		}
 		enough := new(big.Int).Sub(seen, s.tolerance)
 		var next []part
 		for _, p := range open {

@@ -11,7 +11,7 @@ import (
 // losses returns the mean loss and the largest of a value, and where that is, about.
 func (s *Spec) losses(m *claims.Meter) (mean, worst *big.Rat, at float64) {
 	c := &coster{spec: s, bits: s.costBits(), meter: m}
-	if s.Values.Kind != Category {
+	if s.Values.Kind != Category && !c.squares() {
 		largest := 0
 		for _, list := range [][]float64{s.Nodes, s.Answers} {
 			for _, x := range list {
@@ -31,45 +31,73 @@ func (s *Spec) losses(m *claims.Meter) (mean, worst *big.Rat, at float64) {
 	return c.atoms()
 }
 
-// coster computes costs, rounded up to multiples of 2^-bits, and sums of their products
-// with weights. What it returns is nothing if the meter has said stop.
+// coster computes sums of products of weights and costs, rounded up to multiples of
+// 2^-bits. What it returns is nothing if the meter has said stop.
 type coster struct {
 	spec    *Spec
 	answers []*big.Rat
 	bits    int
 	bound   int64 // work of a bound of the loss
 	meter   *claims.Meter
+	moments [][3]*big.Rat // of each row, for squared errors
+}
+
+// squares reports whether the loss is the squared error, and finds the moments
+// Σ_j W_ij·y_j^k of every row: no more is needed then.
+func (c *coster) squares() bool {
+	s := c.spec
+	if s.Loss != loss.L2 {
+		return false
+	}
+	bits := gridBits(s.Answers)
+	for i := range s.Rows {
+		if !c.meter.Spend(int64(len(s.Answers)) * (60 + int64(bits)/8)) {
+			break
+		}
+		var sums [3]big.Int
+		var term, square big.Int
+		for j, y := range onGrid(s.Answers, bits) {
+			term.SetUint64(s.Rows[i][j])
+			for k := range sums {
+				sums[k].Add(&sums[k], &term)
+				square.Mul(&term, y)
+				term.Set(&square)
+			}
+		}
+		c.moments = append(c.moments, [3]*big.Rat{at(&sums[0], 0), at(&sums[1], bits), at(&sums[2], 2*bits)})
+	}
+	return true
 }
 
 // atoms is losses where every value is a node.
-func (c *coster) atoms() (mean, worst *big.Rat, at float64) {
+func (c *coster) atoms() (mean, worst *big.Rat, where float64) {
 	s := c.spec
 	mean, worst = new(big.Rat), new(big.Rat)
 	for i, share := range s.Values.shares() {
-		var costs []*big.Int
+		if !c.meter.Spend(int64(s.answers()) * 100) {
+			break
+		}
+		var sum *big.Int
 		if s.Values.Kind == Category {
+			var costs []*big.Int
 			for _, x := range s.Costs[i] {
 				costs = append(costs, ceilAt(exact.Rational(x), c.bits))
 			}
+			sum = c.sum(i, costs)
 		} else {
-			costs = c.costs(exact.Rational(s.Nodes[i]))
+			sum = c.costs(exact.Rational(s.Nodes[i]))(i)
 		}
-		f := c.expected(i, costs)
+		f := at(sum, 64+c.bits)
 		if f.Cmp(worst) > 0 {
 			worst = f
-			at = float64(i)
+			where = float64(i)
 			if s.Values.Kind == Integer {
-				at = s.Nodes[i]
+				where = s.Nodes[i]
 			}
 		}
 		mean.Add(mean, share.Mul(share, f))
 	}
-	return mean, worst, at
-}
-
-// expected returns Σ_j W_ij/2^64·costs[j].
-func (c *coster) expected(i int, costs []*big.Int) *big.Rat {
-	return at(c.sum(i, costs), 64+c.bits)
+	return mean, worst, where
 }
 
 // sum returns Σ_j W_ij·costs[j].
@@ -83,21 +111,46 @@ func (c *coster) sum(i int, costs []*big.Int) *big.Int {
 	return sum
 }
 
-// costs returns c(y_j − x) for all answers.
-func (c *coster) costs(x *big.Rat) []*big.Int { return c.ramps(x, x) }
+// rowSum is the sum of products of weights and costs for row i.
+type rowSum func(i int) *big.Int
 
-// ramps returns the average of c(y_j − x) over x between the two ends, with a weight that
-// falls linearly to 0 at the second one, for all answers.
-func (c *coster) ramps(from, to *big.Rat) []*big.Int {
-	out := make([]*big.Int, len(c.answers))
+// costs is ramps at one value: c(y_j − x).
+func (c *coster) costs(x *big.Rat) rowSum { return c.ramps(x, x) }
+
+// ramps is about the average of c(y_j − x) over x between the two ends, with a weight that
+// falls linearly to 0 at the second one.
+func (c *coster) ramps(from, to *big.Rat) rowSum {
+	if len(c.moments) > 0 {
+		return c.squareRamps(from, to)
+	}
+	costs := make([]*big.Int, len(c.answers))
 	for j, y := range c.answers {
 		if !c.meter.Spend(c.bound) {
-			out[j] = new(big.Int)
-			continue
+			costs = nil
+			break
 		}
-		out[j] = ceilAt(c.spec.Loss.RampMeanUp(new(big.Rat).Sub(y, from), new(big.Rat).Sub(y, to)), c.bits)
+		costs[j] = ceilAt(c.spec.Loss.RampMeanUp(new(big.Rat).Sub(y, from), new(big.Rat).Sub(y, to)), c.bits)
 	}
-	return out
+	return func(i int) *big.Int { return c.sum(i, costs) }
+}
+
+// squareRamps is ramps for the squared error: with d = from − to the average of (y − x)² is
+// (y − from)² + 2/3·d·(y − from) + d²/6.
+func (c *coster) squareRamps(from, to *big.Rat) rowSum {
+	d := new(big.Rat).Sub(from, to)
+	return func(i int) *big.Int {
+		if i >= len(c.moments) || !c.meter.Spend(12*exact.RationalWork(256)) {
+			return new(big.Int)
+		}
+		m := c.moments[i]
+		mass := new(big.Rat).Mul(m[0], from)
+		first := new(big.Rat).Sub(m[1], mass) // of y − from
+		sum := mass.Add(m[1], first)
+		sum.Sub(m[2], sum.Mul(sum, from))
+		sum.Add(sum, first.Mul(first, new(big.Rat).Mul(d, big.NewRat(2, 3))))
+		square := new(big.Rat).Mul(d, d)
+		return ceilAt(sum.Add(sum, square.Mul(square, m[0]).Mul(square, big.NewRat(1, 6))), c.bits)
+	}
 }
 
 // densityMean returns Σ_i Σ_j P_i(j) ∫ hat_i(x) w(x) c(y_j − x) dx, hat_i being 1 at node i,
@@ -117,18 +170,18 @@ func (c *coster) densityMean() *big.Rat {
 			if pieces[p].to.Cmp(b) < 0 {
 				b = pieces[p].to
 			}
-			if d := pieces[p].density; d.Sign() > 0 {
+			if d := pieces[p].density; d.Sign() > 0 && c.meter.Spend(int64(len(c.answers))*100) {
 				from, to := c.ramps(a, b), c.ramps(b, a)
 				part := new(big.Rat)
 				for _, end := range []struct {
-					at    *big.Rat
-					costs []*big.Int
+					at   *big.Rat
+					sums rowSum
 				}{{a, from}, {b, to}} {
 					up := new(big.Rat).Sub(end.at, nodes[i])
 					up.Quo(up, width)
-					high := new(big.Rat).SetInt(c.sum(i+1, end.costs))
+					high := new(big.Rat).SetInt(end.sums(i + 1))
 					part.Add(part, high.Mul(high, up))
-					low := new(big.Rat).SetInt(c.sum(i, end.costs))
+					low := new(big.Rat).SetInt(end.sums(i))
 					part.Add(part, low.Mul(low, up.Sub(big.NewRat(1, 1), up)))
 				}
 				part.Mul(part, d).Mul(part, new(big.Rat).Sub(b, a))
@@ -164,22 +217,25 @@ func (c *coster) worst() (most *big.Rat, where float64) {
 	var parts []stretch
 	top := new(big.Int) // the largest loss found
 	for i := range nodes {
-		costs := c.costs(nodes[i])
-		own := c.sum(i, costs)
+		if !c.meter.Spend(int64(len(c.answers)) * 100) {
+			return new(big.Rat), 0
+		}
+		sums := c.costs(nodes[i])
+		own := sums(i)
 		if own.Cmp(top) > 0 {
 			top.Set(own)
 		}
 		if i > 0 {
-			parts[i-1].lower[1], parts[i-1].higher[1] = c.sum(i-1, costs), own
+			parts[i-1].lower[1], parts[i-1].higher[1] = sums(i-1), own
 		}
 		if i+1 < len(nodes) {
-			parts = append(parts, stretch{lower: [2]*big.Int{own}, higher: [2]*big.Int{c.sum(i+1, costs)}})
+			parts = append(parts, stretch{lower: [2]*big.Int{own}, higher: [2]*big.Int{sums(i + 1)}})
 		}
 	}
 	bound := new(big.Int)
 	for i, p := range parts {
 		width := new(big.Rat).Sub(nodes[i+1], nodes[i])
-		for open := []stretch{p}; len(open) > 0 && c.meter.Spend(1); {
+		for open := []stretch{p}; len(open) > 0; {
 			p := open[len(open)-1]
 			open = open[:len(open)-1]
 			high := p.highest()
@@ -192,9 +248,12 @@ func (c *coster) worst() (most *big.Rat, where float64) {
 				}
 				continue
 			}
+			if !c.meter.Spend(int64(len(c.answers)) * 100) {
+				break
+			}
 			x := new(big.Rat).SetFrac64(2*p.k+1, 2<<p.halvings)
-			costs := c.costs(x.Mul(x, width).Add(x, nodes[i]))
-			low, up := p.halved(c.sum(i, costs), c.sum(i+1, costs))
+			sums := c.costs(x.Mul(x, width).Add(x, nodes[i]))
+			low, up := p.halved(sums(i), sums(i+1))
 			if found := up.atStart(); found.Cmp(top) > 0 {
 				top = found
 			}

@@ -17,17 +17,11 @@ func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
 		return bound
 	}
 	p := newPricing(s, m)
-	var shortfall *big.Int
-	var ok bool
-	if s.Delta > 0 {
-		shortfall, ok = p.pairShortfall()
-	} else {
-		shortfall, ok = p.shortfall()
-	}
+	proved, ok := p.proved()
 	if !ok {
 		return bound
 	}
-	bound.Set(at(new(big.Int).Sub(p.value(), shortfall), p.bits))
+	bound.Set(at(proved, p.bits))
 	if bound.Sub(bound, p.prices()); bound.Sign() < 0 {
 		bound.SetInt64(0)
 	}
@@ -51,10 +45,13 @@ type pricing struct {
 	ratio  *big.Int
 	places []place
 	bound  int64 // work of a tangent of the loss
+	// useful, if there is one, is how large a shortfall may be before the bound is 0.
+	useful *big.Int
 	// lattice are the answers, if there are but few.
 	lattice []*big.Int
 	// subtract is Σ weight·variance of the cells of pairShortfall.
 	subtract *big.Rat
+	spare    [3]big.Int // for what is forgotten at once
 }
 
 // place is a node, or an interval on which the multipliers are densities that are linear
@@ -98,7 +95,10 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 		p.reach++
 	}
 	work := loss.WorkOf(s.Loss, 2*p.grid)
-	p.bound = work.Bound + 400
+	if p.bound = work.Bound + 600; s.Loss == loss.L2 {
+		p.bound = 400 + int64(p.grid)*int64(p.grid)/256
+	}
+	m.Spend(int64(len(d.Nodes)+len(points)) * exact.RationalWork(4*p.grid) * 8)
 	switch {
 	case !s.averaged():
 		p.nodes(s.atomWeights(), rationals(d.Nodes))
@@ -106,8 +106,24 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 		p.cells()
 	default:
 		p.densities()
+		p.points()
 	}
 	return p
+}
+
+// points adds the nodes that have multipliers beside the densities. They have no weight.
+func (p *pricing) points() {
+	d := p.spec.Dual
+	for i, x := range d.Nodes {
+		total, mean := multiplier(d.PointTotals, i), multiplier(d.PointMeans, i)
+		if total.Sign() == 0 && mean.Sign() == 0 {
+			continue
+		}
+		a := p.charged(total, mean)
+		at := floorAt(exact.Rational(x), p.grid)
+		a.ends = [2]*big.Int{at, at}
+		p.places = append(p.places, a)
+	}
 }
 
 // atomWeights returns the weights of nodes: those of the worst case, which sum to at most
@@ -158,13 +174,18 @@ func (p *pricing) nodes(weights, points []*big.Rat) {
 // atom is a point with multipliers number i, without a place.
 func (p *pricing) atom(weight *big.Rat, i int) place {
 	d := p.spec.Dual
-	total := floorAt(exact.Rational(d.Totals[i]), p.bits)
-	mean := floorAt(multiplier(d.Means, i), p.bits+p.reach)
+	a := p.charged(exact.Rational(d.Totals[i]), multiplier(d.Means, i))
+	a.weight, a.cap = floorAt(weight, weightBits), floorAt(multiplier(d.Caps, i), weightBits)
+	return a
+}
+
+// charged is a point with multipliers and no weight, without a place.
+func (p *pricing) charged(total, mean *big.Rat) place {
+	t, m := floorAt(total, p.bits), floorAt(mean, p.bits+p.reach)
 	return place{
 		width:  new(big.Int).Lsh(big.NewInt(1), uint(p.grid+p.reach)), //nolint:gosec // the range is at least a unit of the grid
-		weight: floorAt(weight, weightBits),
-		cap:    floorAt(multiplier(d.Caps, i), weightBits),
-		total:  [2]*big.Int{total, total}, mean: [2]*big.Int{mean, mean},
+		weight: new(big.Int), cap: new(big.Int),
+		total: [2]*big.Int{t, t}, mean: [2]*big.Int{m, m},
 	}
 }
 
@@ -172,7 +193,7 @@ const (
 	// leastIntervals is how many intervals a density is priced on, at least.
 	leastIntervals = 256
 	// mostHalvings is how often the intervals between nodes are halved for that, at most.
-	mostHalvings = 5
+	mostHalvings = 8
 )
 
 // densities adds the intervals between the nodes of the dual and the starts of pieces,
@@ -208,6 +229,7 @@ func (p *pricing) densities() {
 
 // interval is that from a to b, within the nodes number i and i+1. Densities count per 2^r.
 func (p *pricing) interval(a, b, low, high *big.Rat, i int, density *big.Rat) place {
+	p.meter.Spend(40 * exact.RationalWork(4*p.grid))
 	d := p.spec.Dual
 	width := new(big.Rat).Sub(high, low)
 	ends := [2]*big.Rat{a, b}
@@ -257,6 +279,88 @@ func (p *pricing) value() *big.Int {
 	return sum
 }
 
+// proved returns the value less the shortfall, and false if there is no bound, or none of
+// use. Lowering all totals costs what it takes off the value, and makes the shortfall
+// smaller by up to e^ε times as much. How much to lower is found by trying: the shortfall is
+// a convex function of it.
+func (p *pricing) proved() (best *big.Int, ok bool) {
+	value := p.value()
+	if value.Sign() <= 0 {
+		return nil, false
+	}
+	if p.spec.Delta > 0 { // where shortfalls cost what they are
+		p.useful = value
+		shortfall, ok := p.pairShortfall()
+		if !ok {
+			return nil, false
+		}
+		return shortfall.Sub(value, shortfall), true
+	}
+	p.useful = new(big.Int).Lsh(value, usefulBits)
+	first, ok := p.shortfall()
+	if !ok {
+		return nil, false
+	}
+	best = new(big.Int).Sub(value, first)
+	negligible := new(big.Int).Rsh(value, negligibleBits)
+	lowered := new(big.Int)
+	next := new(big.Int).Rsh(first, 3)
+	for range mostLowerings {
+		if most := new(big.Int).Rsh(value, 1); next.Cmp(most) > 0 {
+			next = most
+		}
+		if first.Cmp(negligible) <= 0 {
+			break
+		}
+		p.lower(new(big.Int).Sub(next, lowered))
+		lowered.Set(next)
+		shortfall, ok := p.shortfall()
+		if !ok {
+			break
+		}
+		if now := new(big.Int).Sub(p.value(), shortfall); now.Cmp(best) > 0 {
+			best = now
+		}
+		if fell := new(big.Int).Sub(first, shortfall); shortfall.Sign() > 0 && fell.Sign() > 0 {
+			// The line through both shortfalls ends here.
+			next.Mul(next, first)
+			next.Div(next, fell)
+		} else {
+			next.Rsh(next, 1)
+		}
+	}
+	return best, true
+}
+
+const (
+	// usefulBits: a shortfall of 2^usefulBits values is beyond repair.
+	usefulBits = 6
+	// negligibleBits: one of 2^-negligibleBits values is not worth the work.
+	negligibleBits = 10
+	mostLowerings  = 3
+)
+
+// lower takes about so much off the value, by all totals but those of points beside
+// densities.
+func (p *pricing) lower(cost *big.Int) {
+	width := new(big.Int)
+	each := func(do func(q *place)) {
+		for i := range p.places {
+			if q := &p.places[i]; !p.spec.averaged() || q.ends[0] != q.ends[1] {
+				do(q)
+			}
+		}
+	}
+	each(func(q *place) { width.Add(width, q.width) })
+	drop := shift(new(big.Int).Set(cost), p.grid+p.reach)
+	drop.Div(drop, width)
+	each(func(q *place) {
+		for e := range q.total {
+			q.total[e] = new(big.Int).Sub(q.total[e], drop)
+		}
+	})
+}
+
 // prices returns what comes off the value: the cap times its multipliers.
 func (p *pricing) prices() *big.Rat {
 	sum := new(big.Int)
@@ -268,22 +372,20 @@ func (p *pricing) prices() *big.Rat {
 	return cost.Add(cost, p.subtract)
 }
 
-// concave returns φ(a) = a₊ − e^ε·a₋, rounded down.
+// concave turns a into φ(a) = a₊ − e^ε·a₋, rounded down.
 func (p *pricing) concave(a *big.Int) *big.Int {
 	if a.Sign() >= 0 {
 		return a
 	}
-	r := new(big.Int).Mul(a, p.ratio)
-	return r.Rsh(r, exact.RatioBits)
+	return a.Rsh(p.spare[0].Mul(a, p.ratio), exact.RatioBits)
 }
 
 // integral returns the mean of φ over an interval on which its argument is linear with the
-// given ends, times the width, rounded down.
+// given ends, times the width, rounded down. It may change the ends.
 func (p *pricing) integral(a, b, width *big.Int) *big.Int {
 	scale := p.grid + p.reach
 	if a.Sign()*b.Sign() >= 0 {
-		sum := new(big.Int).Add(a, b)
-		sum = p.concave(sum)
+		sum := p.concave(a.Add(a, b))
 		return shift(new(big.Int).Mul(sum, width), -1-scale)
 	}
 	if a.Sign() < 0 {
@@ -292,9 +394,10 @@ func (p *pricing) integral(a, b, width *big.Int) *big.Int {
 	// a > 0 > b: (a² − e^ε·b²)/(2(a − b)).
 	num := new(big.Int).Mul(b, b)
 	num.Mul(num, p.ratio)
-	num.Sub(new(big.Int).Lsh(new(big.Int).Mul(a, a), exact.RatioBits), num)
-	den := new(big.Int).Sub(a, b)
+	den := p.spare[0].Mul(a, a)
+	num.Sub(den.Lsh(den, exact.RatioBits), num)
 	num.Mul(num, width)
+	den.Sub(a, b)
 	return num.Div(num, den.Lsh(den, uint(1+exact.RatioBits+scale))) //nolint:gosec // the range is at least a unit of the grid
 }
 
@@ -311,6 +414,11 @@ func (p *pricing) tangent(q *place, twice *big.Int) line {
 	}
 	center := new(big.Int).Add(q.ends[0], q.ends[1])
 	center.Sub(twice, center)
+	if p.spec.Loss == loss.L2 { // as TangentDown, much faster
+		value := new(big.Int).Mul(center, center)
+		slope := new(big.Int).Set(center)
+		return line{shift(value, p.bits-2*(p.grid+1)), shift(slope, p.bits+p.reach-p.grid), center}
+	}
 	value, slope, _ := loss.TangentDown(p.spec.Loss, at(center, p.grid+1))
 	return line{floorAt(value, p.bits), floorAt(slope, p.bits+p.reach), center}
 }
@@ -319,22 +427,27 @@ func (p *pricing) tangent(q *place, twice *big.Int) line {
 // the place, by the line. On the interval, and for y between two answers, it is at least
 // what is linear in between.
 func (p *pricing) argument(q *place, l line, end int, y *big.Int) *big.Int {
-	x := q.ends[end]
+	a, t := new(big.Int), &p.spare[0]
 	if q.edges != nil { // of which the line is one in y
-		x = new(big.Int)
+		t.Set(y)
+	} else {
+		t.Sub(y, q.ends[end])
 	}
-	t := new(big.Int).Sub(y, x)
 	t.Lsh(t, 1).Sub(t, l.center)
-	cost := shift(new(big.Int).Mul(l.slope, t), -p.grid-p.reach-1)
+	cost := shift(p.spare[1].Mul(l.slope, t), -p.grid-p.reach-1)
 	// The slope is rounded by less than a unit.
-	t.Abs(t)
-	cost.Add(cost, l.value).Sub(cost, shift(t, -p.grid-p.reach-1)).Sub(cost, big.NewInt(2))
-	weight := new(big.Int).Add(q.weight, q.cap)
-	a := shift(cost.Mul(cost, weight), -weightBits)
+	cost.Add(cost, l.value).Sub(cost, shift(t.Abs(t), -p.grid-p.reach-1)).Sub(cost, roundings)
+	t.Add(q.weight, q.cap)
+	a.Rsh(p.spare[2].Mul(cost, t), weightBits)
 	a.Sub(a, q.total[end])
-	price := new(big.Int).Mul(q.mean[end], y)
-	return a.Sub(a, shift(price, -p.grid-p.reach)).Sub(a, big.NewInt(1))
+	if q.mean[end].Sign() == 0 {
+		return a
+	}
+	return a.Sub(a, shift(t.Mul(q.mean[end], y), -p.grid-p.reach)).Sub(a, roundings)
 }
+
+// roundings is more than what is lost by rounding a value and a product.
+var roundings = big.NewInt(2)
 
 // gain returns the part of the place in G(y), by the line.
 func (p *pricing) gain(q *place, l line, y *big.Int) *big.Int {

@@ -15,6 +15,9 @@ import (
 // and costs its own s. It includes delta times the largest prices of the pairs.
 func (p *pricing) pairShortfall() (*big.Int, bool) {
 	prices, sum := p.pairPrices()
+	if prices == nil {
+		return nil, false
+	}
 	answers := onGrid(p.spec.Dual.Answers, p.grid)
 	tolerance := p.value()
 	tolerance.Div(tolerance.Abs(tolerance), big.NewInt(int64(len(p.places))<<toleranceBits))
@@ -35,12 +38,16 @@ func (p *pricing) pairShortfall() (*big.Int, bool) {
 }
 
 // pairPrices returns Σ_k ( z_{i,k} − e^ε·z_{k,i} ) for each node at each answer of the dual,
-// rounded down, and delta times the sum of the largest z of each pair, rounded up.
+// rounded down, and delta times the sum of the largest z of each pair, rounded up. It
+// returns nothing if the meter says stop.
 func (p *pricing) pairPrices() (prices [][]*big.Int, cost *big.Int) {
 	d := p.spec.Dual
 	outputs := len(d.Answers)
 	if p.spec.Values.Kind == Category {
 		outputs = len(p.spec.AnswerLabels)
+	}
+	if !p.meter.Spend(int64(len(p.places)) * int64(outputs) * 30) {
+		return nil, nil
 	}
 	prices = make([][]*big.Int, len(p.places))
 	for i := range prices {
@@ -54,7 +61,7 @@ func (p *pricing) pairPrices() (prices [][]*big.Int, cost *big.Int) {
 		most := new(big.Int)
 		for n, y := range pair.Multipliers {
 			if !p.meter.Spend(200) {
-				break
+				return nil, nil
 			}
 			z := floorAt(exact.Rational(y), p.bits)
 			if z.Cmp(most) > 0 {
@@ -122,7 +129,7 @@ func (n *nodeSearch) over(u, v *big.Int) (low, middle *big.Int) {
 	if end := n.condition(l, v); end.Cmp(low) < 0 {
 		low = end
 	}
-	return low, n.condition(l, twice.Rsh(twice, 1))
+	return low, n.condition(l, new(big.Int).Rsh(twice, 1))
 }
 
 func (n *nodeSearch) outside(y *big.Int, side int64) (low *big.Int, ok bool) {

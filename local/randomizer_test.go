@@ -116,27 +116,27 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
-	for _, s := range []Spec{twoAnswers(), response(3, 1)} {
-		r := newRandomizer(t, s)
-		text := encoded(t, r)
-		back, err := Decode(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
+// TestNotPrivate: a promise that is not kept is refused, and so is unbiasedness, and a cap.
+func TestNotPrivate(t *testing.T) {
+	for _, c := range []struct {
+		change func(s *Spec)
+		want   error
+		says   string
+	}{
+		{func(s *Spec) { s.Epsilon = 1.0986 }, ErrNotPrivate, "between the nodes"},
+		{func(s *Spec) { s.Answers[0] = -2.5 }, ErrFalseClaim, "unbiased"},
+		{func(s *Spec) { s.Demands.Cap = 3.99 }, ErrFalseClaim, "cap = 3.99"},
+	} {
+		s := twoAnswers()
+		c.change(&s)
+		v, err := newRandomizer(t, s).Verify()
+		if v != nil || !errors.Is(err, c.want) || errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, %v, want %v that says %q", v, err, c.want, c.says)
 		}
-		if again := encoded(t, back); again != text {
-			t.Errorf("decoded and encoded:\n%s\nwant\n%s", again, text)
-		}
-		v, err := back.Verify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v.Certificate().Claims() != r.Spec().Claims {
-			t.Errorf("%+v, want %+v", v.Certificate().Claims(), r.Spec().Claims)
-		}
-		s.Epsilon = 0.5
-		if _, err := newRandomizer(t, s).Verify(); !errors.Is(err, ErrNotPrivate) || errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("with a smaller epsilon: %v, want ErrNotPrivate", err)
+	}
+	for _, r := range []*Randomizer{nil, {}} {
+		if v, err := r.Verify(); v != nil || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%v, %v, want ErrInvalid", v, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ tests and evaluation, never for release.
 """
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -16,13 +17,17 @@ def read(directory):
     """The fields of bundle.json and the arrays by their names."""
     directory = Path(directory)
     bundle = json.loads((directory / "bundle.json").read_text(encoding="utf-8"))
-    if (bundle["format"], bundle["version"]) != ("noisewright-bundle", 1):
-        raise ValueError("not a bundle of version 1")
+    if bundle["format"] != "noisewright-bundle" or bundle["version"] not in (1, 2):
+        raise ValueError("not a bundle of version 1 or 2")
     for path in directory.glob("*.npy"):
         bundle[path.stem] = np.load(path, allow_pickle=False)
     if bundle["noise"]["composition"] in ("l1", "l2"):
         table = json.loads((directory / "tables" / "00.json").read_text())
         bundle["step"] = 2.0 ** table["grid"]["granularity_exponent"]
+    if bundle["noise"]["composition"] == "norm":
+        bundle["step"] = 2.0 ** (math.frexp(bundle["noise"]["tau"])[1] - 33)
+    names = sorted((directory / "randomizers").glob("*.json"), key=lambda path: int(path.stem))
+    bundle["randomizers"] = [json.loads(path.read_text()) for path in names]
     return bundle
 
 
@@ -56,13 +61,31 @@ def norm(n, s, step):
     return total
 
 
+def probabilities(b, i, u):
+    """Those of the answers of the randomizer of coordinate i to its clipped encoding u."""
+    r = b["randomizers"][b["noise"]["randomizer_of"][i]]
+    nodes = r["nodes"]
+    k = min(max(int(np.searchsorted(nodes, u)), 1), len(nodes) - 1)
+    t = (u - nodes[k - 1]) / (nodes[k] - nodes[k - 1])
+    low, high = (np.array([int(w) for w in r["rows"][j]], float) / 2.0**64 for j in (k - 1, k))
+    return (1 - t) * low + t * high
+
+
 def decode(b, u):
     """The reconstruction of the features from what was released."""
-    return b["decoder_offset"] + b["decoder"] @ u
+    if not b.get("lookup"):
+        return b["decoder_offset"] + b["decoder"] @ u
+    edges, x = b["lookup_edges"], b["decoder_offset"]
+    for i, u_i in enumerate(u):
+        x = x + b["lookup_values"][i * (edges.shape[1] + 1) + np.searchsorted(edges[i], u_i, side="right")]
+    return x
 
 
 if __name__ == "__main__":
     bundle = read(sys.argv[1])
     encoded = [encode(bundle, x) for x in json.load(sys.stdin)]
     decoded = [decode(bundle, u) for u in encoded]
-    print(json.dumps({"encoded": [list(u) for u in encoded], "decoded": [list(x) for x in decoded]}))
+    result = {"encoded": [list(u) for u in encoded], "decoded": [list(x) for x in decoded]}
+    if bundle["randomizers"]:
+        result["probabilities"] = [[list(probabilities(bundle, i, u_i)) for i, u_i in enumerate(u)] for u in encoded]
+    print(json.dumps(result))

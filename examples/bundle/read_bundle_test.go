@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -43,37 +44,22 @@ func TestReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
+	for _, lookup := range []bool{false, true} {
+		testRandomizers(t, python, rng, lookup)
+	}
 	for _, domain := range []bundle.Domain{bundle.Ball, bundle.Box, bundle.Bounds} {
-		for _, composition := range []bundle.Composition{bundle.Basic, bundle.L1, bundle.L2} {
+		for _, composition := range []bundle.Composition{bundle.Basic, bundle.L1, bundle.L2, bundle.Norm} {
 			b := example(t, rng, domain, composition)
 			dir := filepath.Join(t.TempDir(), "b")
 			if err := b.Write(dir, false); err != nil {
 				t.Fatal(err)
 			}
-			var inputs [][]float64
-			for range 200 {
-				x := make([]float64, b.Features())
-				size := math.Exp(2 * rng.NormFloat64())
-				for j := range x {
-					x[j] = size * rng.NormFloat64()
-				}
-				inputs = append(inputs, x)
+			inputs := people(rng, b.Features())
+			got := run(t, python, dir, inputs)
+			step := math.Ldexp(1, math.Ilogb(b.Spec().Tau)-32)
+			if t := b.Table(0); t != nil {
+				step, _ = t.Grid().Step().Float64()
 			}
-			text, err := json.Marshal(inputs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(python, script, dir)
-			cmd.Stdin = bytes.NewReader(text)
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%s, %s: %v", domain, composition, err)
-			}
-			var got struct{ Encoded, Decoded [][]float64 }
-			if err := json.Unmarshal(out, &got); err != nil {
-				t.Fatal(err)
-			}
-			step, _ := b.Table(0).Grid().Step().Float64()
 			for i, x := range inputs {
 				u, err := b.Encode(nil, x)
 				if err != nil {
@@ -95,6 +81,96 @@ func TestReader(t *testing.T) {
 				t.Errorf("%s, %s: few encodings agree to the last digits", domain, composition)
 			}
 		}
+	}
+}
+
+// people returns features of all sizes.
+func people(rng *rand.Rand, n int) (inputs [][]float64) {
+	for range 200 {
+		x := make([]float64, n)
+		size := math.Exp(2 * rng.NormFloat64())
+		for j := range x {
+			x[j] = size * rng.NormFloat64()
+		}
+		inputs = append(inputs, x)
+	}
+	return inputs
+}
+
+// output is what the reader prints.
+type output struct {
+	Encoded, Decoded [][]float64
+	Probabilities    [][][]float64
+}
+
+func run(t *testing.T, python, dir string, inputs [][]float64) (got output) {
+	t.Helper()
+	text, err := json.Marshal(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, script, dir)
+	cmd.Stdin = bytes.NewReader(text)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", dir, err)
+	}
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// testRandomizers compares what is answered with which probability, and what is decoded,
+// for a bundle of version 2.
+func testRandomizers(t *testing.T, python string, rng *rand.Rand, lookup bool) {
+	t.Helper()
+	s := example(t, rng, bundle.Box, bundle.Basic).Spec()
+	s.Noise, s.Tables, s.TableOf, s.RandomizerOf = bundle.Local, nil, nil, []int{1, 0, 1}
+	for k, epsilon := range []float64{1, 2} {
+		m, err := local.New(local.Spec{
+			Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -0.25, Upper: 0.25}, Objective: local.Mean, Loss: loss.L2,
+			Nodes: []float64{-0.25, 0.05, 0.25}, Answers: []float64{-0.4, 0.3},
+			Rows: [][]uint64{{1 << 63, 1 << 63}, {1<<63 + 1<<60, 1<<63 - 1<<60}, {1<<63 + 1<<uint(k), 1<<63 - 1<<uint(k)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Randomizers = append(s.Randomizers, m)
+	}
+	if lookup {
+		values := make([]float64, 9*5)
+		for i := range values {
+			values[i] = rng.NormFloat64()
+		}
+		s.Decoder = bundle.Matrix{}
+		s.Lookup = &bundle.Lookup{
+			Edges:  bundle.Matrix{Rows: 3, Cols: 2, Data: []float64{-0.1, 0.1, -0.05, 1e90, 0, 0}},
+			Values: bundle.Matrix{Rows: 9, Cols: 5, Data: values},
+		}
+	}
+	b, err := bundle.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	if err := b.Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	inputs := people(rng, b.Features())
+	got := run(t, python, dir, inputs)
+	if n := exact(got.Encoded, inputs, b); n < 190 {
+		t.Errorf("lookup %t: %d encodings agree to the last digits", lookup, n)
+	}
+	for i := range inputs {
+		for k, u := range got.Encoded[i] {
+			near(t, got.Probabilities[i][k], b.Randomizer(k).PMFAt(u), 1e-12)
+		}
+		y, err := b.Decode(nil, got.Encoded[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, got.Decoded[i], y, 1e-10)
 	}
 }
 
@@ -159,6 +235,9 @@ func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bun
 	case bundle.L2:
 		s.Noise = bundle.Gaussian
 		table, s.Tau, err = bundle.GaussianTable(1, 1e-4, domain, s.Axes)
+	case bundle.Norm:
+		s.Noise, s.TableOf = bundle.Spherical, nil
+		s.Tau, err = bundle.SphericalScale(1, domain, s.Axes)
 	default: // noise has no part in this; any table will do
 		s.Noise = bundle.Designed
 		table, err = tables.New(tables.Spec{
@@ -170,7 +249,9 @@ func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bun
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tables = []*tables.Table{table}
+	if table != nil {
+		s.Tables = []*tables.Table{table}
+	}
 	b, err := bundle.New(s)
 	if err != nil {
 		t.Fatal(err)

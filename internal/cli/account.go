@@ -18,6 +18,9 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // accountReport is what account --json prints.
@@ -65,7 +68,7 @@ The result is a proven upper bound, computed from the exact weights of the table
 and kernels with every error of the numerical convolution bounded and added. The lower bound
 beside it says how far off it can be.
 
-A RELEASE is a table file made by design, a kernel file made by design-kernel, or a
+A RELEASE is a table file made by design, a kernel or local randomizer file made by design-kernel, or a
 classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
@@ -162,21 +165,27 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 		}
 		return m, nil
 	}
-	t, k, err := a.ReadEither(arg)
+	made, err := a.ReadAny(arg)
 	if err != nil {
 		return nil, err
 	}
 	var m *account.PrivacyLossDistribution
-	if k != nil {
-		if _, err := shell.Sound(ctx, arg, k); err != nil {
+	switch made := made.(type) {
+	case *tables.Table:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
 			return nil, err
 		}
-		m, err = account.Kernel(k)
-	} else {
-		if _, err := shell.Sound(ctx, arg, t); err != nil {
+		m, err = account.Table(made)
+	case *kernels.Kernel:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
 			return nil, err
 		}
-		m, err = account.Table(t)
+		m, err = account.Kernel(made)
+	case *local.Randomizer:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
+			return nil, err
+		}
+		m, err = account.Randomizer(made)
 	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))

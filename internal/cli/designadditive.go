@@ -222,7 +222,7 @@ func (o *designAdditiveOptions) spread() error {
 		}
 	}
 	q := kernels.Queries{Lower: finite[0], Upper: finite[len(finite)-1]}
-	if err := readWeight(&q, o.weight); err != nil {
+	if err := shell.ReadWeight(&q, o.weight); err != nil {
 		return err
 	}
 	o.problem.Weight = make([]float64, len(edges)-1)

@@ -9,7 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // maxGolden bounds the draws of an export, which are held in memory.
@@ -33,8 +36,9 @@ func newExportCommand(s *shell.Streams) *cobra.Command {
 		Long: `Verify a table and write, as one JSON object, what an implementation in another
 language needs to check itself: the exact probability of every cell, the delta of
 every shift at the table's epsilon, and the draws that a stated deterministic
-stream of random words leads to. Of an additive kernel it writes the bins of every
-cell, and draws of each.
+stream of random words leads to. Of an additive kernel these are the bins of every
+cell, and noise of each; of a local randomizer the laws of its nodes, and answers to
+values that are stated.
 
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
@@ -56,26 +60,32 @@ The draws are for comparison only: who knows their seed knows them.`,
 
 func (o *exportOptions) run(ctx context.Context) error {
 	o.Progress().Watch("exporting")
-	m, err := o.ReadMechanism(o.table)
+	made, err := o.ReadAny(o.table)
 	if err != nil {
 		return err
 	}
-	var write func(w io.Writer) error
-	switch {
-	case m.Kernel != nil:
-		return shell.BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", shell.InputName(o.table)))
-	case m.Additive != nil:
-		v, err := shell.Sound(ctx, o.table, m.Additive)
-		if err != nil {
-			return err
-		}
-		write = func(w io.Writer) error { return sampler.WriteAdditiveExport(w, v, o.seed, o.draws) }
-	default:
-		v, err := shell.Sound(ctx, o.table, m.Table)
+	var write func(io.Writer) error
+	switch made := made.(type) {
+	case *tables.Table:
+		v, err := shell.Sound(ctx, o.table, made)
 		if err != nil {
 			return err
 		}
 		write = func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) }
+	case *additive.Kernel:
+		v, err := shell.Sound(ctx, o.table, made)
+		if err != nil {
+			return err
+		}
+		write = func(w io.Writer) error { return sampler.WriteAdditiveExport(w, v, o.seed, o.draws) }
+	case *local.Randomizer:
+		v, err := shell.Sound(ctx, o.table, made)
+		if err != nil {
+			return err
+		}
+		write = func(w io.Writer) error { return sampler.WriteRandomizerExport(w, v, o.seed, o.draws) }
+	default:
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
 	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {

@@ -26,12 +26,21 @@ type latentDesignOptions struct {
 	problem  latent.Problem // without what the files say
 	autoClip bool           // choose the clip
 	noise    string
-	cache    string // directory of designed tables
-	design   lp.Options
-	force    bool
+	// coordinates of the benchmark that sends the first ones alike; 0: the best number
+	coordinates int
+	decoder     string
+	cache       string // directory of designed tables
+	design      lp.Options
+	force       bool
 }
 
 const defaultClip = 0.99
+
+// The decoders.
+const (
+	decoderAffine = "affine"
+	decoderLookup = "lookup"
+)
 
 // The ridge that is tried first, and the largest.
 const (
@@ -42,7 +51,7 @@ const (
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
 		Common: shell.Common{Streams: s}, vectors: vectorOptions{columns: "*"},
-		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, design: shell.DesignOptions(),
+		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
 	f := shell.NewFlags(&cobra.Command{
@@ -52,16 +61,20 @@ func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 mean of ||K(x - decoded x)||^2 over people, that make the release of a person's
 features x (epsilon, delta)-differentially private, whatever x is.
 
-Compared are Laplace noise for the l1 distance, Gaussian noise for the l2 distance,
-and noise per coordinate (designed, truncated Laplace, staircase) with the best
-split of the budget, each with the task-aware encoder and, for Laplace and Gaussian
-noise, with the benchmarks of the literature: sending the features (task-agnostic)
-or the first coordinates alike (privacy-agnostic). Every loss is that on the
-training data with clipping and the best decoder. Which noise wins depends on the
-domain: in a ball of many coordinates Laplace and Gaussian noise profit from the
-sphere, with clipping per coordinate and few coordinates designed noise does.
-Truncated Laplace and staircase noise are listed for comparison and are in no
-bundle: the best noise of a bundle may stand below one of them.
+Compared are Laplace noise for the l1 distance, Gaussian and spherical noise for the
+l2 distance (the latter with delta 0: its density falls with the norm), noise per
+coordinate (designed, truncated Laplace, staircase) and a local randomizer per
+coordinate (local), the last two with the best split of the budget, each with the
+task-aware encoder and, for the first three, with the benchmarks of the literature:
+sending the features (task-agnostic) or the first coordinates alike
+(privacy-agnostic; --coordinates says how many). Every loss is that on the training data
+with clipping and the best decoder. A local randomizer answers with one of a few numbers
+that are likelier for values like those of the training data: it needs that data, makes
+no use of delta, and nearly always wins. Among noise that is added it depends on the
+domain: in a ball of several coordinates spherical noise profits from the sphere, of many
+Gaussian noise, with clipping per coordinate and few coordinates designed noise does.
+Truncated Laplace and staircase noise are listed for comparison and are in no bundle:
+the best noise of a bundle may stand below one of them.
 
 The guarantee rests on clipping to the domain, not on the data. The training data
 itself is not protected: means, directions and clipping radii are learned from it
@@ -69,8 +82,8 @@ and published in the bundle.
 
 ` + hardTruncation + `
 
--o writes the bundle: the encoder, the clipping, verified tables, the decoder and
-the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
+-o writes the bundle: the encoder, the clipping, verified tables or randomizers, the
+decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
   noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
@@ -81,7 +94,16 @@ the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
-	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), designed, laplace or gaussian", noiseAuto, noiseDesigned, string(bundle.Laplace), noiseGaussian)
+	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), designed, laplace, gaussian or spherical", noiseAuto, string(bundle.Local), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
+	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
+	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
+		v, ok := shell.ParseCount(text)
+		if !ok || v < 1 {
+			return shell.Want("an integer of at least 1")
+		}
+		o.coordinates = v
+		return nil
+	})
 	o.vectors.flags(f)
 	f.Check(o.check)
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
@@ -131,6 +153,12 @@ func (o *latentDesignOptions) check() error {
 	if o.noise == noiseGaussian && p.Delta == 0 {
 		bad("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 	}
+	if o.noise == string(bundle.Local) && v.moments() {
+		bad("noise = local and no data, want --data: randomizers are made for its law")
+	}
+	if o.decoder == decoderLookup && (v.moments() || o.Output == "") {
+		bad("decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle")
+	}
 	switch {
 	case v.moments() && v.data != "":
 		bad("data and mean or covariance, want the data alone or the two others")
@@ -175,9 +203,14 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	if best == nil {
 		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
-	rows := latentRows(&p, r, best)
+	bounds := newLatentBounds(r)
+	rows := latentRows(&p, r, best, bounds)
+	report := newLatentReport(&p, r, best, bounds)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
+		if err == nil && o.decoder == decoderLookup {
+			b, err = o.lookup(r, b, &report, &rows)
+		}
 		if err == nil {
 			err = b.Write(o.Output, o.force)
 		}
@@ -186,7 +219,25 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
 	}
-	return o.Print(newLatentReport(&p, r, best), rows)
+	return o.Print(report, rows)
+}
+
+// lookup puts a lookup in the place of the affine decoder where that is better on rows
+// that neither was fitted on.
+func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report *latentReport, rows *[]shell.Row) (*bundle.Bundle, error) {
+	found, held, err := r.Lookup(b)
+	if err != nil {
+		return nil, err
+	}
+	loss := b.Spec().Predicted.TrainingLoss
+	verdict := "no lookup: it is worse on rows held out"
+	if held.Lookup < held.Affine {
+		b, loss, verdict = found, found.Spec().Predicted.TrainingLoss, "a lookup"
+	}
+	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, held.Affine, held.Lookup}
+	*rows = append(*rows, shell.Row{"decoder", fmt.Sprintf("%s; loss %.6g, %s of the baseline loss; on rows held out %.6g, affine %.6g",
+		verdict, loss, shell.Percent(loss/r.BaselineLoss), held.Lookup, held.Affine)})
+	return b, nil
 }
 
 // kind is that of the noise, "" for any.
@@ -234,7 +285,7 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 			return nil, err
 		}
 	}
-	return latent.Design(ctx, *p, latent.Options{Curve: curve})
+	return latent.Design(ctx, *p, latent.Options{Curve: curve, Coordinates: o.coordinates})
 }
 
 // latentReport is what latent design --json prints.
@@ -249,6 +300,15 @@ type latentReport struct {
 	Bundle     *latentCandidate  `json:"bundle"`
 	Candidates []latentCandidate `json:"candidates"`
 	Bounds     *latentBounds     `json:"loss_bounds"`
+	Decoder    *latentDecoder    `json:"decoder,omitempty"` // with --decoder lookup
+}
+
+// latentDecoder compares a lookup with the affine decoder.
+type latentDecoder struct {
+	Lookup        bool    `json:"lookup"` // whether the bundle has it
+	Loss          float64 `json:"loss"`   // of the bundle's, on the training data
+	HeldOutAffine float64 `json:"held_out_affine"`
+	HeldOutLookup float64 `json:"held_out_lookup"`
 }
 
 type latentCandidate struct {
@@ -269,6 +329,15 @@ type latentBounds struct {
 	Upper float64 `json:"upper"`
 }
 
+// newLatentBounds returns nil for a domain without.
+func newLatentBounds(r *latent.Result) *latentBounds {
+	lower, upper, ok := r.LaplaceBounds()
+	if !ok {
+		return nil
+	}
+	return &latentBounds{lower, upper}
+}
+
 func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	return latentCandidate{
 		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
@@ -276,10 +345,10 @@ func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	}
 }
 
-func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate) latentReport {
+func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen,
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
 	}
 	if p.Domain != bundle.Bounds && p.Radius == 0 {
 		out.Clip = shell.Finite(p.Clip)
@@ -287,13 +356,10 @@ func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate
 	for _, c := range r.Candidates {
 		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
 	}
-	if lower, upper, ok := r.LaplaceBounds(); ok {
-		out.Bounds = &latentBounds{lower, upper}
-	}
 	return out
 }
 
-func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []shell.Row {
+func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) []shell.Row {
 	rows := []shell.Row{
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
@@ -329,8 +395,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []s
 		}
 		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
-	if lower, upper, ok := r.LaplaceBounds(); ok {
-		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)})
+	if bounds != nil {
+		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", bounds.Lower, bounds.Upper)})
 	}
 	return rows
 }

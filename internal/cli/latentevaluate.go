@@ -137,11 +137,15 @@ func evaluateRows(r evaluateReport) []shell.Row {
 	if r.Agrees {
 		verdict = "agrees with the prediction"
 	}
+	design := fmt.Sprintf("%.6g on the training data", r.TrainingLoss)
+	if r.UnclippedLoss > 0 {
+		design += fmt.Sprintf("; %.6g without clipping", r.UnclippedLoss)
+	}
 	return []shell.Row{
 		{"rows", fmt.Sprintf("%d, %d draws each", r.Rows, r.Draws)},
 		{"predicted loss", fmt.Sprintf("%.6g (%.6g without noise, %.6g by noise)", r.Predicted, r.PredictedSignal, r.PredictedNoise)},
 		{"measured loss", fmt.Sprintf("%.6g, between %.6g and %.6g with %g %% confidence: %s", r.Measured, r.Low, r.High, 100*r.Confidence, verdict)},
 		{"baseline", fmt.Sprintf("%.6g without any release, %s above the measured loss", r.BaselineLoss, shell.Percent(r.BaselineLoss/r.Measured-1))},
-		{"at the design", fmt.Sprintf("%.6g on the training data; %.6g without clipping", r.TrainingLoss, r.UnclippedLoss)},
+		{"at the design", design},
 	}
 }

@@ -27,6 +27,9 @@ type Format struct {
 	// Name and Version are what the fields "format" and "version" of a file are to be.
 	Name    string
 	Version int
+	// Oldest, if not 0, is the least version that is read too; what sets it apart is up to
+	// the caller.
+	Oldest int
 	// MaxSize bounds a file, in bytes.
 	MaxSize int64
 	// MaxElements bounds every array by the name of its field.
@@ -281,8 +284,12 @@ func (p *parser) integer(v reflect.Value, number json.Number) error {
 		return p.wrong(number, fmt.Sprintf("an integer from %d to %d", lo, hi))
 	}
 	v.SetInt(n)
-	if p.path == "version" && n != int64(p.format.Version) {
-		return p.wrong(n, fmt.Sprintf("version %d, the one this program reads", p.format.Version))
+	if newest, oldest := p.format.Version, p.format.Oldest; p.path == "version" && n != int64(newest) && !(oldest > 0 && int64(oldest) <= n && n < int64(newest)) {
+		want := fmt.Sprintf("version %d, the one this program reads", newest)
+		if oldest > 0 {
+			want = fmt.Sprintf("version %d to %d, those that this program reads", oldest, newest)
+		}
+		return p.wrong(n, want)
 	}
 	return nil
 }

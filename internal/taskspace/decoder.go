@@ -62,14 +62,20 @@ func ExpectedLoss(task *mat.Dense, e *Encoder, d *Decoder, data mat.Matrix, vari
 	if err := checkData(data); err != nil {
 		return Loss{}, err
 	}
-	rows, cols := data.Dims()
-	if cols != len(e.Mean) {
+	if _, cols := data.Dims(); cols != len(e.Mean) {
 		return Loss{}, check.Field("latent", "columns of the data", cols, fmt.Sprintf("%d, as the encoder has", len(e.Mean)))
 	}
+	return DecodedLoss(task, d, data, e.Encode(data), variances), nil
+}
+
+// DecodedLoss is ExpectedLoss for signals u (N×Z) in place of the encodings of the rows of
+// data, such as the mean answers of randomizers to them, and noise of mean zero around them.
+func DecodedLoss(task *mat.Dense, d *Decoder, data mat.Matrix, u *mat.Dense, variances []float64) Loss {
+	rows, _ := data.Dims()
 	x := mat.DenseCopyOf(data)
 	subtractRow(x, d.Offset)
 	var decoded, residual, read mat.Dense
-	decoded.Mul(e.Encode(data), d.Matrix.T())
+	decoded.Mul(u, d.Matrix.T())
 	x.Sub(x, &decoded)
 	residual.Mul(x, task.T())
 	outputs, _ := task.Dims()
@@ -83,7 +89,7 @@ func ExpectedLoss(task *mat.Dense, e *Encoder, d *Decoder, data mat.Matrix, vari
 		signal[o] /= float64(rows)
 	}
 	read.Mul(task, d.Matrix)
-	return NewLoss(signal, &read, variances), nil
+	return NewLoss(signal, &read, variances)
 }
 
 // NewLoss adds to the loss of the signal, by output, that of noise of the given

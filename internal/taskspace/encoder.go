@@ -60,7 +60,13 @@ type EncodedMoments struct {
 // encoder clips them to bounds: the loss is against what a person really has.
 // The cost is O(N·n·Z).
 func (e *Encoder) Moments(data mat.Matrix) *EncodedMoments {
-	x, u := mat.DenseCopyOf(data), e.Encode(data)
+	return e.MomentsOf(data, e.Encode(data))
+}
+
+// MomentsOf is Moments with u (N×Z) in place of the unit coordinates of the rows of data,
+// such as the mean answers of randomizers to them. It overwrites u.
+func (e *Encoder) MomentsOf(data mat.Matrix, u *mat.Dense) *EncodedMoments {
+	x := mat.DenseCopyOf(data)
 	// Relative to the encoder's mean, which is near that of the features.
 	mean := columnMeans(x, e.Mean)
 	for j, v := range e.Mean {

@@ -12,15 +12,19 @@ import (
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/readfile"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
 const (
 	fileName  = "bundle.json"
 	tablesDir = "tables"
+	// randomizersDir is there only in a bundle with randomizers.
+	randomizersDir = "randomizers"
 )
 
-func tableName(k int) string { return fmt.Sprintf("%s/%02d.json", tablesDir, k) }
+// lawName is that of the k-th file of a table or a randomizer.
+func lawName(dir string, k int) string { return fmt.Sprintf("%s/%02d.json", dir, k) }
 
 // array is one .npy file of a bundle: its shape, in which -1 stands for what the file
 // alone tells, and where its numbers are; matrix is nil for a vector.
@@ -29,6 +33,14 @@ type array struct {
 	shape  []int
 	data   *[]float64
 	matrix *Matrix
+}
+
+// known is a length, or that of a shape that the file alone tells if it is not known yet.
+func known(length int) int {
+	if length == 0 {
+		return -1
+	}
+	return length
 }
 
 // arrays returns the arrays of a bundle of n features, z coordinates and so many tasks.
@@ -44,8 +56,12 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 		matrix("encoder.npy", z, n, &s.Encoder),
 		vector("offset.npy", z, &s.Offset),
 		vector("axes.npy", z, &s.Axes),
-		matrix("decoder.npy", n, z, &s.Decoder),
 		vector("decoder_offset.npy", n, &s.DecoderOffset),
+	}
+	if l := s.Lookup; l != nil {
+		list = append(list, matrix("lookup_edges.npy", z, known(l.Edges.Cols), &l.Edges), matrix("lookup_values.npy", known(l.Values.Rows), n, &l.Values))
+	} else {
+		list = append(list, matrix("decoder.npy", n, z, &s.Decoder))
 	}
 	if bounds {
 		list = append(list, vector("feature_lower.npy", n, &s.FeatureLower), vector("feature_upper.npy", n, &s.FeatureUpper))
@@ -64,6 +80,14 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
+}
+
+// orNil returns nil for no indices.
+func orNil(indices []int) []int {
+	if len(indices) == 0 {
+		return nil
+	}
+	return indices
 }
 
 // directory is os.DirFS that opens nothing but regular files, without waiting for others.
@@ -100,8 +124,11 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	}
 	s := Spec{
 		Features: f.Features, Domain: f.Domain, ClipOrigin: f.ClipOrigin,
-		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: f.Noise.TableOf,
+		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: orNil(f.Noise.TableOf), RandomizerOf: orNil(f.Noise.RandomizerOf),
 		Promise: f.Privacy, Predicted: f.Predicted,
+	}
+	if f.Lookup != nil && *f.Lookup {
+		s.Lookup = new(Lookup)
 	}
 	tasks := 0
 	if f.Task {
@@ -113,9 +140,19 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 		}
 	}
 	for k := range f.Noise.Tables {
-		err := read(tableName(k), func(r io.Reader) error {
+		err := read(lawName(tablesDir, k), func(r io.Reader) error {
 			t, err := tables.Decode(r)
 			s.Tables = append(s.Tables, t)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for k := range f.Noise.randomizers() {
+		err := read(lawName(randomizersDir, k), func(r io.Reader) error {
+			m, err := local.Decode(r)
+			s.Randomizers = append(s.Randomizers, m)
 			return err
 		})
 		if err != nil {
@@ -164,7 +201,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 }
 
 // written are the names of the files that Write writes, by their path.
-var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|feature_lower|feature_upper|task)\.npy)$`)
+var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|task)\.npy)$`)
 
 // CheckWrite says beforehand whether Write would refuse the directory, with the same
 // errors.
@@ -196,15 +233,20 @@ func CheckWrite(dir string, overwrite bool) error {
 
 // ofBundle reports whether an entry with the name of a part of a bundle is of its kind.
 func ofBundle(path string, entry fs.DirEntry) bool {
-	if path == tablesDir {
+	if path == tablesDir || path == randomizersDir {
 		return entry.IsDir()
 	}
 	return entry.Type().IsRegular()
 }
 
 func (b *Bundle) writeFiles(dir string) error {
+	s := &b.spec
+	laws := tablesDir
+	if len(s.Randomizers) > 0 {
+		laws = randomizersDir
+	}
 	// 0777 less the umask is what any program gives a directory the user asked for.
-	if err := os.Mkdir(filepath.Join(dir, tablesDir), 0o777); err != nil { //nolint:gosec
+	if err := os.Mkdir(filepath.Join(dir, laws), 0o777); err != nil { //nolint:gosec
 		return err
 	}
 	write := func(name string, encode func(io.Writer) error) error {
@@ -218,7 +260,6 @@ func (b *Bundle) writeFiles(dir string) error {
 		}
 		return f.Commit()
 	}
-	s := &b.spec
 	if err := write(fileName, newFile(s).encode); err != nil {
 		return err
 	}
@@ -228,7 +269,12 @@ func (b *Bundle) writeFiles(dir string) error {
 		}
 	}
 	for k, t := range s.Tables {
-		if err := write(tableName(k), t.Encode); err != nil {
+		if err := write(lawName(tablesDir, k), t.Encode); err != nil {
+			return err
+		}
+	}
+	for k, m := range s.Randomizers {
+		if err := write(lawName(randomizersDir, k), m.Encode); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,9 @@ import (
 )
 
 func TestRoundTrip(t *testing.T) {
-	for name, s := range exampleSpecs(t) {
+	specs := exampleSpecs(t)
+	specs["local"], specs["local with a lookup"] = randomized(t), looked(t)
+	for name, s := range specs {
 		s.Features[1] = "Gewicht <kg> & \"größe\""
 		s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 3)
 		b := must(New(s))
@@ -44,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// equal compares bundles, tables by their files.
+// equal compares bundles, tables and randomizers by their files.
 func equal(t *testing.T, a, b *Bundle) bool {
 	x, y := a.Spec(), b.Spec()
 	for k := range x.Tables {
@@ -56,7 +58,16 @@ func equal(t *testing.T, a, b *Bundle) bool {
 			return false
 		}
 	}
-	x.Tables, y.Tables = nil, nil
+	for k := range x.Randomizers {
+		var one, two bytes.Buffer
+		if err := errors.Join(x.Randomizers[k].Encode(&one), y.Randomizers[k].Encode(&two)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(one.Bytes(), two.Bytes()) {
+			return false
+		}
+	}
+	x.Tables, y.Tables, x.Randomizers, y.Randomizers = nil, nil, nil, nil
 	return reflect.DeepEqual(x, y)
 }
 
@@ -273,6 +284,8 @@ func TestTamperedFiles(t *testing.T) {
 		{"l1 bounds", "feature_upper.npy", "\x00\x40", "\x08\x40"}, // 2 is 3
 		{"l2 ball", "bundle.json", `"delta": 0.001`, `"delta": 0.0009`},
 		{"l2 ball", "bundle.json", `"domain": "ball"`, `"domain": "box"`},
+		{"norm ball", "bundle.json", `"epsilon": 2.5`, `"epsilon": 2.25`},
+		{"norm ball", "bundle.json", `"tau": 0.4`, `"tau": 0.3`},
 	} {
 		dir := filepath.Join(t.TempDir(), "b")
 		if err := must(New(specs[c.of])).Write(dir, false); err != nil {
@@ -352,8 +365,10 @@ func FuzzDecodeNPY(f *testing.F) {
 }
 
 func FuzzDecodeFile(f *testing.F) {
-	for _, name := range []string{"basic bounds", "l1 ball", "l2 box"} {
-		s := exampleSpecs(f)[name]
+	specs := exampleSpecs(f)
+	specs["local"], specs["lookup"] = randomized(f), looked(f)
+	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "local", "lookup"} {
+		s := specs[name]
 		var b bytes.Buffer
 		if err := newFile(&s).encode(&b); err != nil {
 			f.Fatal(err)

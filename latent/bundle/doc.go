@@ -9,10 +9,12 @@
 //	x, err := b.Decode(nil, u)                        // anywhere, by anyone
 //
 // A bundle encodes n features as u = Encoder·(x - Mean) + Offset, Z numbers, clips
-// u to a body around 0, adds noise, and decodes by an affine map. What leaves the
+// u to a body around 0, adds noise or answers by local randomizers, and decodes by an
+// affine map or a lookup. What leaves the
 // device is private for every pair of inputs, because the sensitivity is that of
 // the body and not of a sample: local differential privacy, per person and release.
 //
+// Randomizers of package local answer for one coordinate each, and their budgets add up.
 // Noise is drawn from the integer tables of package tables by package sampler, in
 // one of two ways. Per coordinate: each has a table of its own, verified by itself,
 // and the budgets are composed by basic composition (Basic) or by an Accountant that the

@@ -65,7 +65,7 @@ func affine(dst []float64, m Matrix, x, offset []float64) {
 }
 
 // Decode returns the reconstruction x̂ = DecoderOffset + Decoder·u of n features from Z
-// released numbers, in dst if it has the capacity; dst and u must not overlap. It is a
+// released numbers, or the one of the Lookup, in dst if it has the capacity; dst and u must not overlap. It is a
 // function of what was released and costs no privacy.
 //
 // The error wraps ErrInvalid if u has another length.
@@ -74,7 +74,11 @@ func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
 		return nil, check.Errorf("bundle", dp.ErrInvalid, "released = %d numbers, want %d", len(u), b.Coordinates())
 	}
 	dst = resize(dst, b.Features())
-	affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
+	if b.spec.Lookup != nil {
+		b.spec.Lookup.decode(dst, u, b.spec.DecoderOffset)
+	} else {
+		affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
+	}
 	return dst, nil
 }
 
@@ -94,8 +98,36 @@ func resize(dst []float64, n int) []float64 {
 type Privatizer struct {
 	_        noCopy
 	proof    *Verified
-	samplers []*sampler.Sampler // one per table
+	samplers []releaser         // one per table or randomizer
+	vector   *sampler.Spherical // for the composition Norm, in place of these
+	noise    []int64            // scratch for it
 	centered []float64          // scratch
+}
+
+// releaser draws the release of a clipped unit coordinate.
+type releaser interface {
+	release(u float64) (float64, error)
+	fork() (releaser, error)
+}
+
+// adder adds noise. A point of the grid is rounded to itself.
+type adder struct{ *sampler.Sampler }
+
+func (a adder) release(u float64) (float64, error) { return a.AddNoise(u) }
+
+func (a adder) fork() (releaser, error) {
+	s, err := a.Fork()
+	return adder{s}, err
+}
+
+// answerer draws an answer of a randomizer.
+type answerer struct{ *sampler.RandomizerSampler }
+
+func (a answerer) release(u float64) (float64, error) { return a.Release(u) }
+
+func (a answerer) fork() (releaser, error) {
+	s, err := a.Fork()
+	return answerer{s}, err
 }
 
 // noCopy makes go vet report copies.
@@ -106,13 +138,20 @@ func (*noCopy) Unlock() {}
 
 // NewPrivatizer returns a Privatizer of a bundle that Verify has proved to keep its
 // promise; there is no other way to one that is fit for release. The options are
-// those of every table's sampler.
+// those of every table's sampler; the composition Norm has no constant time.
 //
-// The error wraps ErrInvalid if there is no proof, and sampler.ErrEntropy if the
+// The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if the
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
-	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
-		return sampler.New(v.tables[k], o)
+	return newPrivatizer(v, func(k int) (releaser, error) {
+		if v.bundle.spec.Noise == Local {
+			s, err := sampler.NewRandomizer(v.randomizers[k], o)
+			return answerer{s}, err
+		}
+		s, err := sampler.New(v.tables[k], o)
+		return adder{s}, err
+	}, func(scale float64) (*sampler.Spherical, error) {
+		return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
 	})
 }
 
@@ -122,48 +161,68 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps
 // ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
-// seed ‖ k as its seed, k as 8 little-endian bytes.
+// seed ‖ k as its seed, k as 8 little-endian bytes; the noise of the composition Norm has
+// that of k = 0.
 func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
-	return newPrivatizer(v, func(k int) (*sampler.Sampler, error) {
-		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
-		return sampler.NewDeterministic(v.tables[k], sha256.Sum256(text), o)
+	own := func(k int) [32]byte {
+		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
+	}
+	return newPrivatizer(v, func(k int) (releaser, error) {
+		if v.bundle.spec.Noise == Local {
+			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], own(k))
+			return answerer{s}, err
+		}
+		s, err := sampler.NewDeterministic(v.tables[k], own(k), o)
+		return adder{s}, err
+	}, func(scale float64) (*sampler.Spherical, error) {
+		return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
 	})
 }
 
-func newPrivatizer(v *Verified, draw func(k int) (*sampler.Sampler, error)) (*Privatizer, error) {
+// newPrivatizer makes the samplers of tables or randomizers, or that of vectors of a scale
+// in steps.
+func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
 	p := &Privatizer{proof: v, centered: make([]float64, v.bundle.Features())}
-	for k := range v.tables {
+	for k := range len(v.tables) + len(v.randomizers) { // one of them is empty
 		s, err := draw(k)
 		if err != nil {
-			return nil, check.Errorf("bundle", nil, "tables[%d]: %w", k, err)
+			return nil, check.Errorf("bundle", nil, "noise %d: %w", k, err)
 		}
 		p.samplers = append(p.samplers, s)
+	}
+	if s := &v.bundle.spec; s.Composition == Norm {
+		var err error
+		if p.vector, err = vector(s.Tau / v.bundle.body.step); err != nil { // exact: a power of two
+			return nil, check.Errorf("bundle", nil, "%w", err)
+		}
+		p.noise = make([]int64, len(s.Axes))
 	}
 	return p, nil
 }
 
 // Fork returns a Privatizer of the same bundle for another goroutine, with generators as
-// sampler.Sampler.Fork gives them. It is a use of p, not to be concurrent with others.
+// sampler.Sampler.Fork and sampler.RandomizerSampler.Fork give them. It is a use of p, not to be concurrent with others.
 // The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.proof, func(k int) (*sampler.Sampler, error) { return p.samplers[k].Fork() })
+	return newPrivatizer(p.proof, func(k int) (releaser, error) { return p.samplers[k].fork() },
+		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })
 }
 
 // Bundle returns the bundle.
 func (p *Privatizer) Bundle() *Bundle { return p.proof.Bundle() }
 
 // Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
-// has the capacity: x clipped, encoded, clipped to the body, plus noise. dst and x
+// has the capacity: x clipped, encoded, clipped to the body, plus noise or answered by randomizers. dst and x
 // must not overlap. Each call spends the whole promise on x: privacy loss
 // accumulates over calls about the same person.
 //
 // The error wraps ErrInvalid if x has another length or an entry that is not a finite
 // number, which is decided before anything is drawn and says of x only that. It wraps
-// sampler.ErrEntropy if there is no randomness and, for noise with a tail,
-// sampler.ErrOverflow. The result is then nil and nothing is left in dst.
+// sampler.ErrEntropy if there is no randomness and, for noise with a tail and that of the
+// composition Norm, sampler.ErrOverflow. The result is then nil and nothing is left in dst.
 func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	b := p.proof.bundle
 	if err := b.check(x); err != nil {
@@ -172,14 +231,37 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	dst = resize(dst, b.Coordinates())
 	b.encode(dst, x, p.centered)
 	clear(p.centered)
-	for i, u := range dst {
-		// A point of the grid is rounded to itself.
-		private, err := p.samplers[b.spec.TableOf[i]].AddNoise(u)
-		if err != nil {
-			clear(dst)
-			return nil, check.Errorf("bundle", nil, "%w", err)
-		}
-		dst[i] = private
+	if err := p.release(dst); err != nil {
+		clear(dst)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return dst, nil
+}
+
+// release replaces the encoding u by a draw.
+func (p *Privatizer) release(u []float64) error {
+	spec := &p.proof.bundle.spec
+	if p.vector == nil {
+		laws := spec.TableOf
+		if spec.Noise == Local {
+			laws = spec.RandomizerOf
+		}
+		for i, x := range u {
+			var err error
+			if u[i], err = p.samplers[laws[i]].release(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := p.vector.Fill(p.noise); err != nil {
+		return err
+	}
+	step := p.proof.bundle.body.step
+	for i, n := range p.noise {
+		// Integers of at most 2^40 and 2^52 steps: exact.
+		u[i] = float64(int64(u[i]/step)+n) * step
+	}
+	clear(p.noise)
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -72,13 +73,17 @@ const (
 	L1 Composition = "l1"
 	// L2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
 	L2 Composition = "l2"
+	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
+	// distance of encodings. It has no table.
+	Norm Composition = "norm"
 )
 
-// joint reports whether one table serves all coordinates, on its grid.
-func (c Composition) joint() bool { return c == L1 || c == L2 }
+// joint reports whether one law serves all coordinates, on its grid.
+func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
 
-// Kind is a word for the noise. It matters to the proof in one respect: L1 needs
-// Laplace, L2 needs Gaussian.
+// Kind is a word for the noise. It matters to the proof in these respects: L1 needs
+// Laplace, L2 needs Gaussian, Norm needs Spherical, and Local has randomizers in the place
+// of tables.
 type Kind string
 
 // The kinds of noise.
@@ -88,9 +93,13 @@ const (
 	Staircase        Kind = "staircase"
 	Laplace          Kind = "laplace"
 	Gaussian         Kind = "gaussian"
+	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
+	Spherical Kind = "spherical"
+	// Local is a local randomizer on each coordinate: no noise that is added.
+	Local Kind = "local"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian}
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local}
 
 // Matrix is a dense matrix by rows; the zero value is empty. It is a plain value.
 type Matrix struct {
@@ -138,15 +147,21 @@ type Spec struct {
 	Noise       Kind
 	Composition Composition
 	// Tau is the standard deviation of the Gaussian law that an L2 table
-	// approximates, in units of the encoding; 0 for other compositions.
+	// approximates, or the scale of Norm, in units of the encoding; 0 for other
+	// compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
-	// each of the Z coordinates' table. L1 and L2 have one table.
+	// each of the Z coordinates' table. L1 and L2 have one table, Norm and Local none.
 	Tables  []*tables.Table
 	TableOf []int
+	// Randomizers and RandomizerOf are the same for Local: randomizers of real values,
+	// each with a range that holds ±s of its coordinates.
+	Randomizers  []*local.Randomizer
+	RandomizerOf []int
 
-	Decoder       Matrix    // n×Z
-	DecoderOffset []float64 // n; x̂ = DecoderOffset + Decoder·(u + noise)
+	Decoder       Matrix    // n×Z, or the zero value if there is a Lookup
+	DecoderOffset []float64 // n; x̂ = DecoderOffset + Decoder·u for what is released, u
+	Lookup        *Lookup   // in the place of Decoder; nil: none
 	Task          Matrix    // m×n, or the zero value; for evaluation
 
 	Promise   Promise
@@ -156,6 +171,11 @@ type Spec struct {
 func (s Spec) clone() Spec {
 	s.Features = slices.Clone(s.Features)
 	s.Tables, s.TableOf = slices.Clone(s.Tables), slices.Clone(s.TableOf)
+	s.Randomizers, s.RandomizerOf = slices.Clone(s.Randomizers), slices.Clone(s.RandomizerOf)
+	for i, m := range s.Randomizers {
+		own := *m
+		s.Randomizers[i] = &own
+	}
 	for i, t := range s.Tables {
 		own := *t
 		s.Tables[i] = &own
@@ -164,6 +184,9 @@ func (s Spec) clone() Spec {
 		*v = slices.Clone(*v)
 	}
 	s.Encoder, s.Decoder, s.Task = s.Encoder.clone(), s.Decoder.clone(), s.Task.clone()
+	if s.Lookup != nil {
+		s.Lookup = &Lookup{s.Lookup.Edges.clone(), s.Lookup.Values.clone()}
+	}
 	return s
 }
 
@@ -202,8 +225,11 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
-// Table returns the table of the i-th coordinate.
+// Table returns the table of the i-th coordinate; nil for Norm and Local.
 func (b *Bundle) Table(i int) *tables.Table {
+	if len(b.spec.Tables) == 0 {
+		return nil
+	}
 	t := *b.spec.Tables[b.spec.TableOf[i]]
 	return &t
 }
@@ -278,7 +304,11 @@ func (s *Spec) validate() error {
 	default:
 		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, box or bounds")
 	}
-	c.matrix("decoder", s.Decoder, n, z)
+	if s.Lookup != nil {
+		s.validateLookup(c, n, z)
+	} else {
+		c.matrix("decoder", s.Decoder, n, z)
+	}
 	c.vector("decoder_offset", s.DecoderOffset, n)
 	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
 		c.matrix("task", t, max(t.Rows, 1), n)
@@ -319,7 +349,11 @@ func (s *Spec) validateNoise(c checker) {
 		c.Badf("noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), "one of %v", kinds)
 	}
 	switch s.Composition {
-	case Basic, Exact:
+	case Basic:
+	case Exact:
+		if s.Noise == Local {
+			c.Bad("noise.composition", s.Composition, "basic for local randomizers")
+		}
 	case L1:
 		if s.Noise != Laplace {
 			c.Bad("noise.kind", s.Noise, "laplace for the composition l1")
@@ -328,17 +362,49 @@ func (s *Spec) validateNoise(c checker) {
 		if s.Noise != Gaussian {
 			c.Bad("noise.kind", s.Noise, "gaussian for the composition l2")
 		}
+	case Norm:
+		if s.Noise != Spherical {
+			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
+		}
 	default:
-		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1 or l2")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2 or norm")
 	}
-	if s.Composition == L2 {
+	if s.Composition == L2 || s.Composition == Norm {
 		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
 			c.Badf("noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 		}
 	} else if s.Tau != 0 {
-		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2")
+		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
+	}
+	if s.Composition == Norm {
+		s.validateNorm(c)
+		return
+	}
+	if s.Noise == Local {
+		s.validateRandomizers(c)
+		return
+	}
+	if len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
+		c.Bad("randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local")
 	}
 	s.validateTables(c)
+}
+
+// validateNorm checks that there is no table, and that the grid fits the axes.
+func (s *Spec) validateNorm(c checker) {
+	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
+		c.Bad("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition norm")
+	}
+	if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
+		return // said before
+	}
+	step := normStep(s.Tau)
+	for i, a := range s.Axes {
+		if !(a/step <= maxSteps) {
+			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid for noise.tau", step)
+			return
+		}
+	}
 }
 
 // validateTables checks that there are tables where they are needed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -30,9 +31,10 @@ func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, 
 type Verified struct {
 	bundle         *Bundle
 	tables         []*tables.Verified
+	randomizers    []*local.Verified
 	epsilon, delta *big.Rat
 	// distance bounds that of any two clipped encodings for joint noise, in units of the
-	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2.
+	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2 and Norm.
 	distance *big.Rat
 }
 
@@ -53,16 +55,18 @@ func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) 
 func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 
 // Verify proves the promise, in exact or outward-rounded arithmetic, from nothing
-// but the Encoder, the clipping and the tables (docs/proofs/latent-privacy.md):
+// but the Encoder, the clipping and the tables or randomizers (docs/proofs/latent-privacy.md):
 //
-//   - every table keeps its own promise (tables.Table.Verify);
-//   - per coordinate, 2·s_i is at most the sensitivity of coordinate i's table, and
-//     the promises of the tables sum to at most the bundle's (Basic) or compose
-//     bounds their composition by it (Exact);
+//   - every table or randomizer keeps its own promise (tables.Table.Verify,
+//     local.Randomizer.Verify);
+//   - per coordinate, 2·s_i is at most the sensitivity of coordinate i's table, or ±s_i
+//     within the range of its randomizer, and their promises sum to at most the bundle's
+//     (Basic) or compose bounds their composition by it (Exact);
 //   - for L1, N·ε′ <= Epsilon, with ε′ the table's epsilon per step of its grid and
 //     N a bound on the ℓ1 distance of two clipped encodings, in steps;
 //   - for L2, the formula of Balle & Wang (2018, Theorem 8) for the ℓ2 distance, and
-//     what the table differs from a rounded Gaussian law, sum to at most Delta.
+//     what the table differs from a rounded Gaussian law, sum to at most Delta;
+//   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
 //
 // The accountant is for Exact and may be nil otherwise. Predicted losses and the decoder are
 // not judged: they have no part in privacy.
@@ -85,15 +89,19 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tab
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
 	v := &Verified{bundle: &Bundle{b.content}}
-	if err := v.proveTables(ctx, o); err != nil {
+	if err := v.proveLaws(ctx, o); err != nil {
 		return nil, err
 	}
 	var err error
-	switch b.spec.Composition {
-	case L1:
+	switch c := b.spec.Composition; {
+	case c == L1:
 		err = v.proveL1()
-	case L2:
+	case c == L2:
 		err = v.proveL2()
+	case c == Norm:
+		v.proveNorm()
+	case b.spec.Noise == Local:
+		err = v.proveRandomizers()
 	default:
 		err = v.provePerCoordinate(accountant)
 	}
@@ -109,9 +117,9 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tab
 // distanceWork is what GaussianDistance does for a cell, some 20 µs.
 const distanceWork = 1 << 13
 
-// proveTables verifies the tables one after another, each with the work that those before
-// have left.
-func (v *Verified) proveTables(ctx context.Context, o tables.VerifyOptions) error {
+// proveLaws verifies the tables or randomizers one after another, each with the work that
+// those before have left.
+func (v *Verified) proveLaws(ctx context.Context, o tables.VerifyOptions) error {
 	s := &v.bundle.spec
 	left := o.Work
 	if left <= 0 {
@@ -120,18 +128,33 @@ func (v *Verified) proveTables(ctx context.Context, o tables.VerifyOptions) erro
 	if s.Composition == L2 {
 		left -= distanceWork * int64(s.Tables[0].Cells())
 	}
-	for k, t := range s.Tables {
-		proved, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: max(left, 1)}) // any table takes more than 1
+	// judge says what became of the check of one law, which any work above 1 begins.
+	judge := func(what string, k int, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return check.Errorf("bundle", nil, "it is not checked: %w", ctx.Err())
 		case errors.Is(err, tables.ErrWork):
 			return check.Errorf("bundle", tables.ErrWork, "checking it takes more elementary operations than were allowed: it is not checked")
 		case err != nil:
-			return check.Errorf("bundle", ErrNotPrivate, "tables[%d]: %w", k, err)
+			return check.Errorf("bundle", ErrNotPrivate, "%s[%d]: %w", what, k, err)
+		}
+		return nil
+	}
+	for k, t := range s.Tables {
+		proved, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: max(left, 1)})
+		if err := judge("tables", k, err); err != nil {
+			return err
 		}
 		left -= proved.Work()
 		v.tables = append(v.tables, proved)
+	}
+	for k, m := range s.Randomizers {
+		proved, err := m.VerifyContext(ctx, local.VerifyOptions{Work: max(left, 1)})
+		if err := judge("randomizers", k, err); err != nil {
+			return err
+		}
+		left -= proved.Work()
+		v.randomizers = append(v.randomizers, proved)
 	}
 	return nil
 }

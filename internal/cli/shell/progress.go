@@ -88,6 +88,9 @@ func (p *Progress) Additive(limit time.Duration) func(lp.Progress) {
 // Kernel is Design for a kernel.
 func (p *Progress) Kernel(limit time.Duration) func(lp.Progress) { return p.design(limit, "cells") }
 
+// Local is Design for a local randomizer.
+func (p *Progress) Local(limit time.Duration) func(lp.Progress) { return p.design(limit, "intervals") }
+
 func (p *Progress) design(limit time.Duration, cells string) func(lp.Progress) {
 	return func(now lp.Progress) {
 		p.say("designing: %s of at most %s, %d %s, expected loss %.6g, gap %s",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -50,61 +51,59 @@ func IsForeign(path string) bool {
 	return err == nil && string(head) != sqliteMagic
 }
 
-// Mechanism is what a file holds: the one of them that is not nil.
-type Mechanism struct {
-	Table    *tables.Table
-	Kernel   *kernels.Kernel
-	Additive *additive.Kernel
-}
-
-// ReadMechanism reads the file of a mechanism, "-" for standard input. Every error is one of
-// bad input, and names the file.
-func (a *Streams) ReadMechanism(path string) (m Mechanism, err error) {
+// ReadAny reads the file of a *tables.Table, a *kernels.Kernel, an *additive.Kernel or a
+// *local.Randomizer, "-" for standard input. Every error is one of bad input, and names the file.
+func (a *Streams) ReadAny(path string) (made any, err error) {
 	if IsBundle(path) {
-		return m, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
 	}
 	in, err := a.Open(path)
 	if err != nil {
-		return m, err
+		return nil, err
 	}
 	defer in.Close()
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return m, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return m, BadFile(path, errors.New("not a table file"))
+		return nil, BadFile(path, errors.New("not a table file"))
 	case kernels.Recognize(head):
-		m.Kernel, err = kernels.Decode(in)
+		made, err = kernels.Decode(in)
 	case additive.Recognize(head):
-		m.Additive, err = additive.Decode(in)
+		made, err = additive.Decode(in)
+	case local.Recognize(head):
+		made, err = local.Decode(in)
 	default:
-		m.Table, err = tables.Decode(in)
+		made, err = tables.Decode(in)
 	}
 	if err != nil {
-		return Mechanism{}, BadFile(path, FileCause(err))
+		return nil, BadFile(path, FileCause(err))
 	}
-	return m, nil
+	return made, nil
 }
 
-// ReadEither reads a table or a kernel file; the other result is nil. The errors are those
-// of ReadMechanism.
-func (a *Streams) ReadEither(path string) (*tables.Table, *kernels.Kernel, error) {
-	m, err := a.ReadMechanism(path)
-	if m.Additive != nil {
-		err = BadInput("", fmt.Errorf("%s is an additive kernel, want a table or a kernel that answers by nodes", InputName(path)))
+// KindOf names what ReadAny returns.
+func KindOf(made any) string {
+	switch made.(type) {
+	case *kernels.Kernel, *additive.Kernel:
+		return "a kernel"
+	case *local.Randomizer:
+		return "a local randomizer"
+	default:
+		return "a table"
 	}
-	return m.Table, m.Kernel, err
 }
 
 // ReadSound reads a table file and verifies it.
 func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
-	t, k, err := a.ReadEither(path)
-	switch {
-	case err != nil:
+	made, err := a.ReadAny(path)
+	if err != nil {
 		return nil, err
-	case k != nil:
-		return nil, BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
+	}
+	t, ok := made.(*tables.Table)
+	if !ok {
+		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), KindOf(made)))
 	}
 	return Sound(ctx, path, t)
 }

@@ -1,0 +1,174 @@
+package latent
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/blocks"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
+)
+
+// What additive says of probabilities agrees with the exact quantiles of tables, with and
+// without cells of several points, an atom and a tail.
+func TestAdditiveAgreesWithQuantiles(t *testing.T) {
+	laplace, err := bundle.LaplaceTable(2, bundle.Box, []float64{0.3, 0.2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, err := cutLaplace(t.Context(), 1, 0.01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staircase, err := shapes.Staircase(cut.Problem(), 0, tables.Grid{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, table := range map[string]*tables.Table{"laplace": laplace, "cut": cut, "staircase": staircase.Table()} {
+		a := newAdditive(table)
+		for _, p := range []float64{1e-9, 1e-4, 0.03, 0.2, 0.4, 0.5, 0.7, 0.9, 0.999, 1 - 1e-7} {
+			q, err := table.Quantile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := int64(math.Round(q / a.step))
+			if below, upTo := a.under(n), a.under(n+1); !(below <= p*(1+1e-9) && upTo >= p*(1-1e-9)) {
+				t.Errorf("%s: quantile %g of %g: %g is below it and %g up to it", name, q, p, below, upTo)
+			}
+		}
+		if m, v := a.moments(0.25); m != 0.25+a.Mean || v != a.Variance {
+			t.Errorf("%s: moments %g, %g", name, m, v)
+		}
+	}
+}
+
+// What channels say of releases is what is drawn, within 4.9 standard errors, which is a
+// false alarm once in 10^6 of each of 80 comparisons if they were normal.
+func TestChannelsAgreeWithDraws(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 0))
+	p := named(Problem{Data: randomData(r, 300, 4), Promise: bundle.Promise{Epsilon: 6, Delta: 1e-3}, Domain: bundle.Box, Clip: 0.95})
+	res := design(t, p, Options{})
+	for _, kind := range []bundle.Kind{bundle.Local, bundle.Laplace} {
+		b, err := res.Bundle(res.Best(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{3}, sampler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := b.Spec()
+		list := channels(&s)
+		for row := range 3 {
+			x := p.Data.(interface{ RawRowView(int) []float64 }).RawRowView(row)
+			u, err := b.Encode(nil, x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const draws = 4000
+			edge := 0.1
+			count, mean := make([]float64, len(u)), make([]float64, len(u))
+			for range draws {
+				private, err := noisy.Privatize(nil, x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, v := range private {
+					mean[k] += v / draws
+					if v < edge {
+						count[k]++
+					}
+				}
+			}
+			for k, c := range list {
+				want, variance := c.moments(u[k])
+				if math.Abs(mean[k]-want) > 4.9*math.Sqrt(variance/draws) {
+					t.Errorf("%s, row %d: mean %g, want %g", kind, row, mean[k], want)
+				}
+				below := c.below(u[k], edge)
+				if math.Abs(count[k]/draws-below) > 4.9*math.Sqrt(below*(1-below)/draws)+1e-9 {
+					t.Errorf("%s, row %d: %g are below, want %g", kind, row, count[k]/draws, below)
+				}
+			}
+		}
+	}
+}
+
+// A response interpolates between nodes as a randomizer does.
+func TestResponse(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 0))
+	var values []float64
+	for range 200 {
+		values = append(values, 2*r.Float64()-1)
+	}
+	m, err := blocks.NewLaw(values, values, 1).Randomizer(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, answers := newResponse(m), m.Spec().Answers
+	nodes := append(m.Spec().Nodes, 0.123, -0.77)
+	for k, x := range nodes[:len(nodes)-1] {
+		for _, x := range []float64{x, x/2 + nodes[k+1]/2} {
+			p := m.PMFAt(x)
+			mean, square, below := 0., 0., 0.
+			for j, y := range answers {
+				mean += p[j] * y
+				square += p[j] * y * y
+				if y < 0.2 {
+					below += p[j]
+				}
+			}
+			if got, v := a.moments(x); math.Abs(got-mean) > 1e-12 || math.Abs(v-(square-mean*mean)) > 1e-12 {
+				t.Errorf("value %g: mean %g and variance %g, want %g and %g", x, got, v, mean, square-mean*mean)
+			}
+			if got := a.below(x, 0.2); math.Abs(got-below) > 1e-12 {
+				t.Errorf("value %g: %g is below, want %g", x, got, below)
+			}
+		}
+	}
+}
+
+// A lookup is better than an affine decoder where what is to be known is no linear function
+// of what is sent, on the training data and on rows held out, and its predictions hold.
+func TestLookup(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 0))
+	data := randomData(r, 600, 3)
+	for i := range 600 {
+		data.Set(i, 1, math.Abs(data.At(i, 0)-3)+0.1*r.NormFloat64())
+	}
+	p := named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 8, Delta: 1e-3}, Domain: bundle.Box, Clip: 0.98})
+	res := design(t, p, Options{Curve: testCurve(t)})
+	for _, kind := range []bundle.Kind{bundle.Local, bundle.Designed, bundle.Laplace, bundle.Gaussian} {
+		b, err := res.Bundle(res.Best(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, held, err := res.Lookup(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		affine, lookup := b.Spec().Predicted.TrainingLoss, found.Spec().Predicted.TrainingLoss
+		if !(held.Lookup < held.Affine && lookup < affine && held.Lookup > lookup*(1-0.02)) {
+			t.Errorf("%s: lookup %g and affine %g; on rows held out %g and %g", kind, lookup, affine, held.Lookup, held.Affine)
+		}
+		if !(math.Abs(held.Affine-affine) < 0.1*affine) {
+			t.Errorf("%s: affine %g, and %g on rows held out", kind, affine, held.Affine)
+		}
+		noisy, err := bundle.NewDeterministicPrivatizer(proved(t, found), [32]byte{7}, sampler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Evaluate(t.Context(), noisy, data, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantNear(t, string(kind)+": prediction", e.Predicted.Total, lookup, 1e-9)
+		wantNear(t, string(kind)+": sum of outputs", sum(e.Predicted.Output), e.Predicted.Total, 1e-9)
+		if low, high := e.Interval(4.5); !(low <= lookup && lookup <= high) {
+			t.Errorf("%s: measured %g to %g, want %g", kind, low, high, lookup)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/loss"
+)
+
+// costlySpec has many nodes and answers of many digits, and a dual.
+func costlySpec(t *testing.T, lossName string, delta float64, objective Objective) Spec {
+	t.Helper()
+	l, err := loss.Parse(lossName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nodes, answers = 500, 2000
+	s := Spec{
+		Epsilon: 1, Delta: delta, Values: Values{Kind: Real, Lower: -1, Upper: nodes}, Objective: objective, Loss: l,
+		Claims: Claims{"0.5", "1", "1", "1", "0"}, Dual: &Dual{},
+	}
+	row := slices.Repeat([]uint64{math.MaxUint64 / answers}, answers)
+	row[0] += -row[0] * answers
+	for j := range answers {
+		s.Answers = append(s.Answers, float64(j)+1/float64(j+3))
+	}
+	for i := range nodes {
+		s.Nodes = append(s.Nodes, float64(i)-1+1/float64(i+1))
+		s.Rows = append(s.Rows, row)
+		if delta > 0 {
+			s.Rows[i] = slices.Clone(row)
+			s.Rows[i][i], s.Rows[i][i+1] = 0, 2*row[i+1]
+			s.Dual.Pairs = append(s.Dual.Pairs, DualPair{Gain: i, Lose: (i + 1) % nodes, Multipliers: []float64{1, 2}})
+		}
+		s.Dual.Totals, s.Dual.Weights = append(s.Dual.Totals, 1e-3), append(s.Dual.Weights, 1)
+	}
+	if delta > 0 {
+		for i := range s.Rows { // sums of 2^64
+			var sum uint64
+			for _, w := range s.Rows[i] {
+				sum += w
+			}
+			s.Rows[i][answers-1] -= sum
+		}
+		s.Dual.Answers = s.Answers
+	}
+	s.Nodes[0], s.Nodes[nodes-1] = -1, nodes
+	s.Dual.Nodes = s.Nodes
+	if objective == Mean {
+		s.Dual.Weights = nil
+		if delta > 0 { // one for each cell
+			s.Dual.Nodes = slices.Insert(slices.Clone(s.Nodes), 1, -0.5)
+		}
+	}
+	return s
+}
+
+// A check that costs too much ends at the limit of work or with its context, and says that
+// the randomizer is not checked.
+func TestWorkIsLimited(t *testing.T) {
+	for name, s := range map[string]Spec{
+		"many pairs of nodes": costlySpec(t, "l2", 0.1, Worst),
+		"many prices":         costlySpec(t, "l1", 0.1, Mean),
+		"a costly power":      costlySpec(t, "lp:1.1", 0, Worst),
+		"densities":           costlySpec(t, "l2", 0, Mean),
+	} {
+		r, err := New(s)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		start := time.Now()
+		for work := int64(1 << 15); work < 1<<27; work *= 8 {
+			v, err := r.VerifyContext(t.Context(), VerifyOptions{Work: work})
+			if v != nil || !errors.Is(err, ErrWork) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) {
+				t.Errorf("%s: %v, %v, want ErrWork alone", name, v, err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		v, err := r.VerifyContext(ctx, VerifyOptions{Work: math.MaxInt64})
+		cancel()
+		if v != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, %v, want the error of the context", name, v, err)
+		}
+		if elapsed := time.Since(start); elapsed > 30*time.Second {
+			t.Errorf("%s: ended after %v", name, elapsed)
+		}
+	}
+}
+
+// The work of a check is a number of the randomizer.
+func TestWorkIsCounted(t *testing.T) {
+	text := richRandomizer(t).Spec()
+	v, err := newRandomizer(t, text).Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := v.Work()
+	if _, err := newRandomizer(t, text).VerifyContext(t.Context(), VerifyOptions{Work: work - 1}); !errors.Is(err, ErrWork) {
+		t.Errorf("with less work than it takes: %v", err)
+	}
+	if v, err = newRandomizer(t, text).VerifyContext(t.Context(), VerifyOptions{Work: work}); err != nil || v.Work() != work {
+		t.Errorf("with as much work as it takes: %v, %v", v, err)
+	}
+}

@@ -1,0 +1,407 @@
+package lp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/ratio"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+// DefaultLocalGap is the relative gap of a local design if Options.Gap is 0.
+const DefaultLocalGap = 1e-3
+
+// LocalResult is a designed and certified local randomizer.
+type LocalResult struct {
+	// Randomizer comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Randomizer *local.Verified
+	Outcome
+}
+
+// DesignLocal finds a local randomizer whose loss, that of the objective, is within the
+// requested gap of the best possible for any mechanism whose answers to any two values are
+// (Epsilon, Delta)-indistinguishable. If a limit stops it first, or the context ends, the
+// best proven result is returned beside an error that wraps ErrLimit. Other errors come
+// without a result; one wraps ErrInfeasible if nothing keeps the demands.
+//
+// With Delta = 0 no solver is needed: Options.NewSolver may be nil. Options.MaxCells
+// bounds the intervals between nodes, and Progress reports them in place of cells per
+// sensitivity.
+//
+// Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
+// certificate, whatever the solver did.
+func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, error) {
+	own := o
+	if p.Delta == 0 && o.NewSolver == nil {
+		own.NewSolver = func() (solver.Solver, error) { return nil, nil } // never called
+	}
+	if err := errors.Join(p.validate(), own.validate()); err != nil {
+		return nil, err
+	}
+	if o.MaxCells == 0 || o.MaxCells >= local.MaxNodes {
+		o.MaxCells = local.MaxNodes - 1
+	}
+	s, ctx, cancel := o.begin(ctx, DefaultLocalGap, o.MaxCells, 1)
+	defer cancel()
+	d := &localDesigner{search: s, localModel: newLocalModel(p)}
+	d.margin = max(d.margin, marginShare*min(d.options.Gap, largestMargin))
+	return d.result(d.refine(ctx))
+}
+
+// localDesigner is the state of one DesignLocal.
+type localDesigner struct {
+	search
+	*localModel
+	best  *local.Randomizer
+	dual  *local.Dual
+	shape struct{ upper, lower []float64 } // answers of the last programs
+	proof time.Duration                    // what the last certificates took
+	// expected is the gap that the next grid is expected to reach.
+	expected float64
+}
+
+const (
+	// The first grid has firstIntervals, and more the narrower the laws are: their width
+	// falls by e for every perE of epsilon.
+	firstIntervals = 8
+	perE           = 6
+	firstGap       = 0.2 // what is expected of the first grid, about
+	// answerShare is the share of the gap that answers may miss.
+	answerShare = 0.05
+	// meetShare is how far below the gap the next grid aims.
+	meetShare = 0.7
+	// marginShare is the share of the gap that the margin of the ratio may be at first; it
+	// grows by marginStep at most mostMargins times.
+	marginShare = 1.0 / 64
+	marginStep  = 16
+	mostMargins = 3
+)
+
+// refine solves both programs on finer and finer grids until they meet.
+func (d *localDesigner) refine(ctx context.Context) error {
+	intervals := d.Cells
+	if intervals == 0 {
+		intervals = min(2*int(firstIntervals/2*math.Exp(d.Epsilon/perE)), d.options.MaxCells)
+	}
+	d.expected = max(firstGap, d.options.Gap)
+	if d.Cells > 0 || d.Values.Kind != local.Real {
+		d.expected = d.options.Gap
+	}
+	for {
+		start := d.elapsed()
+		err := d.both(ctx, intervals)
+		took := d.elapsed() - start
+		d.report(intervals)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ErrLimit
+		case err != nil:
+			return err
+		case d.gap() <= d.options.Gap:
+			return nil
+		case d.Cells > 0 || d.Values.Kind != local.Real || ctx.Err() != nil:
+			return ErrLimit
+		}
+		next := d.next(intervals)
+		if next > d.options.MaxCells {
+			return check.Errorf("lp", ErrLimit, "%d intervals are needed, max-cells = %d", next, d.options.MaxCells)
+		}
+		growth := float64(next) / float64(intervals)
+		d.expected = max(min(d.gap(), firstGap)/(growth*growth), d.options.Gap)
+		if float64(took)*growth*growth > float64(d.left()) {
+			return check.Errorf("lp", ErrLimit, "%d intervals would not be done in time", next)
+		}
+		intervals = next
+	}
+}
+
+// next returns the number of intervals expected to close the gap, which falls with their
+// square. They stay even, so that the middle is a node.
+func (d *localDesigner) next(intervals int) int {
+	growth := min(max(math.Sqrt(d.gap()/(meetShare*d.options.Gap)), 1.25), 2.5)
+	return int(math.Ceil(float64(intervals)*growth/2)) * 2
+}
+
+// both solves both programs on a grid. With the mean objective they are one.
+func (d *localDesigner) both(ctx context.Context, intervals int) error {
+	if d.options.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.left()-4*d.proof)
+		defer cancel()
+	}
+	above, err := d.certifiedAbove(ctx, intervals)
+	if err != nil {
+		return d.failed(err)
+	}
+	below := above
+	if d.Values.Kind == local.Real {
+		if below, err = d.below(ctx, intervals); err != nil {
+			return d.failed(err)
+		}
+		d.shape.lower = below.grid.answers
+	}
+	return d.keepDual(below)
+}
+
+// certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
+// where what it gives is not private to the last unit.
+func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*priced, error) {
+	for try := 0; ; try++ {
+		above, err := d.above(ctx, intervals)
+		if err != nil {
+			return nil, err
+		}
+		d.shape.upper = above.grid.answers
+		start := d.elapsed()
+		err = d.keep(above)
+		d.proof = d.elapsed() - start
+		if !notKept(err) || try == mostMargins {
+			return above, err
+		}
+		d.margin *= marginStep
+	}
+}
+
+// failed says what a program without a solution means.
+func (d *localDesigner) failed(err error) error {
+	if !errors.Is(err, ratio.ErrFailed) {
+		return err
+	}
+	if d.best != nil {
+		return check.Errorf("lp", ErrLimit, "%w", err)
+	}
+	if d.Demands.Cap > 0 {
+		return check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it", d.Demands.Cap)
+	}
+	return check.Errorf("lp", ErrInfeasible, "no randomizer found that keeps the demands on answers")
+}
+
+func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
+
+// above solves the program whose solutions are randomizers: losses are bounded at nodes
+// and in the middle between them, and wherever else the solution exceeds that.
+func (d *localDesigner) above(ctx context.Context, intervals int) (*priced, error) {
+	g := localGrid{nodes: d.nodes(intervals), answers: d.shape.upper}
+	capped := d.Objective == local.Worst || d.Demands.Cap > 0
+	if capped {
+		g.places = d.startPlaces(&g)
+	}
+	for {
+		s, err := d.generate(ctx, g, d.tolerance())
+		if err != nil || !capped {
+			return s, err
+		}
+		g = s.grid
+		more := d.exceeded(s)
+		if len(more) == 0 {
+			return s, nil
+		}
+		g.places = append(g.places, more...)
+	}
+}
+
+// startPlaces are all nodes and the middles between them; of mirrored ones one.
+func (d *localDesigner) startPlaces(g *localGrid) []place {
+	var places []place
+	for k := range d.laws(g) {
+		places = append(places, place{node: k})
+	}
+	if d.Values.Kind == local.Real {
+		for k := range d.intervals(g) {
+			places = append(places, place{node: k, theta: 0.5})
+		}
+	}
+	return places
+}
+
+// intervals returns how many intervals there are, of two mirrored ones one.
+func (m *localModel) intervals(g *localGrid) int {
+	if m.mirrored {
+		return len(g.nodes) / 2
+	}
+	return len(g.nodes) - 1
+}
+
+// placeParts is how many parts of an interval are looked at for an excess.
+const placeParts = 8
+
+// exceeded returns the places where the losses of a solution exceed the bound of its
+// program by more than the tolerance, the worst one of each interval.
+func (d *localDesigner) exceeded(s *priced) []place {
+	if d.Values.Kind != local.Real {
+		return nil
+	}
+	limit := d.Demands.Cap / d.unit
+	if d.Objective == local.Worst {
+		limit = s.Value
+	}
+	limit *= 1 + d.tolerance()
+	var out []place
+	for k := range d.intervals(&s.grid) {
+		var worst place
+		most := limit
+		for part := 1; part < placeParts; part++ {
+			p := place{node: k, theta: float64(part) / placeParts}
+			var loss float64
+			for _, t := range d.lossRow(&s.grid, p, s.grid.answers).Terms {
+				for j, v := range t.Value {
+					loss += v * s.Laws[t.Law][j]
+				}
+			}
+			if loss > most {
+				most, worst = loss, p
+			}
+		}
+		if most > limit && !slices.Contains(s.grid.places, worst) {
+			out = append(out, worst)
+		}
+	}
+	return out
+}
+
+// below solves the program of which every mechanism for real values is a solution: losses
+// are bounded at nodes alone, or the mean loss is averaged.
+func (d *localDesigner) below(ctx context.Context, intervals int) (*priced, error) {
+	g := localGrid{nodes: d.nodes(intervals), answers: d.shape.lower}
+	if g.answers == nil {
+		g.answers = d.shape.upper
+	}
+	if d.averaged() {
+		g.points = d.between(g.nodes)
+		return d.generate(ctx, g, d.tolerance())
+	}
+	for k := range d.laws(&g) {
+		g.places = append(g.places, place{node: k})
+	}
+	return d.generate(ctx, g, d.tolerance())
+}
+
+// keep certifies the randomizer that a solution gives and keeps it if it is the best.
+func (d *localDesigner) keep(s *priced) error {
+	if s.Value*d.unit >= d.loss {
+		return nil
+	}
+	spec, err := d.spec(s)
+	if err != nil {
+		return err
+	}
+	v, err := verified(local.New(spec))
+	if err != nil {
+		return err
+	}
+	if loss := d.lossOf(v); loss < d.loss {
+		d.best, d.loss = v.Randomizer(), loss
+	}
+	return nil
+}
+
+// lossOf returns the loss of the objective.
+func (d *localDesigner) lossOf(v *local.Verified) float64 {
+	c := v.Certificate()
+	loss, _ := c.MeanLoss.Float64()
+	if d.Objective == local.Worst {
+		loss, _ = c.WorstLoss.Float64()
+	}
+	return loss
+}
+
+// spec makes a randomizer of a solution.
+func (d *localDesigner) spec(s *priced) (local.Spec, error) {
+	spec := local.Spec{
+		Epsilon: d.Epsilon, Delta: d.Delta, Values: d.Values, Objective: d.Objective, Demands: d.Demands,
+		Loss: d.Loss, Costs: d.Costs,
+	}
+	laws := d.unfolded(s)
+	nodes := d.spread(s.grid.nodes)
+	answers := make([]float64, len(s.grid.answers))
+	for j, t := range s.grid.answers {
+		answers[j] = d.answer(t)
+	}
+	if d.Values.Kind == local.Category {
+		nodes, answers = s.grid.nodes, s.grid.answers
+	} else {
+		spec.Nodes, spec.Answers = nodes, answers
+	}
+	var err error
+	if spec.Rows, err = exactRows(laws, nodes, answers, d.Demands.Unbiased); err != nil {
+		return spec, err
+	}
+	if d.Values.Kind == local.Category {
+		if spec.AnswerLabels = d.AnswerLabels; len(spec.AnswerLabels) == 0 {
+			spec.AnswerLabels = d.Values.Labels
+		}
+	}
+	return spec, nil
+}
+
+// unfolded returns the laws of all nodes. That of the middle is averaged with its mirror
+// image, and with epsilon = 0 all are one.
+func (m *localModel) unfolded(s *priced) [][]float64 {
+	n, laws := len(s.grid.nodes), make([][]float64, len(s.grid.nodes))
+	for k := range laws {
+		laws[k] = slices.Clone(s.Laws[min(k, len(s.Laws)-1)])
+		if !m.mirrored {
+			continue
+		}
+		laws[k] = slices.Clone(s.Laws[min(k, n-1-k)])
+		if k > n-1-k {
+			slices.Reverse(laws[k])
+		}
+		if k == n-1-k {
+			for j := range laws[k] {
+				laws[k][j] = (s.Laws[k][j] + s.Laws[k][len(laws[k])-1-j]) / 2
+			}
+		}
+	}
+	if m.Epsilon == 0 && m.Delta == 0 {
+		for k := range laws {
+			laws[k] = laws[n/2]
+		}
+	}
+	return laws
+}
+
+// keepDual certifies the bound that the prices of a program prove and keeps it if it is
+// the best.
+func (d *localDesigner) keepDual(s *priced) error {
+	dual := d.localModel.dual(s)
+	r, err := d.best.WithDual(dual)
+	if err != nil {
+		return check.Errorf("lp", nil, "%w", err)
+	}
+	start := d.elapsed()
+	v, err := verified(r, nil)
+	d.proof += d.elapsed() - start
+	if err != nil {
+		return err
+	}
+	if bound, _ := v.Certificate().LowerBound.Float64(); bound > d.bound {
+		d.dual, d.bound, d.best = dual, bound, v.Randomizer()
+	}
+	return nil
+}
+
+// result puts the best randomizer and the best bound together and certifies both.
+func (d *localDesigner) result(stopped error) (*LocalResult, error) {
+	if stopped != nil && !errors.Is(stopped, ErrLimit) {
+		return nil, stopped
+	}
+	if d.best == nil {
+		return nil, check.Errorf("lp", ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.options.TimeLimit)
+	}
+	v, err := verified(d.best.WithDual(d.dual))
+	if err != nil {
+		return nil, err
+	}
+	bound, _ := v.Certificate().LowerBound.Float64()
+	d.bound, d.loss = bound, d.lossOf(v)
+	gap := d.gap()
+	o, err := d.outcome(0, gap, !math.IsInf(gap, 1), stopped)
+	return &LocalResult{v, o}, err
+}

@@ -1,0 +1,283 @@
+package lp
+
+import (
+	"context"
+	"slices"
+
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/ratio"
+)
+
+// Answers are generated: a program with few of them has prices, the prices tell which
+// others would gain, and these are added until none gains much.
+
+// priced is a solved program.
+type priced struct {
+	grid localGrid
+	*ratio.Solution
+	// short is what other answers can gain at most.
+	short float64
+	// tolerance is how much of the value that may be.
+	tolerance float64
+}
+
+const (
+	startAnswers = 21
+	mostRounds   = 25
+	// addShare is the share of the tolerance from which an answer is added.
+	addShare = 0.3
+	// solveShare is how much more exactly a program is solved than answers are priced.
+	solveShare = 0.1
+	coarse     = 1e-2
+	// unused is the share of an average probability below which an answer is given up.
+	unused = 0.02
+	// candidates is how many answers are priced at first, on an even grid, and zooms how
+	// often the grid is refined, zoomParts times, around those that gain.
+	candidates = 1200
+	zooms      = 3
+	zoomParts  = 4
+)
+
+// generate solves the program of a grid with ever more answers, until others would lower
+// the optimum by no more than the relative tolerance.
+func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float64) (*priced, error) {
+	if len(g.answers) == 0 {
+		g.answers = m.firstAnswers()
+	}
+	last := 0.1 // the gain to be had, relative
+	for round := 0; ; round++ {
+		p := m.program(&g, g.answers)
+		s, err := ratio.Solve(ctx, p, max(min(last*solveShare, coarse), tolerance)*solveShare)
+		if err != nil {
+			return nil, err
+		}
+		add, short := m.price(&g, s.Prices, addShare*tolerance*s.Value)
+		out := &priced{g.clone(), s, short, tolerance}
+		done := last <= tolerance
+		last = short / s.Value
+		if round >= mostRounds || done && last <= tolerance {
+			return out, nil
+		}
+		before := g.answers
+		g.answers = m.merged(used(p, s, g.answers), add)
+		if last > tolerance && slices.Equal(before, g.answers) {
+			return out, nil // those that would gain are too close to others
+		}
+	}
+}
+
+// firstAnswers are few and far between, or all where there are not many.
+func (m *localModel) firstAnswers() []float64 {
+	if all := m.allAnswers(); all != nil {
+		return all
+	}
+	var t []float64
+	for i := range startAnswers {
+		t = append(t, m.reach()*(2*float64(i)/(startAnswers-1)-1))
+	}
+	return m.merged(nil, t)
+}
+
+// mostListed bounds the answers that are taken from the start.
+const mostListed = 200
+
+// allAnswers lists all answers if they are few; nil: they are not.
+func (m *localModel) allAnswers() []float64 {
+	n, d := 0, m.Demands
+	switch {
+	case m.Values.Kind == local.Category:
+		n = len(m.Costs[0])
+	case m.bounded() && d.Lower == d.Upper:
+		n = 1
+	case m.bounded() && d.Step > 0 && (d.Upper-d.Lower)/d.Step < mostListed:
+		n = int((d.Upper-d.Lower)/d.Step+1e-9) + 1
+	default:
+		return nil
+	}
+	all := make([]float64, n)
+	for j := range all {
+		all[j] = float64(j)
+		if m.Values.Kind != local.Category {
+			all[j] = m.snap((d.Lower + float64(j)*d.Step - m.mid) / m.half)
+		}
+	}
+	return all
+}
+
+// merged returns the answers of both lists, those of the second snapped and with their
+// mirror images in a mirrored problem.
+func (m *localModel) merged(answers, add []float64) []float64 {
+	out := slices.Clone(answers)
+	for _, t := range add {
+		t = m.snap(t)
+		if out = append(out, t); m.mirrored {
+			out = append(out, -t)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// used returns the answers with a probability worth keeping.
+func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
+	var out []float64
+	for j, t := range answers {
+		if s.Least[p.Group[j]]*p.Ratio*float64(len(answers)) > unused {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// price returns the answers that would gain most, each more than all next to it and more
+// than the least, and the most that any gains.
+func (m *localModel) price(g *localGrid, prices []float64, least float64) (add []float64, short float64) {
+	if all := m.allAnswers(); all != nil {
+		return nil, max(0, -slices.Min(append(m.slacks(g, all, prices), 0)))
+	}
+	for reach := m.farthest(); ; reach *= 2 {
+		width := 2 * reach / candidates
+		at := make([]float64, candidates+1)
+		for k := range at {
+			at[k] = width*float64(k) - reach
+		}
+		gain := m.slacks(g, at, prices)
+		if m.mayFallBeyond(gain) && reach < mostReach*m.farthest() {
+			continue
+		}
+		var low []float64
+		for k := range at {
+			if (k == 0 || gain[k] <= gain[k-1]) && (k+1 == len(at) || gain[k] < gain[k+1]) {
+				low = append(low, at[k])
+			}
+		}
+		low, gain = m.zoom(g, prices, low, width)
+		for k, v := range gain {
+			if v < -least {
+				add = append(add, low[k])
+			}
+			short = max(short, -v)
+		}
+		return add, short
+	}
+}
+
+// mostReach bounds the search for answers that would gain, in halves of the range.
+const mostReach = 100
+
+// farthest returns how far from the middle answers are looked for at first.
+func (m *localModel) farthest() float64 {
+	if m.bounded() {
+		return max(m.Demands.Upper-m.mid, m.mid-m.Demands.Lower) / m.half
+	}
+	return max(2*m.reach(), 4)
+}
+
+// mayFallBeyond reports whether G, given on an even grid, may be negative beyond it: it is
+// not on its way up at an end.
+func (m *localModel) mayFallBeyond(gain []float64) bool {
+	n := len(gain)
+	rises := func(end, inner, half float64) bool { return end > 0 && end > inner && end > 1.5*half }
+	return !m.bounded() && !(rises(gain[0], gain[1], gain[n/4]) && rises(gain[n-1], gain[n-2], gain[n-1-n/4]))
+}
+
+// zoom moves each answer to the best within a width of it, and returns what they gain.
+func (m *localModel) zoom(g *localGrid, prices []float64, low []float64, width float64) (best, gain []float64) {
+	gain = make([]float64, len(low))
+	for range zooms {
+		// Symmetric lists: the gain is that of an answer and its image.
+		var at []float64
+		for _, t := range low {
+			for k := -zoomParts; k <= zoomParts; k++ {
+				at = append(at, m.snap(t+width*float64(k)/zoomParts))
+			}
+		}
+		all := m.gains(g, prices, at)
+		n := 2*zoomParts + 1
+		for i := range low {
+			k := 0
+			for j := range n {
+				if all[i*n+j] < all[i*n+k] {
+					k = j
+				}
+			}
+			low[i], gain[i] = at[i*n+k], all[i*n+k]
+		}
+		width /= zoomParts
+	}
+	return low, gain
+}
+
+// gains returns what answers in any order gain: together with their mirror images in a
+// mirrored problem.
+func (m *localModel) gains(g *localGrid, prices, answers []float64) []float64 {
+	n := len(answers)
+	if !m.mirrored {
+		return m.slacks(g, answers, prices)
+	}
+	both := slices.Clone(answers)
+	for j := range n {
+		both = append(both, -answers[n-1-j])
+	}
+	return m.slacks(g, both, prices)[:n]
+}
+
+// slacks returns how much each answer is worth, below 0: what the optimum can gain at
+// most by it, judged by prices of the rows of a program. G at the answer, the least
+// Σ q·a over laws with probabilities from 1 to Ratio, is made 0 by lowering the prices of
+// the totals, which come first, as far as needed; and that is by how much the bound falls
+// that they prove. Where G is above 0, it is that.
+func (m *localModel) slacks(g *localGrid, answers, prices []float64) []float64 {
+	p := m.program(g, answers)
+	out, group, slope := make([]float64, len(answers)), make([]float64, len(answers)), make([]float64, len(answers))
+	totals := m.totals(g)
+	var size float64
+	for _, row := range p.Rows[:totals] {
+		size += row.Bound
+	}
+	a := make([]float64, len(answers))
+	byLaw := make([][]ratio.Term, p.Laws)
+	for r, row := range p.Rows {
+		for _, t := range row.Terms {
+			byLaw[t.Law] = append(byLaw[t.Law], ratio.Term{Law: r, Value: t.Value})
+		}
+	}
+	for i := range p.Laws {
+		clear(a)
+		if p.Cost != nil {
+			copy(a, p.Cost[i])
+		}
+		var rise float64
+		for _, t := range byLaw[i] {
+			price := prices[t.Law]
+			for j, v := range t.Value {
+				a[j] -= price * v
+			}
+			if t.Law < totals {
+				rise += t.Value[0]
+			}
+		}
+		for j, v := range a {
+			r := 1.0
+			if v < 0 {
+				r = p.Ratio
+			}
+			group[p.Group[j]] += r * v
+			slope[p.Group[j]] += r * rise
+		}
+	}
+	for j, k := range p.Group {
+		if out[j] = group[k]; out[j] < 0 {
+			out[j] *= size / slope[k]
+		}
+	}
+	return out
+}
+
+// totals returns how many rows of a program are totals: the first ones.
+func (m *localModel) totals(g *localGrid) int {
+	if g.points != nil {
+		return m.averagedShape(g).nodes
+	}
+	return m.laws(g)
+}

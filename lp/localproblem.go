@@ -1,0 +1,142 @@
+package lp
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// LocalProblem asks for a local randomizer: answers to one value of a range, or to one
+// category, that make any two values (Epsilon, Delta)-indistinguishable, with the
+// smallest expected loss (Duchi, Jordan & Wainwright 2018 for the setting).
+type LocalProblem struct {
+	// Epsilon >= 0 and Delta are the privacy of any two values.
+	Epsilon, Delta float64
+	Values         local.Values
+	// Loss is c(answer − value), convex; nil for categories.
+	Loss loss.Loss
+	// Costs, for categories, is the loss of each answer for each value:
+	// Costs[value][answer] >= 0.
+	Costs [][]float64
+	// AnswerLabels names the answers of categories; nil: the categories themselves.
+	AnswerLabels []string
+	Objective    local.Objective
+	Demands      local.Demands
+	// Cells, if not 0, fixes the number of intervals between the nodes of real values;
+	// otherwise there are as many as the gap needs.
+	Cells int
+	// MaxAnswers, if not 0, bounds the number of answers. The lower bound is that of any
+	// number.
+	MaxAnswers int
+}
+
+func (p LocalProblem) validate() error {
+	errs := check.In("lp")
+	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
+		errs.Badf("epsilon", p.Epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
+	}
+	if p.Delta != 0 && !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
+		errs.Badf("delta", p.Delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
+	}
+	valuesErr := p.Values.Validate()
+	if valuesErr != nil {
+		errs.Add(check.Errorf("lp", nil, "%w", valuesErr))
+	}
+	if p.Objective != local.Mean && p.Objective != local.Worst {
+		errs.Bad("objective", check.Quoted(string(p.Objective)), "mean or worst")
+	}
+	if p.Cells != 0 && (p.Cells < 1 || p.Cells >= local.MaxNodes) {
+		errs.Badf("cells", p.Cells, "1 to %d", local.MaxNodes-1)
+	}
+	if p.MaxAnswers != 0 && (p.MaxAnswers < 2 || p.MaxAnswers > local.MaxAnswers) {
+		errs.Badf("max-answers", p.MaxAnswers, "2 to %d", local.MaxAnswers)
+	}
+	if p.Values.Kind == local.Category {
+		p.validateCosts(errs)
+	} else {
+		p.validateNumbers(errs)
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	return p.possible()
+}
+
+func (p LocalProblem) validateCosts(errs *check.List) {
+	if p.Loss != nil {
+		errs.Bad("loss", check.Quoted(p.Loss.Name()), "none for categories, which have costs")
+	}
+	answers := len(p.AnswerLabels)
+	if answers == 0 {
+		answers = len(p.Values.Labels)
+	}
+	if len(p.Costs) != len(p.Values.Labels) {
+		errs.Badf("costs", fmt.Sprintf("%d rows", len(p.Costs)), "%d, one for each category", len(p.Values.Labels))
+	}
+	for i, row := range p.Costs {
+		if len(row) != answers {
+			errs.Badf(fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "%d, one for each answer", answers)
+			return
+		}
+		for j, c := range row {
+			if !(c >= 0) || !check.Finite(c) {
+				errs.Bad(fmt.Sprintf("costs[%d][%d]", i, j), c, "a finite number >= 0")
+				return
+			}
+		}
+	}
+	if d := p.Demands; d.Unbiased || d.Lower != 0 || d.Upper != 0 || d.Step != 0 {
+		errs.Bad("demands", "some on answers", "none but a cap for categories")
+	}
+}
+
+func (p LocalProblem) validateNumbers(errs *check.List) {
+	if p.Loss == nil {
+		errs.Bad("loss", "none", "a loss")
+	} else if _, _, convex := loss.TangentDown(p.Loss, new(big.Rat)); !convex {
+		errs.Bad("loss", check.Quoted(p.Loss.Name()), "a convex loss, such as l1, l2 or pinball:0.9")
+	}
+	if p.Costs != nil || p.AnswerLabels != nil {
+		errs.Bad("costs", fmt.Sprintf("%d rows", len(p.Costs)), "none: only categories have costs")
+	}
+	d := p.Demands
+	if !(d.Lower <= d.Upper) || !check.Finite(d.Lower, d.Upper, d.Upper-d.Lower) {
+		errs.Bad("answers", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
+	}
+	if !(d.Step >= 0) || !check.Finite(d.Step) {
+		errs.Bad("answer-step", d.Step, "0 for any answers, or a finite number above 0")
+	}
+	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
+		errs.Bad("instance-cap", d.Cap, "0 for none, or a finite number above 0")
+	}
+	if p.Epsilon == 0 && p.Delta == 0 && d.Unbiased {
+		errs.Bad("epsilon", "0 and delta = 0", "one of them above 0 for unbiased answers, since nothing may depend on the value")
+	}
+}
+
+// bounded reports whether the answers have bounds.
+func (p LocalProblem) bounded() bool { return p.Demands.Lower != 0 || p.Demands.Upper != 0 }
+
+// possible refuses a range of answers in which none can be unbiased. Of the means of
+// answers Y from A to B of the laws at the ends a < b of the values, Y − A >= 0 says that
+// b − A ≤ e^ε·(a − A) + δ·(B − A), and B − Y likewise; the mechanism of two answers shows
+// that this is enough.
+func (p LocalProblem) possible() error {
+	d := p.Demands
+	if !d.Unbiased || !p.bounded() {
+		return nil
+	}
+	a, b, e := p.Values.Lower, p.Values.Upper, math.Exp(p.Epsilon)
+	spare := p.Delta * (d.Upper - d.Lower)
+	if b-d.Lower <= e*(a-d.Lower)+spare && d.Upper-a <= e*(d.Upper-b)+spare {
+		return nil
+	}
+	// With equal room r on both sides, (1 − δ)(b − a) ≤ (e^ε − 1 + 2δ)·r.
+	room := (b - a) * (1 - p.Delta) / (math.Expm1(p.Epsilon) + 2*p.Delta)
+	return check.Field("lp", "answers", fmt.Sprintf("%g to %g", d.Lower, d.Upper), fmt.Sprintf(
+		"a range wide enough for unbiased answers to values from %g to %g, such as %.6g to %.6g", a, b, a-1.01*room, b+1.01*room))
+}
