@@ -78,6 +78,7 @@ func (m *localModel) averagedProgram(g *localGrid, answers []float64) ratio.Prog
 	for range shape.ends {
 		p.Cost = append(p.Cost, zero)
 	}
+	scaled := scaledBy(answers, 1/m.reach())
 	ones := make([]float64, len(answers))
 	for j := range ones {
 		ones[j] = 1
@@ -89,15 +90,15 @@ func (m *localModel) averagedProgram(g *localGrid, answers []float64) ratio.Prog
 	}
 	for i := range shape.means {
 		p.Rows = append(p.Rows, m.hatRow(g, i, func(_ int, x at, hat float64) ([]float64, float64) {
-			return scaledBy(answers, hat*x.weight), hat * x.weight * x.x
+			return scaledBy(scaled, hat*x.weight), hat * x.weight * x.x / m.reach()
 		}))
 	}
-	for _, list := range m.endLists(answers, ones) {
+	for _, list := range m.endLists(scaled, ones) {
 		for e := range shape.ends {
 			end := g.nodes[e*(len(g.nodes)-1)]
 			row := ratio.Row{Terms: []ratio.Term{{Law: shape.points + e, Value: list}}, Bound: 1}
 			if &list[0] != &ones[0] {
-				row.Bound = end
+				row.Bound = end / m.reach()
 			}
 			p.Rows = append(p.Rows, row)
 		}
@@ -115,9 +116,9 @@ func (m *localModel) averagedProgram(g *localGrid, answers []float64) ratio.Prog
 }
 
 // endLists are the values of the rows of the ends.
-func (m *localModel) endLists(answers, ones []float64) [][]float64 {
+func (m *localModel) endLists(scaled, ones []float64) [][]float64 {
 	if m.Demands.Unbiased {
-		return [][]float64{ones, answers}
+		return [][]float64{ones, scaled}
 	}
 	return [][]float64{ones}
 }
@@ -207,7 +208,7 @@ func (m *localModel) averagedDual(s *priced) *local.Dual {
 		d.Totals[i] = total / m.half
 		if d.Means != nil {
 			mean, _ := price(means, i)
-			d.Means[i] = sign * mean / m.half / m.half
+			d.Means[i] = sign * mean / (m.half * m.half * m.reach())
 			d.Totals[i] -= d.Means[i] * m.mid
 		}
 		if d.Caps != nil {
@@ -222,7 +223,7 @@ func (m *localModel) averagedDual(s *priced) *local.Dual {
 		}
 		d.PointTotals[i] = endTotals[k] * share
 		if d.PointMeans != nil {
-			d.PointMeans[i] = sign * endMeans[k] * share / m.half
+			d.PointMeans[i] = sign * endMeans[k] * share / (m.half * m.reach())
 			d.PointTotals[i] -= d.PointMeans[i] * m.mid
 		}
 	}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -82,6 +83,18 @@ type additiveGolden struct {
 const additiveRule = "the stream begins anew for each cell; per draw: take a word u; the bin is the first with u < the sum of the weights up to and including it; " +
 	"take a word v and let S = points_per_bin and h·2^64 + l = v·S; while l < 2^64 mod S take another v; the draw is j·S - floor(S/2) + h for bin j; " +
 	"an answer to x is floor(x/g + 1/2) and the draw of the cell that holds it, edges rounded likewise, in steps of g"
+
+// firstWords returns the first words of the stream of a seed.
+func firstWords(seed [32]byte) (words []string, err error) {
+	var block [blockBytes]byte
+	if err := newFixedGenerator(seed).read(&block); err != nil {
+		return nil, err
+	}
+	for i := range goldenWords {
+		words = append(words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
+	}
+	return words, nil
+}
 
 func finiteOrNil(x float64) *float64 {
 	if math.IsInf(x, 0) {

@@ -37,8 +37,8 @@ func newExportCommand(s *shell.Streams) *cobra.Command {
 language needs to check itself: the exact probability of every cell, the delta of
 every shift at the table's epsilon, and the draws that a stated deterministic
 stream of random words leads to. Of an additive kernel these are the bins of every
-cell, and noise of each; of a local randomizer the laws of its nodes, and answers to
-values that are stated.
+cell, and draws of each. Of a local randomizer they are the laws of its nodes, and
+answers to values that are stated.
 
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
