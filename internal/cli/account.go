@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -181,6 +182,11 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 			return nil, err
 		}
 		m, err = account.Kernel(made)
+	case *additive.Kernel:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
+			return nil, err
+		}
+		m, err = account.Additive(made)
 	case *local.Randomizer:
 		if _, err := shell.Sound(ctx, arg, made); err != nil {
 			return nil, err
