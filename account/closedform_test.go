@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 func must(t testing.TB) func(*PrivacyLossDistribution, error) *PrivacyLossDistribution {
@@ -155,6 +156,56 @@ func TestGaussianProfile(t *testing.T) {
 	}
 }
 
+// TestTruncatedLaplace compares the profile with sums over its density, and several
+// releases with those of a table and with what is uncovered.
+func TestTruncatedLaplace(t *testing.T) {
+	for _, x := range []struct{ epsilon, delta float64 }{{1, 0.1}, {0.2, 0.01}, {4, 0.5}, {2, 1e-6}} {
+		end := math.Log1p(math.Expm1(x.epsilon)/(2*x.delta)) / x.epsilon // in sensitivities
+		peak := x.epsilon / (-2 * math.Expm1(-x.epsilon*end))
+		density := func(y float64) float64 {
+			if math.Abs(y) > end {
+				return 0
+			}
+			return peak * math.Exp(-x.epsilon*math.Abs(y))
+		}
+		m := must(t)(TruncatedLaplace(x.epsilon, x.delta))
+		for _, share := range []float64{-1.5, -1, -0.3, 0, 0.5, 0.9, 1, 2} {
+			const parts = 200000
+			most := 0.0
+			for _, shift := range []float64{0.5, 1} {
+				sum, width := 0.0, (2*end+shift)/parts
+				for i := range parts {
+					y := -end + (float64(i)+0.5)*width
+					sum += width * math.Max(0, density(y)-math.Exp(share*x.epsilon)*density(y-shift))
+				}
+				most = math.Max(most, sum)
+			}
+			low, high := m.pair.deltaLower(share*x.epsilon), m.pair.deltaUpper(share*x.epsilon)
+			if tolerance := 1e-4 * (1 + end); high < low || high < most-tolerance || low > most+tolerance || high-low > 1e-9 {
+				t.Errorf("epsilon %g, delta %g at %g of it: [%g, %g], want about %g", x.epsilon, x.delta, share, low, high, most)
+			}
+		}
+		tight(t, "what is uncovered", delta(t, compose(t, Release{m, 3}), 3*x.epsilon), -math.Expm1(3*math.Log1p(-x.delta)), 1e-6)
+	}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L1}
+	table, err := shapes.TruncatedLaplace(p, tables.Grid{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	law, cells := compose(t, Release{must(t)(TruncatedLaplace(0.5, 1e-3)), 8}), compose(t, Release{mustTable(t, table.Table()), 8})
+	for _, epsilon := range []float64{0.5, 1, 2} {
+		a, b := delta(t, law, epsilon), delta(t, cells, epsilon)
+		if a.Lower > b.Upper*1.02 || b.Lower > a.Upper*1.02 || a.Upper > 1.05*a.Lower {
+			t.Errorf("delta at %g: %v, of a table %v", epsilon, a, b)
+		}
+	}
+	for _, x := range [][2]float64{{0, 0.1}, {1, 0}, {1, 0.6}, {101, 0.1}, {math.NaN(), 0.1}, {1, math.NaN()}} {
+		if _, err := TruncatedLaplace(x[0], x[1]); !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("epsilon %g, delta %g: %v, want it to wrap dp.ErrInvalid", x[0], x[1], err)
+		}
+	}
+}
+
 // Pure losses add up, and delta = 0 is an answer to ask for.
 func TestPureSums(t *testing.T) {
 	c := compose(t,
@@ -205,6 +256,7 @@ func TestExtremes(t *testing.T) {
 		"discrete-gaussian:sigma=0.05", "discrete-gaussian:sigma=20,sensitivity=400", "dp:epsilon=0,delta=0.9",
 		"dp:epsilon=0,delta=1e-300", "dp:epsilon=100,delta=1e-20", "dp:epsilon=1e-9,delta=0", "staircase:epsilon=50,loss=l2",
 		"staircase:epsilon=1e-5", "randomized-response:epsilon=100,categories=1000000000", "discrete-laplace:epsilon=1e-3,sensitivity=1000",
+		"truncated-laplace:epsilon=100,delta=1e-300", "truncated-laplace:epsilon=1e-6,delta=0.5",
 	} {
 		m := must(t)(parse(text))
 		for _, n := range []int{1, 2, 37, MaxReleases} {

@@ -72,6 +72,8 @@ func parse(text string) (*PrivacyLossDistribution, error) {
 	switch kind {
 	case "laplace":
 		return Laplace(number["epsilon"])
+	case "truncated-laplace":
+		return TruncatedLaplace(number["epsilon"], number["delta"])
 	case "discrete-laplace":
 		return DiscreteLaplace(number["epsilon"], integer["sensitivity"])
 	case "staircase":

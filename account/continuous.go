@@ -17,6 +17,7 @@ type continuous struct {
 	profile     func(epsilon float64) (low, high float64)
 	// survival bounds P(loss >= l) and Q(loss >= l).
 	survival func(loss float64) (p, q bracket)
+	lone     bracket // P(loss = +∞)
 }
 
 // bracket bounds a number.
@@ -62,7 +63,8 @@ func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }
 func (c *continuous) lower(g grid, _ float64) []*pmf {
 	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 	gain, price := make([]float64, g.len()), make([]float64, g.len())
-	var p, q bracket // beyond the losses so far
+	p, q := c.lone, bracket{} // beyond the losses so far
+	d.infinityMass = c.lone.low
 	for i := range gain {
 		i = len(gain) - 1 - i
 		// An atom on the grid stays in its place.
@@ -106,6 +108,55 @@ func Laplace(epsilon float64) (*PrivacyLossDistribution, error) {
 			}
 			x, y := 1-math.Exp((l-epsilon)/2)/2, math.Exp(-(l+epsilon)/2)/2
 			return bracket{x * down, x * up}, bracket{y * down, y * up}
+		},
+	}
+	return &PrivacyLossDistribution{c}, nil
+}
+
+// TruncatedLaplace is Laplace noise of scale Δ/epsilon, Δ the sensitivity, cut off at
+// A = (Δ/epsilon)·ln(1+q), q = (e^epsilon−1)/(2·delta), where a shift by Δ uncovers delta
+// (Geng, Ding, Guo & Kumar 2020), 0 < delta <= 1/2.
+//
+// The density is log-concave, so the full shift is the worst one. With ε₀ = epsilon,
+// r = 1/q and a density of (1+r)·ε₀/(2Δ) at 0, outputs are uncovered with probability
+// delta, and other privacy losses are between −ε₀ and ε₀: for ε there
+//
+//	h(ε) = (1+r)·(1−e^((ε−ε₀)/2)) + delta·(e^ε−1)/(e^ε₀−1),
+//	P(loss >= l) = 1/2 + (1+r)·(1−e^((l−ε₀)/2))/2,  Q(loss >= l) = ((1+r)·e^(−(l+ε₀)/2) − r)/2.
+func TruncatedLaplace(epsilon, delta float64) (*PrivacyLossDistribution, error) {
+	if err := checkEpsilon(epsilon); err != nil {
+		return nil, err
+	}
+	if !(delta > 0 && delta <= 0.5) {
+		return nil, check.Field("account", "delta", delta, "0 < delta <= 0.5: above, truncated Laplace noise keeps a smaller one")
+	}
+	const up, down = 1 + 0x1p-44, 1 - 0x1p-44 // a few units of arguments below 100
+	grown := math.Expm1(epsilon)
+	r := 2 * delta / grown
+	about := func(x float64) bracket { return bracket{x * down, x * up} }
+	c := &continuous{
+		least: -epsilon, most: epsilon * up, natural: epsilon, lone: bracket{delta, delta},
+		profile: func(e float64) (low, high float64) {
+			switch {
+			case e >= epsilon:
+				return delta, delta
+			case e <= -epsilon: // Q loses what P has not
+				h := about(-math.Expm1(e))
+				return h.low + delta*math.Exp(e)*down, h.high + delta*math.Exp(e)*up
+			}
+			h, rest := about(-(1+r)*math.Expm1((e-epsilon)/2)), delta/grown*math.Expm1(e)
+			wrong := math.Abs(rest) * 0x1p-44
+			return h.low + rest - wrong, h.high + rest + wrong
+		},
+		survival: func(l float64) (p, q bracket) {
+			switch {
+			case l > epsilon:
+				return bracket{delta, delta}, bracket{}
+			case l <= -epsilon:
+				return bracket{1, 1}, about(1 - delta)
+			}
+			price := (1 + r) / 2 * math.Exp(-(l+epsilon)/2)
+			return about(0.5 - (1+r)/2*math.Expm1((l-epsilon)/2)), bracket{price*down - r/2*up, price*up - r/2*down}
 		},
 	}
 	return &PrivacyLossDistribution{c}, nil

@@ -230,6 +230,7 @@ func TestRandomCompositions(t *testing.T) {
 		"laplace:epsilon=0.3", "gaussian:sigma=2", "randomized-response:epsilon=0.5,categories=4",
 		"discrete-laplace:epsilon=0.7,sensitivity=3", "dp:epsilon=0.2,delta=1e-4", "staircase:epsilon=1.1",
 		"discrete-gaussian:sigma=3", "laplace:epsilon=2", "dp:epsilon=0,delta=1e-3",
+		"truncated-laplace:epsilon=0.6,delta=1e-3",
 	}
 	for trial := range 12 {
 		var releases, flat []Release

@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -20,9 +21,10 @@ type release struct {
 	loss           float64
 	composed       Bounds // on the epsilon of all releases; +Inf if none is enough
 
-	table    *tables.Verified // nil for a law without one
-	limit    error            // of its design
-	exponent float64          // of its shape
+	table      *tables.Verified // nil for a law without one
+	randomizer *local.Verified  // nil but for CalibrateLocal
+	limit      error            // of its design
+	exponent   float64          // of its shape
 }
 
 func (r *release) calibration() *Calibration {

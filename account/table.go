@@ -34,18 +34,12 @@ type table struct {
 }
 
 const (
-	coarseStep = 0x1p-4
 	// mostLost is how much of a step rounding down may cost on average for losses
 	// to count as being on the grid.
 	mostLost = 0.05
-	// maxLoss exceeds log 2^64, the largest finite privacy loss of a table.
-	maxLoss = 45
 	// maxUnrolled bounds the cells of a tail that are unrolled; the rest of
 	// its mass is counted at its largest privacy loss.
 	maxUnrolled = 1 << 20
-	// maxPairs bounds shifts times cells, each of which is looked at several times, some 10
-	// ns each.
-	maxPairs = 1 << 30
 )
 
 // Table is a release of noise drawn from the table, for the sensitivity it
@@ -102,7 +96,7 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if pairs := int64(len(l.shifts)) * int64(len(l.up)); pairs > maxPairs {
 		return nil, check.Errorf("account", tables.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), len(l.shifts), maxPairs)
 	}
-	l.coarse = l.upper(grid{step: coarseStep, first: 0, last: int(maxLoss / coarseStep)})
+	l.coarse = l.upper(coarseLosses)
 	return &PrivacyLossDistribution{l}, nil
 }
 
@@ -125,14 +119,6 @@ func at(w []uint64, i int) uint64 {
 		return 0
 	}
 	return w[i]
-}
-
-func logs(w []uint64) []float64 {
-	out := make([]float64, len(w))
-	for i, x := range w {
-		out[i] = math.Log(float64(x)) // −Inf for 0
-	}
-	return out
 }
 
 func reversed(w []uint64) []uint64 {
@@ -245,43 +231,19 @@ func (l *table) deltaLower(epsilon float64) float64 {
 		return 0
 	}
 	e := math.Exp(epsilon)
-	high := exact.ExpDown(epsilon, exact.RatioBits)
-	high.Add(high, big.NewInt(2))
+	high := ratioUp(epsilon)
 	best := 0.0
 	for _, m := range l.attained {
 		k := exact.FloorDiv(m, l.points)
 		r := m - k*l.points
 		share := float64(r) / float64(l.points)
-		d := (1-share)*l.excess(int(k), e, high) + share*l.excess(int(k)+1, e, high)
+		d := (1-share)*excess(l.down, l.up, int(k), !l.tailed, e, high) + share*excess(l.down, l.up, int(k)+1, !l.tailed, e, high)
 		if l.atom > 0 {
 			d += l.atomExcess(m, e)
 		}
 		best = math.Max(best, d*(1-8*roundoff))
 	}
 	return best
-}
-
-// excess returns a lower bound, to a few roundoffs, on Σ (p_j − e^ε·p_{j−k})₊.
-func (l *table) excess(k int, e float64, high *big.Int) float64 {
-	var gain, price exact.Uint128
-	n := len(l.down)
-	for j, w := range l.down {
-		if i := j - k; i < 0 || i >= n {
-			if !l.tailed {
-				gain.Add64(w)
-			}
-		} else if float64(w) > e*float64(l.up[i]) {
-			gain.Add64(w)
-			price.Add64(l.up[i])
-		}
-	}
-	d := new(big.Int).Lsh(gain.Big(), exact.RatioBits)
-	d.Sub(d, price.Big().Mul(price.Big(), high))
-	if d.Sign() <= 0 {
-		return 0
-	}
-	f, _ := new(big.Float).SetInt(d).Float64()
-	return math.Ldexp(f, -64-exact.RatioBits)
 }
 
 // atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m,
@@ -297,9 +259,7 @@ func (l *table) atomExcess(m int64, e float64) float64 {
 }
 
 func (l *table) extent(tail float64) (least, most float64) {
-	end := l.coarse[len(l.coarse)-1]
-	i := slices.IndexFunc(l.coarse, func(h float64) bool { return h <= end+tail })
-	most = float64(i) * coarseStep
+	most = reach(l.coarse, tail)
 	if l.tailed {
 		most = math.Min(most, l.t.Privacy().Epsilon*(1+0x1p-40))
 	}
@@ -307,70 +267,17 @@ func (l *table) extent(tail float64) (least, most float64) {
 	return -most, most
 }
 
-// losses says how the pairs of one shift spread over the losses of a grid.
-type losses struct {
-	gain, price []exact.Uint128 // of the losses at or above the grid's, below the next
-	lone        exact.Uint128   // gain at infinity
-}
-
-// spread fills b for the shift by k cells. Cell j of P is at the loss
-// log p_j/q_j, q_j = weight j−k, and counts for the largest loss of the grid
-// that this, plus slack, reaches.
-func (l *table) spread(b *losses, g grid, k int, p, q []uint64, logP, logQ []float64, slack float64) {
-	clear(b.gain)
-	clear(b.price)
-	b.lone = exact.Uint128{}
-	n, top := len(p), g.last-g.first
-	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
-	for j := range lo {
-		b.lone.Add64(p[j])
-	}
-	for j := max(hi, lo); j < n; j++ {
-		b.lone.Add64(p[j])
-	}
-	inverse := 1 / g.step
-	for j := lo; j < hi; j++ {
-		if q[j-k] == 0 {
-			b.lone.Add64(p[j])
-			continue
-		}
-		if p[j] == 0 {
-			continue
-		}
-		loss := logP[j] - logQ[j-k] + slack
-		i := int(math.Floor(loss*inverse)) - g.first
-		if i < 0 {
-			continue
-		}
-		i = min(i, top)
-		b.gain[i].Add64(p[j])
-		b.price[i].Add64(q[j-k])
-	}
-}
-
-// upper: for each shift, Σ over the cells whose loss is at least ε_i but for
-// the slack of p − α·q, α below e^(ε_i) by more than twice the slack. No term is
-// negative, and no positive term of the profile is missing, whatever the
-// rounding of the logarithms (below 2^-45), the quotient (2^-46·maxLoss) and of
-// e^ε. A sum of all is therefore a bound, and exact but for α.
+// upper is the largest of [losses.raise] over the shifts, with the atom and the rest of a
+// tail charged in full.
 func (l *table) upper(g grid) []float64 {
-	const slack = 0x1p-38
 	out := make([]float64, g.len())
-	b := &losses{gain: make([]exact.Uint128, g.len()), price: make([]exact.Uint128, g.len())}
-	alphas := make([]float64, g.len())
-	for i := range alphas {
-		alphas[i] = math.Exp(g.at(g.first+i)) * (1 - 4*slack)
-	}
+	b, alphas := newLosses(g), discounted(g)
+	var extra exact.Uint128
+	extra.Add64(l.rest)
+	extra.Add64(l.atom)
 	for _, k := range l.shifts {
-		l.spread(b, g, k, l.up, l.down, l.logUp, l.logDown, slack)
-		gain, price := b.lone, exact.Uint128{}
-		gain.Add64(l.rest)
-		gain.Add64(l.atom)
-		for i := len(out) - 1; i >= 0; i-- {
-			gain.Add(b.gain[i])
-			price.Add(b.price[i])
-			out[i] = math.Max(out[i], difference(gain, alphas[i], price))
-		}
+		b.spread(g, k, law{l.up, l.logUp}, law{l.down, l.logDown}, countSlack)
+		b.raise(out, alphas, extra)
 	}
 	for i := range out {
 		out[i] = math.Min(1, out[i]*0x1p-64*(1+8*roundoff))
@@ -383,7 +290,7 @@ func (l *table) upper(g grid) []float64 {
 
 // lower takes the pairs of neighbors that are one attained shift apart.
 func (l *table) lower(g grid, theta float64) []*pmf {
-	b := &losses{gain: make([]exact.Uint128, g.len()), price: make([]exact.Uint128, g.len())}
+	b := newLosses(g)
 	weight := make([]float64, g.len())
 	for i := range weight {
 		weight[i] = math.Exp(theta * g.step * float64(i-len(weight)+1))
@@ -425,7 +332,7 @@ func (l *table) apart(b *losses, g grid, m int64) *pmf {
 			continue
 		}
 		share := float64(points) / float64(l.points) * 0x1p-64 * (1 - 8*roundoff)
-		l.spread(b, g, int(whole)+i, l.down, l.up, l.logDown, l.logUp, slack)
+		b.spread(g, int(whole)+i, law{l.down, l.logDown}, law{l.up, l.logUp}, slack)
 		if !l.tailed { // else this is a rounding of finite losses
 			d.infinityMass += b.lone.Float64() * share
 		}
@@ -469,26 +376,4 @@ func (l *table) moveAtom(d *pmf, m int64, slack float64) {
 			take(&d.mass[i])
 		}
 	}
-}
-
-// inParts returns s as the sum of two float64s, exactly up to 2^-52 units of a
-// sum of at most 2^64 + 2^52.
-func inParts(s exact.Uint128) (high, low float64) {
-	const mask = 1<<12 - 1
-	high = float64(s.Hi)*0x1p64 + float64(s.Lo&^uint64(mask))
-	return high, float64(s.Lo & mask)
-}
-
-// difference returns gain − α·price, rounded up: the products are split into a
-// float64 and the error of it, so that what cancels cancels exactly.
-func difference(gain exact.Uint128, alpha float64, price exact.Uint128) float64 {
-	gh, gl := inParts(gain)
-	ph, pl := inParts(price)
-	product := alpha * ph
-	rest := math.FMA(alpha, ph, -product)
-	small := gl - (rest + alpha*pl)
-	// The errors of the small part are below 8 roundoffs of its terms.
-	large := gh - product
-	margin := 8 * roundoff * (gl + math.Abs(rest) + alpha*pl + math.Abs(large))
-	return large + small + margin
 }

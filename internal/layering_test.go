@@ -26,12 +26,14 @@ var arrows = map[string][]string{
 	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
 
 	// What is measured against, what is proved, what is drawn.
-	"noise":         {"dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
+	"noise":         {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
 	"tables":        {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
-	"sampler":       {"tables", "kernels", "local", "dp", "internal/exact", "internal/check"},
+	"sampler":       {"tables", "kernels", "kernels/additive", "local", "dp", "internal/exact", "internal/check"},
+
+	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
@@ -39,7 +41,7 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "tables", "tables/shapes", "kernels", "local", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
@@ -49,7 +51,7 @@ var arrows = map[string][]string{
 	"lp/highs":              {"lp/solver", "internal/check"},
 
 	// Several releases, and vectors.
-	"account":                {"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"account":                {"tables", "tables/shapes", "kernels", "local", "noise", "dp", "loss", "internal/claims", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
 	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
@@ -66,21 +68,21 @@ var arrows = map[string][]string{
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
 		"internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/highs", "tables", "kernels", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
-		"lp", "lp/solver", "lp/highs", "tables", "kernels", "noise", "dp", "loss", "account", "latent", "latent/bundle",
+		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/figure":       {"tables", "kernels", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/figure":       {"tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

@@ -27,6 +27,10 @@ type Certificate struct {
 	// MaxLossAt is about where.
 	MaxLoss   *big.Rat
 	MaxLossAt float64
+	// CapLoss bounds the expected loss that the instance cap is about of every query value
+	// from above, and CapLossAt is about where: MaxLoss, if it is the same loss.
+	CapLoss   *big.Rat
+	CapLossAt float64
 	// LowerBound bounds from below the expected loss, averaged over the law of
 	// the queries, of every private mechanism for them; with an InstanceCap, of
 	// every one that keeps it.
@@ -56,6 +60,7 @@ func (c Certificate) clone() Certificate {
 	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
 	c.ExpectedLoss = new(big.Rat).Set(c.ExpectedLoss)
 	c.MaxLoss = new(big.Rat).Set(c.MaxLoss)
+	c.CapLoss = new(big.Rat).Set(c.CapLoss)
 	c.LowerBound = new(big.Rat).Set(c.LowerBound)
 	return c
 }
@@ -87,8 +92,11 @@ func (s *Spec) certify(m *claims.Meter) Certificate {
 	before := m.Used()
 	c.DeltaUpper, c.Worst = s.worst(m)
 	c.ExpectedLoss = s.expectedLoss(m)
-	c.MaxLoss, c.MaxLossAt = s.maxLoss(m)
-	c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap, m)
+	c.MaxLoss, c.MaxLossAt = s.maxLoss(s.Loss, m)
+	if c.CapLoss, c.CapLossAt = c.MaxLoss, c.MaxLossAt; s.CapLoss != nil {
+		c.CapLoss, c.CapLossAt = s.maxLoss(s.CapLoss, m)
+	}
+	c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
 	c.work = m.Used() - before
 	return c
 }
@@ -159,9 +167,9 @@ func (s *Spec) expectedLoss(m *claims.Meter) *big.Rat {
 // maxLoss bounds the expected loss of every query value, on PeakParts parts of
 // each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
 // node_j − a].
-func (s *Spec) maxLoss(m *claims.Meter) (most *big.Rat, at float64) {
+func (s *Spec) maxLoss(l loss.Loss, m *claims.Meter) (most *big.Rat, at float64) {
 	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
-	work := loss.WorkOf(s.Loss, s.differenceBits())
+	work := loss.WorkOf(l, s.differenceBits())
 	if !m.Spend(work.Pass * int64(len(nodes))) {
 		return nil, 0
 	}
@@ -182,7 +190,7 @@ func (s *Spec) maxLoss(m *claims.Meter) (most *big.Rat, at float64) {
 				if !m.Spend(work.Bound) {
 					return nil, 0
 				}
-				c, _ := loss.CeilingUp(s.Loss, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
+				c, _ := loss.CeilingUp(l, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
 				c.Mul(c, fine)
 				cost := exact.Ceil(c)
 				sum.Add(sum, weight.Mul(weight.SetUint64(w), cost))

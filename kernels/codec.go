@@ -1,8 +1,6 @@
 package kernels
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 
 	"github.com/noisewright/noisewright/dp"
@@ -35,6 +33,7 @@ type file struct {
 	Queries     Queries         `json:"queries"`
 	Loss        claims.Loss     `json:"loss"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
+	CapLoss     *claims.Loss    `json:"instance_cap_loss,omitempty"`
 	Edges       []float64       `json:"edges"`
 	Nodes       []float64       `json:"nodes"`
 	Rows        [][]uint64      `json:"rows,string"`
@@ -63,6 +62,9 @@ func (k *Kernel) Encode(w io.Writer) error {
 	if s.InstanceCap != 0 {
 		f.InstanceCap = &s.InstanceCap
 	}
+	if s.CapLoss != nil {
+		f.CapLoss = &claims.Loss{Name: s.CapLoss.Name()}
+	}
 	return claims.Encode("kernels", w, f)
 }
 
@@ -87,6 +89,11 @@ func Decode(r io.Reader) (*Kernel, error) {
 			return nil, check.Errorf("kernels", ErrFormat, "instance_cap = %g, want a number above 0", *c)
 		}
 	}
+	if l := f.CapLoss; l != nil {
+		if s.CapLoss, err = loss.Parse(l.Name); err != nil {
+			return nil, check.Errorf("kernels", nil, "instance_cap_loss: %w", err)
+		}
+	}
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("kernels", ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
@@ -103,12 +110,4 @@ func WriteFile(path string, k *Kernel) error { return claims.WriteFile("kernels"
 
 // Recognize reports whether a file is that of a kernel, given how it starts: that
 // its first field is the format's.
-func Recognize(head []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(head))
-	for _, want := range []json.Token{json.Delim('{'), "format", formatName} {
-		if tok, err := d.Token(); err != nil || tok != want {
-			return false
-		}
-	}
-	return true
-}
+func Recognize(head []byte) bool { return claims.Recognize(head, formatName) }

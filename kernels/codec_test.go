@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/loss"
 )
 
 func kernelText(tb testing.TB, k *Kernel) string {
@@ -20,7 +22,7 @@ const tableStart = `{"format":"noisewright-table","version":1,`
 func smallKernel(tb testing.TB) string {
 	tb.Helper()
 	s := exponentialSpec(tb, 1, 0.45, Queries{Weight: []WeightPiece{{0, 1}, {0.3, 2}}}, 0, 0.5, 1)
-	s.InstanceCap = 1
+	s.InstanceCap, s.CapLoss = 1, loss.L2
 	s.Dual = &Dual{Cells: 2, Exponent: -50, Mirrored: true, Caps: []int64{3, 4}, Pairs: []DualPair{
 		{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1 << 40}},
 	}}

@@ -131,18 +131,24 @@ func (m *DualPair) largest() int64 {
 // LowerBound returns the bound the multipliers prove on the expected loss, over
 // the law of q, of every private mechanism (docs/proofs/kernel-lower-bound.md):
 //
-//	Σ_k min_j [ (w_k + κ_k)·l_{k,j} + Σ_m ( y_{k,m,j} − e^ε·y_{m,k,j} ) ] − δ·Σ η_{k,m} − cap·Σ κ_k
+//	Σ_k min_j [ w_k·l_{k,j} + κ_k·l′_{k,j} + Σ_m ( y_{k,m,j} − e^ε·y_{m,k,j} ) ] − δ·Σ η_{k,m} − cap·Σ κ_k
 //
-// with w and l from Queries.CellCosts, y the multipliers of the pairs, η the
+// with w and l from Queries.CellCosts, l′ of the cap's loss, y the multipliers of the pairs, η the
 // largest of each and κ those of the cap, which count only if cap > 0: then the
 // bound is about the mechanisms of which no query value has an expected loss
 // above cap. It is never below 0. A nil Dual proves 0.
-func (d *Dual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64) *big.Rat {
+func (d *Dual) LowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap Cap) *big.Rat {
 	return d.lowerBound(p, q, loss, instanceCap, nil)
 }
 
+// Cap bounds the expected loss of every query value.
+type Cap struct {
+	Limit float64   // in units of the loss; 0: no cap
+	Loss  loss.Loss // of which it is one; nil: of the loss that is made small
+}
+
 // lowerBound is nothing that holds if the meter says stop.
-func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap float64, meter *claims.Meter) *big.Rat {
+func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap Cap, meter *claims.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero
@@ -150,6 +156,12 @@ func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap f
 	w, l, ok := q.cellCosts(d.Cells, loss, meter)
 	if !ok {
 		return zero
+	}
+	capped := l // what the cap charges
+	if instanceCap.Limit > 0 && instanceCap.Loss != nil {
+		if _, capped, ok = q.cellCosts(d.Cells, instanceCap.Loss, meter); !ok {
+			return zero
+		}
 	}
 	n := d.Cells
 	own, from := make([]int64, n*n), make([]int64, n*n)
@@ -177,20 +189,25 @@ func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap f
 	total := new(big.Int)
 	caps := new(big.Rat)
 	for k := range n {
-		weight := new(big.Rat).Set(w[k])
-		if instanceCap > 0 && len(d.Caps) > 0 {
-			kappa := new(big.Rat).SetInt64(d.Caps[k])
+		weight, kappa := new(big.Rat).Mul(w[k], fine), new(big.Rat)
+		if instanceCap.Limit > 0 && len(d.Caps) > 0 {
+			kappa.SetInt64(d.Caps[k])
 			kappa.Mul(kappa, unit)
-			weight.Add(weight, kappa)
 			caps.Add(caps, kappa)
+			kappa.Mul(kappa, fine)
 		}
-		weight.Mul(weight, fine)
 		var least *big.Int
 		for j := range n {
 			if !meter.Spend(exact.RationalWork(exact.Bits(weight) + exact.Bits(l[k][j]))) {
 				return zero
 			}
 			cost := new(big.Rat).Mul(weight, l[k][j])
+			if kappa.Sign() > 0 {
+				if !meter.Spend(2 * exact.RationalWork(exact.Bits(cost)+exact.Bits(capped[k][j]))) {
+					return zero
+				}
+				cost.Add(cost, new(big.Rat).Mul(kappa, capped[k][j]))
+			}
 			c := exact.Floor(cost)
 			part := big.NewInt(own[k*n+j])
 			c.Add(c, part.Lsh(part, exact.RatioBits))
@@ -207,8 +224,8 @@ func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap f
 	cost := new(big.Rat).SetInt(price)
 	cost.Mul(cost, unit).Mul(cost, exact.Rational(p.Delta))
 	bound.Sub(bound, cost)
-	if instanceCap > 0 {
-		bound.Sub(bound, caps.Mul(caps, exact.Rational(instanceCap)))
+	if instanceCap.Limit > 0 {
+		bound.Sub(bound, caps.Mul(caps, exact.Rational(instanceCap.Limit)))
 	}
 	if bound.Sign() < 0 {
 		return zero

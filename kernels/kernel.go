@@ -39,8 +39,10 @@ type Spec struct {
 	// InstanceCap, if not 0, promises that no query value has a larger
 	// expected loss. It also restricts what the lower bound is about.
 	InstanceCap float64
-	Dual        *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims      Claims // the zero value: filled in from the certificate
+	// CapLoss is the loss that InstanceCap is about; nil: Loss.
+	CapLoss loss.Loss
+	Dual    *Dual  // proves the lower bound; nil: none claimed beyond 0
+	Claims  Claims // the zero value: filled in from the certificate
 }
 
 // Claims are the numbers a kernel states about itself, as plain decimals
@@ -103,8 +105,17 @@ func (s *Spec) validate() error {
 	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
-	} else if _, ok := loss.CeilingUp(s.Loss, new(big.Rat), new(big.Rat)); !ok {
-		bad("loss", s.Loss.Name(), "one of package loss, or one with a method Unimodal that returns true")
+	}
+	for name, l := range map[string]loss.Loss{"loss": s.Loss, "instance_cap_loss": s.CapLoss} {
+		if l == nil {
+			continue
+		}
+		if _, ok := loss.CeilingUp(l, new(big.Rat), new(big.Rat)); !ok {
+			bad(name, l.Name(), "one of package loss, or one with a method Unimodal that returns true")
+		}
+	}
+	if s.CapLoss != nil && s.InstanceCap == 0 {
+		bad("instance_cap_loss", s.CapLoss.Name(), "none without an instance_cap")
 	}
 	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		bad("instance_cap", c, "0 for none, or a finite number above 0")
@@ -177,7 +188,7 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 		}
 		c := own.clone()
 		before := m.Used()
-		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.InstanceCap, m)
+		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
 		c.work += m.Used() - before
 		return c
 	})
@@ -194,6 +205,19 @@ func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }
+
+// CapLoss returns the loss that the instance cap is about.
+func (k *Kernel) CapLoss() loss.Loss { return k.spec.capLoss() }
+
+func (s *Spec) capLoss() loss.Loss {
+	if s.CapLoss == nil {
+		return s.Loss
+	}
+	return s.CapLoss
+}
+
+// cap returns the instance cap.
+func (s *Spec) cap() Cap { return Cap{s.InstanceCap, s.CapLoss} }
 
 // Cells returns the number of cells, which is the number of nodes.
 func (k *Kernel) Cells() int { return len(k.spec.Nodes) }

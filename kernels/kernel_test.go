@@ -179,7 +179,9 @@ func TestLossAgainstQuadrature(t *testing.T) {
 // are written down, the bound stays below the loss of a private kernel.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 44))
-	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
+	others := []loss.Loss{loss.L2, loss.L1} // of caps
+	for i, loss := range []loss.Loss{loss.L1, loss.L2} {
+		other := others[i]
 		for _, q := range []Queries{{}, {Weight: []WeightPiece{{0, 1}, {0.7, 5}, {1.9, 0.2}}}} {
 			s := exponentialSpec(t, 1, 0.45, q, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5)
 			s.Loss = loss
@@ -189,6 +191,8 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 			}
 			c := k.Certify()
 			most, _ := c.MaxLoss.Float64()
+			s.InstanceCap, s.CapLoss = math.MaxFloat64, other
+			otherMost, _ := newKernel(t, s).Certify().CapLoss.Float64()
 			best := 0.0
 			for range 400 {
 				d := Dual{Cells: 1 + rng.IntN(9), Exponent: -40, Mirrored: rng.IntN(2) == 0}
@@ -215,7 +219,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 				if err := d.validate(s.Privacy, s.Queries); err != nil {
 					t.Fatal(err)
 				}
-				for _, o := range []float64{0, 1.0001 * most} {
+				for _, o := range []Cap{{}, {Limit: 1.0001 * most}, {Limit: 1.0001 * otherMost, Loss: other}} {
 					lb := d.LowerBound(s.Privacy, s.Queries, loss, o)
 					if lb.Cmp(c.ExpectedLoss) > 0 {
 						t.Fatalf("%s: bound %s above the achieved %s: %+v", loss.Name(), lb.FloatString(10), c.ExpectedLoss.FloatString(10), d)
@@ -240,13 +244,13 @@ func TestBoundByHand(t *testing.T) {
 	q := Queries{Lower: 0, Upper: 2}
 	const y = 0.125
 	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{y * (1 << 40)}}}}
-	got, _ := d.LowerBound(p, q, loss.L1, 0).Float64()
+	got, _ := d.LowerBound(p, q, loss.L1, Cap{}).Float64()
 	// k = 0: output 0 gains y from (0,1); output 1 loses e·y through (1,0).
 	want := 2*min(y, 0.5-math.E*y) - p.Delta*2*y
 	if math.Abs(got-want) > 1e-12 {
 		t.Errorf("bound %g, want %g", got, want)
 	}
-	if b := (*Dual)(nil).LowerBound(p, q, loss.L1, 0); b.Sign() != 0 {
+	if b := (*Dual)(nil).LowerBound(p, q, loss.L1, Cap{}); b.Sign() != 0 {
 		t.Errorf("no multipliers prove %s", b)
 	}
 }
@@ -273,6 +277,9 @@ func TestVerifyRejects(t *testing.T) {
 		return exact.DecimalDown(new(big.Rat).Mul(r, big.NewRat(999999999999, 1000000000000)), 15)
 	}
 	most, _ := newKernel(t, base).Certify().MaxLoss.Float64()
+	capped := base
+	capped.InstanceCap, capped.CapLoss = math.MaxFloat64, loss.L2
+	squares := exact.FloatUp(newKernel(t, capped).Certify().CapLoss)
 	for _, c := range []struct {
 		name   string
 		change func(*Spec)
@@ -286,6 +293,8 @@ func TestVerifyRejects(t *testing.T) {
 			s.Rows[1] = s.Rows[5]
 		}, ErrNotPrivate},
 		{"a cap that is not kept", func(s *Spec) { s.InstanceCap = most * (1 - 1e-12) }, ErrFalseClaim},
+		{"a cap on another loss that is kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares, loss.L2 }, nil},
+		{"a cap on another loss that is not kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares*(1-1e-12), loss.L2 }, ErrFalseClaim},
 		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = less(good.Delta) }, ErrFalseClaim},
 		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = less(good.ExpectedLoss) }, ErrFalseClaim},
 		{"largest loss claimed too small", func(s *Spec) { s.Claims.MaxLoss = less(good.MaxLoss) }, ErrFalseClaim},
@@ -325,6 +334,7 @@ func TestNewNamesBadFields(t *testing.T) {
 		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, -1}} }, "weight[0].weight"},
 		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 0}} }, "weight"},
 		{func(s *Spec) { s.InstanceCap = -1 }, "instance_cap"},
+		{func(s *Spec) { s.CapLoss = loss.L2 }, "instance_cap_loss"},
 		{func(s *Spec) { s.Edges = []float64{0, 2, 1, 3} }, "edges[2]"},
 		{func(s *Spec) { s.Edges = s.Edges[:3] }, "edges"},
 		{func(s *Spec) { s.Nodes = []float64{0, 2, 1} }, "nodes[2]"},

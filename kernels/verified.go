@@ -96,8 +96,8 @@ func (s *Spec) judge(c Certificate) error {
 		return check.Errorf("kernels", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, claims.Up(c.DeltaUpper), c.Worst[0], c.Worst[1], claims.Excess(c.DeltaUpper, delta))
 	}
 	if o := s.InstanceCap; o > 0 {
-		if limit := exact.Rational(o); c.MaxLoss.Cmp(limit) > 0 {
-			return check.Errorf("kernels", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, claims.Up(c.MaxLoss), c.MaxLossAt, claims.Excess(c.MaxLoss, limit))
+		if limit := exact.Rational(o); c.CapLoss.Cmp(limit) > 0 {
+			return check.Errorf("kernels", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, claims.Up(c.CapLoss), c.CapLossAt, claims.Excess(c.CapLoss, limit))
 		}
 	}
 	return claims.Check("kernels", s.Claims.list(), c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound)

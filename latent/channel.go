@@ -2,6 +2,7 @@ package latent
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/mat"
@@ -25,6 +26,9 @@ type channel interface {
 // channels returns those of the coordinates of a bundle of the content s.
 func channels(s *bundle.Spec) []channel {
 	var list []channel
+	if z := len(s.Axes); s.Composition == bundle.Norm {
+		return slices.Repeat([]channel{newSphericalChannel(s.Tau, z)}, z)
+	}
 	for _, k := range s.RandomizerOf {
 		list = append(list, newResponse(s.Randomizers[k]))
 	}

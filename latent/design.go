@@ -103,18 +103,52 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 	return nil
 }
 
-// LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise
-// in the box of the problem, where clipping is left out of account: those of the largest
-// ball in the box and of the smallest around it. ok is false for other domains.
+// LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise,
+// where clipping is left out of account: those of the largest ball in the domain and of the
+// smallest around it, in task coordinates. ok is false for a ball, where Laplace
+// noise is optimal anyway.
+//
+// Noise depends on differences of features alone, so the center of the balls does not
+// matter. Features between bounds are a parallelotope around its center: the inner ball
+// touches the nearest face, the outer one the farthest corner; for more features than
+// signMaximum enumerates it is larger.
 //
 // Source: Cheng, Tang & Chinchali (2022), the bounds after Theorem 1.
 func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
-	if r.problem.Domain != bundle.Box {
+	var inside, outside float64
+	switch r.problem.Domain {
+	case bundle.Box:
+		inside, outside = slices.Min(r.Radii), mat.Norm(mat.NewVecDense(len(r.Radii), r.Radii), 2)
+	case bundle.Bounds:
+		var err error
+		if inside, outside, err = r.boundsBalls(); err != nil {
+			return 0, 0, false
+		}
+	default:
 		return 0, 0, false
 	}
-	inner, innerErr := taskspace.Waterfill(r.Lambda, slices.Min(r.Radii), r.problem.Epsilon)
-	outer, outerErr := taskspace.Waterfill(r.Lambda, mat.Norm(mat.NewVecDense(len(r.Radii), r.Radii), 2), r.problem.Epsilon)
+	inner, innerErr := taskspace.Waterfill(r.Lambda, inside, r.problem.Epsilon)
+	outer, outerErr := taskspace.Waterfill(r.Lambda, outside, r.problem.Epsilon)
 	return inner.Loss, outer.Loss, innerErr == nil && outerErr == nil
+}
+
+// boundsBalls returns the radii of the largest ball, in task coordinates, that lies between
+// the bounds, and of one that holds all that does. For the coordinates y of x - center the
+// j-th bound is |Σ_i S_ji·y_i| <= w_j/2, S the synthesis, and the corners are Σ ±A_j·w_j/2,
+// A_j the columns of the analysis.
+func (r *Result) boundsBalls() (inside, outside float64, err error) {
+	p, n := &r.problem, len(r.Lambda)
+	inside = math.Inf(1)
+	corners := mat.NewDense(n, n, nil)
+	for j := range n {
+		half := (p.High[j] - p.Low[j]) / 2
+		inside = min(inside, half/mat.Norm(r.coordinates.Synthesis.RowView(j), 2))
+		for i := range n {
+			corners.Set(j, i, r.coordinates.Analysis.At(i, j)*half)
+		}
+	}
+	outside, err = signMaximum(corners, 2)
+	return inside, outside, err
 }
 
 // Design finds, for every kind of noise, the encoder of the least task loss that
@@ -150,7 +184,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
+	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
 		switch {
 		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
 			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
@@ -184,6 +218,8 @@ func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Can
 		return r.laplace(ctx)
 	case bundle.Gaussian:
 		return r.gaussian(ctx)
+	case bundle.Spherical:
+		return r.spherical(ctx)
 	case bundle.TruncatedLaplace:
 		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
 	case bundle.Staircase:
@@ -218,9 +254,16 @@ func rank(encoder string) int {
 // bundled beside a better one that cannot, by loss.
 func bestOfEach(all []*Candidate) []*Candidate {
 	slices.SortStableFunc(all, func(a, b *Candidate) int {
-		// With one coordinate encoders are the same but for rounding.
-		if math.Abs(a.Loss-b.Loss) <= 1e-12*(a.Loss+b.Loss) && a.Noise == b.Noise {
+		// With one coordinate encoders are the same but for rounding, and so are Laplace
+		// and spherical noise but for the margins of their axes.
+		difference := math.Abs(a.Loss-b.Loss) / (a.Loss + b.Loss)
+		switch {
+		case a.Noise == b.Noise && difference <= 1e-12:
 			return cmp.Compare(rank(a.Encoder), rank(b.Encoder))
+		case a.Noise == bundle.Laplace && b.Noise == bundle.Spherical && difference <= 1e-9:
+			return -1
+		case a.Noise == bundle.Spherical && b.Noise == bundle.Laplace && difference <= 1e-9:
+			return 1
 		}
 		return cmp.Compare(a.Loss, b.Loss)
 	})

@@ -217,7 +217,7 @@ func TestDesignLosses(t *testing.T) {
 			}
 		}
 		for i, c := range res.Candidates[1:] {
-			if c.Loss < res.Candidates[i].Loss*(1-1e-11) { // equals are in no order
+			if c.Loss < res.Candidates[i].Loss*(1-1e-8) { // equals are in no order, and one coordinate is equal for two kinds of noise
 				t.Errorf("trial %d: candidate %d has a loss below that before", trial, i+1)
 			}
 		}
@@ -320,8 +320,8 @@ func TestBundles(t *testing.T) {
 				}
 			}
 		}
-		if len(made) != 4 {
-			t.Errorf("trial %d: bundles of %v, want four kinds", trial, made)
+		if len(made) != 5 {
+			t.Errorf("trial %d: bundles of %v, want five kinds", trial, made)
 		}
 	}
 }

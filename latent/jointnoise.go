@@ -19,7 +19,12 @@ import (
 type joint struct {
 	kind        bundle.Kind
 	composition bundle.Composition
-	deviation   float64 // standard, at sensitivity 1
+	deviation   func(z int) float64 // standard, of a coordinate of z, at sensitivity 1
+}
+
+// constant is a deviation that does not depend on the number of coordinates.
+func constant(deviation float64) func(z int) float64 {
+	return func(int) float64 { return deviation }
 }
 
 // candidate returns one for bundles, of z coordinates.
@@ -29,7 +34,7 @@ func (j joint) candidate(encoder string, z int) *Candidate {
 		variances: make([]float64, z),
 	}
 	for i := range c.variances {
-		c.variances[i] = j.deviation * j.deviation
+		c.variances[i] = j.deviation(z) * j.deviation(z)
 	}
 	return c
 }
@@ -39,7 +44,7 @@ const within = 1 - 0x1p-40
 
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
-	j := joint{bundle.Laplace, bundle.L1, math.Sqrt2 / r.problem.Epsilon}
+	j := joint{bundle.Laplace, bundle.L1, constant(math.Sqrt2 / r.problem.Epsilon)}
 	switch r.problem.Domain {
 	case bundle.Ball:
 		aware, err := r.laplaceBall()
@@ -67,8 +72,21 @@ func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := joint{bundle.Gaussian, bundle.L2, sigma}
-	if p.Domain == bundle.Ball {
+	j := joint{bundle.Gaussian, bundle.L2, constant(sigma)}
+	return r.euclidean(ctx, j, []int{len(r.Lambda)})
+}
+
+// spherical finds encoders for noise by its ℓ2 norm, which has the variance (z+1)/ε² in each of
+// z coordinates, so that in a box the best scales are sought for all numbers of coordinates.
+func (r *Result) spherical(ctx context.Context) ([]*Candidate, error) {
+	j := joint{bundle.Spherical, bundle.Norm, func(z int) float64 { return math.Sqrt(float64(z+1)) / r.problem.Epsilon }}
+	return r.euclidean(ctx, j, counts(len(r.Lambda)))
+}
+
+// euclidean finds encoders for noise of which the ℓ2 distance matters, in a box for each
+// of the numbers of coordinates that may be used.
+func (r *Result) euclidean(ctx context.Context, j joint, numbers []int) ([]*Candidate, error) {
+	if r.problem.Domain == bundle.Ball {
 		// The body of semi-axes s has an ℓ2 diameter of 2·max s_i, so that none gains by
 		// being shorter than the longest: the privacy-agnostic encoder is optimal.
 		half := func(int) float64 { return 0.5 }
@@ -79,8 +97,11 @@ func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 		return r.joint(ctx, j, r.equalAxes(counts(len(r.Lambda)), half), benchmark)
 	}
 	lambda, halfwidths := r.objective.Effective(r.Radii)
-	aware := taskspace.GaussianBox(lambda, halfwidths, sigma).SemiAxes()
-	return r.joint(ctx, j, [][]float64{aware}, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
+	var aware [][]float64
+	for _, z := range numbers {
+		aware = append(aware, taskspace.GaussianBox(lambda[:z], halfwidths[:z], j.deviation(z)).SemiAxes())
+	}
+	return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
 }
 
 // joint returns the best of the encoders with these semi-axes, the best of the
@@ -171,15 +192,20 @@ func (r *Result) radiiOf(z int) []float64 {
 // UnclippedLoss is Σ λ_i·q/(1+q), q = variance·r_i²/s_i².
 func (r *Result) axesCandidate(j joint, encoder string, axes []float64) *Candidate {
 	radii := r.radiiOf(len(axes))
-	used := 0
+	used := len(axes)
+	for _, s := range axes {
+		if s == 0 {
+			used--
+		}
+	}
+	deviation := j.deviation(used)
 	unclipped := 0.0
 	for i, l := range r.Lambda {
 		if i >= len(axes) || axes[i] == 0 {
 			unclipped += l
 			continue
 		}
-		used++
-		ratio := j.deviation * (radii[i] / axes[i])
+		ratio := deviation * (radii[i] / axes[i])
 		unclipped += l / (1 + 1/(ratio*ratio))
 	}
 	c := j.candidate(encoder, used)

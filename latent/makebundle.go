@@ -94,6 +94,10 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 
 // noiseMoments returns the mean and the variance of the noise of each coordinate.
 func noiseMoments(s *bundle.Spec) (means, variances []float64) {
+	if z := len(s.Axes); s.Composition == bundle.Norm {
+		// Rounding to the grid, of 2^32 steps in tau, adds less than can be told.
+		return make([]float64, z), slices.Repeat([]float64{float64(z+1) * s.Tau * s.Tau}, z)
+	}
 	points := make([]*Point, len(s.Tables))
 	for k, t := range s.Tables {
 		points[k] = measure(t)
@@ -149,6 +153,9 @@ func (r *Result) tables(s *bundle.Spec, c *Candidate) error {
 		return nil
 	case bundle.Laplace:
 		joint, err = bundle.LaplaceTable(p.Epsilon, s.Domain, s.Axes)
+	case bundle.Spherical:
+		s.Tau, err = bundle.SphericalScale(p.Epsilon, s.Domain, s.Axes)
+		return err
 	case bundle.Gaussian:
 		joint, s.Tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes)
 	default:

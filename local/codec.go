@@ -1,8 +1,6 @@
 package local
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -152,12 +150,4 @@ func WriteFile(path string, r *Randomizer) error { return claims.WriteFile("loca
 
 // Recognize reports whether a file is that of a randomizer, given how it starts: that its
 // first field is the format's.
-func Recognize(head []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(head))
-	for _, want := range []json.Token{json.Delim('{'), "format", formatName} {
-		if tok, err := d.Token(); err != nil || tok != want {
-			return false
-		}
-	}
-	return true
-}
+func Recognize(head []byte) bool { return claims.Recognize(head, formatName) }

@@ -95,7 +95,7 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 		p.reach++
 	}
 	work := loss.WorkOf(s.Loss, 2*p.grid)
-	if p.bound = work.Bound + 600; s.Loss == loss.L2 {
+	if p.bound = work.Bound/2 + 600; s.Loss == loss.L2 { // a tangent is less than a bound
 		p.bound = 400 + int64(p.grid)*int64(p.grid)/256
 	}
 	m.Spend(int64(len(d.Nodes)+len(points)) * exact.RationalWork(4*p.grid) * 8)

@@ -31,6 +31,8 @@ type KernelProblem struct {
 	Cells int
 	// InstanceCap, if not 0, bounds the expected loss of every query value.
 	InstanceCap float64
+	// CapLoss is the loss that InstanceCap is about; nil: Loss.
+	CapLoss loss.Loss
 	// CapSlack, from 0 to 1, is the share by which the cap may be larger, if no kernel of
 	// the first cells keeps it: it is then the largest loss that noise which does not
 	// depend on the query value has when it is rounded to cells.
@@ -39,6 +41,14 @@ type KernelProblem struct {
 
 func (p KernelProblem) additive() dp.Problem {
 	return dp.Problem{Privacy: p.Privacy, Loss: p.Loss}
+}
+
+// capLoss is the loss that the cap is about.
+func (p KernelProblem) capLoss() loss.Loss {
+	if p.CapLoss == nil {
+		return p.Loss
+	}
+	return p.CapLoss
 }
 
 func (p KernelProblem) validate() error {
@@ -52,6 +62,9 @@ func (p KernelProblem) validate() error {
 	}
 	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
 		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
+	}
+	if p.CapLoss != nil && p.InstanceCap == 0 {
+		errs.Bad("instance-cap-loss", p.CapLoss.Name(), "none without an instance-cap")
 	}
 	if s := p.CapSlack; !(s >= 0 && s <= 1) {
 		errs.Bad("cap-slack", s, "a number from 0 to 1")
@@ -163,6 +176,12 @@ func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, ok b
 	if !ok {
 		return l, false
 	}
+	capped := costs
+	if p.CapLoss != nil {
+		if _, capped, ok = p.Queries.CellCosts(cells, p.CapLoss); !ok {
+			return l, false
+		}
+	}
 	l = kernelLayout{
 		ratio: math.Exp(p.Epsilon), delta: p.Delta, cost: make([][]float64, cells),
 		mirrored: p.Queries.Symmetric() && p.Loss.Symmetric(),
@@ -174,7 +193,8 @@ func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, ok b
 		for j, c := range costs[k] {
 			f, _ := c.Float64()
 			l.cost[k][j] = weight * f / unit
-			terms[j] = capTerm{k, j, f / p.InstanceCap}
+			charged, _ := capped[k][j].Float64()
+			terms[j] = capTerm{k, j, charged / p.InstanceCap}
 		}
 		if p.InstanceCap > 0 && !(l.mirrored && k > cells-1-k) {
 			l.caps = append(l.caps, terms)
@@ -204,7 +224,7 @@ func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]ca
 			a := c.edges[k] + float64(part)*width
 			costs[k][part] = make([]float64, len(c.nodes))
 			for j, y := range c.nodes {
-				most, ok := loss.CeilingUp(p.Loss, exact.Rational(y-a-width), exact.Rational(y-a))
+				most, ok := loss.CeilingUp(p.capLoss(), exact.Rational(y-a-width), exact.Rational(y-a))
 				if !ok {
 					most = new(big.Rat) // the certificate refuses such a loss
 				}

@@ -106,6 +106,9 @@ func TestKernelBeatsAdditiveNoise(t *testing.T) {
 	}
 }
 
+// squared is loss.L2 where a variable is called loss.
+var squared = loss.L2
+
 // TestKernelInstanceCap: a cap that binds is kept by every query value, costs
 // something on average, and its bound is no lower than the one without a cap.
 func TestKernelInstanceCap(t *testing.T) {
@@ -121,7 +124,19 @@ func TestKernelInstanceCap(t *testing.T) {
 	if cappedLoss < loss+1e-6 || cappedBound < bound+1e-6 {
 		t.Errorf("with the cap [%g, %g], without [%g, %g]", cappedBound, cappedLoss, bound, loss)
 	}
-	p.InstanceCap = 0.05
+	// A cap on the squares makes large errors rare, and costs something too.
+	p.InstanceCap, p.CapLoss = math.MaxFloat64, squared
+	free, loss, bound = designKernel(t, p, 1)
+	squares, _ := free.Kernel.Certificate().CapLoss.Float64()
+	p.InstanceCap = 0.8 * squares
+	capped, cappedLoss, cappedBound = designKernel(t, p, 1)
+	if got, _ := capped.Kernel.Certificate().CapLoss.Float64(); got > p.InstanceCap || got < 0.99*p.InstanceCap {
+		t.Errorf("largest square %g with the cap %g", got, p.InstanceCap)
+	}
+	if cappedLoss < loss+1e-6 || cappedBound < bound+1e-6 {
+		t.Errorf("with the cap on squares [%g, %g], without [%g, %g]", cappedBound, cappedLoss, bound, loss)
+	}
+	p.InstanceCap, p.CapLoss = 0.05, nil
 	if _, err := lp.DesignKernel(t.Context(), p, lp.Options{NewSolver: highs.New}); !errors.Is(err, lp.ErrInfeasible) {
 		t.Errorf("a cap out of reach: error %v", err)
 	}

@@ -226,6 +226,7 @@ func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
 		return nil
 	}
 	additive, o := p.additive(), d.options
+	additive.Loss = p.capLoss()
 	additive.Delta *= 1 - startMargin
 	o.Gap, o.MaxCells, o.Progress = startGap, DefaultMaxCells, nil
 	if o.TimeLimit > 0 {
@@ -247,11 +248,11 @@ func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
 			apart = max(apart, pair[1]-pair[0])
 		}
 		laws := clamped(r.Table.Table(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
-		v, err := d.certified(split, laws, 0)
+		v, err := d.certified(split, laws, math.MaxFloat64) // the certificate says which cap it keeps
 		if err != nil {
 			return nil // a kernel of so many cells has no weights for it
 		}
-		if most := exact.FloatUp(v.Certificate().MaxLoss); d.rounded.cells == 0 || most < d.rounded.loss {
+		if most := exact.FloatUp(v.Certificate().CapLoss); d.rounded.cells == 0 || most < d.rounded.loss {
 			d.rounded.cells, d.rounded.loss, d.rounded.laws = cells, most, laws
 		}
 		if err := d.keep(split, laws); !notKept(err) || p.Cells > 0 || d.roundedSuits() {
@@ -332,7 +333,7 @@ func (d *kernelDesigner) certified(split partition, laws [][]float64, instanceCa
 	defer func() { d.certify = d.elapsed() - start }()
 	return verified(kernels.New(kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
-		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap,
+		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
 	}))
 }
 
@@ -409,7 +410,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	if prog.relaxation.Rounds() > 0 {
 		start := d.elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
-		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, p.InstanceCap).Float64()
+		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
 		if bound > d.bound {
 			d.dual, d.bound = dual, bound
 		}

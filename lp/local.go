@@ -142,6 +142,9 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		return d.failed(err)
 	}
 	below := above
+	if d.Delta > 0 {
+		return d.belowPairs(ctx, intervals)
+	}
 	if d.Values.Kind == local.Real {
 		if below, err = d.below(ctx, intervals); err != nil {
 			return d.failed(err)
@@ -327,14 +330,11 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 		Loss: d.Loss, Costs: d.Costs,
 	}
 	laws := d.unfolded(s)
-	nodes := d.spread(s.grid.nodes)
-	answers := make([]float64, len(s.grid.answers))
-	for j, t := range s.grid.answers {
-		answers[j] = d.answer(t)
-	}
+	nodes, answers := d.spread(s.grid.nodes), d.valuesOf(s.grid.answers)
 	if d.Values.Kind == local.Category {
-		nodes, answers = s.grid.nodes, s.grid.answers
+		nodes = s.grid.nodes
 	} else {
+		laws, answers = likely(laws, answers)
 		spec.Nodes, spec.Answers = nodes, answers
 	}
 	var err error
@@ -347,6 +347,29 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 		}
 	}
 	return spec, nil
+}
+
+// leastLikely is the probability below which an answer is left out: rounding to weights
+// would change it by too much. What is left out is made up for like rounding.
+const leastLikely = 0x1p-36
+
+// likely leaves out answers that have no probability to speak of.
+func likely(laws [][]float64, answers []float64) (left [][]float64, of []float64) {
+	left = make([][]float64, len(laws))
+	for j, y := range answers {
+		var most float64
+		for _, law := range laws {
+			most = max(most, law[j])
+		}
+		if most < leastLikely {
+			continue
+		}
+		of = append(of, y)
+		for i, law := range laws {
+			left[i] = append(left[i], law[j])
+		}
+	}
+	return left, of
 }
 
 // unfolded returns the laws of all nodes. That of the middle is averaged with its mirror
@@ -376,10 +399,13 @@ func (m *localModel) unfolded(s *priced) [][]float64 {
 	return laws
 }
 
-// keepDual certifies the bound that the prices of a program prove and keeps it if it is
-// the best.
+// keepDual keeps the bound that the prices of a program prove, if it is the best.
 func (d *localDesigner) keepDual(s *priced) error {
-	dual := d.localModel.dual(s)
+	return d.prove(d.localModel.dual(s))
+}
+
+// prove certifies the bound that a dual proves and keeps it if it is the best.
+func (d *localDesigner) prove(dual *local.Dual) error {
 	r, err := d.best.WithDual(dual)
 	if err != nil {
 		return check.Errorf("lp", nil, "%w", err)

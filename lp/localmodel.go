@@ -281,7 +281,50 @@ func (m *localModel) program(g *localGrid, answers []float64) ratio.Program {
 	if m.Objective == local.Mean {
 		p.Cost = m.costs(g, answers)
 	}
+	if m.Delta > 0 {
+		m.spare(&p, laws, ones)
+	}
 	return p
+}
+
+// spare adds to each law masses of its own, δ in all at most: of the divergence of two
+// laws they are all that is positive. They take part in all rows. Their own rows come
+// before those of the places.
+func (m *localModel) spare(p *ratio.Program, laws int, ones []float64) {
+	p.Free = laws
+	for r, row := range p.Rows {
+		for _, t := range row.Terms {
+			p.Rows[r].Terms = append(p.Rows[r].Terms, ratio.Term{Law: laws + t.Law, Value: t.Value})
+		}
+	}
+	if p.Cost != nil {
+		p.Cost = append(p.Cost, p.Cost...)
+	}
+	var rows []ratio.Row
+	for i := range laws {
+		rows = append(rows, ratio.Row{
+			Terms: []ratio.Term{{Law: laws + i, Value: ones}}, Bound: m.Delta*(1-m.margin) - 0x1p-50, Kind: ratio.AtMost,
+		})
+	}
+	first := laws
+	if m.Demands.Unbiased {
+		first *= 2
+	}
+	p.Rows = slices.Insert(p.Rows, first, rows...)
+}
+
+// joined adds the masses of their own to the laws.
+func (m *localModel) joined(laws [][]float64) [][]float64 {
+	if m.Delta == 0 {
+		return laws
+	}
+	n := len(laws) / 2
+	for i, own := range laws[n:] {
+		for j, p := range own {
+			laws[i][j] += p
+		}
+	}
+	return laws[:n]
 }
 
 // groups numbers answers that are mirror images of each other alike.

@@ -42,7 +42,7 @@ func exactRows(laws [][]float64, nodes, answers []float64, unbiased bool) ([][]u
 			for j, w := range row {
 				miss.Sub(miss, new(big.Int).Mul(w, positions[j]))
 			}
-			if !level(row, positions, heavy, miss) {
+			if !level(row, positions, heavy, movers(law, heavy), miss) {
 				return nil, check.Errorf("lp", ErrInfeasible, "unbiased = true: no weights of 2^-64 give the answers the mean %g exactly", nodes[i])
 			}
 		}
@@ -98,17 +98,26 @@ type move struct {
 	units []*big.Int
 }
 
-// movers is how many answers weight is first moved between. The more there are, the fewer
-// units each has to give.
-const movers = 12
+// moverShare is the share of the largest probability from which an answer takes part in
+// moves at first: those of light ones would change their ratios.
+const moverShare = 1.0 / 256
 
-// level moves weight between answers, of the heaviest ones first, until the mean misses
-// nothing.
-func level(row, positions []*big.Int, heavy []int, miss *big.Int) bool {
+// movers returns how many of the answers take part at first.
+func movers(law []float64, heavy []int) int {
+	n := 1
+	for n < len(heavy) && (n < 2 || law[heavy[n]] >= moverShare*law[heavy[0]]) {
+		n++
+	}
+	return n
+}
+
+// level moves weight between answers, of the first n heavy ones first, until the mean
+// misses nothing. The more there are, the fewer units each has to give.
+func level(row, positions []*big.Int, heavy []int, n int, miss *big.Int) bool {
 	if miss.Sign() == 0 {
 		return true
 	}
-	for n := min(movers, len(heavy)); ; n = min(2*n, len(heavy)) {
+	for ; ; n = min(2*n, len(heavy)) {
 		if units, ok := solveMoves(positions, heavy[:n], miss); ok {
 			for k, j := range heavy[:n] {
 				add(row, j, units[k])

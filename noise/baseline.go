@@ -12,6 +12,8 @@ type Baseline struct {
 	Name string
 	// Summary says in a few words what it is and when it applies.
 	Summary string
+	// Source says where it was published.
+	Source string
 	// New builds the mechanism. Baselines that can be tuned to a loss are
 	// tuned to the one given; the others ignore it. The error wraps
 	// [dp.ErrInvalid] for bad parameters and [ErrNotApplicable] if the mechanism
@@ -23,14 +25,14 @@ type Baseline struct {
 // approximate ones. The slice is the caller's to keep.
 func Baselines() []Baseline {
 	return []Baseline{
-		{"laplace", "Laplace noise of scale sensitivity/epsilon; epsilon > 0", untuned(NewLaplace)},
-		{"staircase", "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", NewStaircase},
-		{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", NewStaircaseAtom},
-		{"discrete-laplace", "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", untuned(NewDiscreteLaplace)},
-		{"gaussian", "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", untuned(NewGaussian)},
-		{"analytic-gaussian", "Gaussian noise, exact calibration; delta > 0", untuned(NewAnalyticGaussian)},
-		{"truncated-laplace", "Laplace noise cut to a finite support; delta > 0", untuned(NewTruncatedLaplace)},
-		{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", untuned(NewUniform)},
+		{"laplace", "Laplace noise of scale sensitivity/epsilon; epsilon > 0", "Dwork, McSherry, Nissim & Smith 2006", untuned(NewLaplace)},
+		{"staircase", "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", "Geng & Viswanath 2016", NewStaircase},
+		{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", "Geng & Viswanath 2016, mixed with an atom", NewStaircaseAtom},
+		{"discrete-laplace", "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", "Ghosh, Roughgarden & Sundararajan 2012", untuned(NewDiscreteLaplace)},
+		{"gaussian", "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", "Dwork & Roth 2014, Theorem A.1", untuned(NewGaussian)},
+		{"analytic-gaussian", "Gaussian noise, exact calibration; delta > 0", "Balle & Wang 2018, Theorem 8", untuned(NewAnalyticGaussian)},
+		{"truncated-laplace", "Laplace noise cut to a finite support; delta > 0", "Geng, Ding, Guo & Kumar 2020", untuned(NewTruncatedLaplace)},
+		{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", "Geng, Ding, Guo & Kumar 2019", untuned(NewUniform)},
 	}
 }
 

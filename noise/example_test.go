@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -211,4 +212,32 @@ func ExampleMechanism_expectedLoss() {
 	value, bound, err := m.ExpectedLoss(huber{loss.L2, 2})
 	fmt.Printf("%.12f, exactly %.12f, bound below 1e-12: %v, %v\n", value, 1-math.Exp(-2), bound < 1e-12, err)
 	// Output: 0.864664716763, exactly 0.864664716763, bound below 1e-12: true, <nil>
+}
+
+// Published answers to one value from 0 to 5 that any two people's values cannot be told
+// apart by: the variance at the value where it is largest, for unbiased ones.
+func ExampleLocalBaselines() {
+	p := noise.LocalProblem{
+		Epsilon: 2, Loss: loss.L2, Objective: local.Worst,
+		Values: local.Values{Kind: local.Real, Lower: 0, Upper: 5},
+	}
+	for _, b := range noise.LocalBaselines() {
+		m, err := b.New(p)
+		if err != nil || !m.Unbiased() {
+			continue
+		}
+		worst, _, _ := m.WorstLoss()
+		fmt.Printf("%-30s %6.3f\n", m.Name(), worst)
+	}
+	// Output:
+	// duchi                          10.775
+	// piecewise                       7.672
+	// hybrid                          6.515
+	// piecewise-optimal               6.826
+	// three-outputs                   6.249
+	// hybrid-three-outputs            6.152
+	// generalized-piecewise-unbiased 28.097
+	// laplace                        12.500
+	// staircase                      10.568
+	// staircase-atom                 10.568
 }

@@ -224,10 +224,8 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 		return step
 	}
 	const (
-		scans   = 24
-		rounds  = 30
-		beyond  = 6.0                // logit 6 is γ = 0.9975
-		section = 0.6180339887498949 // (√5-1)/2
+		scans  = 24
+		beyond = 6.0 // logit 6 is γ = 0.9975
 	)
 	low := -(s.epsilon + beyond)
 	pitch := (beyond - low) / scans
@@ -259,19 +257,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 	// The neighbors of the best point of the scan, if any was finite.
 	i := min(max(slices.Index(logits, best), 1), len(logits)-2)
 	a, b := logits[i-1], logits[i+1]
-	x1, x2 := b-section*(b-a), a+section*(b-a)
-	v1, v2 := at(x1), at(x2)
-	for range rounds {
-		if v1 <= v2 {
-			b, x2, v2 = x2, x1, v1
-			x1 = b - section*(b-a)
-			v1 = at(x1)
-		} else {
-			a, x1, v1 = x1, x2, v2
-			x2 = a + section*(b-a)
-			v2 = at(x2)
-		}
-	}
+	golden(at, a, b) // which remembers the best
 	return step(best)
 }
 

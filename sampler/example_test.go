@@ -139,3 +139,25 @@ func ExampleWriteExport() {
 	// first word: 9910523521560253916
 	// draws: [29 46 -414 57 477]
 }
+
+// Noise for a vector of two integers, any two of which are at most 5 apart (ℓ2), with
+// epsilon 0.5: the scale is 5/0.5 steps. Outside tests, NewSpherical.
+func ExampleNewSphericalDeterministic() {
+	s, err := sampler.NewSphericalDeterministic(2, 5/0.5, [32]byte{1}, sampler.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	noise := make([]int64, 2)
+	for range 3 {
+		if err := s.Fill(noise); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(noise)
+	}
+	// Output:
+	// [-10 -25]
+	// [-3 -25]
+	// [5 -10]
+}

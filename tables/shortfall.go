@@ -13,21 +13,7 @@ import (
 //
 // Cells whose shifted partner lies outside the table count in full.
 func hockeyStick(weights []uint64, k int, r *exact.Ratio) *big.Int {
-	var lone exact.Uint128
-	n := len(weights)
-	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
-	for j := 0; j < lo; j++ {
-		lone.Add64(weights[j])
-	}
-	for j := hi; j < n; j++ {
-		lone.Add64(weights[j])
-	}
-	total := lone.Big()
-	total.Lsh(total, exact.RatioBits)
-	if lo >= hi {
-		return total
-	}
-	return total.Add(total, r.Divergence(weights[lo:hi], weights[lo-k:hi-k]))
+	return r.ShiftedDivergence(weights, weights, k)
 }
 
 // shiftDeltas returns, for the shifts k = 1 … K, the larger hockey-stick

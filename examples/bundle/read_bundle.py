@@ -6,6 +6,7 @@ tests and evaluation, never for release.
 """
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -23,6 +24,8 @@ def read(directory):
     if bundle["noise"]["composition"] in ("l1", "l2"):
         table = json.loads((directory / "tables" / "00.json").read_text())
         bundle["step"] = 2.0 ** table["grid"]["granularity_exponent"]
+    if bundle["noise"]["composition"] == "norm":
+        bundle["step"] = 2.0 ** (math.frexp(bundle["noise"]["tau"])[1] - 33)
     names = sorted((directory / "randomizers").glob("*.json"), key=lambda path: int(path.stem))
     bundle["randomizers"] = [json.loads(path.read_text()) for path in names]
     return bundle

@@ -48,7 +48,7 @@ func TestReader(t *testing.T) {
 		testRandomizers(t, python, rng, lookup)
 	}
 	for _, domain := range []bundle.Domain{bundle.Ball, bundle.Box, bundle.Bounds} {
-		for _, composition := range []bundle.Composition{bundle.Basic, bundle.L1, bundle.L2} {
+		for _, composition := range []bundle.Composition{bundle.Basic, bundle.L1, bundle.L2, bundle.Norm} {
 			b := example(t, rng, domain, composition)
 			dir := filepath.Join(t.TempDir(), "b")
 			if err := b.Write(dir, false); err != nil {
@@ -56,7 +56,10 @@ func TestReader(t *testing.T) {
 			}
 			inputs := people(rng, b.Features())
 			got := run(t, python, dir, inputs)
-			step, _ := b.Table(0).Grid().Step().Float64()
+			step := math.Ldexp(1, math.Ilogb(b.Spec().Tau)-32)
+			if t := b.Table(0); t != nil {
+				step, _ = t.Grid().Step().Float64()
+			}
 			for i, x := range inputs {
 				u, err := b.Encode(nil, x)
 				if err != nil {
@@ -232,6 +235,9 @@ func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bun
 	case bundle.L2:
 		s.Noise = bundle.Gaussian
 		table, s.Tau, err = bundle.GaussianTable(1, 1e-4, domain, s.Axes)
+	case bundle.Norm:
+		s.Noise, s.TableOf = bundle.Spherical, nil
+		s.Tau, err = bundle.SphericalScale(1, domain, s.Axes)
 	default: // noise has no part in this; any table will do
 		s.Noise = bundle.Designed
 		table, err = tables.New(tables.Spec{
@@ -243,7 +249,9 @@ func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bun
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tables = []*tables.Table{table}
+	if table != nil {
+		s.Tables = []*tables.Table{table}
+	}
 	b, err := bundle.New(s)
 	if err != nil {
 		t.Fatal(err)

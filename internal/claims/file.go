@@ -2,6 +2,8 @@ package claims
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -68,4 +70,16 @@ func cause(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// Recognize reports whether a file is of a format, given how it starts: that its first
+// field is the format's.
+func Recognize(head []byte, format string) bool {
+	d := json.NewDecoder(bytes.NewReader(head))
+	for _, want := range []json.Token{json.Delim('{'), "format", format} {
+		if tok, err := d.Token(); err != nil || tok != want {
+			return false
+		}
+	}
+	return true
 }

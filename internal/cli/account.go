@@ -18,6 +18,9 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // accountReport is what account --json prints.
@@ -62,10 +65,11 @@ composition. Each release adds fresh noise to a query about the same people; lat
 queries may depend on earlier answers.
 
 The result is a proven upper bound, computed from the exact weights of the tables
-with every error of the numerical convolution bounded and added. The lower bound
+and kernels with every error of the numerical convolution bounded and added. The lower bound
 beside it says how far off it can be.
 
-A RELEASE is a table file made by design, or a classical mechanism:
+A RELEASE is a table file made by design, a kernel or local randomizer file made by design-kernel, or a
+classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
 
@@ -78,7 +82,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
   noisewright account ages.json incomes.json --times 12,4 --epsilon 3
   noisewright account table.json gaussian:sigma=4 --times 10 --delta 1e-4 --plot profile.svg`,
 	})
-	f.Arguments(&o.releases, "RELEASE is missing, want a table file or a mechanism such as laplace:epsilon=1", "json")
+	f.Arguments(&o.releases, "RELEASE is missing, want a table or kernel file, or a mechanism such as laplace:epsilon=1", "json")
 	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
@@ -151,7 +155,7 @@ func (o *accountOptions) run(ctx context.Context) error {
 	return o.Print(r, accountRows(o.releases, o.times, r))
 }
 
-// readMechanism reads a release of the command line: a table, verified, or the
+// readMechanism reads a release of the command line: a table or a kernel, verified, or the
 // name of a mechanism.
 func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
@@ -161,11 +165,28 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 		}
 		return m, nil
 	}
-	v, err := a.ReadSound(ctx, arg)
+	made, err := a.ReadAny(arg)
 	if err != nil {
 		return nil, err
 	}
-	m, err := account.Table(v.Table())
+	var m *account.PrivacyLossDistribution
+	switch made := made.(type) {
+	case *tables.Table:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
+			return nil, err
+		}
+		m, err = account.Table(made)
+	case *kernels.Kernel:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
+			return nil, err
+		}
+		m, err = account.Kernel(made)
+	case *local.Randomizer:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
+			return nil, err
+		}
+		m, err = account.Randomizer(made)
+	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // calibrateReport is what calibrate --json prints.
@@ -39,10 +40,11 @@ type calibrateReport struct {
 
 // The words of --noise.
 const (
-	noiseAuto     = "auto"
-	noiseDesigned = "designed"
-	noiseGaussian = "gaussian"
-	noisePower    = "exponential-power"
+	noiseAuto      = "auto"
+	noiseDesigned  = "designed"
+	noiseTruncated = "truncated-laplace"
+	noiseGaussian  = "gaussian"
+	noisePower     = "exponential-power"
 )
 
 type calibrateOptions struct {
@@ -88,9 +90,9 @@ written and the exit code is 4.
 	f.Sensitivity(&p.Sensitivity)
 	f.Loss(&p.Loss)
 	f.Query(p)
-	f.Word(&o.noise, "noise", "word", "noise of the table: auto (the smallest loss), designed, gaussian or exponential-power", noiseAuto, noiseDesigned, noiseGaussian, noisePower)
+	f.Word(&o.noise, "noise", "word", "noise of the table: auto (the smallest loss), designed, truncated-laplace, gaussian or exponential-power", noiseAuto, noiseDesigned, noiseTruncated, noiseGaussian, noisePower)
 	f.Check(func() error {
-		if (o.noise == noiseGaussian || o.noise == noisePower) && !gaussianApplies(*p) {
+		if o.noise != noiseAuto && o.noise != noiseDesigned && !gaussianApplies(*p) {
 			return fmt.Errorf("noise = %s, want no constraints on the noise, and delta above 0", o.noise)
 		}
 		return nil
@@ -108,8 +110,8 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 	}
 	defer w.Discard()
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
-	c := &calibration{target: o.target, options: o.design}
-	if err := c.find(ctx, o.noise); err != nil {
+	c := &calibration{target: o.target, options: o.design, word: o.noise}
+	if err := c.find(ctx); err != nil {
 		return err
 	}
 	if !o.Quiet {
@@ -130,6 +132,7 @@ func gaussianApplies(p dp.Problem) bool {
 type calibration struct {
 	target  account.Target
 	options lp.Options
+	word    string // of --noise
 
 	found     *account.Calibration
 	others    account.Alternatives // NaN where there is none
@@ -158,13 +161,20 @@ func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*t
 	return r.Table, limit
 }
 
-// find finds the noise that a word of --noise asks for.
-func (c *calibration) find(ctx context.Context, word string) (err error) {
+// truncated is the account.Designer of truncated Laplace noise.
+func truncated(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+	return shapes.TruncatedLaplace(p, tables.Grid{})
+}
+
+// find finds the noise that the word asks for.
+func (c *calibration) find(ctx context.Context) (err error) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
 	var design account.Designer = c.design
-	switch word {
+	switch c.word {
 	case noiseDesigned:
 		o.Exponents = []float64{}
+	case noiseTruncated:
+		o.Exponents, design = []float64{}, truncated
 	case noiseGaussian:
 		o.Exponents, design = []float64{2}, nil
 	case noisePower:
@@ -191,10 +201,12 @@ func (c *calibration) compare(ctx context.Context) {
 
 // noise is the word for what was found.
 func (c *calibration) noise() string {
-	switch c.found.Exponent {
-	case 0:
+	switch {
+	case c.word == noiseTruncated:
+		return noiseTruncated
+	case c.found.Exponent == 0:
 		return noiseDesigned
-	case 2:
+	case c.found.Exponent == 2:
 		return noiseGaussian
 	}
 	return noisePower

@@ -9,7 +9,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -31,6 +33,13 @@ func newCertified(c tables.Certificate) certified {
 }
 
 func newCertifiedKernel(c kernels.Certificate) certified {
+	return certified{
+		DeltaUpper: shell.FloatUp(c.DeltaUpper), ExpectedLoss: shell.FloatUp(c.ExpectedLoss), MaxLoss: shell.FloatUp(c.MaxLoss), LowerBound: shell.FloatDown(c.LowerBound),
+		Gap: shell.Finite(shell.GapOf(c)),
+	}
+}
+
+func newCertifiedAdditive(c additive.Certificate) certified {
 	return certified{
 		DeltaUpper: shell.FloatUp(c.DeltaUpper), ExpectedLoss: shell.FloatUp(c.ExpectedLoss), MaxLoss: shell.FloatUp(c.MaxLoss), LowerBound: shell.FloatDown(c.LowerBound),
 		Gap: shell.Finite(shell.GapOf(c)),
@@ -111,6 +120,7 @@ type kernelStatement struct {
 	Loss        string     `json:"loss"`
 	Range       [2]float64 `json:"range"`
 	InstanceCap *float64   `json:"instance_cap"`
+	CapLoss     string     `json:"instance_cap_loss,omitempty"` // if it is another one
 }
 
 func newKernelStatement(k *kernels.Kernel) kernelStatement {
@@ -118,6 +128,31 @@ func newKernelStatement(k *kernels.Kernel) kernelStatement {
 	s := kernelStatement{promise: newPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]float64{q.Lower, q.Upper}}
 	if c := k.InstanceCap(); c > 0 {
 		s.InstanceCap = &c
+		if l := k.CapLoss().Name(); l != s.Loss {
+			s.CapLoss = l
+		}
+	}
+	return s
+}
+
+// additiveStatement is the problem that an additive kernel is made for. An end is null if
+// the outer cell has none.
+type additiveStatement struct {
+	promise
+	Loss            string      `json:"loss"`
+	Range           [2]*float64 `json:"range"`
+	Cells           int         `json:"cells"`
+	InstanceCap     *float64    `json:"instance_cap"`
+	InstanceCapLoss string      `json:"instance_cap_loss,omitempty"`
+}
+
+func newAdditiveStatement(k *additive.Kernel) additiveStatement {
+	s := additiveStatement{
+		promise: newPromise(k.Privacy()), Loss: k.Loss().Name(), Cells: k.Cells(),
+		Range: [2]*float64{shell.Finite(k.Edge(0)), shell.Finite(k.Edge(k.Cells()))},
+	}
+	if c, l := k.InstanceCap(); c > 0 {
+		s.InstanceCap, s.InstanceCapLoss = &c, l.Name()
 	}
 	return s
 }
@@ -217,11 +252,37 @@ func certifiedKernelRows(k *kernels.Kernel, c kernels.Certificate, falsehood err
 		{"largest loss", fmt.Sprintf("%s (near the query value %.6g)", shell.Decimal(claims.MaxLoss), c.MaxLossAt)},
 	}
 	if o := k.InstanceCap(); o > 0 {
-		rows = append(rows, shell.Row{"instance cap", fmt.Sprint(o)})
+		row := shell.Row{"instance cap", fmt.Sprint(o)}
+		if l := k.CapLoss(); l.Name() != k.Loss().Name() {
+			row[1] += fmt.Sprintf(" for the loss %s (%s certified, near the query value %.6g)", l.Name(), shell.DigitsUp(exact.FloatUp(c.CapLoss)), c.CapLossAt)
+		}
+		rows = append(rows, row)
 	}
 	return append(rows,
 		shell.Row{"lower bound", shell.Decimal(claims.LowerBound)},
 		shell.Row{"gap", gap(shell.GapOf(c), falsehood)},
 		shell.Row{"nodes", fmt.Sprint(k.Cells())},
+	)
+}
+
+func certifiedAdditiveRows(k *additive.Kernel, c additive.Certificate, falsehood error) []shell.Row {
+	p, claims := k.Privacy(), c.Claims()
+	step, _ := k.Grid().Step().Float64()
+	rows := []shell.Row{
+		{"epsilon", fmt.Sprint(p.Epsilon)},
+		{"delta", fmt.Sprintf("%v promised, %s certified (worst between the cells %d and %d, %.6g apart)", p.Delta, shell.Decimal(claims.Delta), c.Worst.Gain, c.Worst.Lose, float64(c.Worst.Shift)*step)},
+		{"sensitivity", fmt.Sprint(p.Sensitivity)},
+		{"cells", fmt.Sprintf("%d, from %v to %v", k.Cells(), k.Edge(0), k.Edge(k.Cells()))},
+		{"loss", shell.LossUnit(k.Loss())},
+		{"expected loss", shell.Decimal(claims.ExpectedLoss)},
+		{"largest loss", shell.Decimal(claims.MaxLoss)},
+	}
+	if o, l := k.InstanceCap(); o > 0 {
+		rows = append(rows, shell.Row{"instance cap", fmt.Sprintf("%v, of %s", o, l.Name())})
+	}
+	return append(rows,
+		shell.Row{"lower bound", shell.Decimal(claims.LowerBound)},
+		shell.Row{"gap", gap(shell.GapOf(c), falsehood)},
+		shell.Row{"bins", fmt.Sprint(k.Bins())},
 	)
 }

@@ -103,6 +103,7 @@ Exit codes:
 	root.AddCommand(
 		newDesignCommand(a),
 		newDesignKernelCommand(a),
+		newDesignAdditiveCommand(a),
 		newVerifyCommand(a),
 		newCompareCommand(a),
 		newAccountCommand(a),

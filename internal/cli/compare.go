@@ -12,6 +12,8 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
@@ -42,13 +44,16 @@ type compareOptions struct {
 	shell.Common
 	problem dp.Problem
 	design  lp.Options
-	table   string // in place of both
+	local   shell.Local
+	values  kernels.Queries // of a local randomizer
+	costs   costs           // or of categories
+	table   string          // in place of all these
 }
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
 	o := &compareOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "compare --epsilon E --delta D --sensitivity S --loss LOSS | --table TABLE",
+		Use:   "compare --epsilon E --delta D (--sensitivity S | --local --range A,B) --loss LOSS | --table TABLE",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
 each with its suboptimality: how far it is above the certified lower bound on
@@ -67,6 +72,14 @@ With --table nothing is designed: the table is verified and compared. One that
 calibrate made for a total of several releases is compared with Laplace and Gaussian
 noise calibrated to the same total, which is proved; there is no lower bound for that.
 
+With --local, answers to one value of a range are designed and compared, such that any
+two values are indistinguishable: local differential privacy. With --costs the values
+are categories. The mechanisms are then those published for bounded values, and noise that is added, with the range for its
+sensitivity. Each has its loss averaged over the values and that of the worst value, and
+how often it is that of the design. The bound is about the loss of the objective, of all
+mechanisms or, with --unbiased, of the unbiased ones. Those of the published mechanisms
+that have a parameter are tuned to the loss and the objective.
+
 With delta 0 no noise has bounded support: the designed noise has a tail that is
 never cut off, and Laplace and staircase noise are what it is compared with, as
 Gaussian, truncated Laplace and uniform noise do not apply. For some losses there is
@@ -80,12 +93,21 @@ If a limit stops the design, the exit code is 4.
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
   noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json
+  noisewright compare --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
   noisewright compare --table month.json`,
 	})
-	f.File(&o.table, "table", "table file to compare in place of a new design, - for standard input", "json")
+	f.File(&o.table, "table", "table or local randomizer file to compare in place of a new design, - for standard input", "json")
 	f.Unless("table", func() {
+		f.Local(&o.local)
+		f.With("local", func() {
+			o.costs.flag(f)
+			f.Unless("costs", func() {
+				f.Range(&o.values.Lower, &o.values.Upper, "with --local: least and largest value, in their units, separated by a comma")
+				f.Weight(&o.values)
+			})
+		})
 		f.Privacy(&o.problem.Privacy, shell.Delta)
-		f.Loss(&o.problem.Loss)
+		f.Unless("costs", func() { f.Loss(&o.problem.Loss) })
 		f.Query(&o.problem)
 		f.Effort(&o.design, "")
 	})
@@ -94,8 +116,11 @@ If a limit stops the design, the exit code is 4.
 }
 
 func (o *compareOptions) run(ctx context.Context) error {
-	if o.table != "" {
-		return o.compareTable(ctx)
+	switch {
+	case o.table != "":
+		return o.compareFile(ctx)
+	case o.local.On:
+		return o.compareLocal(ctx)
 	}
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
@@ -121,9 +146,24 @@ func (o *compareOptions) run(ctx context.Context) error {
 	return limit
 }
 
+// compareFile compares what is there.
+func (o *compareOptions) compareFile(ctx context.Context) error {
+	made, err := o.ReadAny(o.table)
+	if err != nil {
+		return err
+	}
+	switch made := made.(type) {
+	case *tables.Table:
+		return o.compareTable(ctx, made)
+	case *local.Randomizer:
+		return o.compareRandomizer(ctx, made)
+	}
+	return shell.BadInput("", fmt.Errorf("%s is a kernel, want a table or a local randomizer", shell.InputName(o.table)))
+}
+
 // compareTable compares a table that is there.
-func (o *compareOptions) compareTable(ctx context.Context) error {
-	v, err := o.ReadSound(ctx, o.table)
+func (o *compareOptions) compareTable(ctx context.Context, t *tables.Table) error {
+	v, err := shell.Sound(ctx, o.table, t)
 	if err != nil {
 		return err
 	}

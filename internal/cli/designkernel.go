@@ -3,12 +3,10 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 )
 
@@ -27,13 +26,18 @@ type designKernelOptions struct {
 	problem lp.KernelProblem
 	autoCap bool // the instance cap is the loss of data independent noise
 	design  lp.Options
+	// With --local:
+	local    shell.Local
+	integer  string // a word of --query
+	unbiased bool
+	costs    costs
 }
 
 func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
 	o := &designKernelOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "design-kernel --range A,B --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
+		Use:   "design-kernel --range A,B --epsilon E --delta D (--sensitivity S | --local) --loss LOSS [-o KERNEL]",
 		Short: "Design noise that depends on the query value",
 		Long: `Where the values of a query lie in a known range, noise may depend on the value:
 near the ends, and where values are rare, other noise is better. Find the kernel,
@@ -50,20 +54,26 @@ With --instance-cap no query value has a larger expected loss than that; the wor
 auto stands for the smallest expected loss of noise that does not depend on the
 value, or, if kernels of few cells do not keep that, for what such noise keeps when it
 is rounded to cells, up to 5 % more. The bound is then about the mechanisms that keep
-the cap.`,
+the cap. It may be on another loss than the average, with --instance-cap-loss.
+
+With --local any two values of the range are indistinguishable, as local differential
+privacy asks for where a value leaves the device of its owner. Delta may be 0. The answer
+is that of the smallest expected loss, averaged over the values or, with --objective
+worst, of the worst value; --unbiased makes its mean the value, so that means of many
+answers can be trusted. The file is that of a local randomizer, which sample, privatize,
+plot and verify take as they do a kernel. With --costs the values are categories.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
-  noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
+  noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json
+  noisewright design-kernel --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json`,
 	})
 	p := &o.problem
-	f.Privacy(&p.Privacy, shell.PositiveDelta)
-	f.Loss(&p.Loss)
-	f.RequiredFunc("range", "A,B", "least and largest value of the query, in its units, separated by a comma", func(text string) error {
-		return readRange(&p.Queries, text)
+	o.localFlags(f)
+	f.Privacy(&p.Privacy, shell.Delta)
+	f.Unless("costs", func() {
+		f.Loss(&p.Loss)
+		f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value of the query, in its units, separated by a comma")
+		f.Weight(&p.Queries)
 	})
-	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
-		return readWeight(&p.Queries, text)
-	})
-	f.CompleteOrFile("weight", "uniform")
 	f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
 		return readNodes(p, text)
 	})
@@ -72,6 +82,9 @@ the cap.`,
 	f.TimeLimit(&o.design, "")
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of any query value, in units of the loss (default none)")
+	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
+	f.CompleteOrFile("instance-cap-loss", loss.Names()...)
+	f.Check(o.checkLocal)
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
@@ -88,6 +101,9 @@ type kernelReport struct {
 }
 
 func (o *designKernelOptions) run(ctx context.Context) error {
+	if o.local.On {
+		return o.runLocal(ctx)
+	}
 	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err
@@ -118,7 +134,11 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	}
 	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
 	if independent != nil {
-		rows = append(rows, shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(k.InstanceCap(), *independent)})
+		row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(k.InstanceCap(), *independent)}
+		if o.problem.CapLoss != nil {
+			row[1] += ", for the loss of the cap"
+		}
+		rows = append(rows, row)
 	}
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"kernel", o.Output})
@@ -145,7 +165,11 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	options := shell.DesignOptions()
 	options.TimeLimit = o.design.TimeLimit / 4
 	options.Progress = line.Design(options.TimeLimit)
-	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: o.problem.Loss, Query: dp.RealQuery}, options)
+	capped := o.problem.Loss
+	if o.problem.CapLoss != nil {
+		capped = o.problem.CapLoss
+	}
+	r, _, err := shell.Design(ctx, dp.Problem{Privacy: o.problem.Privacy, Loss: capped, Query: dp.RealQuery}, options)
 	if err != nil {
 		return nil, err
 	}
@@ -156,51 +180,14 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	return loss, nil
 }
 
-func readRange(q *kernels.Queries, text string) error {
-	var err error
-	if q.Lower, q.Upper, err = shell.ParsePair(text); err != nil || (kernels.Queries{Lower: q.Lower, Upper: q.Upper}).Validate() != nil {
-		q.Lower, q.Upper = math.NaN(), math.NaN()
-		return shell.Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
+// readCapLoss reads the loss of the cap. The cap has been read.
+func (o *designKernelOptions) readCapLoss(text string) error {
+	if o.problem.InstanceCap == 0 && !o.autoCap {
+		return shell.Want("none without --instance-cap")
 	}
-	return nil
-}
-
-// readWeight reads "uniform" or a CSV file with the columns from and weight. The range
-// has been read.
-func readWeight(q *kernels.Queries, text string) error {
-	const want = shell.Want("uniform, or a CSV file with the header from,weight")
-	switch text {
-	case "uniform":
-		return nil
-	case "":
-		return want
-	}
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("weight = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
-	}
-	file, err := os.Open(text)
-	if err != nil {
-		return bad("%v, %v", shell.FileCause(err), want)
-	}
-	defer file.Close()
-	records, err := csv.NewReader(file).ReadAll()
-	if err != nil || len(records) < 2 || !slices.Equal(records[0], []string{"from", "weight"}) {
-		return bad("not such a file, want the header from,weight and a row per piece")
-	}
-	q.Weight = nil
-	for i, r := range records[1:] {
-		from, w, err := shell.ParsePair(strings.Join(r, ","))
-		if err != nil {
-			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
-		}
-		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
-	}
-	if !math.IsNaN(q.Lower) { // else the range is to blame
-		if err := q.Validate(); err != nil {
-			return bad("%s", shell.Sentence(err))
-		}
-	}
-	return nil
+	l, err := shell.ParseLosses("instance-cap-loss", []string{text})
+	o.problem.CapLoss = l
+	return err
 }
 
 // readNodes reads a number of nodes, or a file with one node per line. The range has

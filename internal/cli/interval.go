@@ -7,12 +7,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 type intervalOptions struct {
 	shell.Common
-	table        string
-	value, level float64
+	table  string
+	value  string // or, with a column, the file of it
+	column string
+	csv    csvfile.Options
+	level  float64
+	number float64 // the value
 }
 
 // intervalReport is what interval --json prints.
@@ -27,7 +32,7 @@ type intervalReport struct {
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
 	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "interval --table TABLE VALUE",
+		Use:   "interval --table TABLE (VALUE | --column NAME IN.csv)",
 		Short: "Say where the true value behind a noisy one may be",
 		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
 number that was released with noise from this table.
@@ -38,17 +43,30 @@ follows exactly from the table's weights and its rounding of queries; the ends a
 rounded outwards. The true value is the one that noise was added to: with
 privatize --lower and --upper, the clipped one.
 
-VALUE is a released value with all its digits. Put -- before a negative one.`,
+VALUE is a released value with all its digits. Put -- before a negative one.
+
+With --column, IN.csv has a column of answers of a local randomizer without bias, as
+privatize writes it. Printed are the mean of the answers and an interval for the mean
+of the values they stand for, clipped as privatize does, by Bernstein's inequality.`,
 		Example: `  noisewright interval --table table.json 1234
+  noisewright interval --table rating.json --column rating private.csv
   noisewright interval --table table.json --level 0.99 --json -- -3`,
 	})
-	f.File(&o.table, "table", "table file that the noise was drawn from", "json")
+	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
 	f.Require(&o.table, "table", "a table file")
 	f.Misplaced("table", shell.IsTableFile)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
-	f.ArgumentFunc("VALUE", func(text string) (err error) {
-		o.value, err = shell.ParseNumber(text, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
-		return shell.About("value", text, err)
+	f.String(&o.column, "column", "name of the column, as in the header, of the answers of a local randomizer")
+	f.Delimiter(&o.csv)
+	f.ArgumentFunc("VALUE", func(text string) error {
+		o.value = text
+		return nil
+	})
+	f.Check(func() (err error) {
+		if o.column == "" && o.value != "" {
+			o.number, err = shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
+		}
+		return shell.About("value", o.value, err)
 	})
 	f.Summary(&o.Common)
 	cmd := f.Run(o.run)
@@ -58,12 +76,15 @@ VALUE is a released value with all its digits. Put -- before a negative one.`,
 
 func (o *intervalOptions) run(ctx context.Context) error {
 	o.Progress().Watch("verifying")
+	if o.column != "" {
+		return o.meanInterval(ctx)
+	}
 	v, err := o.ReadSound(ctx, o.table)
 	if err != nil {
 		return err
 	}
-	r := intervalReport{Schema: shell.Schema, Value: o.value, Level: o.level}
-	if r.Lower, r.Upper, err = v.Table().Interval(o.value, o.level); err != nil {
+	r := intervalReport{Schema: shell.Schema, Value: o.number, Level: o.level}
+	if r.Lower, r.Upper, err = v.Table().Interval(o.number, o.level); err != nil {
 		return shell.BadInput("", err)
 	}
 	return o.Print(r, []shell.Row{

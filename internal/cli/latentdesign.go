@@ -63,22 +63,23 @@ func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 mean of ||K(x - decoded x)||^2 over people, that make the release of a person's
 features x (epsilon, delta)-differentially private, whatever x is.
 
-Compared are Laplace noise for the l1 distance, Gaussian noise for the l2 distance,
-noise per coordinate (designed, truncated Laplace, staircase) and a local randomizer
-per coordinate (local), the last two with the best split of the budget, each with the
-task-aware encoder and, for Laplace and Gaussian noise, with the benchmarks of the
-literature: sending the features (task-agnostic) or the first coordinates alike
+Compared are Laplace noise for the l1 distance, Gaussian and spherical noise for the
+l2 distance (the latter with delta 0: its density falls with the norm), noise per
+coordinate (designed, truncated Laplace, staircase) and a local randomizer per
+coordinate (local), the last two with the best split of the budget, each with the
+task-aware encoder and, for the first three, with the benchmarks of the literature:
+sending the features (task-agnostic) or the first coordinates alike
 (privacy-agnostic; --coordinates says how many). Every loss is that on the training
 data with clipping and the best decoder. A local randomizer answers with one of a few
 numbers that are likelier for values like those of the training data: it needs that
 data, makes no use of delta, and nearly always wins. With --noise local-unbiased its
 mean answer to each value is the value, with the least variance at the worst value,
 which is a larger loss but favors no value; these randomizers are designed. Among
-noise that is added it depends on the domain: in a ball of many coordinates Laplace
-and Gaussian noise profit from the sphere, with clipping per coordinate and few
-coordinates designed noise does. Truncated Laplace and staircase noise are listed for
-comparison and are in no bundle: the best noise of a bundle may stand below one of
-them.
+noise that is added it depends on the domain: in a ball of several coordinates
+spherical noise profits from the sphere, of many Gaussian noise, with clipping per
+coordinate and few coordinates designed noise does. Truncated Laplace and staircase
+noise are listed for comparison and are in no bundle: the best noise of a bundle may
+stand below one of them.
 
 The guarantee rests on clipping to the domain, not on the data. The training data
 itself is not protected: means, directions and clipping radii are learned from it
@@ -98,7 +99,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
-	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace or gaussian", noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(bundle.Laplace), noiseGaussian)
+	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
+		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
 		v, ok := shell.ParseCount(text)
@@ -207,8 +209,9 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	if best == nil {
 		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
-	rows := latentRows(&p, r, best)
-	report := newLatentReport(&p, r, best)
+	bounds := newLatentBounds(r)
+	rows := latentRows(&p, r, best, bounds)
+	report := newLatentReport(&p, r, best, bounds)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
 		if err == nil && o.decoder == decoderLookup {
@@ -351,6 +354,15 @@ type latentBounds struct {
 	Upper float64 `json:"upper"`
 }
 
+// newLatentBounds returns nil for a domain without.
+func newLatentBounds(r *latent.Result) *latentBounds {
+	lower, upper, ok := r.LaplaceBounds()
+	if !ok {
+		return nil
+	}
+	return &latentBounds{lower, upper}
+}
+
 func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	return latentCandidate{
 		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
@@ -358,10 +370,10 @@ func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 	}
 }
 
-func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate) latentReport {
+func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen,
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
 	}
 	if p.Domain != bundle.Bounds && p.Radius == 0 {
 		out.Clip = shell.Finite(p.Clip)
@@ -369,13 +381,10 @@ func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate
 	for _, c := range r.Candidates {
 		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
 	}
-	if lower, upper, ok := r.LaplaceBounds(); ok {
-		out.Bounds = &latentBounds{lower, upper}
-	}
 	return out
 }
 
-func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []shell.Row {
+func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) []shell.Row {
 	rows := []shell.Row{
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
@@ -411,8 +420,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []s
 		}
 		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
 	}
-	if lower, upper, ok := r.LaplaceBounds(); ok {
-		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)})
+	if bounds != nil {
+		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", bounds.Lower, bounds.Upper)})
 	}
 	return rows
 }

@@ -70,8 +70,8 @@ Other columns are left out, except those of --keep, which are copied without
 protection. The file has a header. It may be compressed with gzip or zstd; what is
 written is if its name ends in .gz or .zst.
 
---constant-time is about drawing noise. Encoding and clipping are plain float64
-arithmetic either way.`,
+--constant-time is about drawing noise, and not to be had for spherical noise.
+Encoding and clipping are plain float64 arithmetic either way.`,
 		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
 	}, privatizing)
 }

@@ -120,7 +120,11 @@ func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	return bundle.NewPrivatizer(v, o)
+	p, err := bundle.NewPrivatizer(v, o)
+	if err != nil {
+		return nil, shell.LatentFailure(err)
+	}
+	return p, nil
 }
 
 func counted(n int, thing string) string {

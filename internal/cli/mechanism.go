@@ -68,6 +68,13 @@ func mechanismKinds() []mechanismKind {
 			func(a *arguments) (*mechanism, error) { return account.Laplace(a.number("epsilon")) },
 		},
 		{
+			"truncated-laplace", "truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D",
+			[]string{"epsilon", "delta"},
+			func(a *arguments) (*mechanism, error) {
+				return account.TruncatedLaplace(a.number("epsilon"), a.number("delta"))
+			},
+		},
+		{
 			"discrete-laplace", "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
 			[]string{"epsilon", "sensitivity"},
 			func(a *arguments) (*mechanism, error) {
@@ -170,7 +177,7 @@ func parseMechanism(text string) (*account.PrivacyLossDistribution, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	i := slices.Index(mechanismNames(), name)
 	if i < 0 {
-		return nil, check.Errorf("cli", dp.ErrInvalid, "release = %s, want a table file, or NAME:KEY=VALUE,… with a name of %s", check.Quoted(text), strings.Join(mechanismNames(), ", "))
+		return nil, check.Errorf("cli", dp.ErrInvalid, "release = %s, want a table or kernel file, or NAME:KEY=VALUE,… with a name of %s", check.Quoted(text), strings.Join(mechanismNames(), ", "))
 	}
 	k := mechanismKinds()[i]
 	a := &arguments{values: map[string]string{}}

@@ -16,18 +16,20 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
 )
 
 type plotOptions struct {
 	shell.Common
-	file          string // a table or a kernel
+	file          string
 	format        string // of the figure
 	log           bool
 	width, height float64 // cm
-	// For a kernel.
-	values string // query values, separated by commas
-	table  string // to compare with
+	values        string  // of a kernel or a randomizer, separated by commas
+	table         string  // to compare a kernel with
 }
 
 func newPlotCommand(s *shell.Streams) *cobra.Command {
@@ -44,9 +46,10 @@ single point 0, which has no density, is an arrow.
 A table made by calibrate is for the total of several releases, which is proved and
 in the title. The curves over it are Laplace and Gaussian noise for the same total.
 
-For a kernel, draw the expected loss of every query value, or with --values the
-probabilities of the answers to these values. --table adds the loss of additive
-noise to the former, as a dashed line.
+For a kernel or a local randomizer, draw the expected loss of every value, or with
+--values the probabilities of the answers to these values; for categories, those of all. For an additive
+kernel, draw those of every cell, or the density of the noise for the values. --table adds the loss of additive
+noise to that of a kernel, as a dashed line.
 
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
@@ -56,7 +59,7 @@ the whole support.`,
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
 	f.FigureFormat(&o.Output, &o.format, "output")
-	f.String(&o.values, "values", "for a kernel: query values, separated by commas, whose answers to draw")
+	f.String(&o.values, "values", "for a kernel or a local randomizer: values, separated by commas, whose answers to draw")
 	f.File(&o.table, "table", "for a kernel: table file of data independent noise to compare with", "json")
 	f.ArgumentFrom(&o.table) // --table, as other commands have it, where there is nothing to compare
 	f.Argument(&o.file, "TABLE", "json")
@@ -101,15 +104,23 @@ type drawing interface {
 
 // figure verifies the file and returns its figure.
 func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
-	t, k, err := o.ReadEither(o.file)
-	switch {
-	case err != nil:
+	made, err := o.ReadAny(o.file)
+	if err != nil {
 		return nil, err
-	case k != nil && o.log:
-		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel"))
-	case k != nil:
-		return o.kernel(ctx, k)
-	case o.values != "" || o.table != "":
+	}
+	t, isTable := made.(*tables.Table)
+	if o.log && !isTable {
+		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
+	}
+	switch made := made.(type) {
+	case *kernels.Kernel:
+		return o.kernel(ctx, made)
+	case *additive.Kernel:
+		return o.additive(ctx, made)
+	case *local.Randomizer:
+		return o.randomizer(ctx, made)
+	}
+	if o.values != "" || o.table != "" {
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
 	v, err := shell.Sound(ctx, o.file, t)
@@ -129,36 +140,101 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 // kernel verifies a kernel and reads what its figure is to show: query values, and the
 // file of a table to compare with.
 func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
-	f := &figure.Kernel{Kernel: k}
-	for text := range strings.SplitSeq(o.values, ",") {
-		if o.values == "" {
-			break
-		}
-		x, err := readQuery(k, "values", strings.TrimSpace(text))
-		if err != nil {
-			return nil, err
-		}
-		f.Values = append(f.Values, x)
+	q := k.Queries()
+	values, err := o.readQueries(q.Lower, q.Upper)
+	if err != nil {
+		return nil, err
 	}
-	if most := len(figure.Palette); len(f.Values) > most {
-		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d query values", check.Quoted(o.values), most))
+	v, err := shell.Sound(ctx, o.file, k)
+	if err != nil {
+		return nil, err
+	}
+	independent, err := o.independent(ctx, k.Privacy(), k.Loss())
+	return &figure.Kernel{Kernel: k, Certificate: v.Certificate(), Values: values, Independent: independent}, err
+}
+
+// additive is kernel for an additive one.
+func (o *plotOptions) additive(ctx context.Context, k *additive.Kernel) (*figure.Additive, error) {
+	values, err := o.readQueries(k.Edge(0), k.Edge(k.Cells()))
+	if err != nil {
+		return nil, err
+	}
+	f := &figure.Additive{Kernel: k, Values: values}
+	for _, x := range values {
+		cell, ok := k.CellAt(x)
+		if !ok {
+			return nil, shell.BadInput("", fmt.Errorf("values = %v, want what the kernel's grid holds", x))
+		}
+		f.Cells = append(f.Cells, cell)
 	}
 	v, err := shell.Sound(ctx, o.file, k)
 	if err != nil {
 		return nil, err
 	}
 	f.Certificate = v.Certificate()
+	f.Independent, err = o.independent(ctx, k.Privacy(), k.Loss())
+	return f, err
+}
+
+// readQueries reads --values of a kernel's range.
+func (o *plotOptions) readQueries(lower, upper float64) ([]float64, error) {
+	return o.readValues(func(text string) (float64, error) { return readQuery(lower, upper, "values", text) })
+}
+
+// independent returns the loss of the table to compare with, 0 if there is none.
+func (o *plotOptions) independent(ctx context.Context, p dp.Privacy, l loss.Loss) (float64, error) {
 	if o.table == "" {
-		return f, nil
+		return 0, nil
 	}
 	other, err := o.ReadSound(ctx, o.table)
 	if err != nil {
+		return 0, err
+	}
+	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(p, l); is != want {
+		return 0, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
+	}
+	expected, _ := other.Certificate().ExpectedLoss.Float64()
+	return expected, nil
+}
+
+// readValues reads --values, at most as many as there are colors.
+func (o *plotOptions) readValues(read func(text string) (float64, error)) (values []float64, err error) {
+	if o.values == "" {
+		return nil, nil
+	}
+	for text := range strings.SplitSeq(o.values, ",") {
+		x, err := read(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, x)
+	}
+	if most := len(figure.Palette); len(values) > most {
+		return nil, shell.BadInput("", fmt.Errorf("values = %s, want at most %d values", check.Quoted(o.values), most))
+	}
+	return values, nil
+}
+
+// randomizer verifies a local randomizer and reads the values whose answers its figure is
+// to show.
+func (o *plotOptions) randomizer(ctx context.Context, r *local.Randomizer) (*figure.Randomizer, error) {
+	category := r.Spec().Values.Kind == local.Category
+	if o.table != "" || category && o.values != "" {
+		return nil, shell.BadInput("", errors.New("table is for kernels, and values for numbers: want neither here"))
+	}
+	f := &figure.Randomizer{Randomizer: r}
+	var err error
+	f.Values, err = o.readValues(func(text string) (float64, error) {
+		return shell.ParseNumber(text, shell.Rule{Want: takes(r), OK: func(x float64) bool { return r.PMFAt(x) != nil }})
+	})
+	if err != nil {
+		return nil, shell.BadInput("", shell.About("values", o.values, err))
+	}
+	v, err := shell.Sound(ctx, o.file, r)
+	if err != nil {
 		return nil, err
 	}
-	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(k.Privacy(), k.Loss()); is != want {
-		return nil, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
-	}
-	f.Independent, _ = other.Certificate().ExpectedLoss.Float64()
+	f.Certificate = v.Certificate()
 	return f, nil
 }
 

@@ -70,7 +70,8 @@ gets integers. With one that publishes in steps (design --step) values are round
 to a multiple of the step at random, without bias, before the noise, and results
 are multiples of the step. With a kernel file in place of a table each value is
 clipped to the kernel's range and replaced by an answer of the kernel, noise that
-depends on the value.
+depends on the value; with the file of a local randomizer by its answer, and a column
+of categories has to have those of the randomizer.
 
 --clamp A,B moves results into a range, such as 0,inf for what cannot be negative.
 It costs no privacy, as the data is not looked at again, but the results are then
@@ -165,8 +166,8 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		if err != nil {
 			return nil, c.about(err)
 		}
-		if column.clip == nil {
-			o.Warn("%swithout --lower and --upper, the result is private only if one person's values differ by at most %v", c.prefix(), from.privacy.Sensitivity)
+		if column.clip == nil && from.table != nil {
+			o.Warn("%swithout --lower and --upper, the result is private only if one person's values differ by at most %v", c.prefix(), from.sensitivity)
 		}
 		if p.keepMissing {
 			o.Warn("--missing keep publishes which values of %s are missing: that is not protected", check.Quoted(c.name))
@@ -184,8 +185,8 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 // single one promises what its table does.
 func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	if len(p.columns) == 1 {
-		privacy := p.columns[0].source.privacy
-		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(privacy.Epsilon), shell.DigitsUp(privacy.Delta)), nil
+		of := p.columns[0].source
+		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(of.epsilon), shell.DigitsUp(of.delta)), nil
 	}
 	o.Progress().Watch("composing")
 	var releases []account.Release
@@ -202,8 +203,8 @@ func (o *privatizeOptions) total(p *privatizer) (string, error) {
 			places[c.source] = len(releases)
 			releases = append(releases, account.Release{PLD: m, Times: 1})
 		}
-		epsilons = append(epsilons, c.source.privacy.Epsilon)
-		deltas = append(deltas, c.source.privacy.Delta)
+		epsilons = append(epsilons, c.source.epsilon)
+		deltas = append(deltas, c.source.delta)
 	}
 	delta := sumUp(deltas)
 	if delta >= 1 {

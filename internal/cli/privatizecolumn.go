@@ -16,13 +16,16 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // columnOptions say what is done with a column.
 type columnOptions struct {
 	name  string
-	table string    // or a kernel
+	table string    // or another mechanism's file
 	clip  *interval // of values; nil: none
 	clamp *interval // of results; nil: none
 	own   bool      // has settings of its own, so that errors name the column
@@ -173,51 +176,80 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what noise is drawn from: a table or a kernel, verified.
+// source is what noise is drawn from, verified: one of four.
 type source struct {
-	privacy dp.Privacy
-	table   *sampler.Sampler       // or
-	kernel  *sampler.KernelSampler // nil: a table
+	epsilon, delta float64
+	sensitivity    float64 // of a table
+	table          *sampler.Sampler
+	kernel         *sampler.KernelSampler
+	additive       *sampler.AdditiveSampler
+	randomizer     *sampler.RandomizerSampler
 }
 
-// openSource verifies the table or the kernel of a file.
+// openSource verifies the table, the kernel or the local randomizer of a file.
 func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
-	t, k, err := s.ReadEither(file)
+	made, err := s.ReadAny(file)
 	if err != nil {
 		return nil, err
 	}
-	if k != nil {
-		return openKernel(ctx, k, file, constantTime)
+	if _, table := made.(*tables.Table); constantTime && !table {
+		return nil, errOnlyTables
 	}
-	v, err := shell.Sound(ctx, file, t)
-	if err != nil {
-		return nil, err
-	}
-	table, err := sampler.New(v, sampler.Options{ConstantTime: constantTime})
-	return &source{privacy: t.Privacy(), table: table}, err
-}
-
-func openKernel(ctx context.Context, k *kernels.Kernel, file string, constantTime bool) (*source, error) {
-	if constantTime {
-		return nil, shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
-	}
-	v, err := shell.Sound(ctx, file, k)
-	if err != nil {
-		return nil, err
-	}
-	kernel, err := sampler.NewKernel(v, sampler.Options{})
-	return &source{privacy: k.Privacy(), kernel: kernel}, err
-}
-
-// release is a draw as account takes it. Of a kernel, and of a table that account does
-// not take, it knows what was verified.
-func (s *source) release() (*account.PrivacyLossDistribution, error) {
-	if s.table != nil {
-		if m, err := account.Table(s.table.Table()); err == nil {
-			return m, nil
+	switch made := made.(type) {
+	case *kernels.Kernel:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
 		}
+		kernel, err := sampler.NewKernel(v, sampler.Options{})
+		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, kernel: kernel}, err
+	case *additive.Kernel:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		sums, err := sampler.NewAdditive(v, sampler.Options{})
+		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, additive: sums}, err
+	case *local.Randomizer:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
+		p := made.Spec()
+		return &source{epsilon: p.Epsilon, delta: p.Delta, randomizer: randomizer}, err
+	case *tables.Table:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		table, err := sampler.New(v, sampler.Options{ConstantTime: constantTime})
+		p := made.Privacy()
+		return &source{epsilon: p.Epsilon, delta: p.Delta, sensitivity: p.Sensitivity, table: table}, err
 	}
-	return account.Approximate(s.privacy.Epsilon, s.privacy.Delta)
+	return nil, shell.BadInput("", fmt.Errorf("%s: want a table, kernel or local randomizer file", shell.InputName(file)))
+}
+
+// errOnlyTables is of settings for another mechanism than a table.
+var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel or a local randomizer"))
+
+// release is a draw as account takes it. Of what account does not take, it knows what was
+// verified.
+func (s *source) release() (*account.PrivacyLossDistribution, error) {
+	var m *account.PrivacyLossDistribution
+	var err error
+	switch {
+	case s.table != nil:
+		m, err = account.Table(s.table.Table())
+	case s.kernel != nil:
+		m, err = account.Kernel(s.kernel.Kernel())
+	case s.randomizer != nil:
+		m, err = account.Randomizer(s.randomizer.Randomizer())
+	}
+	if m == nil || err != nil {
+		return account.Approximate(s.epsilon, s.delta)
+	}
+	return m, nil
 }
 
 // column is one that gets noise.
@@ -229,16 +261,25 @@ type column struct {
 	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
+	// label, if not nil, is in place of both: it returns a private answer to a category.
+	label func(cell string) (string, error)
 
 	values, clipped int // so far
 }
 
-// newColumn returns a column whose values are clipped to what a kernel answers, or as
-// the options say and a table allows.
+// newColumn returns a column whose values are clipped to what a kernel or a randomizer
+// answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
-	if from.kernel != nil {
-		return c, c.answerByKernel(o)
+	switch {
+	case from.kernel != nil:
+		q := from.kernel.Kernel().Queries()
+		return c, c.answerInRange(o, interval{q.Lower, q.Upper}, from.kernel.Release)
+	case from.additive != nil:
+		k := from.additive.Kernel()
+		return c, c.answerInRange(o, interval{k.Edge(0), k.Edge(k.Cells())}, from.additive.Release)
+	case from.randomizer != nil:
+		return c, c.answerByRandomizer(o)
 	}
 	table := from.table.Table()
 	if table.Query() == dp.IntegerQuery {
@@ -271,23 +312,49 @@ func newColumn(o columnOptions, from *source) (*column, error) {
 	return c, nil
 }
 
-// answerByKernel makes the column answer through a kernel.
-func (c *column) answerByKernel(o columnOptions) error {
+// answerInRange makes the column answer values that are clipped to a range.
+func (c *column) answerInRange(o columnOptions, r interval, release func(float64) (float64, error)) error {
 	if o.clip != nil {
-		return shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel"))
+		return errOnlyTables
 	}
-	kernel := c.source.kernel
-	q := kernel.Kernel().Queries()
-	c.clip = &interval{q.Lower, q.Upper}
+	c.clip = &r
 	clamp := interval{math.Inf(-1), math.Inf(1)}
 	if o.clamp != nil {
 		clamp = *o.clamp
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		y, err := kernel.Release(x)
+		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) { // it is clipped, so it is in a cell
+			return nil, cellError{errors.New("is too large for the kernel's grid")}
+		}
 		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
 	}
 	return nil
+}
+
+// answerByRandomizer makes the column answer through a local randomizer.
+func (c *column) answerByRandomizer(o columnOptions) error {
+	r := c.source.randomizer
+	v := r.Randomizer().Spec().Values
+	switch v.Kind {
+	case local.Category:
+		if o.clip != nil || o.clamp != nil {
+			return shell.BadInput("", errors.New("lower, upper and clamp are for numbers, want none of them with categories"))
+		}
+		c.want = "a category of the randomizer"
+		c.label = func(cell string) (string, error) {
+			label, err := r.ReleaseCategory(cell)
+			if errors.Is(err, dp.ErrInvalid) {
+				return "", cellError{errors.New("is none of the randomizer's categories")}
+			}
+			return label, err
+		}
+		return nil
+	case local.Integer:
+		c.want, c.parse = "an integer", parseInteger
+	case local.Real:
+	}
+	return c.answerInRange(o, interval{v.Lower, v.Upper}, r.Release)
 }
 
 // within returns the range as a table allows it: it refuses one wider than the

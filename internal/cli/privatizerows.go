@@ -97,7 +97,13 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 		var err error
 		switch text := string(raw[cell.Start:cell.End]); {
 		case text != "":
-			dst, err = c.appendNoisy(dst, text) // needs no quotes
+			if c.label == nil {
+				dst, err = c.appendNoisy(dst, text) // needs no quotes
+				break
+			}
+			var answer string
+			answer, err = c.label(strings.TrimSpace(p.in.Content(c.at)))
+			dst = p.in.Quoted(dst, answer)
 		case !p.keepMissing:
 			err = cellError{errors.New("is empty, want " + c.want + ", or --missing keep")}
 		case len(p.in.Fields) == 1:

@@ -380,7 +380,7 @@ func TestRunPrivatizeTotal(t *testing.T) {
 
 func TestRunInterval(t *testing.T) {
 	c := asJSON()
-	o := &intervalOptions{Common: c.Common, table: laplaceFile(t, dp.IntegerQuery), value: 7, level: 0.9}
+	o := &intervalOptions{Common: c.Common, table: laplaceFile(t, dp.IntegerQuery), number: 7, level: 0.9}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -43,7 +46,8 @@ generator is cryptographic and seeded by the operating system; there is no seed
 to give. Decimals are the shortest that read back as the same float64; those of
 noise in steps are exact multiples of the decimal of the step.
 
-For a kernel file, print independent answers to the query value given by --value.
+For a kernel or a local randomizer file, print independent answers to the value given
+by --value.
 
 To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
@@ -51,7 +55,7 @@ is not private if the number was not rounded to the grid first.`,
   noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
 	})
 	f.Source(&o.table)
-	f.String(&o.value, "value", "query value to answer, in the kernel's range; for a kernel file only, where it is required")
+	f.String(&o.value, "value", "value to answer, of the kernel's or randomizer's range; for their files only, where it is required")
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
 	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)
 	f.Bool(&o.integer, "integer", "print the number of steps, the distance of grid points, in the place of the noise")
@@ -63,15 +67,20 @@ is not private if the number was not rounded to the grid first.`,
 
 func (o *sampleOptions) run(ctx context.Context) error {
 	o.Progress().Watch("verifying")
-	t, k, err := o.ReadEither(o.table)
+	made, err := o.ReadAny(o.table)
 	if err != nil {
 		return err
 	}
 	var draw drawer
-	if k != nil {
-		draw, err = o.answers(ctx, k)
-	} else {
-		draw, err = o.noise(ctx, t)
+	switch made := made.(type) {
+	case *tables.Table:
+		draw, err = o.noise(ctx, made)
+	case *kernels.Kernel:
+		draw, err = o.answers(ctx, made)
+	case *additive.Kernel:
+		draw, err = o.sums(ctx, made)
+	case *local.Randomizer:
+		draw, err = o.localAnswers(ctx, made)
 	}
 	if err != nil {
 		return err
@@ -112,7 +121,7 @@ type drawer func(dst []byte, n int) ([]byte, error)
 // noise verifies a table and draws from it.
 func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, error) {
 	if o.value != "" {
-		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels, want none with a table", check.Quoted(o.value)))
+		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels and local randomizers, want none with a table", check.Quoted(o.value)))
 	}
 	v, err := shell.Sound(ctx, o.table, t)
 	if err != nil {
@@ -147,10 +156,11 @@ func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, err
 
 // answers verifies a kernel and answers the query value through it.
 func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer, error) {
-	if o.integer || o.constantTime || o.format != formatText {
-		return nil, shell.BadInput("", errors.New("integer, constant-time and format are for tables, want none of them with a kernel"))
+	if err := o.plain("a kernel"); err != nil {
+		return nil, err
 	}
-	x, err := readQuery(k, "value", o.value)
+	q := k.Queries()
+	x, err := readQuery(q.Lower, q.Upper, "value", o.value)
 	if err != nil {
 		return nil, err
 	}
@@ -159,24 +169,83 @@ func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer,
 		return nil, err
 	}
 	s, err := sampler.NewKernel(v, sampler.Options{})
-	return func(dst []byte, n int) ([]byte, error) {
+	return releases(x, s.Release), err
+}
+
+// sums verifies an additive kernel and answers the query value through it.
+func (o *sampleOptions) sums(ctx context.Context, k *additive.Kernel) (drawer, error) {
+	if err := o.plain("a kernel"); err != nil {
+		return nil, err
+	}
+	x, err := readQuery(k.Edge(0), k.Edge(k.Cells()), "value", o.value)
+	if err != nil {
+		return nil, err
+	}
+	v, err := shell.Sound(ctx, o.table, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewAdditive(v, sampler.Options{})
+	return releases(x, s.Release), err
+}
+
+// releases draws answers to a value.
+func releases(x float64, release func(x float64) (float64, error)) drawer {
+	return each(func(dst []byte) ([]byte, error) {
+		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) {
+			return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", x, err))
+		}
+		return strconv.AppendFloat(dst, y, 'g', -1, 64), err
+	})
+}
+
+// localAnswers verifies a local randomizer and answers the value through it.
+func (o *sampleOptions) localAnswers(ctx context.Context, r *local.Randomizer) (drawer, error) {
+	if err := o.plain("a local randomizer"); err != nil {
+		return nil, err
+	}
+	v, err := shell.Sound(ctx, o.table, r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewRandomizer(v, sampler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	answer := answerer(s)
+	if _, err := answer(nil, o.value); err != nil {
+		return nil, shell.BadInput("", shell.About("value", o.value, shell.Want(takes(r))))
+	}
+	return each(func(dst []byte) ([]byte, error) { return answer(dst, o.value) }), nil
+}
+
+// plain refuses what only tables have.
+func (o *sampleOptions) plain(what string) error {
+	if o.integer || o.constantTime || o.format != formatText {
+		return shell.BadInput("", fmt.Errorf("integer, constant-time and format are for tables, want none of them with %s", what))
+	}
+	return nil
+}
+
+// each is a drawer of lines.
+func each(answer func(dst []byte) ([]byte, error)) drawer {
+	return func(dst []byte, n int) (_ []byte, err error) {
 		for range n {
-			y, err := s.Release(x)
-			if err != nil {
+			if dst, err = answer(dst); err != nil {
 				return nil, err
 			}
-			dst = append(strconv.AppendFloat(dst, y, 'g', -1, 64), '\n')
+			dst = append(dst, '\n')
 		}
 		return dst, nil
-	}, err
+	}
 }
 
 // readQuery reads a query value of a kernel's range.
-func readQuery(k *kernels.Kernel, name, value string) (float64, error) {
-	q := k.Queries()
+func readQuery(lower, upper float64, name, value string) (float64, error) {
 	x, err := shell.ParseNumber(value, shell.Rule{
-		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", q.Lower, q.Upper),
-		OK:   func(v float64) bool { return v >= q.Lower && v <= q.Upper },
+		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
+		OK:   func(v float64) bool { return v >= lower && v <= upper },
 	})
 	if err != nil {
 		return 0, shell.BadInput("", shell.About(name, value, err))

@@ -11,12 +11,14 @@ import (
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
 type verifyOptions struct {
 	shell.Common
-	file  string // a table or a kernel
+	file  string
 	limit time.Duration
 }
 
@@ -37,9 +39,12 @@ not proved is a false claim. Its epsilon and delta of one release are then only 
 point of what it keeps.
 
 For a kernel it also recomputes the largest loss of a query value, and the delta
-and the bound are about its range of query values.
+and the bound are about its range of query values. For an additive kernel that is the
+largest loss of a cell, and the bound is about noise that depends on the same cells.
+For a local randomizer it recomputes the losses on average and of the worst value, and the
+bias of its answers, and the bound is about one of the losses, as it says.
 
-TABLE is a table or kernel file, or - for standard input. The exit code is 0 if
+TABLE is a table, kernel or local randomizer file, or - for standard input. The exit code is 0 if
 every claim holds, 3 if one is false, 2 if the file is malformed, and 4 if the check
 did not end within --time-limit: the file is then not checked, which says nothing
 about it. Other commands refuse a table whose check takes more than some ten
@@ -83,6 +88,27 @@ type kernelVerdict struct {
 	Error      string `json:"error,omitempty"`
 }
 
+// additiveVerdict is what verify --json prints for an additive kernel.
+type additiveVerdict struct {
+	Schema int  `json:"schema"`
+	Valid  bool `json:"valid"`
+	additiveStatement
+	certified
+	Bins       int    `json:"bins"`
+	WorstCells [2]int `json:"worst_cells"`
+	Error      string `json:"error,omitempty"`
+}
+
+// localVerdict is what verify --json prints for a local randomizer.
+type localVerdict struct {
+	Schema int  `json:"schema"`
+	Valid  bool `json:"valid"`
+	localStatement
+	certifiedLocal
+	WorstNodes [2]int `json:"worst_nodes"`
+	Error      string `json:"error,omitempty"`
+}
+
 // unchecked is what verify --json and latent verify --json print if the check was given up.
 type unchecked struct {
 	Schema int    `json:"schema"`
@@ -103,41 +129,82 @@ func giveUp(c *shell.Common, stopped error) error {
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	t, k, err := o.ReadEither(o.file)
+	made, err := o.ReadAny(o.file)
 	if err != nil {
 		return err
 	}
 	o.Progress().Watch("verifying")
-	var whole *total
-	falsehood, stopped := shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
-		if k != nil {
-			_, err = k.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
-		} else {
-			whole, err = verifyWhole(ctx, t)
-		}
-		return err
-	})
+	var checked func(context.Context) error
+	var found func(falsehood error) (report any, rows []shell.Row)
+	switch made := made.(type) {
+	case *tables.Table:
+		checked, found = verifyTable(made)
+	case *kernels.Kernel:
+		checked, found = verifyKernel(made)
+	case *additive.Kernel:
+		checked, found = verifyAdditive(made)
+	case *local.Randomizer:
+		checked, found = verifyRandomizer(made)
+	}
+	falsehood, stopped := shell.Within(ctx, o.file, o.limit, checked)
 	if stopped != nil {
 		return giveUp(&o.Common, stopped)
 	}
-	var (
-		report any
-		rows   []shell.Row
-	)
-	if k != nil {
-		c := k.Certify()
-		report = kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
-		rows = certifiedKernelRows(k, c, falsehood)
-	} else {
-		c := t.Certify()
-		report = newVerdict(t, c, whole, falsehood)
-		rows = certifiedRows(t, c, whole, falsehood)
-	}
+	report, rows := found(falsehood)
 	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
 	if falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), falsehood))
 	}
 	return err
+}
+
+// verifyTable returns how a table is verified, and what is then said of it.
+func verifyTable(t *tables.Table) (func(context.Context) error, func(error) (any, []shell.Row)) {
+	var whole *total
+	checked := func(ctx context.Context) (err error) {
+		whole, err = verifyWhole(ctx, t)
+		return err
+	}
+	return checked, func(falsehood error) (any, []shell.Row) {
+		c := t.Certify()
+		return newVerdict(t, c, whole, falsehood), certifiedRows(t, c, whole, falsehood)
+	}
+}
+
+func verifyKernel(k *kernels.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
+	checked := func(ctx context.Context) error {
+		_, err := k.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
+		return err
+	}
+	return checked, func(falsehood error) (any, []shell.Row) {
+		c := k.Certify()
+		report := kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
+		return report, certifiedKernelRows(k, c, falsehood)
+	}
+}
+
+func verifyAdditive(k *additive.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
+	checked := func(ctx context.Context) error {
+		_, err := k.VerifyContext(ctx, additive.VerifyOptions{Work: math.MaxInt64})
+		return err
+	}
+	return checked, func(falsehood error) (any, []shell.Row) {
+		c := k.Certify()
+		report := additiveVerdict{shell.Schema, falsehood == nil, newAdditiveStatement(k), newCertifiedAdditive(c).held(falsehood), k.Bins(), [2]int{c.Worst.Gain, c.Worst.Lose}, failing(falsehood)}
+		return report, certifiedAdditiveRows(k, c, falsehood)
+	}
+}
+
+func verifyRandomizer(r *local.Randomizer) (func(context.Context) error, func(error) (any, []shell.Row)) {
+	checked := func(ctx context.Context) error {
+		_, err := r.VerifyContext(ctx, local.VerifyOptions{Work: math.MaxInt64})
+		return err
+	}
+	return checked, func(falsehood error) (any, []shell.Row) {
+		c, s := r.Certify(), r.Spec()
+		report := localVerdict{shell.Schema, falsehood == nil, newLocalStatement(&s), newCertifiedLocal(&s, c).held(falsehood), c.WorstPair, failing(falsehood)}
+		return report, certifiedLocalRows(&s, c, falsehood)
+	}
 }
 
 // verifyWhole verifies a table, and the total that it claims.

@@ -206,6 +206,16 @@ func (c *Reader) Content(i int) string {
 	return s
 }
 
+// Quoted appends a field with a text to dst, in quotes if it needs them.
+func (c *Reader) Quoted(dst []byte, text string) []byte {
+	if text != "" && !strings.ContainsAny(text, "\"\r\n"+string(rune(c.delimiter))) && strings.TrimSpace(text) == text {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, strings.ReplaceAll(text, `"`, `""`)...)
+	return append(dst, '"')
+}
+
 // Inner returns where the text of a field stands in Raw, without quotes and
 // surrounding blanks.
 func (c *Reader) Inner(i int) Span {

@@ -114,3 +114,27 @@ func (r *Ratio) Divergence(p, q []uint64) *big.Int {
 	}
 	return r.Excess(gain.Big(), price.Big())
 }
+
+// ShiftedDivergence returns Σ_j (p_j − E·q_{j−k})₊, times 2^RatioBits, exactly, with q 0
+// outside its indices. p and q have the same length. Entries whose partner lies outside
+// count in full.
+func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
+	n := len(p)
+	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
+	if lo >= hi {
+		lo, hi = n, n
+	}
+	var lone Uint128
+	for _, w := range p[:lo] {
+		lone.Add64(w)
+	}
+	for _, w := range p[hi:] {
+		lone.Add64(w)
+	}
+	total := lone.Big()
+	total.Lsh(total, RatioBits)
+	if lo >= hi {
+		return total
+	}
+	return total.Add(total, r.Divergence(p[lo:hi], q[lo-k:hi-k]))
+}

@@ -77,7 +77,7 @@ func (f *Kernel) addLosses(p *plot.Plot) error {
 	if f.Independent > 0 {
 		curves = append(curves, Curve{fmt.Sprintf("data independent noise, %s = %.4g", symbol, f.Independent), level(f.Independent), Dashed(Vermilion, 1.4)})
 	}
-	if o := f.Kernel.InstanceCap(); o > 0 && math.Abs(o-f.Independent) > 1e-9*o {
+	if o := f.Kernel.InstanceCap(); o > 0 && f.Kernel.CapLoss().Name() == f.Kernel.Loss().Name() && math.Abs(o-f.Independent) > 1e-9*o {
 		curves = append(curves, Curve{fmt.Sprintf("instance cap, %.4g", o), level(o), Dashed(Green, 1.4)})
 	}
 	return Add(p, curves)

@@ -16,6 +16,9 @@ func newBody(s *Spec) body {
 	if !s.Composition.joint() {
 		return body{domain: s.Domain, axes: s.Axes}
 	}
+	if s.Composition == Norm {
+		return newJointBody(s.Domain, s.Axes, normStep(s.Tau))
+	}
 	step, _ := s.Tables[0].Grid().Step().Float64() // exact: a power of two
 	return newJointBody(s.Domain, s.Axes, step)
 }

@@ -12,7 +12,8 @@ import (
 // The constants of the file format; docs/bundle-format.md describes it.
 const (
 	formatName = "noisewright-bundle"
-	// Version 2 has randomizers or a lookup; bundles without are written as version 1.
+	// Version 2 has randomizers, a lookup or the composition norm; bundles without are
+	// written as version 1.
 	formatVersion, oldestVersion = 2, 1
 )
 
@@ -66,7 +67,7 @@ func newFile(s *Spec) file {
 		Task:      s.Task.Rows > 0,
 		Predicted: s.Predicted,
 	}
-	if count, lookup := len(s.Randomizers), s.Lookup != nil; count > 0 || lookup {
+	if count, lookup := len(s.Randomizers), s.Lookup != nil; count > 0 || lookup || s.Composition == Norm {
 		f.Version = formatVersion
 		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = &count, append([]int{}, s.RandomizerOf...), &lookup
 	}
@@ -90,10 +91,10 @@ func decodeFile(r io.Reader) (file, error) {
 	second := f.Noise.Randomizers != nil
 	counts := []int{f.Noise.Tables, f.Noise.randomizers()}
 	switch {
-	case second != (f.Version == formatVersion), second != (f.Noise.RandomizerOf != nil), second != (f.Lookup != nil):
-		return file{}, check.Errorf("", ErrFormat, "version = %d, want %d with the fields noise.randomizers, noise.randomizer_of and lookup, or %d with none of them",
+	case second != (f.Version == formatVersion), second != (f.Noise.RandomizerOf != nil), second != (f.Lookup != nil), f.Noise.Composition == Norm && !second:
+		return file{}, check.Errorf("", ErrFormat, "version = %d, want %d with the fields noise.randomizers, noise.randomizer_of and lookup, as the composition norm has them, or %d with none of them",
 			f.Version, formatVersion, oldestVersion)
-	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) < 1 || slices.Max(counts) > f.Coordinates:
+	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && f.Noise.Composition != Norm:
 		return file{}, check.Errorf("", ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
 			f.Coordinates, counts[0], counts[1], MaxCoordinates)
 	case len(f.Features) < 1 || f.Coordinates > MaxEntries/len(f.Features):

@@ -284,6 +284,8 @@ func TestTamperedFiles(t *testing.T) {
 		{"l1 bounds", "feature_upper.npy", "\x00\x40", "\x08\x40"}, // 2 is 3
 		{"l2 ball", "bundle.json", `"delta": 0.001`, `"delta": 0.0009`},
 		{"l2 ball", "bundle.json", `"domain": "ball"`, `"domain": "box"`},
+		{"norm ball", "bundle.json", `"epsilon": 2.5`, `"epsilon": 2.25`},
+		{"norm ball", "bundle.json", `"tau": 0.4`, `"tau": 0.3`},
 	} {
 		dir := filepath.Join(t.TempDir(), "b")
 		if err := must(New(specs[c.of])).Write(dir, false); err != nil {
@@ -365,7 +367,7 @@ func FuzzDecodeNPY(f *testing.F) {
 func FuzzDecodeFile(f *testing.F) {
 	specs := exampleSpecs(f)
 	specs["local"], specs["lookup"] = randomized(f), looked(f)
-	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "local", "lookup"} {
+	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "local", "lookup"} {
 		s := specs[name]
 		var b bytes.Buffer
 		if err := newFile(&s).encode(&b); err != nil {

@@ -98,8 +98,10 @@ func resize(dst []float64, n int) []float64 {
 type Privatizer struct {
 	_        noCopy
 	proof    *Verified
-	samplers []releaser // one per table or randomizer
-	centered []float64  // scratch
+	samplers []releaser         // one per table or randomizer
+	vector   *sampler.Spherical // for the composition Norm, in place of these
+	noise    []int64            // scratch for it
+	centered []float64          // scratch
 }
 
 // releaser draws the release of a clipped unit coordinate.
@@ -136,9 +138,9 @@ func (*noCopy) Unlock() {}
 
 // NewPrivatizer returns a Privatizer of a bundle that Verify has proved to keep its
 // promise; there is no other way to one that is fit for release. The options are
-// those of every table's sampler.
+// those of every table's sampler; the composition Norm has no constant time.
 //
-// The error wraps ErrInvalid if there is no proof, and sampler.ErrEntropy if the
+// The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if the
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v, func(k int) (releaser, error) {
@@ -148,6 +150,8 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 		}
 		s, err := sampler.New(v.tables[k], o)
 		return adder{s}, err
+	}, func(scale float64) (*sampler.Spherical, error) {
+		return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
 	})
 }
 
@@ -157,20 +161,27 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps
 // ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
-// seed ‖ k as its seed, k as 8 little-endian bytes.
+// seed ‖ k as its seed, k as 8 little-endian bytes; the noise of the composition Norm has
+// that of k = 0.
 func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
+	own := func(k int) [32]byte {
+		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
+	}
 	return newPrivatizer(v, func(k int) (releaser, error) {
-		text := binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))
-		if v.bundle.spec.Noise.randomized() {
-			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], sha256.Sum256(text))
+		if v.bundle.spec.Noise .randomized() {
+			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], own(k))
 			return answerer{s}, err
 		}
-		s, err := sampler.NewDeterministic(v.tables[k], sha256.Sum256(text), o)
+		s, err := sampler.NewDeterministic(v.tables[k], own(k), o)
 		return adder{s}, err
+	}, func(scale float64) (*sampler.Spherical, error) {
+		return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
 	})
 }
 
-func newPrivatizer(v *Verified, draw func(k int) (releaser, error)) (*Privatizer, error) {
+// newPrivatizer makes the samplers of tables or randomizers, or that of vectors of a scale
+// in steps.
+func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
@@ -182,6 +193,13 @@ func newPrivatizer(v *Verified, draw func(k int) (releaser, error)) (*Privatizer
 		}
 		p.samplers = append(p.samplers, s)
 	}
+	if s := &v.bundle.spec; s.Composition == Norm {
+		var err error
+		if p.vector, err = vector(s.Tau / v.bundle.body.step); err != nil { // exact: a power of two
+			return nil, check.Errorf("bundle", nil, "%w", err)
+		}
+		p.noise = make([]int64, len(s.Axes))
+	}
 	return p, nil
 }
 
@@ -189,7 +207,8 @@ func newPrivatizer(v *Verified, draw func(k int) (releaser, error)) (*Privatizer
 // sampler.Sampler.Fork and sampler.RandomizerSampler.Fork give them. It is a use of p, not to be concurrent with others.
 // The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.proof, func(k int) (releaser, error) { return p.samplers[k].fork() })
+	return newPrivatizer(p.proof, func(k int) (releaser, error) { return p.samplers[k].fork() },
+		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })
 }
 
 // Bundle returns the bundle.
@@ -202,8 +221,8 @@ func (p *Privatizer) Bundle() *Bundle { return p.proof.Bundle() }
 //
 // The error wraps ErrInvalid if x has another length or an entry that is not a finite
 // number, which is decided before anything is drawn and says of x only that. It wraps
-// sampler.ErrEntropy if there is no randomness and, for noise with a tail,
-// sampler.ErrOverflow. The result is then nil and nothing is left in dst.
+// sampler.ErrEntropy if there is no randomness and, for noise with a tail and that of the
+// composition Norm, sampler.ErrOverflow. The result is then nil and nothing is left in dst.
 func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	b := p.proof.bundle
 	if err := b.check(x); err != nil {
@@ -212,17 +231,37 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	dst = resize(dst, b.Coordinates())
 	b.encode(dst, x, p.centered)
 	clear(p.centered)
-	laws := b.spec.TableOf
-	if b.spec.Noise.randomized() {
-		laws = b.spec.RandomizerOf
-	}
-	for i, u := range dst {
-		private, err := p.samplers[laws[i]].release(u)
-		if err != nil {
-			clear(dst)
-			return nil, check.Errorf("bundle", nil, "%w", err)
-		}
-		dst[i] = private
+	if err := p.release(dst); err != nil {
+		clear(dst)
+		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return dst, nil
+}
+
+// release replaces the encoding u by a draw.
+func (p *Privatizer) release(u []float64) error {
+	spec := &p.proof.bundle.spec
+	if p.vector == nil {
+		laws := spec.TableOf
+		if spec.Noise.randomized() {
+			laws = spec.RandomizerOf
+		}
+		for i, x := range u {
+			var err error
+			if u[i], err = p.samplers[laws[i]].release(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := p.vector.Fill(p.noise); err != nil {
+		return err
+	}
+	step := p.proof.bundle.body.step
+	for i, n := range p.noise {
+		// Integers of at most 2^40 and 2^52 steps: exact.
+		u[i] = float64(int64(u[i]/step)+n) * step
+	}
+	clear(p.noise)
+	return nil
 }

@@ -73,14 +73,17 @@ const (
 	L1 Composition = "l1"
 	// L2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
 	L2 Composition = "l2"
+	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
+	// distance of encodings. It has no table.
+	Norm Composition = "norm"
 )
 
-// joint reports whether one table serves all coordinates, on its grid.
-func (c Composition) joint() bool { return c == L1 || c == L2 }
+// joint reports whether one law serves all coordinates, on its grid.
+func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
 
 // Kind is a word for the noise. It matters to the proof in these respects: L1 needs
-// Laplace, L2 needs Gaussian, and Local and LocalUnbiased have randomizers in the place of
-// tables.
+// Laplace, L2 needs Gaussian, Norm needs Spherical, and Local and LocalUnbiased have
+// randomizers in the place of tables.
 type Kind string
 
 // The kinds of noise.
@@ -90,13 +93,15 @@ const (
 	Staircase        Kind = "staircase"
 	Laplace          Kind = "laplace"
 	Gaussian         Kind = "gaussian"
+	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
+	Spherical Kind = "spherical"
 	// Local is a local randomizer on each coordinate: no noise that is added.
 	Local Kind = "local"
 	// LocalUnbiased is Local with answers whose mean is the coordinate, as it was clipped.
 	LocalUnbiased Kind = "local-unbiased"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Local, LocalUnbiased}
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased}
 
 // randomized reports whether there are randomizers in the place of tables.
 func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
@@ -147,10 +152,11 @@ type Spec struct {
 	Noise       Kind
 	Composition Composition
 	// Tau is the standard deviation of the Gaussian law that an L2 table
-	// approximates, in units of the encoding; 0 for other compositions.
+	// approximates, or the scale of Norm, in units of the encoding; 0 for other
+	// compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
-	// each of the Z coordinates' table. L1 and L2 have one table, Local none.
+	// each of the Z coordinates' table. L1 and L2 have one table, Norm and Local none.
 	Tables  []*tables.Table
 	TableOf []int
 	// Randomizers and RandomizerOf are the same for Local and LocalUnbiased: randomizers of real values,
@@ -224,9 +230,9 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
-// Table returns the table of the i-th coordinate; nil if it has a randomizer.
+// Table returns the table of the i-th coordinate; nil for Norm, and if it has a randomizer.
 func (b *Bundle) Table(i int) *tables.Table {
-	if b.spec.Noise.randomized() {
+	if len(b.spec.Tables) == 0 {
 		return nil
 	}
 	t := *b.spec.Tables[b.spec.TableOf[i]]
@@ -361,15 +367,23 @@ func (s *Spec) validateNoise(c checker) {
 		if s.Noise != Gaussian {
 			c.Bad("noise.kind", s.Noise, "gaussian for the composition l2")
 		}
+	case Norm:
+		if s.Noise != Spherical {
+			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
+		}
 	default:
-		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1 or l2")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2 or norm")
 	}
-	if s.Composition == L2 {
+	if s.Composition == L2 || s.Composition == Norm {
 		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
 			c.Badf("noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 		}
 	} else if s.Tau != 0 {
-		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2")
+		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
+	}
+	if s.Composition == Norm {
+		s.validateNorm(c)
+		return
 	}
 	if s.Noise.randomized() {
 		s.validateRandomizers(c)
@@ -379,6 +393,23 @@ func (s *Spec) validateNoise(c checker) {
 		c.Bad("randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local or local-unbiased")
 	}
 	s.validateTables(c)
+}
+
+// validateNorm checks that there is no table, and that the grid fits the axes.
+func (s *Spec) validateNorm(c checker) {
+	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
+		c.Bad("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition norm")
+	}
+	if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
+		return // said before
+	}
+	step := normStep(s.Tau)
+	for i, a := range s.Axes {
+		if !(a/step <= maxSteps) {
+			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid for noise.tau", step)
+			return
+		}
+	}
 }
 
 // validateTables checks that there are tables where they are needed.

@@ -34,7 +34,7 @@ type Verified struct {
 	randomizers    []*local.Verified
 	epsilon, delta *big.Rat
 	// distance bounds that of any two clipped encodings for joint noise, in units of the
-	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2.
+	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2 and Norm.
 	distance *big.Rat
 }
 
@@ -65,7 +65,8 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //   - for L1, N·ε′ <= Epsilon, with ε′ the table's epsilon per step of its grid and
 //     N a bound on the ℓ1 distance of two clipped encodings, in steps;
 //   - for L2, the formula of Balle & Wang (2018, Theorem 8) for the ℓ2 distance, and
-//     what the table differs from a rounded Gaussian law, sum to at most Delta.
+//     what the table differs from a rounded Gaussian law, sum to at most Delta;
+//   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
 //
 // The accountant is for Exact and may be nil otherwise. Predicted losses and the decoder are
 // not judged: they have no part in privacy.
@@ -97,6 +98,8 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tab
 		err = v.proveL1()
 	case c == L2:
 		err = v.proveL2()
+	case c == Norm:
+		v.proveNorm()
 	case b.spec.Noise.randomized():
 		err = v.proveRandomizers()
 	default:

@@ -44,12 +44,22 @@ best data independent noise`, 0.01, drawKernelLosses,
 	{
 		"dro-figure4", "densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 10, l1, and
-(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, drawMonotone,
+(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, drawMonotone(10, []dp.Privacy{
+			{Epsilon: 1, Delta: 0.2}, {Epsilon: 0.6, Delta: 0.2}, {Epsilon: 0.6, Delta: 0.1},
+		}),
 	},
 	{
 		"dro-figure5", "laws of the answers to chosen query values", `the laws of the answers to the query values 0, 1 and 2 in
 a range of 0 to 4 under the best data dependent noise for a sensitivity of 2,
 l1, epsilon 1 and delta 0.2`, 0.01, drawAnswers,
+	},
+	{
+		"dro-supplement-figure1", "counterexamples to monotone noise", `the densities of the best noise and of the best noise
+whose density does not increase away from 0, for a sensitivity of 1, l1, and
+(epsilon, delta) = (3, 0.3), the supplement's example that the second is worse,
+and (1, 0.4), where it shows more clearly`, 0.001, drawMonotone(1, []dp.Privacy{
+			{Epsilon: 3, Delta: 0.3}, {Epsilon: 1, Delta: 0.4},
+		}),
 	},
 }
 
@@ -238,20 +248,26 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 	return d.finish(curves)
 }
 
-func drawMonotone(ctx context.Context, d *droDrawing) error {
+// drawMonotone compares the best noise and the best monotone noise for a sensitivity.
+func drawMonotone(sensitivity float64, instances []dp.Privacy) func(ctx context.Context, d *droDrawing) error {
+	return func(ctx context.Context, d *droDrawing) error { return d.drawMonotone(ctx, sensitivity, instances) }
+}
+
+func (d *droDrawing) drawMonotone(ctx context.Context, sensitivity float64, instances []dp.Privacy) error {
 	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
 	d.plot.X.Label.Text = "noise (query units)"
 	d.plot.Y.Label.Text = "density (per query unit)"
 	var curves []figure.Curve
-	for i, c := range []struct{ epsilon, delta float64 }{{1, 0.2}, {0.6, 0.2}, {0.6, 0.1}} {
+	for i, c := range instances {
+		c.Sensitivity = sensitivity
 		for _, monotone := range []bool{false, true} {
-			name, style := fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
+			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
 			if monotone {
 				name += ", monotone"
 				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 			}
 			r, err := d.table(ctx, name, dp.Problem{
-				Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 10}, Loss: loss.L1,
+				Privacy: c, Loss: loss.L1,
 				Constraints: dp.Constraints{Monotone: monotone},
 			}, d.design)
 			if err != nil {
@@ -259,14 +275,17 @@ func drawMonotone(ctx context.Context, d *droDrawing) error {
 			}
 			g := r.Table().Grid()
 			step, _ := g.Step().Float64()
-			pmf, _ := r.Table().PMF()
+			pmf, atom := r.Table().PMF()
+			if atom > 0 {
+				d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
+			}
 			var points plotter.XYs
 			for j, m := range pmf {
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
 				density := m / (to - from)
 				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
 				d.records = append(d.records, []string{
-					fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(monotone),
+					fmt.Sprint(c.Epsilon), fmt.Sprint(c.Delta), fmt.Sprint(monotone),
 					fmt.Sprintf("%.8g", from), fmt.Sprintf("%.8g", to), fmt.Sprintf("%.8g", density),
 				})
 			}

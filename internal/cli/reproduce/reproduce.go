@@ -27,6 +27,6 @@ noisewright reproduce NAME --help.`,
 	for _, t := range droFigures {
 		below = append(below, newDROFigureCommand(a, t))
 	}
-	below = append(below, newTAFigure3Command(a), newTAFigure4Command(a), newCompositionCommand(a))
+	below = append(below, newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a))
 	return shell.Group(cmd, "name", below...)
 }

@@ -59,6 +59,46 @@ func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.
 	return r, stopped("kernel", r.Gap, o.Gap, "", hint), nil
 }
 
+// DesignLocal runs a design. A limit that left a proven randomizer is not an error.
+func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.LocalResult, limit, err error) {
+	r, err = lp.DesignLocal(ctx, p, o)
+	switch {
+	case err == nil:
+		return r, nil, nil
+	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
+		return nil, nil, DesignError(ctx, dp.Problem{}, o, err)
+	case errors.Is(err, dp.ErrInvalid):
+		return nil, nil, BadInput("", err)
+	case errors.Is(err, lp.ErrInfeasible):
+		return nil, nil, BadInput("looser demands on the answers, or more time (--time-limit)", err)
+	case r == nil || !errors.Is(err, lp.ErrLimit):
+		return nil, nil, err
+	}
+	return r, stopped("randomizer", r.Gap, o.Gap, "", MoreEffort("--time-limit", o, false)), nil
+}
+
+// DesignAdditive runs a design. A limit that left a proven kernel is not an error.
+func DesignAdditive(ctx context.Context, p lp.AdditiveProblem, o lp.Options) (r *lp.AdditiveResult, limit, err error) {
+	r, err = lp.DesignAdditive(ctx, p, o)
+	switch {
+	case err == nil:
+		return r, nil, nil
+	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
+		return nil, nil, DesignError(ctx, dp.Problem{Privacy: p.Privacy}, o, err)
+	case errors.Is(err, dp.ErrInvalid):
+		return nil, nil, BadInput("noisewright design-additive --help", err)
+	case errors.Is(err, lp.ErrInfeasible):
+		return nil, nil, BadInput(oneOf(when(p.InstanceCap > 0, "a larger --instance-cap"), when(p.Bins > 0, "more bins (--bins)"), "more time (--time-limit)"), err)
+	case r == nil || !errors.Is(err, lp.ErrLimit):
+		return nil, nil, err
+	}
+	hint := MoreEffort("--time-limit", o, false)
+	if p.Bins > 0 {
+		hint = oneOf("more bins (--bins)", when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+	}
+	return r, stopped("kernel", r.Gap, o.Gap, "", hint), nil
+}
+
 // stopped says what a design left that was stopped at a limit.
 func stopped(what string, gap, requested float64, cause, hint string) error {
 	reached := "a gap of " + Percent(gap)

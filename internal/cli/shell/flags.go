@@ -126,6 +126,17 @@ func (f *Flags) Check(test func() error) { f.steps = append(f.steps, test) }
 
 // Unless adds flags that are not read, and may not be given, once the named flag is.
 func (f *Flags) Unless(name string, add func()) {
+	f.when(name, false, "%s and %s are given, want only one of them", add)
+}
+
+// With adds flags that are read, and may be given, only if the named flag is.
+func (f *Flags) With(name string, add func()) {
+	f.when(name, true, "%[2]s is given without %[1]s, want both", add)
+}
+
+// when adds flags that are read if the named flag is given or if it is not; refusal is
+// the error of both names otherwise.
+func (f *Flags) when(name string, given bool, refusal string, add func()) {
 	before, others := len(f.steps), map[string]bool{}
 	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
 	add()
@@ -139,7 +150,7 @@ func (f *Flags) Unless(name string, add func()) {
 	f.steps = f.steps[:before]
 	f.Check(func() error {
 		var errs []error
-		if !f.cmd.Flags().Changed(name) {
+		if f.cmd.Flags().Changed(name) == given {
 			for _, step := range steps {
 				errs = append(errs, step())
 			}
@@ -147,7 +158,7 @@ func (f *Flags) Unless(name string, add func()) {
 		}
 		for _, other := range added {
 			if f.cmd.Flags().Changed(other) {
-				errs = append(errs, fmt.Errorf("%s and %s are given, want only one of them", name, other))
+				errs = append(errs, fmt.Errorf(refusal, name, other))
 			}
 		}
 		return errors.Join(errs...)

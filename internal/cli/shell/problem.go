@@ -47,11 +47,12 @@ func orZero(r Rule) Rule {
 	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
 }
 
-// Privacy adds epsilon, delta, by its rule, and the sensitivity.
+// Privacy adds epsilon, delta, by its rule, and the sensitivity, which local randomizers
+// have none of.
 func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
 	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
 	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
-	f.Sensitivity(&p.Sensitivity)
+	f.unlessLocal(func() { f.Sensitivity(&p.Sensitivity) })
 }
 
 // Sensitivity adds the sensitivity alone.
@@ -84,11 +85,13 @@ func (f *Flags) Query(p *dp.Problem) {
 	c := &p.Constraints
 	values := string(dp.RealQuery)
 	query := f.Word(&values, "query", "integer|real", "values of the query; those of an integer one get integer noise", "integer", "real")
-	f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
-		return readSupport(c, query, texts)
+	f.unlessLocal(func() {
+		f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
+			return readSupport(c, query, texts)
+		})
+		f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias")
+		f.Alias("step", "output-step")
 	})
-	f.OptionalNumber(&step, "step", stepRule, "publish multiples of this number, in query units; values are rounded to them at random, without bias")
-	f.Alias("step", "output-step")
 	f.Check(func() error {
 		switch {
 		case query.Text == "integer" && step != 0:
@@ -102,14 +105,25 @@ func (f *Flags) Query(p *dp.Problem) {
 		}
 		return nil
 	})
-	f.OptionalNumber(&c.MaxVariance, "max-variance", Rule{"a number above 0, in query units squared", Positive}, "largest mean square of the noise about 0, in query units squared, which is the variance of unbiased noise")
-	f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", probability, "largest probability of outputs that are impossible under a neighboring value, an exact 0 included")
-	f.Texts("quantile", "P,T", "keep the noise within T query units of 0 with probability P at least: 0.95,10; may be repeated", func(texts []string) error {
-		return readQuantiles(c, texts)
+	f.unlessLocal(func() {
+		f.OptionalNumber(&c.MaxVariance, "max-variance", Rule{"a number above 0, in query units squared", Positive}, "largest mean square of the noise about 0, in query units squared, which is the variance of unbiased noise")
+		f.OptionalNumber(&c.MaxDistinguishing, "max-distinguishing", probability, "largest probability of outputs that are impossible under a neighboring value, an exact 0 included")
+		f.Texts("quantile", "P,T", "keep the noise within T query units of 0 with probability P at least: 0.95,10; may be repeated", func(texts []string) error {
+			return readQuantiles(c, texts)
+		})
+		f.Bool(&c.Symmetric, "symmetric", "noise that is as likely to be x as -x")
+		f.Bool(&c.Monotone, "monotone", "noise whose density does not increase away from 0")
 	})
-	f.Bool(&c.Symmetric, "symmetric", "noise that is as likely to be x as -x")
-	f.Bool(&c.Monotone, "monotone", "noise whose density does not increase away from 0")
-	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0")
+	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0, so that the mean answer is the value")
+}
+
+// unlessLocal adds flags that do not go with --local, if the command has that.
+func (f *Flags) unlessLocal(add func()) {
+	if f.cmd.Flags().Lookup("local") == nil {
+		add()
+		return
+	}
+	f.Unless("local", add)
 }
 
 func checkInteger(sensitivity float64) error {

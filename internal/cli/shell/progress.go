@@ -80,8 +80,16 @@ func (p *Progress) Design(limit time.Duration) func(lp.Progress) {
 	return p.design(limit, "cells per sensitivity")
 }
 
+// Additive is Design for an additive kernel.
+func (p *Progress) Additive(limit time.Duration) func(lp.Progress) {
+	return p.design(limit, "bins per sensitivity")
+}
+
 // Kernel is Design for a kernel.
 func (p *Progress) Kernel(limit time.Duration) func(lp.Progress) { return p.design(limit, "cells") }
+
+// Local is Design for a local randomizer.
+func (p *Progress) Local(limit time.Duration) func(lp.Progress) { return p.design(limit, "intervals") }
 
 func (p *Progress) design(limit time.Duration, cells string) func(lp.Progress) {
 	return func(now lp.Progress) {

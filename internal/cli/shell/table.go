@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -49,42 +51,59 @@ func IsForeign(path string) bool {
 	return err == nil && string(head) != sqliteMagic
 }
 
-// ReadEither reads a table or a kernel file, "-" for standard input; the other result
-// is nil. Every error is one of bad input, and names the file.
-func (a *Streams) ReadEither(path string) (t *tables.Table, k *kernels.Kernel, err error) {
+// ReadAny reads the file of a *tables.Table, a *kernels.Kernel, an *additive.Kernel or a
+// *local.Randomizer, "-" for standard input. Every error is one of bad input, and names the file.
+func (a *Streams) ReadAny(path string) (made any, err error) {
 	if IsBundle(path) {
-		return nil, nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
 	}
 	in, err := a.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer in.Close()
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return nil, nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return nil, nil, BadFile(path, errors.New("not a table file"))
+		return nil, BadFile(path, errors.New("not a table file"))
 	case kernels.Recognize(head):
-		k, err = kernels.Decode(in)
+		made, err = kernels.Decode(in)
+	case additive.Recognize(head):
+		made, err = additive.Decode(in)
+	case local.Recognize(head):
+		made, err = local.Decode(in)
 	default:
-		t, err = tables.Decode(in)
+		made, err = tables.Decode(in)
 	}
 	if err != nil {
-		return nil, nil, BadFile(path, FileCause(err))
+		return nil, BadFile(path, FileCause(err))
 	}
-	return t, k, nil
+	return made, nil
+}
+
+// KindOf names what ReadAny returns.
+func KindOf(made any) string {
+	switch made.(type) {
+	case *kernels.Kernel, *additive.Kernel:
+		return "a kernel"
+	case *local.Randomizer:
+		return "a local randomizer"
+	default:
+		return "a table"
+	}
 }
 
 // ReadSound reads a table file and verifies it.
 func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
-	t, k, err := a.ReadEither(path)
-	switch {
-	case err != nil:
+	made, err := a.ReadAny(path)
+	if err != nil {
 		return nil, err
-	case k != nil:
-		return nil, BadInput("", fmt.Errorf("%s is a kernel, want a table made by design", InputName(path)))
+	}
+	t, ok := made.(*tables.Table)
+	if !ok {
+		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), KindOf(made)))
 	}
 	return Sound(ctx, path, t)
 }

@@ -1,0 +1,78 @@
+package account
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// LocalDesigner designs a randomizer of bounded values that is (epsilon, delta)-private,
+// such as one by lp.DesignLocal for a fixed problem: with a loss that is at most the relative
+// gap above the least possible. A randomizer beside an error is the best one proved before a
+// limit; it is used, and the error kept.
+type LocalDesigner func(ctx context.Context, epsilon, delta, gap float64) (*local.Verified, error)
+
+// LocalCalibration is the randomizer of a single release that keeps a total.
+type LocalCalibration struct {
+	// Randomizer promises what a single release keeps.
+	Randomizer *local.Verified
+	// PLD is its privacy loss distribution, and Composed are bounds on the epsilon of all
+	// releases together, at the total's delta.
+	PLD      *PrivacyLossDistribution
+	Composed Bounds
+	// Limit is why its design ended early, nil if it did not.
+	Limit error
+}
+
+// CalibrateLocal returns the randomizer of a single release that has the smallest loss of
+// those found such that all releases of one value together keep the total: by exact
+// composition, of releases with delta above 0 and without. gap is the relative gap asked for,
+// 0 what the designer takes it for.
+//
+// Guarantee: total.Releases answers to one value, or to several about the same person, are
+// (total.Epsilon, total.Delta)-private, as [Composition.Epsilon] proves.
+//
+// Errors are as those of [Calibrate]. The cost is some twenty to forty designs, most of them
+// coarse, and as many compositions; for a delta of 0 or a single release it is one design.
+func CalibrateLocal(ctx context.Context, total tables.Total, design LocalDesigner, gap float64) (*LocalCalibration, error) {
+	t := Target{
+		Problem:  dp.Problem{Privacy: dp.Privacy{Epsilon: total.Epsilon, Delta: total.Delta, Sensitivity: 1}, Loss: loss.L1},
+		Releases: total.Releases,
+	}
+	if err := t.validate(); err != nil {
+		return nil, err
+	}
+	r, err := t.designed(ctx, func(gap float64) maker { return randomizers(design, gap) }, gap)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil { // what there is may not be the best
+		return nil, err
+	}
+	return &LocalCalibration{Randomizer: r.randomizer, PLD: r.pld, Composed: r.composed, Limit: r.limit}, nil
+}
+
+// randomizers makes releases by the designer.
+func randomizers(design LocalDesigner, gap float64) maker {
+	return func(ctx context.Context, epsilon, delta float64) (*release, error) {
+		v, limit := design(ctx, epsilon, delta, gap)
+		if v == nil || v.Randomizer() == nil {
+			return nil, cmp.Or(limit, check.Errorf("account", dp.ErrInvalid, "no randomizer was designed"))
+		}
+		// Basic composition rests on it.
+		if s := v.Randomizer().Spec(); s.Epsilon > epsilon || s.Delta > delta {
+			return nil, check.Errorf("account", nil, "the designed randomizer is for epsilon = %g, delta = %g, want %g, %g", s.Epsilon, s.Delta, epsilon, delta)
+		}
+		pld, err := Randomizer(v.Randomizer())
+		if err != nil {
+			return nil, err
+		}
+		loss, _ := v.Certificate().Loss().Float64()
+		return &release{pld: pld, loss: loss, randomizer: v, limit: limit}, nil
+	}
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp"
+)
+
+// localReport is what design-kernel --local --json prints.
+type localReport struct {
+	Schema int `json:"schema"`
+	localStatement
+	certifiedLocal
+	effort
+}
+
+// runLocal designs a local randomizer.
+func (o *designKernelOptions) runLocal(ctx context.Context) error {
+	w, err := o.Reserve(o.Output)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
+	r, limit, err := shell.DesignLocal(ctx, o.localProblem(), o.design)
+	if err != nil {
+		return err
+	}
+	made, c := r.Randomizer.Randomizer(), r.Randomizer.Certificate()
+	s := made.Spec()
+	report := localReport{
+		Schema: shell.Schema, localStatement: newLocalStatement(&s), certifiedLocal: newCertifiedLocal(&s, c),
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
+	}
+	rows := append(certifiedLocalRows(&s, c, nil), effortRow(r.Rounds, r.Elapsed))
+	if o.Output != "" {
+		rows = append(rows, shell.Row{"randomizer", o.Output})
+	}
+	return o.Finish(w, made.Encode, report, rows, limit)
+}
+
+// localProblem is what the flags ask for.
+func (o *designKernelOptions) localProblem() lp.LocalProblem {
+	p := lp.LocalProblem{
+		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Objective: o.local.Objective,
+		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
+	}
+	p.Demands.Unbiased, p.Demands.Cap = o.unbiased, o.problem.InstanceCap
+	if o.costs.state(&p) {
+		return p
+	}
+	p.Loss = o.problem.Loss
+	p.Values = o.local.Values(o.integer == string(local.Integer), o.problem.Queries)
+	if n := o.problem.Cells; n > 0 {
+		p.Cells = n - 1
+	}
+	return p
+}
+
+// localFlags are those of design-kernel --local alone.
+func (o *designKernelOptions) localFlags(f *shell.Flags) {
+	f.Local(&o.local)
+	f.With("local", func() {
+		o.integer = string(local.Real)
+		f.Word(&o.integer, "query", "integer|real", "with --local: values; integers are answered as they are, real ones between nodes after rounding at random", string(local.Integer), string(local.Real))
+		f.Bool(&o.unbiased, "unbiased", "with --local: answers whose mean is the value, exactly")
+		o.costs.flag(f)
+	})
+}
+
+// checkLocal holds the flags that only one of kernels and randomizers has against --local.
+func (o *designKernelOptions) checkLocal() error {
+	if !o.local.On {
+		if o.problem.Delta == 0 {
+			return shell.About("delta", "0", shell.Want(shell.PositiveDelta.Want+", or --local"))
+		}
+		return nil
+	}
+	var errs []error
+	if o.autoCap {
+		errs = append(errs, errors.New("instance-cap = auto is for kernels, want a number with --local"))
+	}
+	if o.problem.CapLoss != nil {
+		errs = append(errs, errors.New("instance-cap-loss is for kernels, want none with --local"))
+	}
+	if o.problem.Nodes != nil || o.problem.Cells == 1 {
+		errs = append(errs, errors.New("nodes: want a number of at least 2 with --local"))
+	}
+	return errors.Join(errs...)
+}
+
+// costs is a matrix of the losses of categories.
+type costs struct {
+	values, answers []string
+	losses          [][]float64
+}
+
+// flag adds --costs.
+func (c *costs) flag(f *shell.Flags) {
+	f.Func("costs", "FILE", "", "with --local, for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
+		return readCosts(c, text)
+	})
+	f.CompleteOrFile("costs")
+}
+
+// state makes a problem one of categories, if there are any.
+func (c *costs) state(p *lp.LocalProblem) (categories bool) {
+	if c.values == nil {
+		return false
+	}
+	p.Values = local.Values{Kind: local.Category, Labels: c.values}
+	p.Costs, p.AnswerLabels = c.losses, c.answers
+	return true
+}
+
+// readCosts reads a CSV file with a header of answers and a row per category.
+func readCosts(c *costs, path string) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("costs = %s: %s", check.Quoted(path), fmt.Sprintf(format, args...))
+	}
+	file, err := os.Open(path) //nolint:gosec // the file that the user names
+	if err != nil {
+		return bad("%v", shell.FileCause(err))
+	}
+	defer file.Close() //nolint:errcheck // only read
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return bad("not a CSV file whose rows have equally many fields: %v", err)
+	}
+	if len(rows) < 3 || len(rows[0]) < 3 {
+		return bad("want a header and a row for each of two categories or more, each with a name and a number for every answer")
+	}
+	c.answers = rows[0][1:]
+	for _, row := range rows[1:] {
+		c.values = append(c.values, row[0])
+		losses := make([]float64, len(row)-1)
+		for j, text := range row[1:] {
+			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil || !(v >= 0) || !check.Finite(v) {
+				return bad("the loss of the answer %s for %s is %s, want a finite number of at least 0", check.Quoted(c.answers[j]), check.Quoted(row[0]), check.Quoted(text))
+			}
+			losses[j] = v
+		}
+		c.losses = append(c.losses, losses)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package shell
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+)
+
+// Local is what the flags of a local randomizer say, beside its privacy, its loss and its
+// values.
+type Local struct {
+	On         bool // --local
+	Objective  local.Objective
+	Demands    local.Demands
+	MaxAnswers int // 0: any number
+}
+
+// maxAnswers bounds --max-answers.
+const maxAnswers = 1 << 16
+
+// Local adds --local, and the flags that only go with it: what is made small, and which
+// answers are allowed. Flags that mechanisms of other kinds have too, such as --query,
+// --range, --weight and --unbiased, are the command's.
+func (f *Flags) Local(o *Local) {
+	f.Bool(&o.On, "local", "answer one value, such that any two of its values are indistinguishable: local differential privacy")
+	o.Objective = local.Mean
+	f.With("local", func() {
+		words := []string{string(local.Mean), string(local.Worst)}
+		f.Func("objective", "mean|worst", words[0], "expected loss to make small: averaged over the values, or of the worst one", func(text string) error {
+			if !slices.Contains(words, text) {
+				return Want("mean or worst")
+			}
+			o.Objective = local.Objective(text)
+			return nil
+		})
+		f.Complete("objective", words...)
+		d := &o.Demands
+		f.Func("answers", "A,B", "", "keep the answers from A to B, in units of the values (default anywhere)", func(text string) (err error) {
+			d.Lower, d.Upper, err = parseRange(text)
+			return err
+		})
+		f.OptionalNumber(&d.Step, "answer-step", Rule{"a number above 0, in units of the values", Positive}, "answers that are multiples of this number, in units of the values, from the lower end of --answers on if that is given")
+		f.Func("max-answers", "count", "", "largest number of different answers (default any)", func(text string) error {
+			n, ok := ParseCount(text)
+			if !ok || n < 2 || n > maxAnswers {
+				return Want(fmt.Sprintf("an integer from 2 to %d", maxAnswers))
+			}
+			o.MaxAnswers = n
+			return nil
+		})
+	})
+}
+
+// Values are those of a local randomizer, integers or real, with the law that --weight
+// gives: integers share the weight of the piece that they are in.
+func (o *Local) Values(integer bool, q kernels.Queries) local.Values {
+	v := local.Values{Kind: local.Real, Lower: q.Lower, Upper: q.Upper}
+	for _, p := range q.Weight {
+		v.Weight = append(v.Weight, local.Piece(p))
+	}
+	if !integer {
+		return v
+	}
+	v.Kind = local.Integer
+	pieces := v.Weight
+	if v.Weight = nil; pieces == nil || v.Validate() != nil {
+		return v // which says what is wrong
+	}
+	v.Shares = make([]float64, v.Count())
+	piece := 0
+	for i := range v.Shares {
+		for x := v.Lower + float64(i); piece+1 < len(pieces) && pieces[piece+1].From <= x; {
+			piece++
+		}
+		v.Shares[i] = pieces[piece].Weight
+	}
+	return v
+}
+
+// Range adds the least and the largest value, which have to be given. They are NaN
+// where they are bad.
+func (f *Flags) Range(lower, upper *float64, usage string) {
+	f.RequiredFunc("range", "A,B", usage, func(text string) (err error) {
+		*lower, *upper, err = parseRange(text)
+		return err
+	})
+}
+
+// parseRange reads two finite numbers in ascending order, or returns NaNs and a Want.
+func parseRange(text string) (lower, upper float64, err error) {
+	lower, upper, err = ParsePair(text)
+	if err != nil || (kernels.Queries{Lower: lower, Upper: upper}).Validate() != nil {
+		return math.NaN(), math.NaN(), Want("two finite numbers, the lower one first, separated by a comma, such as 0,100")
+	}
+	return lower, upper, nil
+}
+
+// Weight adds the law of the values. Their range is read before.
+func (f *Flags) Weight(q *kernels.Queries) {
+	f.Func("weight", "uniform|FILE", "uniform", "law of the values over which losses are averaged: uniform, or a CSV file of a piecewise constant density with the columns from,weight", func(text string) error {
+		return ReadWeight(q, text)
+	})
+	f.CompleteOrFile("weight", "uniform")
+}
+
+// ReadWeight reads "uniform" or a CSV file with the columns from and weight.
+func ReadWeight(q *kernels.Queries, text string) error {
+	const want = Want("uniform, or a CSV file with the header from,weight")
+	switch text {
+	case "uniform":
+		return nil
+	case "":
+		return want
+	}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("weight = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
+	}
+	file, err := os.Open(text)
+	if err != nil {
+		return bad("%v, %v", FileCause(err), want)
+	}
+	defer file.Close()
+	records, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(records) < 2 || !slices.Equal(records[0], []string{"from", "weight"}) {
+		return bad("not such a file, want the header from,weight and a row per piece")
+	}
+	q.Weight = nil
+	for i, r := range records[1:] {
+		from, w, err := ParsePair(strings.Join(r, ","))
+		if err != nil {
+			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
+		}
+		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
+	}
+	if !math.IsNaN(q.Lower) { // else the range is to blame
+		if err := q.Validate(); err != nil {
+			return bad("%s", Sentence(err))
+		}
+	}
+	return nil
+}
