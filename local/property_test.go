@@ -39,8 +39,12 @@ func scaled(s Spec, unit float64) Spec {
 		x  []float64
 		by float64
 	}{
-		{d.Weights, 1}, {d.Totals, cost / per}, {d.Means, cost / per / unit}, {d.Caps, 1 / per},
-		{d.PointTotals, cost}, {d.PointMeans, cost / unit},
+		{d.Weights, 1},
+		{d.Totals, cost / per},
+		{d.Means, cost / per / unit},
+		{d.Caps, 1 / per},
+		{d.PointTotals, cost},
+		{d.PointMeans, cost / unit},
 	} {
 		apply(list.x, list.by, true)
 	}
