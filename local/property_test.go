@@ -114,7 +114,8 @@ func TestUnits(t *testing.T) {
 				got, want *big.Rat
 				tolerance float64
 			}{
-				{"mean loss", got.MeanLoss, want.MeanLoss, 1e-30}, {"worst loss", got.WorstLoss, want.WorstLoss, 1e-3},
+				{"mean loss", got.MeanLoss, want.MeanLoss, 1e-30},
+				{"worst loss", got.WorstLoss, want.WorstLoss, 1e-3},
 				{"lower bound", got.LowerBound, want.LowerBound, 5e-2},
 			} {
 				there := new(big.Rat).Quo(c.got, cost)
