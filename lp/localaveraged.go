@@ -1,6 +1,9 @@
 package lp
 
 import (
+	"math"
+	"slices"
+
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/ratio"
 )
@@ -22,6 +25,42 @@ const (
 	leastPoints = 64
 )
 
+const (
+	// mostJumps is how many jumps of the weight get nodes of their own, at most.
+	mostJumps = 64
+	// jumpWidth is the distance of the two nodes at a jump.
+	jumpWidth = 0x1p-18
+)
+
+// averagedNodes returns the nodes of the averaged program: where the density of the values
+// jumps so do λ and μ, and there are two nodes next to each other in place of those near.
+func (m *localModel) averagedNodes(intervals int) []float64 {
+	nodes := m.nodes(intervals)
+	var jumps []float64
+	for i, p := range m.density[1:] {
+		if p.density != m.density[i].density {
+			jumps = append(jumps, math.Round(p.from/m.grain)*m.grain)
+		}
+	}
+	if len(jumps) > mostJumps {
+		return nodes
+	}
+	width := math.Round(jumpWidth/m.grain) * m.grain
+	for _, x := range jumps {
+		last := len(nodes) - 1
+		nodes = slices.DeleteFunc(nodes, func(t float64) bool {
+			return math.Abs(t-x) < 0.5*2/float64(intervals) && t != nodes[0] && t != nodes[last] && !slices.Contains(jumps, t)
+		})
+		other := x + width
+		if x > 0 {
+			other = x - width
+		}
+		nodes = append(nodes, x, other)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
 // between returns the values of a quadrature: the middles of equal parts.
 func (m *localModel) between(nodes []float64) []at {
 	count := betweenPoints
@@ -30,6 +69,9 @@ func (m *localModel) between(nodes []float64) []at {
 	}
 	var points []at
 	for i := range len(nodes) - 1 {
+		if nodes[i+1]-nodes[i] < 2*jumpWidth {
+			continue
+		}
 		width := (nodes[i+1] - nodes[i]) / float64(count)
 		for k := range count {
 			points = append(points, at{nodes[i] + width*(float64(k)+0.5), width})

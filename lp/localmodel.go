@@ -20,6 +20,7 @@ type localModel struct {
 	mirrored         bool    // the problem is its own mirror image
 	density          []weightPiece
 	margin           float64 // the share of e^ε − 1 that rounding to weights may use up
+	rounds           int     // programs solved so far
 }
 
 // weightPiece is a piece of the density of values on [−1, 1], whose integral is 1.

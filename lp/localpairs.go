@@ -18,7 +18,8 @@ const (
 	// pairNodes is how many nodes (cells, for the mean of real values) the lower program
 	// has at most, and pairAnswers how many answers.
 	pairNodes   = 12
-	pairAnswers = 120
+	pairAnswers = 80
+	pairReach   = 2
 	pairStall   = 1e-4
 )
 
@@ -36,7 +37,7 @@ type pairProgram struct {
 
 // belowPairs solves the lower program of pairs and keeps what it proves.
 func (d *localDesigner) belowPairs(ctx context.Context, intervals int) (err error) {
-	p := d.newPairs(min(intervals, pairNodes), thinned(d.shape.upper, pairAnswers))
+	p := d.newPairs(min(intervals, pairNodes), d.pairsAt())
 	if len(p.nodes) > 2*pairNodes {
 		return nil // too many pairs; nothing is proved
 	}
@@ -45,6 +46,7 @@ func (d *localDesigner) belowPairs(ctx context.Context, intervals int) (err erro
 	}
 	defer func() { err = errors.Join(err, p.solved.Close()) }()
 	status, err := p.solved.Solve(ctx, lowerTolerance, pairStall)
+	d.rounds += p.solved.Rounds()
 	switch {
 	case errors.Is(err, cuts.ErrFailed), err == nil && status == solver.StatusInfeasible:
 		return nil
@@ -56,16 +58,17 @@ func (d *localDesigner) belowPairs(ctx context.Context, intervals int) (err erro
 	return d.prove(p.dual())
 }
 
-// thinned leaves so many of the answers, evenly, at most.
-func thinned(answers []float64, most int) []float64 {
-	if len(answers) <= most {
-		return answers
+// pairsAt lists the answers of the lower program: evenly spaced, as prices are linear
+// between them, and far enough that the losses rule beyond.
+func (m *localModel) pairsAt() []float64 {
+	if all := m.allAnswers(); all != nil {
+		return all
 	}
-	var out []float64
-	for k := range most {
-		out = append(out, answers[k*(len(answers)-1)/(most-1)])
+	var t []float64
+	for k := range pairAnswers + 1 {
+		t = append(t, pairReach*m.reach()*(2*float64(k)/pairAnswers-1))
 	}
-	return out
+	return m.merged(nil, t)
 }
 
 func (m *localModel) newPairs(intervals int, answers []float64) *pairProgram {

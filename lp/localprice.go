@@ -2,6 +2,7 @@ package lp
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/noisewright/noisewright/local"
@@ -54,6 +55,7 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	last := 0.1 // the gain to be had, relative
 	for round := 0; ; round++ {
 		p := m.program(&g, g.answers)
+		m.rounds++
 		s, err := ratio.Solve(ctx, p, max(min(last*solveShare, coarse), tolerance)*solveShare)
 		if err != nil {
 			return nil, err
@@ -76,6 +78,78 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 		}
 	}
 }
+
+// fewer returns the better of two solutions with no more than MaxAnswers: those that are
+// left when the least likely ones are given up, some at a time, and evenly spaced ones.
+func (m *localModel) fewer(ctx context.Context, s *priced) (*priced, error) {
+	if m.MaxAnswers == 0 || len(s.grid.answers) <= m.MaxAnswers {
+		return s, nil
+	}
+	given, err := m.givenUp(ctx, s)
+	if m.Loss == nil || err != nil && !errors.Is(err, ratio.ErrFailed) {
+		return given, err
+	}
+	var t []float64
+	for k := range m.MaxAnswers {
+		t = append(t, m.reach()*(2*float64(k)/float64(m.MaxAnswers-1)-1))
+	}
+	even, evenErr := m.solved(ctx, s, m.merged(nil, t))
+	if evenErr != nil || err == nil && given.Value <= even.Value {
+		return given, err
+	}
+	return even, nil
+}
+
+// solved solves the program of a grid with other answers, and only with them.
+func (m *localModel) solved(ctx context.Context, s *priced, answers []float64) (*priced, error) {
+	g := s.grid.clone()
+	g.answers = answers
+	m.rounds++
+	again, err := ratio.Solve(ctx, m.program(&g, answers), s.tolerance*solveShare)
+	if err != nil {
+		return nil, err
+	}
+	again.Laws = m.joined(again.Laws)
+	return &priced{g, again, s.short, s.tolerance}, nil
+}
+
+func (m *localModel) givenUp(ctx context.Context, s *priced) (*priced, error) {
+	for most := m.MaxAnswers; len(s.grid.answers) > most; {
+		n := len(s.grid.answers)
+		mass := make([]float64, n)
+		for _, law := range s.Laws {
+			for j, q := range law {
+				mass[j] += q
+			}
+		}
+		if m.mirrored {
+			for j := range mass[:(n+1)/2] {
+				mass[j] += mass[n-1-j]
+				mass[n-1-j] = mass[j]
+			}
+		}
+		least := heaviest(mass)[max(most, n-1-n/giveUpShare):]
+		var left []float64
+		for j, t := range s.grid.answers {
+			image := j
+			if m.mirrored {
+				image = n - 1 - j
+			}
+			if !slices.Contains(least, j) && !slices.Contains(least, image) {
+				left = append(left, t)
+			}
+		}
+		again, err := m.solved(ctx, s, left)
+		if err != nil {
+			return nil, err
+		}
+		s = again
+	}
+	return s, nil
+}
+
+// giveUpShare is the inverse share of answers that is given up at a time.
+const giveUpShare = 8
 
 // firstAnswers are few and far between, or all where there are not many.
 func (m *localModel) firstAnswers() []float64 {
@@ -136,13 +210,16 @@ func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 	if least := slices.Sorted(slices.Values(s.Least)); len(least) > 1 {
 		limit = min(limit, least[len(least)-2])
 	}
+	kept := make([]bool, len(s.Least))
+	for j, k := range p.Group {
+		kept[k] = kept[k] || s.Least[k] >= limit
+		for _, own := range s.Laws[p.Laws:] {
+			kept[k] = kept[k] || own[j] >= limit
+		}
+	}
 	var out []float64
 	for j, t := range answers {
-		keep := s.Least[p.Group[j]] >= limit
-		for _, own := range s.Laws[p.Laws:] {
-			keep = keep || own[j] >= limit
-		}
-		if keep {
+		if kept[p.Group[j]] {
 			out = append(out, t)
 		}
 	}
@@ -190,7 +267,7 @@ func (m *localModel) lows(g *localGrid, s *ratio.Solution, reach float64, count 
 }
 
 // mostReach bounds the search for answers that would gain, in halves of the range.
-const mostReach = 1000
+const mostReach = 50
 
 // farthest returns how far from the middle answers are looked for at first.
 func (m *localModel) farthest() float64 {

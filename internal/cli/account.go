@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/figure"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -181,11 +182,18 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 			return nil, err
 		}
 		m, err = account.Kernel(made)
+	case *additive.Kernel:
+		if _, err := shell.Sound(ctx, arg, made); err != nil {
+			return nil, err
+		}
+		m, err = account.Additive(made)
 	case *local.Randomizer:
 		if _, err := shell.Sound(ctx, arg, made); err != nil {
 			return nil, err
 		}
 		m, err = account.Randomizer(made)
+	default:
+		return nil, shell.BadInput("state what it promises, dp:epsilon=E,delta=D", fmt.Errorf("%s is %s, want a table, a kernel or a local randomizer", shell.InputName(arg), shell.KindOf(made)))
 	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))

@@ -9,16 +9,20 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // localReport is what design-kernel --local --json prints.
 type localReport struct {
 	Schema int `json:"schema"`
 	localStatement
+	Total *total `json:"total,omitempty"` // of several releases
 	certifiedLocal
 	effort
 }
@@ -31,21 +35,60 @@ func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	}
 	defer w.Discard()
 	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
-	r, limit, err := shell.DesignLocal(ctx, o.localProblem(), o.design)
+	r, whole, limit, err := o.designLocal(ctx)
 	if err != nil {
 		return err
 	}
 	made, c := r.Randomizer.Randomizer(), r.Randomizer.Certificate()
 	s := made.Spec()
 	report := localReport{
-		Schema: shell.Schema, localStatement: newLocalStatement(&s), certifiedLocal: newCertifiedLocal(&s, c),
+		Schema: shell.Schema, localStatement: newLocalStatement(&s), Total: whole, certifiedLocal: newCertifiedLocal(&s, c),
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
 	}
 	rows := append(certifiedLocalRows(&s, c, nil), effortRow(r.Rounds, r.Elapsed))
+	if whole != nil {
+		rows = append([]shell.Row{whole.row()}, rows...)
+	}
 	if o.Output != "" {
 		rows = append(rows, shell.Row{"randomizer", o.Output})
 	}
 	return o.Finish(w, made.Encode, report, rows, limit)
+}
+
+// designLocal designs the randomizer of one release, or that of several with a total.
+func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.LocalResult, whole *total, limit, err error) {
+	p := o.localProblem()
+	if o.releases == 1 {
+		r, limit, err = shell.DesignLocal(ctx, p, o.design)
+		return r, nil, limit, err
+	}
+	sum := tables.Total{Releases: o.releases, Epsilon: p.Epsilon, Delta: p.Delta}
+	made := map[*local.Verified]*lp.LocalResult{}
+	c, err := account.CalibrateLocal(ctx, sum, func(ctx context.Context, epsilon, delta, gap float64) (*local.Verified, error) {
+		if epsilon < lp.MinEpsilon {
+			return nil, check.Errorf("cli", dp.ErrInvalid, "releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", o.releases, sum.Epsilon, lp.MinEpsilon)
+		}
+		p, options := p, o.design
+		p.Epsilon, p.Delta = epsilon, delta
+		if options.Gap = gap; gap > o.design.Gap && options.TimeLimit > coarseTime {
+			options.TimeLimit = coarseTime
+		}
+		r, limit, err := shell.DesignLocal(ctx, p, options)
+		if err != nil {
+			return nil, err
+		}
+		made[r.Randomizer] = r
+		return r.Randomizer, limit
+	}, o.design.Gap)
+	var f *shell.Failure
+	switch {
+	case err == nil:
+		whole = &total{sum.Releases, sum.Epsilon, sum.Delta, shell.Finite(c.Composed.Upper)}
+		return made[c.Randomizer], whole, c.Limit, nil
+	case errors.As(err, &f), errors.Is(err, context.Canceled):
+		return nil, nil, nil, err
+	}
+	return nil, nil, nil, shell.BadInput("noisewright design-kernel --help", err)
 }
 
 // localProblem is what the flags ask for.
@@ -73,6 +116,8 @@ func (o *designKernelOptions) localFlags(f *shell.Flags) {
 		o.integer = string(local.Real)
 		f.Word(&o.integer, "query", "integer|real", "with --local: values; integers are answered as they are, real ones between nodes after rounding at random", string(local.Integer), string(local.Real))
 		f.Bool(&o.unbiased, "unbiased", "with --local: answers whose mean is the value, exactly")
+		o.releases = 1
+		f.Integer(&o.releases, "releases", "", 1, account.MaxReleases, "with --local: number of answers to one value, each drawn afresh, that epsilon and delta are of together")
 		o.costs.flag(f)
 	})
 }

@@ -69,16 +69,17 @@ coordinate (designed, truncated Laplace, staircase) and a local randomizer per
 coordinate (local), the last two with the best split of the budget, each with the
 task-aware encoder and, for the first three, with the benchmarks of the literature:
 sending the features (task-agnostic) or the first coordinates alike
-(privacy-agnostic; --coordinates says how many). Every loss is that on the training data
-with clipping and the best decoder. A local randomizer answers with one of a few numbers
-that are likelier for values like those of the training data: it needs that data, makes
-no use of delta, and nearly always wins. With --noise local-unbiased its mean answer to
-each value is the value, with the least variance at the worst value, which is a larger
-loss but favors no value; these randomizers are designed. Among noise that is added it
-depends on the domain: in a ball of several coordinates spherical noise profits from the
-sphere, of many Gaussian noise, with clipping per coordinate and few coordinates designed
-noise does. Truncated Laplace and staircase noise are listed for comparison and are in no
-bundle: the best noise of a bundle may stand below one of them.
+(privacy-agnostic; --coordinates says how many). Every loss is that on the training
+data with clipping and the best decoder. A local randomizer answers with one of a few
+numbers that are likelier for values like those of the training data: it needs that
+data, makes no use of delta, and nearly always wins. With --noise local-unbiased its
+mean answer to each value is the value, with the least variance at the worst value,
+which is a larger loss but favors no value; these randomizers are designed. Among
+noise that is added it depends on the domain: in a ball of several coordinates
+spherical noise profits from the sphere, of many Gaussian noise, with clipping per
+coordinate and few coordinates designed noise does. Truncated Laplace and staircase
+noise are listed for comparison and are in no bundle: the best noise of a bundle may
+stand below one of them.
 
 The guarantee rests on clipping to the domain, not on the data. The training data
 itself is not protected: means, directions and clipping radii are learned from it

@@ -31,6 +31,14 @@ func (s *Spec) points() []interval {
 	return cells
 }
 
+// Shifts returns the least and the largest difference of a value in the cell gain from one
+// in the cell lose, in steps of the grid, both rounded to it and within the sensitivity; ok
+// is false if there are none. All whole numbers between are such differences.
+func (k *Kernel) Shifts(gain, lose int) (first, last int64, ok bool) {
+	s, ok := shifts(k.cells[gain], k.cells[lose], k.spec.reach().Int64())
+	return s.first, s.last, ok
+}
+
 // shifts returns the differences n − n′ of points n of cell c and n′ of cell d that are at
 // most reach apart; ok is false if there are none.
 func shifts(c, d interval, reach int64) (s interval, ok bool) {

@@ -168,7 +168,7 @@ func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (
 		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
 	}
 	return newPrivatizer(v, func(k int) (releaser, error) {
-		if v.bundle.spec.Noise .randomized() {
+		if v.bundle.spec.Noise.randomized() {
 			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], own(k))
 			return answerer{s}, err
 		}

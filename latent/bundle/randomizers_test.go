@@ -215,10 +215,16 @@ func TestVersion2(t *testing.T) {
 			t.Errorf("%s: %s", name, good["bundle.json"])
 		}
 		for _, c := range []struct{ old, with string }{
-			{`"version": 2`, `"version": 1`}, {`"version": 2`, `"version": 3`}, {`"version": 2`, `"version": 0`},
-			{`"randomizers": `, `"randomizers": -`}, {`"randomizers": `, `"randomizers": 3`},
-			{`"tables": `, `"tables": -1`}, {`"randomizer_of"`, `"randomizers_of"`},
-			{`"lookup": true`, `"lookup": null`}, {`"lookup": true`, `"lookup": false`}, {`"lookup": false`, `"lookup": true`},
+			{`"version": 2`, `"version": 1`},
+			{`"version": 2`, `"version": 3`},
+			{`"version": 2`, `"version": 0`},
+			{`"randomizers": `, `"randomizers": -`},
+			{`"randomizers": `, `"randomizers": 3`},
+			{`"tables": `, `"tables": -1`},
+			{`"randomizer_of"`, `"randomizers_of"`},
+			{`"lookup": true`, `"lookup": null`},
+			{`"lookup": true`, `"lookup": false`},
+			{`"lookup": false`, `"lookup": true`},
 		} {
 			text := strings.Replace(good["bundle.json"], c.old, c.with, 1)
 			if text == good["bundle.json"] || strings.Contains(text, "-0") {

@@ -32,7 +32,8 @@ func (s *state) iterate(hold bool) {
 	mean := now / float64(s.pairs)
 	if !hold {
 		s.keepProducts()
-		s.direction(mean*min(max(math.Pow(then/now, 3), 1e-6), 0.9), true)
+		left := then / now
+		s.direction(mean*min(max(left*left*left, 1e-6), 0.9), true)
 		primal, dual = s.lengths(stepShare)
 	}
 	if min(primal, dual) < shortStep {
