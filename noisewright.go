@@ -9,9 +9,10 @@
 //   - dp and loss state problems: privacy, queries and constraints, and what an
 //     error costs. Parse of loss reads losses as the program writes them.
 //   - lp designs with options (the gap, limits, another solver), sweeps over deltas,
-//     trade-offs between two losses, and kernels: noise that depends on the value.
-//   - tables and kernels hold what was designed with its proof, as values and files.
-//     Table.Interval says where the true value behind a released one may be.
+//     trade-offs between two losses, kernels (noise that depends on the value), and
+//     local randomizers of one bounded value.
+//   - tables, kernels and local hold what was designed with its proof, as values and
+//     files. Table.Interval says where the true value behind a released one may be.
 //   - sampler draws: AddNoise, exact, with cryptographic randomness.
 //   - release publishes counts, sums, means, histograms and quantiles of data sets, and
 //     release/ledger records what they cost and refuses to exceed a total.

@@ -82,7 +82,7 @@ var arrows = map[string][]string{
 	},
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/figure":       {"tables", "kernels", "kernels/additive", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/figure":       {"tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

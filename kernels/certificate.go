@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"context"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/claims"
@@ -70,21 +69,7 @@ func (c Certificate) clone() Certificate {
 // first call, if not New itself, takes about n³ × 1 ns and n² × 0.1 ms, and about
 // 1 µs for each of the cells of the dual, squared; a kernel does not change, and
 // others return the same. Nothing bounds it but the limits of a kernel; VerifyContext does.
-func (k *Kernel) Certify() Certificate { return k.certify().clone() }
-
-// certify finds the certificate, however long it takes.
-func (c *content) certify() Certificate {
-	found, err := c.certified(claims.NewMeter(context.Background(), claims.NoLimit))
-	if err != nil {
-		panic(err) // nothing stops it
-	}
-	return found
-}
-
-// certified finds the certificate, unless the meter says stop.
-func (c *content) certified(m *claims.Meter) (Certificate, error) {
-	return c.certificate.Get("kernels", m, func() Certificate { return c.find(&c.spec, m) })
-}
+func (k *Kernel) Certify() Certificate { return k.proof.Certificate().clone() }
 
 // certify is nothing that holds if the meter said stop.
 func (s *Spec) certify(m *claims.Meter) Certificate {

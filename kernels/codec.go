@@ -20,7 +20,7 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "kernel", Name: formatName, Version: formatVersion, MaxSize: 64 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"weight": maxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
+		"weight": claims.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
 		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": claims.MaxMultipliers,
 	},
 }

@@ -63,9 +63,7 @@ type Kernel struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	find        func(*Spec, *claims.Meter) Certificate
-	certificate *claims.Once[Certificate]
-	verdict     *claims.Once[verdict]
+	proof *claims.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -90,11 +88,12 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Kernel, err
 	}
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
-	k := &Kernel{&content{spec: s, find: certify, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
+	c := &content{spec: s}
+	c.proof = claims.NewProof("kernels", func(m *claims.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
 	if s.Claims == (Claims{}) {
-		k.spec.Claims = k.certify().Claims()
+		c.spec.Claims = c.proof.Certificate().Claims()
 	}
-	return k, nil
+	return &Kernel{c}, nil
 }
 
 func (s *Spec) validate() error {
@@ -182,7 +181,7 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *claims.Meter) Certificate {
-		own, err := k.certified(m)
+		own, err := k.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter said stop
 		}

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -9,9 +8,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
-
-// maxPieces bounds the pieces of a weight.
-const maxPieces = 1 << 12
 
 // Queries says which values a query takes, and how much each counts in the
 // expected loss: the law w on [Lower, Upper] over which losses are averaged.
@@ -40,29 +36,7 @@ func (q Queries) clone() Queries {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (q Queries) Validate() error {
 	errs := check.In("kernels")
-	bad := errs.Bad
-	if !(q.Lower < q.Upper) || !check.Finite(q.Lower, q.Upper, q.Upper-q.Lower) {
-		bad("range", fmt.Sprintf("%g to %g", q.Lower, q.Upper), "finite numbers, lower below upper")
-		return errs.Err()
-	}
-	if len(q.Weight) > maxPieces {
-		bad("weight", fmt.Sprintf("%d pieces", len(q.Weight)), fmt.Sprintf("at most %d", maxPieces))
-	}
-	some := len(q.Weight) == 0
-	for i, p := range q.Weight {
-		switch {
-		case !(p.Weight >= 0) || !check.Finite(p.Weight):
-			bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
-		case i == 0 && p.From != q.Lower:
-			bad("weight[0].from", p.From, fmt.Sprintf("%g, the lower end of the range", q.Lower))
-		case i > 0 && !(p.From > q.Weight[i-1].From && p.From < q.Upper):
-			bad(fmt.Sprintf("weight[%d].from", i), p.From, fmt.Sprintf("a number above %g and below %g", q.Weight[i-1].From, q.Upper))
-		}
-		some = some || p.Weight > 0
-	}
-	if !some {
-		bad("weight", "0 everywhere", "a piece with a weight above 0")
-	}
+	claims.ValidateWeight(q.Lower, q.Upper, q.Weight, errs)
 	return errs.Err()
 }
 
@@ -81,32 +55,8 @@ func (q Queries) Symmetric() bool {
 	return true
 }
 
-// piece is a piece of the density of w itself.
-type piece struct{ from, to, density *big.Rat }
-
 // pieces returns w exactly: the integrals sum to 1.
-func (q Queries) pieces() []piece {
-	raw := q.Weight
-	if len(raw) == 0 {
-		raw = []WeightPiece{{From: q.Lower, Weight: 1}}
-	}
-	out := make([]piece, len(raw))
-	total := new(big.Rat)
-	for i, r := range raw {
-		to := q.Upper
-		if i+1 < len(raw) {
-			to = raw[i+1].From
-		}
-		p := piece{from: exact.Rational(r.From), to: exact.Rational(to), density: exact.Rational(r.Weight)}
-		mass := new(big.Rat).Sub(p.to, p.from)
-		total.Add(total, mass.Mul(mass, p.density))
-		out[i] = p
-	}
-	for _, p := range out {
-		p.density.Quo(p.density, total)
-	}
-	return out
-}
+func (q Queries) pieces() []claims.Density { return claims.Densities(q.Lower, q.Upper, q.Weight) }
 
 // AnswerCosts returns the matrix C with which a kernel on the cells between the
 // given edges has the expected loss Σ_k Σ_j P_k(j)·C[k][j] over w:
@@ -130,7 +80,7 @@ func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *claims.Mete
 		}
 	}
 	for _, p := range pieces {
-		size = max(size, 2*exact.Bits(p.to))
+		size = max(size, 2*exact.Bits(p.To))
 	}
 	work := loss.WorkOf(l, size)
 	if !m.Spend(work.Pass * int64(len(nodes))) {
@@ -145,15 +95,15 @@ func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *claims.Mete
 		}
 		a, end := exact.Rational(edges[k]), exact.Rational(edges[k+1])
 		for a.Cmp(end) < 0 {
-			for pieces[p].to.Cmp(a) <= 0 {
+			for pieces[p].To.Cmp(a) <= 0 {
 				p++
 			}
 			b := end
-			if pieces[p].to.Cmp(b) < 0 {
-				b = pieces[p].to
+			if pieces[p].To.Cmp(b) < 0 {
+				b = pieces[p].To
 			}
 			mass := new(big.Rat).Sub(b, a)
-			if mass.Mul(mass, pieces[p].density); mass.Sign() > 0 {
+			if mass.Mul(mass, pieces[p].Density); mass.Sign() > 0 {
 				for j, y := range answers {
 					if !m.Spend(2*work.Bound + 4*exact.RationalWork(2*size)) {
 						return nil
@@ -222,13 +172,13 @@ func (q Queries) leastMasses(cells int, step *big.Rat) []*big.Rat {
 	from := exact.Rational(q.Lower)
 	for k := range w {
 		to := new(big.Rat).Add(from, step)
-		for pieces[p].to.Cmp(from) <= 0 {
+		for pieces[p].To.Cmp(from) <= 0 {
 			p++
 		}
-		least := pieces[p].density
-		for i := p + 1; i < len(pieces) && pieces[i].from.Cmp(to) < 0; i++ {
-			if pieces[i].density.Cmp(least) < 0 {
-				least = pieces[i].density
+		least := pieces[p].Density
+		for i := p + 1; i < len(pieces) && pieces[i].From.Cmp(to) < 0; i++ {
+			if pieces[i].Density.Cmp(least) < 0 {
+				least = pieces[i].Density
 			}
 		}
 		w[k] = new(big.Rat).Mul(least, step)

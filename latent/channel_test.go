@@ -1,12 +1,19 @@
 package latent
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/blocks"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -169,6 +176,80 @@ func TestLookup(t *testing.T) {
 		wantNear(t, string(kind)+": sum of outputs", sum(e.Predicted.Output), e.Predicted.Total, 1e-9)
 		if low, high := e.Interval(4.5); !(low <= lookup && lookup <= high) {
 			t.Errorf("%s: measured %g to %g, want %g", kind, low, high, lookup)
+		}
+	}
+}
+
+// duchi is the unbiased randomizer of two answers (Duchi, Jordan & Wainwright 2018).
+func duchi(_ context.Context, epsilon float64) (*local.Verified, error) {
+	low := uint64(0x1p64/(math.Exp(epsilon)+1)) + 1<<20
+	answer := 1 / (1 - float64(low)*0x1p-63)
+	r, err := local.New(local.Spec{
+		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Objective: local.Worst, Loss: loss.L2,
+		Nodes: []float64{-1, 1}, Answers: []float64{-answer, answer}, Rows: [][]uint64{{-low, low}, {low, -low}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.Verify()
+}
+
+// With unbiased randomizers the affine decoder is a factor, and the loss has a closed form:
+// answers ±A to a value t have mean t and variance A² − t².
+func TestUnbiased(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 0))
+	for _, d := range domains {
+		p := named(Problem{Data: randomData(r, 300, 1), Promise: bundle.Promise{Epsilon: 2}, Domain: d, Clip: 0.9})
+		p.Low, p.High = []float64{2}, []float64{4.5}
+		res := design(t, p, Options{Unbiased: duchi, Kinds: []bundle.Kind{bundle.LocalUnbiased}})
+		c := res.Best(bundle.LocalUnbiased)
+		if c == nil || c.Z != 1 || c.Epsilon[0] != 2 {
+			t.Fatalf("%s: candidate %+v", d, c)
+		}
+		b, err := res.Bundle(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proved(t, b)
+		units, err := encodedRows(b, p.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _ := p.Data.Dims()
+		answer := b.Randomizer(0).Spec().Answers[1]
+		x, u := mat.Col(nil, 0, p.Data), mat.Col(nil, 0, units)
+		mean := sum(u) / float64(rows)
+		covariance := 0.
+		for i := range rows {
+			covariance += x[i] * (u[i] - mean) / float64(rows)
+		}
+		gain := covariance * covariance / (answer*answer - mean*mean) // the task is the identity
+		wantNear(t, string(d)+": loss", c.Loss, res.BaselineLoss-gain, 1e-9)
+	}
+}
+
+// The benchmark has as many coordinates as were asked for, and may be worse for it.
+func TestBenchmarkCoordinates(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 0))
+	for _, d := range domains {
+		p := named(Problem{Data: randomData(r, 200, 4), Promise: bundle.Promise{Epsilon: 3, Delta: 1e-3}, Domain: d, Clip: 0.9})
+		free := design(t, p, Options{})
+		for z := 1; z <= 4; z++ {
+			res := design(t, p, Options{Coordinates: z})
+			for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian} {
+				c := find(t, res, kind, PrivacyAgnostic)
+				if c.Z != z {
+					t.Errorf("%s, %s: the benchmark has %d coordinates, want %d", d, kind, c.Z, z)
+				}
+				if best := find(t, free, kind, TaskAware); !(c.Loss >= best.Loss*(1-1e-9)) {
+					t.Errorf("%s, %s: %d coordinates have the loss %g, the best %g", d, kind, z, c.Loss, best.Loss)
+				}
+			}
+		}
+		for _, z := range []int{-1, 5} {
+			if _, err := Design(t.Context(), p, Options{Coordinates: z}); !errors.Is(err, dp.ErrInvalid) {
+				t.Errorf("%s: %d coordinates: %v, want ErrInvalid", d, z, err)
+			}
 		}
 	}
 }

@@ -12,13 +12,13 @@ import (
 // any kind. A tight clip makes for less noise and more bias. It is for bundle.Ball and
 // bundle.Box, and Problem.Clip itself is not used.
 //
-// No tables are designed: truncated Laplace and staircase noise, which come close, stand
-// for bundle.Designed. The cost and the errors are those of nine calls of Design.
+// Nothing is designed: truncated Laplace and staircase noise, which come close, stand for
+// bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider. The cost and the errors are those of nine calls of Design.
 func BestClip(ctx context.Context, p Problem, kind bundle.Kind) (float64, error) {
 	var kinds []bundle.Kind
 	switch kind {
 	case "":
-	case bundle.Designed:
+	case bundle.Designed, bundle.LocalUnbiased:
 		kinds = []bundle.Kind{bundle.TruncatedLaplace, bundle.Staircase}
 	default:
 		kinds = []bundle.Kind{kind}

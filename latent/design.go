@@ -23,6 +23,10 @@ type Options struct {
 	Curve *Curve
 	// Kinds restricts the kinds of noise; nil: all.
 	Kinds []bundle.Kind
+	// Unbiased designs randomizers for values from −1 to 1 of a given epsilon, with delta =
+	// 0, whose mean answer to each value is the value, with the least variance at the worst
+	// value, for bundle.LocalUnbiased; nil leaves it out.
+	Unbiased func(ctx context.Context, epsilon float64) (*local.Verified, error)
 	// Coordinates is how many coordinates the benchmark PrivacyAgnostic sends, up to the
 	// number of features; 0: as many as are best for it.
 	Coordinates int
@@ -180,17 +184,18 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local} {
+	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
 		switch {
 		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
 			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
-			kind == bundle.Designed && o.Curve == nil:
+			kind == bundle.Designed && o.Curve == nil,
+			kind == bundle.LocalUnbiased && o.Unbiased == nil:
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := r.find(ctx, kind, o.Curve)
+		found, err := r.find(ctx, kind, &o)
 		if err != nil {
 			return nil, check.Errorf("latent", nil, "%s noise: %w", kind, err)
 		}
@@ -207,7 +212,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 }
 
 // find returns the candidates with noise of a kind.
-func (r *Result) find(ctx context.Context, kind bundle.Kind, curve *Curve) ([]*Candidate, error) {
+func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Candidate, error) {
 	switch kind {
 	case bundle.Laplace:
 		return r.laplace(ctx)
@@ -220,9 +225,11 @@ func (r *Result) find(ctx context.Context, kind bundle.Kind, curve *Curve) ([]*C
 	case bundle.Staircase:
 		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
 	case bundle.Local:
-		return r.localRandomizers(ctx)
+		return r.localRandomizers(ctx, nil)
+	case bundle.LocalUnbiased:
+		return r.localRandomizers(ctx, o.Unbiased)
 	default:
-		return r.perCoordinate(ctx, kind, curve.family(), curve)
+		return r.perCoordinate(ctx, kind, o.Curve.family(), o.Curve)
 	}
 }
 

@@ -3,12 +3,17 @@ package latent
 import (
 	"math"
 	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // TestSphericalAgainstOthers: n equal, independent features of variance 1 in a ball, at equal
@@ -102,4 +107,42 @@ func TestLaplaceBoundsBetweenFeatures(t *testing.T) {
 	wantLower, wantUpper, _ := design(t, box, o).LaplaceBounds()
 	wantNear(t, "lower bound", lower, wantLower, 1e-12)
 	wantNear(t, "upper bound", upper, wantUpper, 1e-12)
+}
+
+// TestSphericalPage computes the table of docs/latent.md that compares joint noise in a ball.
+func TestSphericalPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/latent.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "| z | ε = 1: spherical |")
+	if !found {
+		t.Fatal("no table")
+	}
+	rows := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.ReplaceAll(line, " ", ""), "|")
+		z, err := strconv.ParseFloat(cells[1%len(cells)], 64)
+		if err != nil && rows == 0 {
+			continue // the rest of the header
+		} else if err != nil {
+			break
+		}
+		rows++
+		for k, epsilon := range []float64{1, 5} {
+			sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: 1e-6, Sensitivity: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []float64{z * (z + 1) / epsilon / epsilon, 2 * z * z / epsilon / epsilon, z * sigma * sigma} {
+				got, err := strconv.ParseFloat(cells[2+3*k+i], 64)
+				if err != nil || math.Abs(got-want) > 0.005*want {
+					t.Errorf("z = %g: %g on the page, want %g (%v)", z, got, want, err)
+				}
+			}
+		}
+	}
+	if rows != 6 {
+		t.Errorf("%d rows, want 6", rows)
+	}
 }

@@ -146,7 +146,7 @@ func (r *Result) tables(s *bundle.Spec, c *Candidate) error {
 	var joint *tables.Table
 	var err error
 	switch c.Noise {
-	case bundle.Local:
+	case bundle.Local, bundle.LocalUnbiased:
 		for k, m := range c.randomizers {
 			s.Randomizers, s.RandomizerOf = append(s.Randomizers, m), append(s.RandomizerOf, k)
 		}

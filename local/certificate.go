@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/claims"
@@ -70,21 +69,7 @@ func (c Certificate) clone() Certificate {
 // itself, takes some 10 µs for each weight, and for the lower bound as long again; a
 // randomizer does not change, and others return the same. Nothing bounds it but the limits
 // of a randomizer; VerifyContext does.
-func (r *Randomizer) Certify() Certificate { return r.certify().clone() }
-
-// certify finds the certificate, however long it takes.
-func (c *content) certify() Certificate {
-	found, err := c.certified(claims.NewMeter(context.Background(), claims.NoLimit))
-	if err != nil {
-		panic(err) // nothing stops it
-	}
-	return found
-}
-
-// certified finds the certificate, unless the meter says stop.
-func (c *content) certified(m *claims.Meter) (Certificate, error) {
-	return c.certificate.Get("local", m, func() Certificate { return c.find(&c.spec, m) })
-}
+func (r *Randomizer) Certify() Certificate { return r.proof.Certificate().clone() }
 
 // certify is nothing that holds if the meter said stop.
 func (s *Spec) certify(m *claims.Meter) Certificate {

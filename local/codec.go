@@ -1,8 +1,6 @@
 package local
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -21,7 +19,7 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "randomizer", Name: formatName, Version: formatVersion, MaxSize: 96 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"weight": maxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
+		"weight": claims.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
 		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
 		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
 		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
@@ -152,12 +150,4 @@ func WriteFile(path string, r *Randomizer) error { return claims.WriteFile("loca
 
 // Recognize reports whether a file is that of a randomizer, given how it starts: that its
 // first field is the format's.
-func Recognize(head []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(head))
-	for _, want := range []json.Token{json.Delim('{'), "format", formatName} {
-		if tok, err := d.Token(); err != nil || tok != want {
-			return false
-		}
-	}
-	return true
-}
+func Recognize(head []byte) bool { return claims.Recognize(head, formatName) }

@@ -30,6 +30,8 @@ const (
 	// mostOutward is how often the distance from the range is doubled to find where the
 	// function rises.
 	mostOutward = 64
+	// shortfallBits: a value below 0 is found to 2^-shortfallBits of it, at least.
+	shortfallBits = 8
 	// mostParts bounds the parts of a search.
 	mostParts = 1 << 15
 )
@@ -73,7 +75,11 @@ func (s *lineSearch) least() (*big.Int, bool) {
 		if s.useful != nil && seen.CmpAbs(s.useful) >= 0 {
 			return nil, false
 		}
-		enough := new(big.Int).Sub(seen, s.tolerance)
+		enough := new(big.Int).Rsh(new(big.Int).Abs(seen), shortfallBits)
+		if enough.Cmp(s.tolerance) < 0 {
+			enough.Set(s.tolerance)
+		}
+		enough.Sub(seen, enough)
 		var next []part
 		for _, p := range open {
 			sum := new(big.Int).Add(p.u, p.v)

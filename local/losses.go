@@ -163,14 +163,14 @@ func (c *coster) densityMean() *big.Rat {
 	for i := range len(nodes) - 1 {
 		a, width := nodes[i], new(big.Rat).Sub(nodes[i+1], nodes[i])
 		for a.Cmp(nodes[i+1]) < 0 {
-			for pieces[p].to.Cmp(a) <= 0 {
+			for pieces[p].To.Cmp(a) <= 0 {
 				p++
 			}
 			b := nodes[i+1]
-			if pieces[p].to.Cmp(b) < 0 {
-				b = pieces[p].to
+			if pieces[p].To.Cmp(b) < 0 {
+				b = pieces[p].To
 			}
-			if d := pieces[p].density; d.Sign() > 0 && c.meter.Spend(int64(len(c.answers))*100) {
+			if d := pieces[p].Density; d.Sign() > 0 && c.meter.Spend(int64(len(c.answers))*100) {
 				from, to := c.ramps(a, b), c.ramps(b, a)
 				part := new(big.Rat)
 				for _, end := range []struct {

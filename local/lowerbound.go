@@ -95,7 +95,7 @@ func newPricing(s *Spec, m *claims.Meter) *pricing {
 		p.reach++
 	}
 	work := loss.WorkOf(s.Loss, 2*p.grid)
-	if p.bound = work.Bound + 600; s.Loss == loss.L2 {
+	if p.bound = work.Bound/2 + 600; s.Loss == loss.L2 { // a tangent is less than a bound
 		p.bound = 400 + int64(p.grid)*int64(p.grid)/256
 	}
 	m.Spend(int64(len(d.Nodes)+len(points)) * exact.RationalWork(4*p.grid) * 8)
@@ -209,18 +209,18 @@ func (p *pricing) densities() {
 	k := 0
 	for i := range len(nodes) - 1 {
 		for a := nodes[i]; a.Cmp(nodes[i+1]) < 0; {
-			for pieces[k].to.Cmp(a) <= 0 {
+			for pieces[k].To.Cmp(a) <= 0 {
 				k++
 			}
 			b := nodes[i+1]
-			if pieces[k].to.Cmp(b) < 0 {
-				b = pieces[k].to
+			if pieces[k].To.Cmp(b) < 0 {
+				b = pieces[k].To
 			}
 			step := new(big.Rat).Sub(b, a)
 			step.Mul(step, exact.PowerOfTwo(-halvings))
 			for range 1 << halvings {
 				end := new(big.Rat).Add(a, step)
-				p.places = append(p.places, p.interval(a, end, nodes[i], nodes[i+1], i, pieces[k].density))
+				p.places = append(p.places, p.interval(a, end, nodes[i], nodes[i+1], i, pieces[k].Density))
 				a = end
 			}
 		}

@@ -193,14 +193,14 @@ func (v Values) cells(edges []float64) []cell {
 			moments[m] = new(big.Rat)
 		}
 		for a := at[i]; a.Cmp(at[i+1]) < 0; {
-			for pieces[k].to.Cmp(a) <= 0 {
+			for pieces[k].To.Cmp(a) <= 0 {
 				k++
 			}
 			b := at[i+1]
-			if pieces[k].to.Cmp(b) < 0 {
-				b = pieces[k].to
+			if pieces[k].To.Cmp(b) < 0 {
+				b = pieces[k].To
 			}
-			addMoments(&moments, a, b, pieces[k].density)
+			addMoments(&moments, a, b, pieces[k].Density)
 			a = b
 		}
 		mass := new(big.Rat).Set(moments[0])

@@ -21,9 +21,7 @@ type Randomizer struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	find        func(*Spec, *claims.Meter) Certificate
-	certificate *claims.Once[Certificate]
-	verdict     *claims.Once[verdict]
+	proof *claims.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
@@ -43,11 +41,12 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Randomizer,
 		return nil, err
 	}
 	s = s.clone()
-	r := &Randomizer{&content{spec: s, find: certify, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
+	c := &content{spec: s}
+	c.proof = claims.NewProof("local", func(m *claims.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
 	if s.Claims == (Claims{}) {
-		r.spec.Claims = r.certify().Claims()
+		c.spec.Claims = c.proof.Certificate().Claims()
 	}
-	return r, nil
+	return &Randomizer{c}, nil
 }
 
 func (s Spec) clone() Spec {
@@ -270,7 +269,7 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 	s := r.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *claims.Meter) Certificate {
-		own, err := r.certified(m)
+		own, err := r.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter said stop
 		}

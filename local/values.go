@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
@@ -18,8 +19,6 @@ const (
 	MaxAnswers = 1 << 13
 	// maxWeights bounds the product of the two, so that a file can be read again.
 	maxWeights = 1 << 21
-	// maxPieces bounds the pieces of a weight.
-	maxPieces = 1 << 12
 	// maxLabel bounds a label, in bytes.
 	maxLabel = 1 << 10
 )
@@ -47,10 +46,9 @@ func (v Values) Validate() error {
 	errs := check.In("local")
 	switch v.Kind {
 	case Real:
-		v.validateRange(errs)
-		v.validateWeight(errs)
+		claims.ValidateWeight(v.Lower, v.Upper, v.Weight, errs)
 	case Integer:
-		v.validateRange(errs)
+		claims.ValidateWeight[Piece](v.Lower, v.Upper, nil, errs)
 		if l, u := v.Lower, v.Upper; l < u {
 			for _, x := range []float64{l, u} {
 				if x != math.Trunc(x) || math.Abs(x) > exact.MaxInteger {
@@ -80,33 +78,6 @@ func (v Values) Validate() error {
 	}
 	v.validateShares(errs)
 	return errs.Err()
-}
-
-func (v Values) validateRange(errs *check.List) {
-	if !(v.Lower < v.Upper) || !check.Finite(v.Lower, v.Upper, v.Upper-v.Lower) {
-		errs.Bad("range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "finite numbers, lower below upper")
-	}
-}
-
-func (v Values) validateWeight(errs *check.List) {
-	if len(v.Weight) > maxPieces {
-		errs.Badf("weight", fmt.Sprintf("%d pieces", len(v.Weight)), "at most %d", maxPieces)
-	}
-	some := len(v.Weight) == 0
-	for i, p := range v.Weight {
-		switch {
-		case !(p.Weight >= 0) || !check.Finite(p.Weight):
-			errs.Bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
-		case i == 0 && p.From != v.Lower:
-			errs.Badf("weight[0].from", p.From, "%g, the lower end of the range", v.Lower)
-		case i > 0 && !(p.From > v.Weight[i-1].From && p.From < v.Upper):
-			errs.Badf(fmt.Sprintf("weight[%d].from", i), p.From, "a number above %g and below %g", v.Weight[i-1].From, v.Upper)
-		}
-		some = some || p.Weight > 0
-	}
-	if !some {
-		errs.Bad("weight", "0 everywhere", "a piece with a weight above 0")
-	}
 }
 
 func (v Values) validateShares(errs *check.List) {
@@ -145,31 +116,8 @@ func validateLabels(name string, labels []string, limit int, errs *check.List) {
 	}
 }
 
-// piece is a piece of the density of real values: the integrals sum to 1.
-type piece struct{ from, to, density *big.Rat }
-
-func (v Values) pieces() []piece {
-	raw := v.Weight
-	if len(raw) == 0 {
-		raw = []Piece{{From: v.Lower, Weight: 1}}
-	}
-	out := make([]piece, len(raw))
-	total := new(big.Rat)
-	for i, r := range raw {
-		to := v.Upper
-		if i+1 < len(raw) {
-			to = raw[i+1].From
-		}
-		p := piece{from: exact.Rational(r.From), to: exact.Rational(to), density: exact.Rational(r.Weight)}
-		mass := new(big.Rat).Sub(p.to, p.from)
-		total.Add(total, mass.Mul(mass, p.density))
-		out[i] = p
-	}
-	for _, p := range out {
-		p.density.Quo(p.density, total)
-	}
-	return out
-}
+// pieces returns the density of real values: the integrals sum to 1.
+func (v Values) pieces() []claims.Density { return claims.Densities(v.Lower, v.Upper, v.Weight) }
 
 // shares returns the share of each integer or category: they sum to 1.
 func (v Values) shares() []*big.Rat {

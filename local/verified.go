@@ -63,30 +63,15 @@ func (r *Randomizer) VerifyContext(ctx context.Context, o VerifyOptions) (*Verif
 	if r == nil || r.content == nil {
 		return nil, check.Field("local", "randomizer", "none", "one made by New or Decode")
 	}
-	return r.verify(claims.NewMeter(ctx, o.Work))
+	return r.proof.Verified(claims.NewMeter(ctx, o.Work))
 }
 
-// verdict is what came of checking a randomizer.
-type verdict struct {
-	verified *Verified
-	err      error
-}
-
-func (c *content) verify(m *claims.Meter) (*Verified, error) {
-	v, err := c.verdict.Get("local", m, func() verdict {
-		found, err := c.certified(m)
-		if err != nil {
-			return verdict{} // the meter has said stop
-		}
-		if err := c.spec.judge(found); err != nil {
-			return verdict{nil, err}
-		}
-		return verdict{&Verified{c, found, found.work}, nil}
-	})
-	if err != nil {
+// judge makes the Verified of a randomizer of which this was found, if it keeps its word.
+func (c *content) judge(found Certificate, _ *claims.Meter) (*Verified, error) {
+	if err := c.spec.judge(found); err != nil {
 		return nil, err
 	}
-	return v.verified, v.err
+	return &Verified{c, found, found.work}, nil
 }
 
 // judge holds what the randomizer promises and claims against the certificate.

@@ -45,11 +45,34 @@ type additiveProgram struct {
 func newAdditiveProgram(l additiveLayout, newSolver solver.Factory) (*additiveProgram, error) {
 	p := &additiveProgram{additiveLayout: l}
 	if l.mirrored {
-		p.limits = slices.DeleteFunc(slices.Clone(l.limits), func(a additive.Pair) bool { return later(a, p.mirror(a)) })
+		p.limits = p.folded()
 	}
 	var err error
 	p.relaxation, err = cuts.New(p.problem(), cuts.Options{NewSolver: newSolver, Batch: kernelBatch, Interior: kernelInterior})
 	return p, err
+}
+
+// folded returns one limit for each and its mirror image. Edges that are mirror images up to
+// rounding may have a limit without its own: a lower program, whose multipliers stand for
+// both, leaves it out.
+func (p *additiveProgram) folded() []additive.Pair {
+	given := make(map[additive.Pair]bool, len(p.limits))
+	for _, a := range p.limits {
+		given[a] = true
+	}
+	var out []additive.Pair
+	for _, a := range p.limits {
+		image := p.mirror(a)
+		switch {
+		case !given[image]:
+			if p.sums == 0 {
+				out = append(out, a)
+			}
+		case !later(a, image):
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // mirror returns the mirror image of a limit.

@@ -7,8 +7,8 @@
 // noise is a solution (a lower bound), refines both grids until the two meet to
 // the requested relative gap, and returns a tables.Table that carries its own
 // exact certificate. [Sweep] does so for several deltas at once, [Front] for
-// weighted sums of two losses, and [DesignKernel] for noise that may depend on
-// the query value. The LP library arrives as a solver.Factory; see lp/highs.
+// weighted sums of two losses, [DesignKernel] for noise that may depend on
+// the query value, and [DesignLocal] for answers to one bounded value. The LP library arrives as a solver.Factory; see lp/highs.
 //
 // # Inside
 //

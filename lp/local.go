@@ -3,6 +3,7 @@ package lp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -76,11 +77,15 @@ const (
 	answerShare = 0.05
 	// meetShare is how far below the gap the next grid aims.
 	meetShare = 0.7
+	// gainShare is the share of the gap that a finer grid has to gain for another one.
+	gainShare = 0.05
 	// marginShare is the share of the gap that the margin of the ratio may be at first; it
 	// grows by marginStep at most mostMargins times.
 	marginShare = 1.0 / 64
 	marginStep  = 16
 	mostMargins = 3
+	// narrowMargin is for demands that can hardly be kept.
+	narrowMargin = 0x1p-26
 )
 
 // refine solves both programs on finer and finer grids until they meet.
@@ -94,7 +99,7 @@ func (d *localDesigner) refine(ctx context.Context) error {
 		d.expected = d.options.Gap
 	}
 	for {
-		start := d.elapsed()
+		start, before := d.elapsed(), d.gap()
 		err := d.both(ctx, intervals)
 		took := d.elapsed() - start
 		d.report(intervals)
@@ -107,6 +112,9 @@ func (d *localDesigner) refine(ctx context.Context) error {
 			return nil
 		case d.Cells > 0 || d.Values.Kind != local.Real || ctx.Err() != nil:
 			return ErrLimit
+		}
+		if d.gap() > (1-gainShare)*before {
+			return check.Errorf("lp", ErrLimit, "finer grids gain little: the lower bound is weak for these demands")
 		}
 		next := d.next(intervals)
 		if next > d.options.MaxCells {
@@ -140,9 +148,14 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		return d.failed(err)
 	}
 	below := above
+	if d.Delta > 0 {
+		return d.belowPairs(ctx, intervals)
+	}
 	if d.Values.Kind == local.Real {
-		if below, err = d.below(ctx, intervals); err != nil {
-			return d.failed(err)
+		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
+			return nil // another grid may do
+		} else if err != nil {
+			return err
 		}
 		d.shape.lower = below.grid.answers
 	}
@@ -154,15 +167,21 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*priced, error) {
 	for try := 0; ; try++ {
 		above, err := d.above(ctx, intervals)
+		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
+			d.margin = narrowMargin // the answers may just reach
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		d.shape.upper = above.grid.answers
 		start := d.elapsed()
 		err = d.keep(above)
 		d.proof = d.elapsed() - start
-		if !notKept(err) || try == mostMargins {
+		if !notKept(err) {
 			return above, err
+		}
+		if try == mostMargins {
+			return nil, ratio.ErrFailed
 		}
 		d.margin *= marginStep
 	}
@@ -177,9 +196,24 @@ func (d *localDesigner) failed(err error) error {
 		return check.Errorf("lp", ErrLimit, "%w", err)
 	}
 	if d.Demands.Cap > 0 {
-		return check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it", d.Demands.Cap)
+		return check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it%s", d.Demands.Cap, d.leastCap())
+	}
+	if d.Demands.Step > 0 && d.Demands.Unbiased {
+		return check.Errorf("lp", ErrInfeasible, "answer-step = %g: no randomizer found whose weights are unbiased to the last unit; want a step that is a sum of few powers of 2, such as %g", d.Demands.Step, math.Exp2(math.Floor(math.Log2(d.Demands.Step))))
 	}
 	return check.Errorf("lp", ErrInfeasible, "no randomizer found that keeps the demands on answers")
+}
+
+// leastCap says which cap could be kept.
+func (d *localDesigner) leastCap() string {
+	p := d.LocalProblem
+	p.Objective, p.Demands.Cap = local.Worst, 0
+	worst := localDesigner{search: d.search, localModel: newLocalModel(p), expected: firstGap}
+	s, err := worst.above(context.Background(), 2*firstIntervals)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; the smallest that can be kept is about %.3g", s.Value*worst.unit)
 }
 
 func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
@@ -194,11 +228,15 @@ func (d *localDesigner) above(ctx context.Context, intervals int) (*priced, erro
 	}
 	for {
 		s, err := d.generate(ctx, g, d.tolerance())
-		if err != nil || !capped {
+		if err != nil {
+			return nil, err
+		}
+		d.shape.upper = s.grid.answers
+		if s, err = d.fewer(ctx, s); err != nil || !capped {
 			return s, err
 		}
-		g = s.grid
 		more := d.exceeded(s)
+		g.answers = d.shape.upper
 		if len(more) == 0 {
 			return s, nil
 		}
@@ -273,6 +311,7 @@ func (d *localDesigner) below(ctx context.Context, intervals int) (*priced, erro
 		g.answers = d.shape.upper
 	}
 	if d.averaged() {
+		g.nodes = d.averagedNodes(intervals)
 		g.points = d.between(g.nodes)
 		return d.generate(ctx, g, d.tolerance())
 	}
@@ -318,26 +357,52 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 		Loss: d.Loss, Costs: d.Costs,
 	}
 	laws := d.unfolded(s)
-	nodes := d.spread(s.grid.nodes)
-	answers := make([]float64, len(s.grid.answers))
-	for j, t := range s.grid.answers {
-		answers[j] = d.answer(t)
-	}
+	nodes, answers := d.spread(s.grid.nodes), d.valuesOf(s.grid.answers)
 	if d.Values.Kind == local.Category {
-		nodes, answers = s.grid.nodes, s.grid.answers
+		nodes = s.grid.nodes
 	} else {
+		laws, answers = likely(laws, answers)
 		spec.Nodes, spec.Answers = nodes, answers
 	}
-	var err error
-	if spec.Rows, err = exactRows(laws, nodes, answers, d.Demands.Unbiased); err != nil {
+	rows, err := exactRows(laws, nodes, answers, d.Demands.Unbiased)
+	for k := 0; err != nil && k < len(answers) && d.Demands == (local.Demands{Unbiased: true, Cap: d.Demands.Cap}); k++ {
+		// The differences of the answers may have an odd divisor: another one may not.
+		answers[k] += d.grain * d.half
+		rows, err = exactRows(laws, nodes, answers, true)
+	}
+	if err != nil {
 		return spec, err
 	}
+	spec.Rows = rows
 	if d.Values.Kind == local.Category {
 		if spec.AnswerLabels = d.AnswerLabels; len(spec.AnswerLabels) == 0 {
 			spec.AnswerLabels = d.Values.Labels
 		}
 	}
 	return spec, nil
+}
+
+// leastLikely is the probability below which an answer is left out: rounding to weights
+// would change it by too much. What is left out is made up for like rounding.
+const leastLikely = 0x1p-36
+
+// likely leaves out answers that have no probability to speak of.
+func likely(laws [][]float64, answers []float64) (left [][]float64, of []float64) {
+	left = make([][]float64, len(laws))
+	for j, y := range answers {
+		var most float64
+		for _, law := range laws {
+			most = max(most, law[j])
+		}
+		if most < leastLikely {
+			continue
+		}
+		of = append(of, y)
+		for i, law := range laws {
+			left[i] = append(left[i], law[j])
+		}
+	}
+	return left, of
 }
 
 // unfolded returns the laws of all nodes. That of the middle is averaged with its mirror
@@ -367,10 +432,13 @@ func (m *localModel) unfolded(s *priced) [][]float64 {
 	return laws
 }
 
-// keepDual certifies the bound that the prices of a program prove and keeps it if it is
-// the best.
+// keepDual keeps the bound that the prices of a program prove, if it is the best.
 func (d *localDesigner) keepDual(s *priced) error {
-	dual := d.localModel.dual(s)
+	return d.prove(d.localModel.dual(s))
+}
+
+// prove certifies the bound that a dual proves and keeps it if it is the best.
+func (d *localDesigner) prove(dual *local.Dual) error {
 	r, err := d.best.WithDual(dual)
 	if err != nil {
 		return check.Errorf("lp", nil, "%w", err)
@@ -402,6 +470,6 @@ func (d *localDesigner) result(stopped error) (*LocalResult, error) {
 	bound, _ := v.Certificate().LowerBound.Float64()
 	d.bound, d.loss = bound, d.lossOf(v)
 	gap := d.gap()
-	o, err := d.outcome(0, gap, !math.IsInf(gap, 1), stopped)
+	o, err := d.outcome(d.rounds, gap, !math.IsInf(gap, 1), stopped)
 	return &LocalResult{v, o}, err
 }

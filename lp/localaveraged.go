@@ -1,6 +1,9 @@
 package lp
 
 import (
+	"math"
+	"slices"
+
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/ratio"
 )
@@ -22,6 +25,42 @@ const (
 	leastPoints = 64
 )
 
+const (
+	// mostJumps is how many jumps of the weight get nodes of their own, at most.
+	mostJumps = 64
+	// jumpWidth is the distance of the two nodes at a jump.
+	jumpWidth = 0x1p-18
+)
+
+// averagedNodes returns the nodes of the averaged program: where the density of the values
+// jumps so do λ and μ, and there are two nodes next to each other in place of those near.
+func (m *localModel) averagedNodes(intervals int) []float64 {
+	nodes := m.nodes(intervals)
+	var jumps []float64
+	for i, p := range m.density[1:] {
+		if p.density != m.density[i].density {
+			jumps = append(jumps, math.Round(p.from/m.grain)*m.grain)
+		}
+	}
+	if len(jumps) > mostJumps {
+		return nodes
+	}
+	width := math.Round(jumpWidth/m.grain) * m.grain
+	for _, x := range jumps {
+		last := len(nodes) - 1
+		nodes = slices.DeleteFunc(nodes, func(t float64) bool {
+			return math.Abs(t-x) < 0.5*2/float64(intervals) && t != nodes[0] && t != nodes[last] && !slices.Contains(jumps, t)
+		})
+		other := x + width
+		if x > 0 {
+			other = x - width
+		}
+		nodes = append(nodes, x, other)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
 // between returns the values of a quadrature: the middles of equal parts.
 func (m *localModel) between(nodes []float64) []at {
 	count := betweenPoints
@@ -30,6 +69,9 @@ func (m *localModel) between(nodes []float64) []at {
 	}
 	var points []at
 	for i := range len(nodes) - 1 {
+		if nodes[i+1]-nodes[i] < 2*jumpWidth {
+			continue
+		}
 		width := (nodes[i+1] - nodes[i]) / float64(count)
 		for k := range count {
 			points = append(points, at{nodes[i] + width*(float64(k)+0.5), width})
@@ -78,6 +120,7 @@ func (m *localModel) averagedProgram(g *localGrid, answers []float64) ratio.Prog
 	for range shape.ends {
 		p.Cost = append(p.Cost, zero)
 	}
+	scaled := scaledBy(answers, 1/m.reach())
 	ones := make([]float64, len(answers))
 	for j := range ones {
 		ones[j] = 1
@@ -89,15 +132,15 @@ func (m *localModel) averagedProgram(g *localGrid, answers []float64) ratio.Prog
 	}
 	for i := range shape.means {
 		p.Rows = append(p.Rows, m.hatRow(g, i, func(_ int, x at, hat float64) ([]float64, float64) {
-			return scaledBy(answers, hat*x.weight), hat * x.weight * x.x
+			return scaledBy(scaled, hat*x.weight), hat * x.weight * x.x / m.reach()
 		}))
 	}
-	for _, list := range m.endLists(answers, ones) {
+	for _, list := range m.endLists(scaled, ones) {
 		for e := range shape.ends {
 			end := g.nodes[e*(len(g.nodes)-1)]
 			row := ratio.Row{Terms: []ratio.Term{{Law: shape.points + e, Value: list}}, Bound: 1}
 			if &list[0] != &ones[0] {
-				row.Bound = end
+				row.Bound = end / m.reach()
 			}
 			p.Rows = append(p.Rows, row)
 		}
@@ -115,9 +158,9 @@ func (m *localModel) averagedProgram(g *localGrid, answers []float64) ratio.Prog
 }
 
 // endLists are the values of the rows of the ends.
-func (m *localModel) endLists(answers, ones []float64) [][]float64 {
+func (m *localModel) endLists(scaled, ones []float64) [][]float64 {
 	if m.Demands.Unbiased {
-		return [][]float64{ones, answers}
+		return [][]float64{ones, scaled}
 	}
 	return [][]float64{ones}
 }
@@ -207,7 +250,7 @@ func (m *localModel) averagedDual(s *priced) *local.Dual {
 		d.Totals[i] = total / m.half
 		if d.Means != nil {
 			mean, _ := price(means, i)
-			d.Means[i] = sign * mean / m.half / m.half
+			d.Means[i] = sign * mean / (m.half * m.half * m.reach())
 			d.Totals[i] -= d.Means[i] * m.mid
 		}
 		if d.Caps != nil {
@@ -222,7 +265,7 @@ func (m *localModel) averagedDual(s *priced) *local.Dual {
 		}
 		d.PointTotals[i] = endTotals[k] * share
 		if d.PointMeans != nil {
-			d.PointMeans[i] = sign * endMeans[k] * share / m.half
+			d.PointMeans[i] = sign * endMeans[k] * share / (m.half * m.reach())
 			d.PointTotals[i] -= d.PointMeans[i] * m.mid
 		}
 	}

@@ -40,7 +40,7 @@ func (m *localModel) dual(s *priced) *local.Dual {
 		share *= m.unit
 		total := s.Prices[law] * share
 		if m.Demands.Unbiased {
-			slope := sign * s.Prices[laws+law] * share / m.half
+			slope := sign * s.Prices[laws+law] * share / (m.half * m.reach())
 			d.Means[i] = slope
 			total -= slope * m.mid
 		}

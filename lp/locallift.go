@@ -22,12 +22,13 @@ const (
 // lift lowers the totals of a dual until G is nearly nowhere negative.
 func (m *localModel) lift(d *local.Dual, s *priced) {
 	parts := newLiftParts(m, d)
-	var t float64
 	at := m.looked(s.grid.answers)
+	parts.shrink()
+	var t float64
 	for range liftSteps {
 		var worst, slope float64
 		for _, y := range at {
-			if g, s := parts.gain(y, t); g < worst {
+			if g, s, _ := parts.gain(y, t); g < worst {
 				worst, slope = g, s
 			}
 		}
@@ -42,11 +43,40 @@ func (m *localModel) lift(d *local.Dual, s *priced) {
 	}
 }
 
+// shrink lowers the totals and means in proportion until G is not negative far out, where
+// to lower the totals alone is of little use: what is left of the losses grows with them.
+func (p *liftParts) shrink() {
+	if p.bounded() || p.Loss == nil {
+		return
+	}
+	var share float64
+	for out := p.farthest(); out < farOut; out *= 4 {
+		for _, y := range []float64{p.mid - out*p.half, p.mid + out*p.half} {
+			if g, _, losses := p.gain(y, 0); g < 0 {
+				share = max(share, -g/(losses-g))
+			}
+		}
+	}
+	if share == 0 {
+		return
+	}
+	share = min(2*share, 1)
+	for _, list := range [][]float64{p.d.Totals, p.d.Means, p.d.PointTotals, p.d.PointMeans} {
+		for i := range list {
+			list[i] *= 1 - share
+		}
+	}
+	*p = *newLiftParts(p.localModel, p.d)
+}
+
+// farOut is where G is nearly a line, in halves of the range.
+const farOut = 1e7
+
 // looked lists the answers at which G is looked at: those of a program, those between
 // them, and an even grid.
 func (m *localModel) looked(answers []float64) []float64 {
-	if m.allAnswers() != nil {
-		return m.valuesOf(answers)
+	if all := m.allAnswers(); all != nil {
+		return m.valuesOf(all)
 	}
 	out := answers
 	for i, t := range answers[1:] {
@@ -137,8 +167,9 @@ func (p *liftParts) size() float64 {
 	return float64(len(p.total))
 }
 
-// gain returns G at an answer with all totals less t, and its derivative in t.
-func (p *liftParts) gain(y, t float64) (g, slope float64) {
+// gain returns G at an answer with all totals less t, its derivative in t, and what the
+// losses alone would give.
+func (p *liftParts) gain(y, t float64) (g, slope, losses float64) {
 	e := p.ratio()
 	phi := func(a, width float64) {
 		if a < 0 {
@@ -155,9 +186,11 @@ func (p *liftParts) gain(y, t float64) (g, slope float64) {
 			} else {
 				c = p.Loss.At(y - x)
 			}
-			phi((p.weight[i]+p.limit[i])*c-p.total[i]-p.mean[i]*y+t, 1)
+			c *= p.weight[i] + p.limit[i]
+			losses += c
+			phi(c-p.total[i]-p.mean[i]*y+t, 1)
 		}
-		return g, slope
+		return g, slope, losses
 	}
 	for i, w := range p.weight {
 		u, v := p.x[i], p.x[i+1]
@@ -167,7 +200,9 @@ func (p *liftParts) gain(y, t float64) (g, slope float64) {
 		ends := [2]float64{c + rise, c - rise}
 		var a [2]float64
 		for k := range a {
-			a[k] = (w+p.limit[i+k])*ends[k] - p.total[i+k] - p.mean[i+k]*y + t
+			ends[k] *= w + p.limit[i+k]
+			losses += ends[k] * (v - u) / 2
+			a[k] = ends[k] - p.total[i+k] - p.mean[i+k]*y + t
 		}
 		if a[0]*a[1] >= 0 {
 			phi((a[0]+a[1])/2*(v-u), v-u)
@@ -185,5 +220,5 @@ func (p *liftParts) gain(y, t float64) (g, slope float64) {
 		}
 		phi(a, 0)
 	}
-	return g, slope
+	return g, slope, losses
 }

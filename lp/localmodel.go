@@ -20,6 +20,7 @@ type localModel struct {
 	mirrored         bool    // the problem is its own mirror image
 	density          []weightPiece
 	margin           float64 // the share of e^ε − 1 that rounding to weights may use up
+	rounds           int     // programs solved so far
 }
 
 // weightPiece is a piece of the density of values on [−1, 1], whose integral is 1.
@@ -48,7 +49,7 @@ func newLocalModel(p LocalProblem) *localModel {
 	grain := math.Ldexp(1, max(exp-grainBits, top-53))
 	m.mid = math.Round((v.Lower+m.half)/grain) * grain
 	m.grain = grain / m.half
-	m.unit = max(p.Loss.At(m.half), p.Loss.At(-m.half))
+	m.unit = max(p.Loss.At(m.half*m.reach()), p.Loss.At(-m.half*m.reach()))
 	if !(m.unit > 0) {
 		m.unit = 1
 	}
@@ -150,10 +151,21 @@ func (m *localModel) snap(t float64) float64 {
 		return math.Round(t/m.grain) * m.grain
 	}
 	k := (m.mid + m.half*t - d.Lower) / d.Step
-	if last := math.Floor((d.Upper-d.Lower)/d.Step + 1e-9); m.bounded() {
-		k = min(k, last)
+	if m.bounded() {
+		k = min(k, m.steps())
 	}
 	return (math.Round(k)*d.Step + d.Lower - m.mid) / m.half
+}
+
+// steps returns how many steps there are between the bounds of the answers. The last answer
+// is a rounded number, and may lie beyond the bound that it should meet.
+func (m *localModel) steps() float64 {
+	d := m.Demands
+	n := math.Floor((d.Upper-d.Lower)/d.Step + 1e-9)
+	for n > 0 && m.answer((d.Lower+n*d.Step-m.mid)/m.half) > d.Upper {
+		n--
+	}
+	return n
 }
 
 // at is a value at which a law is charged, and how much.
@@ -259,8 +271,9 @@ func (m *localModel) program(g *localGrid, answers []float64) ratio.Program {
 		p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: i, Value: ones}}, Bound: 1})
 	}
 	if m.Demands.Unbiased {
+		scaled := scaledBy(answers, 1/m.reach())
 		for i := range laws {
-			p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: i, Value: answers}}, Bound: g.nodes[i]})
+			p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: i, Value: scaled}}, Bound: g.nodes[i] / m.reach()})
 		}
 	}
 	for _, at := range g.places {
@@ -269,7 +282,50 @@ func (m *localModel) program(g *localGrid, answers []float64) ratio.Program {
 	if m.Objective == local.Mean {
 		p.Cost = m.costs(g, answers)
 	}
+	if m.Delta > 0 {
+		m.spare(&p, laws, ones)
+	}
 	return p
+}
+
+// spare adds to each law masses of its own, δ in all at most: of the divergence of two
+// laws they are all that is positive. They take part in all rows. Their own rows come
+// before those of the places.
+func (m *localModel) spare(p *ratio.Program, laws int, ones []float64) {
+	p.Free = laws
+	for r, row := range p.Rows {
+		for _, t := range row.Terms {
+			p.Rows[r].Terms = append(p.Rows[r].Terms, ratio.Term{Law: laws + t.Law, Value: t.Value})
+		}
+	}
+	if p.Cost != nil {
+		p.Cost = append(p.Cost, p.Cost...)
+	}
+	var rows []ratio.Row
+	for i := range laws {
+		rows = append(rows, ratio.Row{
+			Terms: []ratio.Term{{Law: laws + i, Value: ones}}, Bound: m.Delta*(1-m.margin) - 0x1p-50, Kind: ratio.AtMost,
+		})
+	}
+	first := laws
+	if m.Demands.Unbiased {
+		first *= 2
+	}
+	p.Rows = slices.Insert(p.Rows, first, rows...)
+}
+
+// joined adds the masses of their own to the laws.
+func (m *localModel) joined(laws [][]float64) [][]float64 {
+	if m.Delta == 0 {
+		return laws
+	}
+	n := len(laws) / 2
+	for i, own := range laws[n:] {
+		for j, p := range own {
+			laws[i][j] += p
+		}
+	}
+	return laws[:n]
 }
 
 // groups numbers answers that are mirror images of each other alike.

@@ -2,6 +2,7 @@ package lp
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/noisewright/noisewright/local"
@@ -36,6 +37,10 @@ const (
 	candidates = 1200
 	zooms      = 3
 	zoomParts  = 4
+	// outward is how much further the next grid reaches, where there may be answers beyond
+	// one, which has fewCandidates.
+	outward       = 4
+	fewCandidates = 200
 )
 
 // generate solves the program of a grid with ever more answers, until others would lower
@@ -44,27 +49,107 @@ func (m *localModel) generate(ctx context.Context, g localGrid, tolerance float6
 	if len(g.answers) == 0 {
 		g.answers = m.firstAnswers()
 	}
+	if m.Delta > 0 && m.allAnswers() == nil {
+		g.answers = m.merged(g.answers, g.nodes) // where masses of their own gain most
+	}
 	last := 0.1 // the gain to be had, relative
 	for round := 0; ; round++ {
 		p := m.program(&g, g.answers)
+		m.rounds++
 		s, err := ratio.Solve(ctx, p, max(min(last*solveShare, coarse), tolerance)*solveShare)
 		if err != nil {
 			return nil, err
 		}
-		add, short := m.price(&g, s.Prices, addShare*tolerance*s.Value)
+		add, short := m.price(&g, s, addShare*tolerance*s.Value)
 		out := &priced{g.clone(), s, short, tolerance}
 		done := last <= tolerance
 		last = short / s.Value
 		if round >= mostRounds || done && last <= tolerance {
+			s.Laws = m.joined(s.Laws)
 			return out, nil
 		}
 		before := g.answers
-		g.answers = m.merged(used(p, s, g.answers), add)
+		if m.allAnswers() == nil {
+			g.answers = m.merged(used(p, s, g.answers), add)
+		}
 		if last > tolerance && slices.Equal(before, g.answers) {
+			s.Laws = m.joined(s.Laws)
 			return out, nil // those that would gain are too close to others
 		}
 	}
 }
+
+// fewer returns the better of two solutions with no more than MaxAnswers: those that are
+// left when the least likely ones are given up, some at a time, and evenly spaced ones.
+func (m *localModel) fewer(ctx context.Context, s *priced) (*priced, error) {
+	if m.MaxAnswers == 0 || len(s.grid.answers) <= m.MaxAnswers {
+		return s, nil
+	}
+	given, err := m.givenUp(ctx, s)
+	if m.Loss == nil || err != nil && !errors.Is(err, ratio.ErrFailed) {
+		return given, err
+	}
+	var t []float64
+	for k := range m.MaxAnswers {
+		t = append(t, m.reach()*(2*float64(k)/float64(m.MaxAnswers-1)-1))
+	}
+	even, evenErr := m.solved(ctx, s, m.merged(nil, t))
+	if evenErr != nil || err == nil && given.Value <= even.Value {
+		return given, err
+	}
+	return even, nil
+}
+
+// solved solves the program of a grid with other answers, and only with them.
+func (m *localModel) solved(ctx context.Context, s *priced, answers []float64) (*priced, error) {
+	g := s.grid.clone()
+	g.answers = answers
+	m.rounds++
+	again, err := ratio.Solve(ctx, m.program(&g, answers), s.tolerance*solveShare)
+	if err != nil {
+		return nil, err
+	}
+	again.Laws = m.joined(again.Laws)
+	return &priced{g, again, s.short, s.tolerance}, nil
+}
+
+func (m *localModel) givenUp(ctx context.Context, s *priced) (*priced, error) {
+	for most := m.MaxAnswers; len(s.grid.answers) > most; {
+		n := len(s.grid.answers)
+		mass := make([]float64, n)
+		for _, law := range s.Laws {
+			for j, q := range law {
+				mass[j] += q
+			}
+		}
+		if m.mirrored {
+			for j := range mass[:(n+1)/2] {
+				mass[j] += mass[n-1-j]
+				mass[n-1-j] = mass[j]
+			}
+		}
+		least := heaviest(mass)[max(most, n-1-n/giveUpShare):]
+		var left []float64
+		for j, t := range s.grid.answers {
+			image := j
+			if m.mirrored {
+				image = n - 1 - j
+			}
+			if !slices.Contains(least, j) && !slices.Contains(least, image) {
+				left = append(left, t)
+			}
+		}
+		again, err := m.solved(ctx, s, left)
+		if err != nil {
+			return nil, err
+		}
+		s = again
+	}
+	return s, nil
+}
+
+// giveUpShare is the inverse share of answers that is given up at a time.
+const giveUpShare = 8
 
 // firstAnswers are few and far between, or all where there are not many.
 func (m *localModel) firstAnswers() []float64 {
@@ -90,7 +175,7 @@ func (m *localModel) allAnswers() []float64 {
 	case m.bounded() && d.Lower == d.Upper:
 		n = 1
 	case m.bounded() && d.Step > 0 && (d.Upper-d.Lower)/d.Step < mostListed:
-		n = int((d.Upper-d.Lower)/d.Step+1e-9) + 1
+		n = int(m.steps()) + 1
 	default:
 		return nil
 	}
@@ -118,11 +203,23 @@ func (m *localModel) merged(answers, add []float64) []float64 {
 	return slices.Compact(out)
 }
 
-// used returns the answers with a probability worth keeping.
+// used returns the answers with a probability worth keeping, and two at least: a law of one
+// answer has no weights.
 func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
+	limit := unused / (p.Ratio * float64(len(answers)))
+	if least := slices.Sorted(slices.Values(s.Least)); len(least) > 1 {
+		limit = min(limit, least[len(least)-2])
+	}
+	kept := make([]bool, len(s.Least))
+	for j, k := range p.Group {
+		kept[k] = kept[k] || s.Least[k] >= limit
+		for _, own := range s.Laws[p.Laws:] {
+			kept[k] = kept[k] || own[j] >= limit
+		}
+	}
 	var out []float64
 	for j, t := range answers {
-		if s.Least[p.Group[j]]*p.Ratio*float64(len(answers)) > unused {
+		if kept[p.Group[j]] {
 			out = append(out, t)
 		}
 	}
@@ -131,39 +228,46 @@ func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 
 // price returns the answers that would gain most, each more than all next to it and more
 // than the least, and the most that any gains.
-func (m *localModel) price(g *localGrid, prices []float64, least float64) (add []float64, short float64) {
+func (m *localModel) price(g *localGrid, s *ratio.Solution, least float64) (add []float64, short float64) {
 	if all := m.allAnswers(); all != nil {
-		return nil, max(0, -slices.Min(append(m.slacks(g, all, prices), 0)))
+		return nil, max(0, -slices.Min(append(m.slacks(g, all, s), 0)))
 	}
-	for reach := m.farthest(); ; reach *= 2 {
-		width := 2 * reach / candidates
-		at := make([]float64, candidates+1)
-		for k := range at {
-			at[k] = width*float64(k) - reach
-		}
-		gain := m.slacks(g, at, prices)
-		if m.mayFallBeyond(gain) && reach < mostReach*m.farthest() {
-			continue
-		}
-		var low []float64
-		for k := range at {
-			if (k == 0 || gain[k] <= gain[k-1]) && (k+1 == len(at) || gain[k] < gain[k+1]) {
-				low = append(low, at[k])
-			}
-		}
-		low, gain = m.zoom(g, prices, low, width)
+	count := candidates
+	for reach := m.farthest(); ; reach *= outward {
+		low, width, beyond := m.lows(g, s, reach, count)
+		low, gain := m.zoom(g, s, low, width)
 		for k, v := range gain {
 			if v < -least {
 				add = append(add, low[k])
 			}
 			short = max(short, -v)
 		}
-		return add, short
+		if !beyond || reach > mostReach*m.farthest() {
+			return add, short
+		}
+		count = fewCandidates
 	}
 }
 
+// lows returns the answers on an even grid that are worth more than those next to them,
+// and its width; and whether there may be others beyond it.
+func (m *localModel) lows(g *localGrid, s *ratio.Solution, reach float64, count int) (low []float64, width float64, beyond bool) {
+	width = 2 * reach / float64(count)
+	at := make([]float64, count+1)
+	for k := range at {
+		at[k] = width*float64(k) - reach
+	}
+	gain := m.slacks(g, at, s)
+	for k := range at {
+		if (k == 0 || gain[k] <= gain[k-1]) && (k+1 == len(at) || gain[k] < gain[k+1]) {
+			low = append(low, at[k])
+		}
+	}
+	return low, width, m.mayFallBeyond(gain)
+}
+
 // mostReach bounds the search for answers that would gain, in halves of the range.
-const mostReach = 100
+const mostReach = 50
 
 // farthest returns how far from the middle answers are looked for at first.
 func (m *localModel) farthest() float64 {
@@ -182,7 +286,7 @@ func (m *localModel) mayFallBeyond(gain []float64) bool {
 }
 
 // zoom moves each answer to the best within a width of it, and returns what they gain.
-func (m *localModel) zoom(g *localGrid, prices []float64, low []float64, width float64) (best, gain []float64) {
+func (m *localModel) zoom(g *localGrid, s *ratio.Solution, low []float64, width float64) (best, gain []float64) {
 	gain = make([]float64, len(low))
 	for range zooms {
 		// Symmetric lists: the gain is that of an answer and its image.
@@ -192,7 +296,7 @@ func (m *localModel) zoom(g *localGrid, prices []float64, low []float64, width f
 				at = append(at, m.snap(t+width*float64(k)/zoomParts))
 			}
 		}
-		all := m.gains(g, prices, at)
+		all := m.gains(g, s, at)
 		n := 2*zoomParts + 1
 		for i := range low {
 			k := 0
@@ -210,33 +314,35 @@ func (m *localModel) zoom(g *localGrid, prices []float64, low []float64, width f
 
 // gains returns what answers in any order gain: together with their mirror images in a
 // mirrored problem.
-func (m *localModel) gains(g *localGrid, prices, answers []float64) []float64 {
+func (m *localModel) gains(g *localGrid, s *ratio.Solution, answers []float64) []float64 {
 	n := len(answers)
 	if !m.mirrored {
-		return m.slacks(g, answers, prices)
+		return m.slacks(g, answers, s)
 	}
 	both := slices.Clone(answers)
 	for j := range n {
 		both = append(both, -answers[n-1-j])
 	}
-	return m.slacks(g, both, prices)[:n]
+	return m.slacks(g, both, s)[:n]
 }
 
 // slacks returns how much each answer is worth, below 0: what the optimum can gain at
-// most by it, judged by prices of the rows of a program. G at the answer, the least
-// Σ q·a over laws with probabilities from 1 to Ratio, is made 0 by lowering the prices of
-// the totals, which come first, as far as needed; and that is by how much the bound falls
-// that they prove. Where G is above 0, it is that.
-func (m *localModel) slacks(g *localGrid, answers, prices []float64) []float64 {
+// most by it, judged by a solution's prices of the rows of a program. G at the answer, the
+// least Σ q·a over laws with probabilities from 1 to Ratio, is made 0 by lowering the
+// prices of the totals, which come first, as far as needed; or, far out, by lowering those
+// of totals and means in proportion, which leaves a share of the losses. The worth is by
+// how much the bound falls that the prices prove. Where G is above 0, it is that.
+func (m *localModel) slacks(g *localGrid, answers []float64, s *ratio.Solution) []float64 {
 	p := m.program(g, answers)
-	out, group, slope := make([]float64, len(answers)), make([]float64, len(answers)), make([]float64, len(answers))
+	n := len(answers)
+	out, group, slope, losses := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	totals := m.totals(g)
 	var size float64
 	for _, row := range p.Rows[:totals] {
 		size += row.Bound
 	}
-	a := make([]float64, len(answers))
-	byLaw := make([][]ratio.Term, p.Laws)
+	a, loss := make([]float64, n), make([]float64, n)
+	byLaw := make([][]ratio.Term, p.Laws+p.Free)
 	for r, row := range p.Rows {
 		for _, t := range row.Terms {
 			byLaw[t.Law] = append(byLaw[t.Law], ratio.Term{Law: r, Value: t.Value})
@@ -244,31 +350,36 @@ func (m *localModel) slacks(g *localGrid, answers, prices []float64) []float64 {
 	}
 	for i := range p.Laws {
 		clear(a)
+		clear(loss)
 		if p.Cost != nil {
-			copy(a, p.Cost[i])
+			copy(loss, p.Cost[i])
 		}
 		var rise float64
 		for _, t := range byLaw[i] {
-			price := prices[t.Law]
+			price, to := s.Prices[t.Law], a
+			if p.Rows[t.Law].Kind != ratio.Equal {
+				to = loss
+			}
 			for j, v := range t.Value {
-				a[j] -= price * v
+				to[j] -= price * v
 			}
 			if t.Law < totals {
 				rise += t.Value[0]
 			}
 		}
-		for j, v := range a {
-			r := 1.0
+		for j, k := range p.Group {
+			v, r := a[j]+loss[j], 1.0
 			if v < 0 {
 				r = p.Ratio
 			}
-			group[p.Group[j]] += r * v
-			slope[p.Group[j]] += r * rise
+			group[k] += r * v
+			slope[k] += r * rise
+			losses[k] += loss[j]
 		}
 	}
 	for j, k := range p.Group {
 		if out[j] = group[k]; out[j] < 0 {
-			out[j] *= size / slope[k]
+			out[j] *= min(size/slope[k], s.Value/(losses[k]-group[k]))
 		}
 	}
 	return out

@@ -30,31 +30,40 @@ func exactRows(laws [][]float64, nodes, answers []float64, unbiased bool) ([][]u
 		positions[j] = scaled(y, unit)
 	}
 	rows := make([][]uint64, len(laws))
-	for i, law := range laws {
-		row, left := weights(law)
-		heavy := heaviest(law)
-		add(row, heavy[0], left)
-		if unbiased {
-			if fractionBits(nodes[i]) > unit+64 {
-				return nil, check.Errorf("lp", ErrInfeasible, "unbiased = true: the value %g is no multiple of 2^-%d, so weights of 2^-64 give no answers with exactly this mean", nodes[i], unit+64)
-			}
-			miss := scaled(nodes[i], unit+64)
-			for j, w := range row {
-				miss.Sub(miss, new(big.Int).Mul(w, positions[j]))
-			}
-			if !level(row, positions, heavy, miss) {
-				return nil, check.Errorf("lp", ErrInfeasible, "unbiased = true: no weights of 2^-64 give the answers the mean %g exactly", nodes[i])
-			}
-		}
-		rows[i] = make([]uint64, len(row))
-		for j, w := range row {
-			if w.Sign() < 0 || !w.IsUint64() {
-				return nil, check.Errorf("lp", ErrInfeasible, "the answer %g to the value %g has a probability that no weight can have", answers[j], nodes[i])
-			}
-			rows[i][j] = w.Uint64()
+	for i, x := range nodes {
+		var err error
+		if rows[i], err = exactRow(laws[i], x, answers, positions, unit, unbiased); err != nil {
+			return nil, err
 		}
 	}
 	return rows, nil
+}
+
+// exactRow is exactRows for one node x. The answers are the positions times 2^-unit.
+func exactRow(law []float64, x float64, answers []float64, positions []*big.Int, unit int, unbiased bool) ([]uint64, error) {
+	row, left := weights(law)
+	heavy := heaviest(law)
+	add(row, heavy[0], left)
+	if unbiased {
+		if fractionBits(x) > unit+64 {
+			return nil, check.Errorf("lp", ErrInfeasible, "unbiased = true: the value %g is no multiple of 2^-%d, so weights of 2^-64 give no answers with exactly this mean", x, unit+64)
+		}
+		miss := scaled(x, unit+64)
+		for j, w := range row {
+			miss.Sub(miss, new(big.Int).Mul(w, positions[j]))
+		}
+		if !level(row, positions, heavy, movers(law, heavy), miss) {
+			return nil, check.Errorf("lp", ErrInfeasible, "unbiased = true: no weights of 2^-64 give the answers the mean %g exactly", x)
+		}
+	}
+	out := make([]uint64, len(row))
+	for j, w := range row {
+		if !w.IsUint64() {
+			return nil, check.Errorf("lp", ErrInfeasible, "the answer %g to the value %g has a probability that no weight can have", answers[j], x)
+		}
+		out[j] = w.Uint64()
+	}
+	return out, nil
 }
 
 // fractionBits returns the least n >= 0 such that x·2^n is an integer.
@@ -98,17 +107,26 @@ type move struct {
 	units []*big.Int
 }
 
-// movers is how many answers weight is first moved between. The more there are, the fewer
-// units each has to give.
-const movers = 12
+// moverShare is the share of the largest probability from which an answer takes part in
+// moves at first: those of light ones would change their ratios.
+const moverShare = 1.0 / 256
 
-// level moves weight between answers, of the heaviest ones first, until the mean misses
-// nothing.
-func level(row, positions []*big.Int, heavy []int, miss *big.Int) bool {
+// movers returns how many of the answers take part at first.
+func movers(law []float64, heavy []int) int {
+	n := 1
+	for n < len(heavy) && (n < 2 || law[heavy[n]] >= moverShare*law[heavy[0]]) {
+		n++
+	}
+	return n
+}
+
+// level moves weight between answers, of the first n heavy ones first, until the mean
+// misses nothing. The more there are, the fewer units each has to give.
+func level(row, positions []*big.Int, heavy []int, n int, miss *big.Int) bool {
 	if miss.Sign() == 0 {
 		return true
 	}
-	for n := min(movers, len(heavy)); ; n = min(2*n, len(heavy)) {
+	for ; ; n = min(2*n, len(heavy)) {
 		if units, ok := solveMoves(positions, heavy[:n], miss); ok {
 			for k, j := range heavy[:n] {
 				add(row, j, units[k])

@@ -3,8 +3,10 @@ package sampler
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -165,5 +167,58 @@ func TestAdditiveFork(t *testing.T) {
 	}
 	if same == 64 {
 		t.Error("a fork draws the same answers")
+	}
+}
+
+// TestAdditiveExport: the rule that an export states leads from its words to its draws.
+func TestAdditiveExport(t *testing.T) {
+	const q = 1 << 62
+	k, err := additive.New(additive.Spec{ // private: one law that falls slowly enough
+		Privacy: dp.Privacy{Epsilon: 2, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1,
+		Edges: []float64{math.Inf(-1), 0, 3}, Weight: []float64{1, 1},
+		Grid: additive.Grid{PointsPerBin: 2, FirstBin: -1},
+		Rows: [][]uint64{{q, 2 * q, q}, {q, 2*q - 9, q + 9}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := k.Verify()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := WriteAdditiveExport(&out, v, [32]byte{7}, 50); err != nil {
+		t.Fatal(err)
+	}
+	var e additiveExport
+	if err := json.Unmarshal(out.Bytes(), &e); err != nil {
+		t.Fatal(err)
+	}
+	if e.Cells[0].Lower != nil || *e.Cells[0].Upper != 0 || *e.Cells[1].Upper != 3 {
+		t.Errorf("edges %v", e.Cells)
+	}
+	for _, c := range e.Cells {
+		var block [blockBytes]byte
+		if err := newFixedGenerator([32]byte{7}).read(&block); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range c.Draws {
+			u, v := new(big.Int), new(big.Int)
+			u.SetUint64(binary.LittleEndian.Uint64(block[16*i:]))
+			v.SetUint64(binary.LittleEndian.Uint64(block[16*i+8:]))
+			sum, bin := new(big.Int), -1
+			for sum.Cmp(u) <= 0 {
+				bin++
+				w, _ := new(big.Int).SetString(c.Bins[bin].Weight, 10)
+				sum.Add(sum, w)
+			}
+			h := v.Mul(v, big.NewInt(2)).Rsh(v, 64).Int64() // 2^64 mod 2 = 0: none is rejected
+			if want := int64(bin-1)*2 - 1 + h; got != want {
+				t.Fatalf("draw %d is %d, want %d", i, got, want)
+			}
+		}
+	}
+	if err := WriteAdditiveExport(&out, v, [32]byte{}, -1); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("-1 draws: %v", err)
 	}
 }

@@ -16,6 +16,9 @@
 // observer of the time it took may get it back. Options.ConstantTime closes that
 // channel; docs/proofs/sampling.md says what is assumed in either mode.
 //
+// NewKernel draws from a kernel, and NewRandomizer from a local randomizer, whose values
+// it rounds between nodes at random, exactly and without bias.
+//
 // WriteExport writes what another implementation needs to check itself against this
 // one.
 package sampler

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -160,4 +161,36 @@ func ExampleNewSphericalDeterministic() {
 	// [-10 -25]
 	// [-3 -25]
 	// [5 -10]
+}
+
+// Every answer of this randomizer is 2 or -2, and their mean is the value.
+func ExampleNewRandomizer() {
+	const quarter = 1 << 62 // of 2^64
+	r, err := local.New(local.Spec{
+		Epsilon: 1.1, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1},
+		Objective: local.Worst, Demands: local.Demands{Unbiased: true}, Loss: loss.L2,
+		Nodes: []float64{-1, 1}, Answers: []float64{-2, 2},
+		Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	v, err := r.Verify()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := sampler.NewRandomizer(v, sampler.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	y, err := s.Release(0.25)
+	fmt.Println("one of the answers:", y == 2 || y == -2, err)
+	_, err = s.Release(1.5)
+	fmt.Println(err)
+	// Output:
+	// one of the answers: true <nil>
+	// sampler: the value is not a number in the randomizer's range, want -1 to 1
 }

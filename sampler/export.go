@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -104,10 +103,10 @@ const (
 	goldenWords = 8
 )
 
-func newExport(t *tables.Table, seed [32]byte, n int) (*export, error) {
+func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
 	grid := t.Grid()
 	cells, atom := t.PMF()
-	e := &export{
+	e = &export{
 		Schema:  1,
 		Privacy: t.Privacy(),
 		Loss:    t.Loss().Name(),
@@ -126,21 +125,8 @@ func newExport(t *tables.Table, seed [32]byte, n int) (*export, error) {
 	for i, d := range t.ShiftDeltas() {
 		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: tables.DecimalUp(d)})
 	}
-	var err error
 	if e.Golden.Words, err = firstWords(seed); err != nil {
 		return nil, err
 	}
 	return e, newSampler(t, newLaw(t), newFixedGenerator(seed), false).FillInt(e.Golden.Draws)
-}
-
-// firstWords are the first goldenWords words of the stream of a seed, in decimal.
-func firstWords(seed [32]byte) (words []string, err error) {
-	var block [blockBytes]byte
-	if err := newFixedGenerator(seed).read(&block); err != nil {
-		return nil, err
-	}
-	for i := range goldenWords {
-		words = append(words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
-	}
-	return words, nil
 }

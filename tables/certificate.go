@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"context"
 	"math/big"
 	"sort"
 
@@ -72,21 +71,7 @@ func (c Certificate) clone() Certificate {
 // if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
 // microsecond per multiplier of the dual; a table does not change, and others
 // return the same. Nothing bounds it but the limits of a table; VerifyContext does.
-func (t *Table) Certify() Certificate { return t.certify().clone() }
-
-// certify finds the certificate, however long it takes.
-func (c *content) certify() Certificate {
-	found, err := c.certified(claims.NewMeter(context.Background(), claims.NoLimit))
-	if err != nil {
-		panic(err) // nothing stops it
-	}
-	return found
-}
-
-// certified finds the certificate, unless the meter says stop.
-func (c *content) certified(m *claims.Meter) (Certificate, error) {
-	return c.certificate.Get("tables", m, func() Certificate { return c.find(m) })
-}
+func (t *Table) Certify() Certificate { return t.proof.Certificate().clone() }
 
 // certify is nothing that holds if the meter said stop.
 func (s *Spec) certify(m *claims.Meter) Certificate {

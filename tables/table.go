@@ -123,10 +123,8 @@ type Table struct{ *content }
 // to one, so that nothing can be assigned to what was proved.
 type content struct {
 	spec Spec
-	// It does not change, so it is certified once, by find, and judged once.
-	find        func(*claims.Meter) Certificate
-	certificate *claims.Once[Certificate]
-	verdict     *claims.Once[verdict]
+	// It does not change, so it is certified once, and judged once.
+	proof *claims.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -152,12 +150,12 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Table, erro
 		s.Step = s.Grid.unit()
 	case dp.RealQuery, dp.IntegerQuery:
 	}
-	t := &Table{&content{spec: s, certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}}
-	t.find = func(m *claims.Meter) Certificate { return certify(&t.spec, m) }
+	c := &content{spec: s}
+	c.proof = claims.NewProof("tables", func(m *claims.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
 	if s.Claims == (Claims{}) {
-		t.spec.Claims = t.certify().Claims()
+		c.spec.Claims = c.proof.Certificate().Claims()
 	}
-	return t, nil
+	return &Table{c}, nil
 }
 
 // cloneProblem copies what a problem points to; losses are immutable.
@@ -270,7 +268,7 @@ func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *claims.Meter) Certificate {
-		own, err := t.certified(m)
+		own, err := t.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter has said stop
 		}

@@ -48,7 +48,7 @@ func (t *Table) WithTotal(total Total) (*Table, error) {
 	s := t.spec
 	s.Total = total
 	return build(s, func(_ *Spec, m *claims.Meter) Certificate {
-		own, err := t.certified(m)
+		own, err := t.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter has said stop
 		}

@@ -70,31 +70,16 @@ func (t *Table) VerifyContext(ctx context.Context, o VerifyOptions) (*Verified, 
 	if t == nil || t.content == nil {
 		return nil, check.Field("tables", "table", "none", "one made by New or Decode")
 	}
-	return t.verify(claims.NewMeter(ctx, o.Work))
+	return t.proof.Verified(claims.NewMeter(ctx, o.Work))
 }
 
-// verdict is what came of checking a table.
-type verdict struct {
-	verified *Verified
-	err      error
-}
-
-func (c *content) verify(m *claims.Meter) (*Verified, error) {
-	v, err := c.verdict.Get("tables", m, func() verdict {
-		found, err := c.certified(m)
-		if err != nil {
-			return verdict{} // the meter has said stop
-		}
-		before := m.Used()
-		if err := c.spec.judge(found, m); err != nil {
-			return verdict{nil, err}
-		}
-		return verdict{&Verified{c, found, found.work + m.Used() - before}, nil}
-	})
-	if err != nil {
+// judge makes the Verified of a table of which this was found, if it keeps its word.
+func (c *content) judge(found Certificate, m *claims.Meter) (*Verified, error) {
+	before := m.Used()
+	if err := c.spec.judge(found, m); err != nil {
 		return nil, err
 	}
-	return v.verified, v.err
+	return &Verified{c, found, found.work + m.Used() - before}, nil
 }
 
 // judge holds what the table promises and claims against the certificate. It says nothing

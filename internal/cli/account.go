@@ -192,6 +192,8 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 			return nil, err
 		}
 		m, err = account.Randomizer(made)
+	default:
+		return nil, shell.BadInput("state what it promises, dp:epsilon=E,delta=D", fmt.Errorf("%s is %s, want a table, a kernel or a local randomizer", shell.InputName(arg), shell.KindOf(made)))
 	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))

@@ -158,7 +158,7 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 	case *local.Randomizer:
 		return o.compareRandomizer(ctx, made)
 	}
-	return shell.BadInput("", fmt.Errorf("%s is a kernel, want a table or a local randomizer", shell.InputName(o.table)))
+	return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
 }
 
 // compareTable compares a table that is there.

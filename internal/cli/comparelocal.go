@@ -186,7 +186,7 @@ func (c *localComparison) write(b *strings.Builder, l loss.Loss) {
 		b.WriteString(" (categories), loss by the costs given\n")
 	}
 	bound, about := "none", "every mechanism"
-	if c.LowerBound != nil {
+	if c.LowerBound != nil && *c.LowerBound > 0 {
 		bound = shell.DigitsDown(*c.LowerBound)
 	}
 	if c.Unbiased {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -35,8 +36,9 @@ func newExportCommand(s *shell.Streams) *cobra.Command {
 		Long: `Verify a table and write, as one JSON object, what an implementation in another
 language needs to check itself: the exact probability of every cell, the delta of
 every shift at the table's epsilon, and the draws that a stated deterministic
-stream of random words leads to. Of a local randomizer these are the laws of its nodes,
-and answers to values that are stated.
+stream of random words leads to. Of an additive kernel these are the bins of every
+cell, and draws of each. Of a local randomizer they are the laws of its nodes, and
+answers to values that are stated.
 
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
@@ -70,6 +72,12 @@ func (o *exportOptions) run(ctx context.Context) error {
 			return err
 		}
 		write = func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) }
+	case *additive.Kernel:
+		v, err := shell.Sound(ctx, o.table, made)
+		if err != nil {
+			return err
+		}
+		write = func(w io.Writer) error { return sampler.WriteAdditiveExport(w, v, o.seed, o.draws) }
 	case *local.Randomizer:
 		v, err := shell.Sound(ctx, o.table, made)
 		if err != nil {
@@ -77,7 +85,7 @@ func (o *exportOptions) run(ctx context.Context) error {
 		}
 		write = func(w io.Writer) error { return sampler.WriteRandomizerExport(w, v, o.seed, o.draws) }
 	default:
-		return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
 	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {

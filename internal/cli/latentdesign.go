@@ -15,6 +15,8 @@ import (
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
@@ -70,11 +72,13 @@ sending the features (task-agnostic) or the first coordinates alike
 (privacy-agnostic; --coordinates says how many). Every loss is that on the training data
 with clipping and the best decoder. A local randomizer answers with one of a few numbers
 that are likelier for values like those of the training data: it needs that data, makes
-no use of delta, and nearly always wins. Among noise that is added it depends on the
-domain: in a ball of several coordinates spherical noise profits from the sphere, of many
-Gaussian noise, with clipping per coordinate and few coordinates designed noise does.
-Truncated Laplace and staircase noise are listed for comparison and are in no bundle:
-the best noise of a bundle may stand below one of them.
+no use of delta, and nearly always wins. With --noise local-unbiased its mean answer to
+each value is the value, with the least variance at the worst value, which is a larger
+loss but favors no value; these randomizers are designed. Among noise that is added it
+depends on the domain: in a ball of several coordinates spherical noise profits from the
+sphere, of many Gaussian noise, with clipping per coordinate and few coordinates designed
+noise does. Truncated Laplace and staircase noise are listed for comparison and are in no
+bundle: the best noise of a bundle may stand below one of them.
 
 The guarantee rests on clipping to the domain, not on the data. The training data
 itself is not protected: means, directions and clipping radii are learned from it
@@ -94,7 +98,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
-	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), designed, laplace, gaussian or spherical", noiseAuto, string(bundle.Local), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
+	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
+		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
 		v, ok := shell.ParseCount(text)
@@ -153,8 +158,8 @@ func (o *latentDesignOptions) check() error {
 	if o.noise == noiseGaussian && p.Delta == 0 {
 		bad("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 	}
-	if o.noise == string(bundle.Local) && v.moments() {
-		bad("noise = local and no data, want --data: randomizers are made for its law")
+	if k := bundle.Kind(o.noise); (k == bundle.Local || k == bundle.LocalUnbiased) && v.moments() {
+		bad("noise = %s and no data, want --data: randomizers are chosen by its law", k)
 	}
 	if o.decoder == decoderLookup && (v.moments() || o.Output == "") {
 		bad("decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle")
@@ -285,7 +290,26 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 			return nil, err
 		}
 	}
-	return latent.Design(ctx, *p, latent.Options{Curve: curve, Coordinates: o.coordinates})
+	options := latent.Options{Curve: curve, Coordinates: o.coordinates}
+	if o.kind() == bundle.LocalUnbiased {
+		options.Unbiased = o.unbiased
+	}
+	return latent.Design(ctx, *p, options)
+}
+
+// unbiased designs the best unbiased randomizer for values from -1 to 1.
+func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*local.Verified, error) {
+	r, err := lp.DesignLocal(ctx, lp.LocalProblem{
+		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L2,
+		Objective: local.Worst, Demands: local.Demands{Unbiased: true},
+	}, o.design)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if r == nil {
+		return nil, fmt.Errorf("no randomizer for epsilon = %g was found, perhaps for want of time, --time-limit: %w", epsilon, err)
+	}
+	return r.Randomizer, nil // within the gap, or the best there was time for
 }
 
 // latentReport is what latent design --json prints.

@@ -419,6 +419,7 @@ func TestShifts(t *testing.T) {
 		{"neighbors", []float64{0, 0.5, 1}, 0, 1, [2]int64{-2, 0}, [2]int64{-2, 0}},
 		{"an outer cell", []float64{0, 0.5, inf}, 1, 0, [2]int64{0, 4}, [2]int64{0, 4}},
 		{"just within reach", []float64{0, 0.5, 2.25, 2.5, 3}, 0, 2, [2]int64{-4, -4}, [2]int64{-4, -3}},
+		{"a float64 beyond", []float64{0, 0.5, 1, 1.5 + 0x1p-52}, 0, 2, [2]int64{-3, -1}, [2]int64{-3, -1}},
 		{"out of reach", []float64{0, 0.5, 2.5, 3}, 0, 2, [2]int64{1, 0}, [2]int64{1, 0}},
 	} {
 		for _, outwards := range []bool{false, true} {

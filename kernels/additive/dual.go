@@ -179,6 +179,10 @@ func (s *nodeShifts) whole(gain, lose int, outwards bool) (first, last int, ok b
 		return 0, 0, false
 	}
 	if outwards {
+		// Edges that are float64s may be off by a hair, which the margins of a design
+		// cover.
+		hair := exact.PowerOfTwo(-30)
+		low, high = new(big.Rat).Add(low, hair), new(big.Rat).Sub(high, hair)
 		return int(exact.Floor(low).Int64()), int(exact.Ceil(high).Int64()), true
 	}
 	first, last = int(exact.Ceil(low).Int64()), int(exact.Floor(high).Int64())
@@ -188,7 +192,8 @@ func (s *nodeShifts) whole(gain, lose int, outwards bool) (first, last int, ok b
 // Shifts lists the pairs of cells between the given edges that hold values within the
 // sensitivity, with the differences of these values in units of 1/parts of a sensitivity:
 // the whole ones, about which a lower bound may have multipliers; or, outwards, those
-// between which all differences lie, which are enough for noise that is private. A
+// between which all differences lie but for 2^-30, which with a margin are enough for noise
+// that is private. A
 // difference of 0 within a cell says nothing and is not among them.
 func Shifts(edges []float64, sensitivity float64, parts int, outwards bool) []Pair {
 	s := newNodeShifts(edges, sensitivity, parts)

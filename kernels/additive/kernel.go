@@ -107,9 +107,7 @@ type content struct {
 	spec  Spec
 	cells []interval // of points
 	// It does not change, so it is certified once, and judged once.
-	find        func(*claims.Meter) Certificate
-	certificate *claims.Once[Certificate]
-	verdict     *claims.Once[verdict]
+	proof *claims.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It does not judge
@@ -132,8 +130,8 @@ func build(s Spec, certify func(*content, *claims.Meter) Certificate) (*Kernel, 
 	}
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
-	c := &content{spec: s, cells: s.points(), certificate: claims.NewOnce[Certificate](), verdict: claims.NewOnce[verdict]()}
-	c.find = func(m *claims.Meter) Certificate { return certify(c, m) }
+	c := &content{spec: s, cells: s.points()}
+	c.proof = claims.NewProof("additive", func(m *claims.Meter) Certificate { return certify(c, m) }, c.judge)
 	k := &Kernel{c}
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = k.Certify().Claims()
@@ -276,7 +274,7 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(c *content, m *claims.Meter) Certificate {
-		own, err := k.certified(m)
+		own, err := k.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter said stop
 		}

@@ -59,30 +59,15 @@ func (k *Kernel) VerifyContext(ctx context.Context, o VerifyOptions) (*Verified,
 	if k == nil || k.content == nil {
 		return nil, check.Field("additive", "kernel", "none", "one made by New or Decode")
 	}
-	return k.verify(claims.NewMeter(ctx, o.Work))
+	return k.proof.Verified(claims.NewMeter(ctx, o.Work))
 }
 
-// verdict is what came of checking a kernel.
-type verdict struct {
-	verified *Verified
-	err      error
-}
-
-func (c *content) verify(m *claims.Meter) (*Verified, error) {
-	v, err := c.verdict.Get("additive", m, func() verdict {
-		found, err := c.certified(m)
-		if err != nil {
-			return verdict{} // the meter has said stop
-		}
-		if err := c.spec.judge(found); err != nil {
-			return verdict{nil, err}
-		}
-		return verdict{&Verified{c, found}, nil}
-	})
-	if err != nil {
+// judge makes the Verified of a kernel of which this was found, if it keeps its word.
+func (c *content) judge(found Certificate, _ *claims.Meter) (*Verified, error) {
+	if err := c.spec.judge(found); err != nil {
 		return nil, err
 	}
-	return v.verified, v.err
+	return &Verified{c, found}, nil
 }
 
 // judge holds what the kernel promises and claims against the certificate.

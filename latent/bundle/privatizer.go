@@ -144,7 +144,7 @@ func (*noCopy) Unlock() {}
 // generator cannot be seeded.
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v, func(k int) (releaser, error) {
-		if v.bundle.spec.Noise == Local {
+		if v.bundle.spec.Noise.randomized() {
 			s, err := sampler.NewRandomizer(v.randomizers[k], o)
 			return answerer{s}, err
 		}
@@ -168,7 +168,7 @@ func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (
 		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
 	}
 	return newPrivatizer(v, func(k int) (releaser, error) {
-		if v.bundle.spec.Noise == Local {
+		if v.bundle.spec.Noise .randomized() {
 			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], own(k))
 			return answerer{s}, err
 		}
@@ -243,7 +243,7 @@ func (p *Privatizer) release(u []float64) error {
 	spec := &p.proof.bundle.spec
 	if p.vector == nil {
 		laws := spec.TableOf
-		if spec.Noise == Local {
+		if spec.Noise.randomized() {
 			laws = spec.RandomizerOf
 		}
 		for i, x := range u {

@@ -10,9 +10,9 @@ import (
 	"github.com/noisewright/noisewright/local"
 )
 
-// Randomizer returns the randomizer of the i-th coordinate; nil unless the noise is Local.
+// Randomizer returns the randomizer of the i-th coordinate; nil if it has a table.
 func (b *Bundle) Randomizer(i int) *local.Randomizer {
-	if b.spec.Noise != Local {
+	if !b.spec.Noise.randomized() {
 		return nil
 	}
 	m := *b.spec.Randomizers[b.spec.RandomizerOf[i]]
@@ -24,7 +24,7 @@ func (b *Bundle) Randomizer(i int) *local.Randomizer {
 func (s *Spec) validateRandomizers(all checker) {
 	c := checker{check.In("bundle")}
 	if len(s.Tables) > 0 || len(s.TableOf) > 0 {
-		c.Bad("tables", fmt.Sprintf("%d tables", len(s.Tables)), "none if the kind of noise is local")
+		c.Bad("tables", fmt.Sprintf("%d tables", len(s.Tables)), "none beside randomizers")
 	}
 	if m := len(s.Randomizers); m < 1 || m > len(s.Axes) {
 		c.Bad("randomizers", fmt.Sprintf("%d randomizers", m), "1 to the number of coordinates")

@@ -82,8 +82,8 @@ const (
 func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
 
 // Kind is a word for the noise. It matters to the proof in these respects: L1 needs
-// Laplace, L2 needs Gaussian, Norm needs Spherical, and Local has randomizers in the place
-// of tables.
+// Laplace, L2 needs Gaussian, Norm needs Spherical, and Local and LocalUnbiased have
+// randomizers in the place of tables.
 type Kind string
 
 // The kinds of noise.
@@ -97,9 +97,14 @@ const (
 	Spherical Kind = "spherical"
 	// Local is a local randomizer on each coordinate: no noise that is added.
 	Local Kind = "local"
+	// LocalUnbiased is Local with answers whose mean is the coordinate, as it was clipped.
+	LocalUnbiased Kind = "local-unbiased"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local}
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased}
+
+// randomized reports whether there are randomizers in the place of tables.
+func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
 
 // Matrix is a dense matrix by rows; the zero value is empty. It is a plain value.
 type Matrix struct {
@@ -154,7 +159,7 @@ type Spec struct {
 	// each of the Z coordinates' table. L1 and L2 have one table, Norm and Local none.
 	Tables  []*tables.Table
 	TableOf []int
-	// Randomizers and RandomizerOf are the same for Local: randomizers of real values,
+	// Randomizers and RandomizerOf are the same for Local and LocalUnbiased: randomizers of real values,
 	// each with a range that holds ±s of its coordinates.
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
@@ -225,7 +230,7 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
-// Table returns the table of the i-th coordinate; nil for Norm and Local.
+// Table returns the table of the i-th coordinate; nil for Norm, and if it has a randomizer.
 func (b *Bundle) Table(i int) *tables.Table {
 	if len(b.spec.Tables) == 0 {
 		return nil
@@ -351,7 +356,7 @@ func (s *Spec) validateNoise(c checker) {
 	switch s.Composition {
 	case Basic:
 	case Exact:
-		if s.Noise == Local {
+		if s.Noise.randomized() {
 			c.Bad("noise.composition", s.Composition, "basic for local randomizers")
 		}
 	case L1:
@@ -380,12 +385,12 @@ func (s *Spec) validateNoise(c checker) {
 		s.validateNorm(c)
 		return
 	}
-	if s.Noise == Local {
+	if s.Noise.randomized() {
 		s.validateRandomizers(c)
 		return
 	}
 	if len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Bad("randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local")
+		c.Bad("randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local or local-unbiased")
 	}
 	s.validateTables(c)
 }

@@ -100,7 +100,7 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tab
 		err = v.proveL2()
 	case c == Norm:
 		v.proveNorm()
-	case b.spec.Noise == Local:
+	case b.spec.Noise.randomized():
 		err = v.proveRandomizers()
 	default:
 		err = v.provePerCoordinate(accountant)

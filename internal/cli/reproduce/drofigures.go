@@ -275,7 +275,10 @@ func (d *droDrawing) drawMonotone(ctx context.Context, sensitivity float64, inst
 			}
 			g := r.Table().Grid()
 			step, _ := g.Step().Float64()
-			pmf, _ := r.Table().PMF()
+			pmf, atom := r.Table().PMF()
+			if atom > 0 {
+				d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
+			}
 			var points plotter.XYs
 			for j, m := range pmf {
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step

@@ -86,8 +86,10 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 // KindOf names what ReadAny returns.
 func KindOf(made any) string {
 	switch made.(type) {
-	case *kernels.Kernel, *additive.Kernel:
+	case *kernels.Kernel:
 		return "a kernel"
+	case *additive.Kernel:
+		return "an additive kernel"
 	case *local.Randomizer:
 		return "a local randomizer"
 	default:

@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -173,6 +174,43 @@ func TestDegenerateLaws(t *testing.T) {
 		}
 		if _, err := m.Verify(); err != nil || m.Spec().Values.Kind != local.Real {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// No mechanism with delta = 0 has a mean squared error below the bound that a file of
+// lp.DesignLocal proves for uniform values, and blocks come within 0.3 % of it.
+func TestNearTheLowerBound(t *testing.T) {
+	var values []float64
+	for i := range 960 {
+		values = append(values, (2*float64(i)+1)/960-1)
+	}
+	for _, epsilon := range []float64{1, 3} {
+		file, err := local.ReadFile(fmt.Sprintf("testdata/uniform-%g.json", epsilon))
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof, err := file.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := NewLaw(values, values, 1).Randomizer(epsilon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Spec()
+		if about := file.Spec(); about.Epsilon != epsilon || about.Values.Weight != nil || about.Demands != (local.Demands{}) || about.Objective != local.Mean {
+			t.Fatalf("the file is about another problem: %+v", about.Values)
+		}
+		s.Values.Weight, s.Claims = nil, local.Claims{}
+		uniform, err := local.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, _ := uniform.Certify().MeanLoss.Float64()
+		bound, _ := proof.Certificate().LowerBound.Float64()
+		if !(bound <= loss && loss <= 1.003*bound) {
+			t.Errorf("epsilon %g: mean squared error %g, the lower bound %g", epsilon, loss, bound)
 		}
 	}
 }

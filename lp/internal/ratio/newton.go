@@ -10,6 +10,8 @@ import "math"
 //	Σ (σ+E²τ)·dm − Σ (σ+Eτ)·dq = −rm − Σ (ru/u − E·rv/v)         (each group)
 //	A·dq − dT + ds = rp,  Σ dλ = rt.
 //
+// A free mass f with z = a has df = f/z·(Aᵀdλ + right side/f − rd) and no group.
+//
 // With d = 1/(σ+τ), b = (σ+Eτ)·d and h = (E−1)²·Σ στ·d, all sums of positive numbers:
 //
 //	dm = (−rm − Σ(ru/u − E·rv/v) + Σ b·g)/h,  dq = d·g + b·dm,  g the right side above,
@@ -30,7 +32,8 @@ func (s *state) iterate(hold bool) {
 	mean := now / float64(s.pairs)
 	if !hold {
 		s.keepProducts()
-		s.direction(mean*min(max(math.Pow(then/now, 3), 1e-6), 0.9), true)
+		left := then / now
+		s.direction(mean*min(max(left*left*left, 1e-6), 0.9), true)
 		primal, dual = s.lengths(stepShare)
 	}
 	if min(primal, dual) < shortStep {
@@ -44,6 +47,10 @@ func (s *state) iterate(hold bool) {
 		axpy(p.v[i], primal, d.v[i])
 		axpy(p.zu[i], dual, d.zu[i])
 		axpy(p.zv[i], dual, d.zv[i])
+	}
+	for i := range p.f {
+		axpy(p.f[i], primal, d.f[i])
+		axpy(p.zf[i], dual, d.zf[i])
 	}
 	axpy(p.m, primal, d.m)
 	axpy(p.s, primal, d.s)
@@ -65,6 +72,9 @@ func (s *state) blocks(show func(x, z, dx, dz []float64)) {
 		show(p.u[i], p.zu[i], d.u[i], d.zu[i])
 		show(p.v[i], p.zv[i], d.v[i], d.zv[i])
 	}
+	for i := range p.f {
+		show(p.f[i], p.zf[i], d.f[i], d.zf[i])
+	}
 	show(p.s, p.zs, d.s, d.zs) // all 0 where the row is Equal
 }
 
@@ -85,6 +95,11 @@ func (s *state) keepProducts() {
 		for j := range s.secondU[i] {
 			s.secondU[i][j] = s.step.u[i][j] * s.step.zu[i][j]
 			s.secondV[i][j] = s.step.v[i][j] * s.step.zv[i][j]
+		}
+	}
+	for i := range s.secondF {
+		for j := range s.secondF[i] {
+			s.secondF[i][j] = s.step.f[i][j] * s.step.zf[i][j]
 		}
 	}
 	for r := range s.secondS {
@@ -128,7 +143,18 @@ func (s *state) factor() {
 		clear(s.matrix[r])
 		clear(s.bands[r])
 	}
-	for i, entries := range s.touch {
+	for i := range s.fd {
+		for j, x := range p.f[i] {
+			s.fd[i][j] = x / p.zf[i][j]
+		}
+		for k, x := range s.touch[s.Laws+i] {
+			for _, y := range s.touch[s.Laws+i][:k+1] {
+				lo, hi := min(x.row, y.row), max(x.row, y.row)
+				s.matrix[hi][lo] += weighted(s.fd[i], x.value, y.value)
+			}
+		}
+	}
+	for i, entries := range s.touch[:s.Laws] {
 		for k, x := range entries {
 			band := s.bands[x.row]
 			for j, g := range s.Group {
@@ -205,9 +231,20 @@ func (s *state) direction(mu float64, second bool) {
 		}
 		x[r] -= s.gs[r]
 	}
-	for i, entries := range s.touch {
+	for i, entries := range s.touch[:s.Laws] {
 		for _, en := range entries {
 			x[en.row] -= weighted(s.d[i], s.g[i], en.value)
+		}
+	}
+	for i, g := range s.fg {
+		for j := range g {
+			g[j] = mu/p.f[i][j] - p.zf[i][j] - s.fr[i][j]
+			if second {
+				g[j] -= s.secondF[i][j] / p.f[i][j]
+			}
+		}
+		for _, en := range s.touch[s.Laws+i] {
+			x[en.row] -= weighted(s.fd[i], g, en.value)
 		}
 	}
 	solve(s.matrix, s.diag, x)
@@ -236,7 +273,19 @@ func (s *state) expand() {
 	for k := range d.m {
 		d.m[k] = (d.m[k]*s.root[k] + s.byGroup[k]) * s.root[k]
 	}
-	for i, entries := range s.touch {
+	for i, g := range s.fg {
+		for j := range g {
+			d.zf[i][j] = g[j] + s.fr[i][j] // the right side of the product
+		}
+		for _, en := range s.touch[s.Laws+i] {
+			axpy(g, d.lambda[en.row], en.value)
+		}
+		for j := range g {
+			d.f[i][j] = s.fd[i][j] * g[j]
+			d.zf[i][j] -= p.zf[i][j] / p.f[i][j] * d.f[i][j]
+		}
+	}
+	for i, entries := range s.touch[:s.Laws] {
 		g := s.g[i]
 		for _, en := range entries {
 			axpy(g, d.lambda[en.row], en.value)

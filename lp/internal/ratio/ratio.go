@@ -30,6 +30,8 @@ type Program struct {
 	// Group numbers from 0 what answers share their least probability.
 	Group []int
 	Laws  int
+	// Free laws come after the others, in Cost too. Their masses only have to be at least 0.
+	Free int
 }
 
 // Row is Σ Terms = Bound, or ≤ Bound, or ≤ T for the variable T of the objective.
@@ -89,6 +91,7 @@ type state struct {
 	secondU, secondV          [][]float64 // products of directions
 	gu, gv, g                 [][]float64 // right sides, see direction
 	secondS, gs, byGroup, law []float64
+	fd, fg, fr, secondF       [][]float64 // of free laws: f/zf, right sides, misses, products
 }
 
 // entry is the part of a row in one law.
@@ -101,6 +104,7 @@ type entry struct {
 // of rows, with their duals, which are kept apart as differences would cancel.
 type vars struct {
 	u, v, zu, zv [][]float64
+	f, zf        [][]float64 // free masses
 	m            []float64
 	s, zs        []float64 // by row; 0 where it is Equal
 	lambda       []float64
@@ -128,8 +132,8 @@ func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error)
 			return s.solution(iteration), nil
 		}
 		before = rows
-		if stalled++; miss+rows < 0.9*best {
-			best, stalled = miss+rows, 0
+		if stalled++; miss*s.scale+rows < 0.9*best {
+			best, stalled = miss*s.scale+rows, 0
 		}
 		s.iterate(done)
 	}
@@ -155,7 +159,7 @@ func newState(p Program) *state {
 	for _, g := range p.Group {
 		s.groups = max(s.groups, g+1)
 	}
-	s.touch = make([][]entry, p.Laws)
+	s.touch = make([][]entry, p.Laws+p.Free)
 	for r, row := range p.Rows {
 		for _, t := range row.Terms {
 			s.touch[t.Law] = append(s.touch[t.Law], entry{r, t.Value})
@@ -163,9 +167,11 @@ func newState(p Program) *state {
 		s.capped = s.capped || row.Kind == AtMostT
 	}
 	grid := func() [][]float64 { return matrix(p.Laws, s.n) }
+	free := func() [][]float64 { return matrix(p.Free, s.n) }
+	s.fd, s.fg, s.fr, s.secondF = free(), free(), free(), free()
 	for _, v := range []*vars{&s.point, &s.step} {
 		*v = vars{
-			u: grid(), v: grid(), zu: grid(), zv: grid(), m: make([]float64, s.groups),
+			u: grid(), v: grid(), zu: grid(), zv: grid(), f: free(), zf: free(), m: make([]float64, s.groups),
 			s: make([]float64, s.rows), zs: make([]float64, s.rows), lambda: make([]float64, s.rows),
 		}
 	}
@@ -174,7 +180,7 @@ func newState(p Program) *state {
 	s.rp, s.secondS, s.gs = make([]float64, s.rows), make([]float64, s.rows), make([]float64, s.rows)
 	s.rm, s.h, s.root, s.byGroup = make([]float64, s.groups), make([]float64, s.groups), make([]float64, s.groups), make([]float64, s.groups)
 	s.law = make([]float64, s.n)
-	s.pairs = 2 * p.Laws * s.n
+	s.pairs = (2*p.Laws + p.Free) * s.n
 	for _, row := range p.Rows {
 		if row.Kind != Equal {
 			s.pairs++
@@ -207,7 +213,7 @@ func (s *state) start() {
 	half := (s.Ratio - 1) / ((1 + s.Ratio) * float64(s.n))
 	q := 1 / float64(s.n)
 	value := make([]float64, s.rows)
-	for i, entries := range s.touch {
+	for i, entries := range s.touch[:s.Laws] {
 		for _, e := range entries {
 			for _, a := range e.value {
 				value[e.row] += a * q
@@ -242,6 +248,11 @@ func (s *state) start() {
 	for i := range p.zu {
 		for j := range p.zu[i] {
 			p.zu[i][j], p.zv[i][j] = mu/half, mu/half
+		}
+	}
+	for i := range p.f {
+		for j := range p.f[i] {
+			p.f[i][j], p.zf[i][j] = half, mu/half
 		}
 	}
 }
@@ -280,6 +291,19 @@ func (s *state) residuals() (miss, rows float64) {
 			dual = max(dual, math.Abs(s.rd[i][j])*q[j]*float64(s.n))
 		}
 	}
+	for i, f := range p.f {
+		if s.Cost != nil {
+			value += dot(s.Cost[s.Laws+i], f)
+		}
+		for _, e := range s.touch[s.Laws+i] {
+			s.rp[e.row] -= dot(e.value, f)
+		}
+		for j, x := range f {
+			s.fr[i][j] -= p.zf[i][j] // its reduced cost, so far
+			gap += x * p.zf[i][j]
+			dual = max(dual, math.Abs(s.fr[i][j])*x*float64(s.n))
+		}
+	}
 	s.rt = -1
 	for r, row := range s.Rows {
 		if row.Kind == AtMostT {
@@ -301,7 +325,17 @@ func (s *state) residuals() (miss, rows float64) {
 
 // reduced sets a to the costs less the prices of the rows.
 func (s *state) reduced(a [][]float64, lambda []float64) {
-	for i, entries := range s.touch {
+	for i := range s.fr {
+		if s.Cost != nil {
+			copy(s.fr[i], s.Cost[s.Laws+i])
+		} else {
+			clear(s.fr[i])
+		}
+		for _, e := range s.touch[s.Laws+i] {
+			axpy(s.fr[i], -lambda[e.row], e.value)
+		}
+	}
+	for i, entries := range s.touch[:s.Laws] {
 		if s.Cost != nil {
 			copy(a[i], s.Cost[i])
 		} else {
@@ -325,18 +359,30 @@ func (s *state) solution(iterations int) *Solution {
 	for i := range s.Laws {
 		out.Laws = append(out.Laws, make([]float64, s.n))
 		s.lawOf(i, out.Laws[i])
-		s.balance(i, out.Laws[i])
+	}
+	for _, f := range s.point.f {
+		out.Laws = append(out.Laws, append([]float64(nil), f...))
+	}
+	for i := range s.Laws {
+		s.balance(i, out.Laws)
 	}
 	return out
 }
 
-// balance makes up for what a law misses in the rows that it alone has to equal: close to
-// the optimum the normal equations leave some 1e-9. What is moved is in proportion to how
+// balance makes up for what a law misses in the rows to equal that no law but it and free
+// ones are in: close to the optimum the normal equations leave some 1e-9. What is moved is in proportion to how
 // far probabilities are from their bounds.
-func (s *state) balance(i int, q []float64) {
+func (s *state) balance(i int, laws [][]float64) {
+	q := laws[i]
 	var equal []entry
 	for _, e := range s.touch[i] {
-		if row := s.Rows[e.row]; row.Kind == Equal && len(row.Terms) == 1 {
+		own := 0
+		for _, t := range s.Rows[e.row].Terms {
+			if t.Law < s.Laws {
+				own++
+			}
+		}
+		if s.Rows[e.row].Kind == Equal && own == 1 {
 			equal = append(equal, e)
 		}
 	}
@@ -356,7 +402,10 @@ func (s *state) balance(i int, q []float64) {
 	cholesky(gram, diag)
 	for range 3 { // each leaves rounding errors of the one before
 		for a, e := range equal {
-			x[a] = s.Rows[e.row].Bound - dot(e.value, q)
+			x[a] = s.Rows[e.row].Bound
+			for _, t := range s.Rows[e.row].Terms {
+				x[a] -= dot(t.Value, laws[t.Law])
+			}
 		}
 		solve(gram, diag, x)
 		for a, e := range equal {
