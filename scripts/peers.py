@@ -64,9 +64,9 @@ def opendp(data, domain, statistic, epsilon, changes=1):
 
 
 def opendp_mean(values, upper, epsilon, share):
-    """A mean over a private number of rows, which OpenDP leaves to its users:
-    a sum, of differences to the middle of the bounds, for a share of epsilon,
-    over a count, for the rest. The sum is one of integers, in thousandths:
+    """A mean over a private number of rows, as an expert builds it of OpenDP's
+    parts: a sum, of differences to the middle of the bounds, for a share of
+    epsilon, over a count, for the rest. The sum is one of integers, in thousandths:
     OpenDP counts the sensitivity of this sum of floats twice as large."""
     middle = round(500 * upper)
     thousandths = np.rint(1000 * values).astype(np.int64) - middle
