@@ -179,7 +179,7 @@ func (d *kernelDesigner) first() int {
 func (d *kernelDesigner) next(cells int) int {
 	goal, most := 0.9*max(d.aim(), d.options.Gap), 1.5
 	if cells >= manyCells {
-		most = 1.35
+		most = 1.2
 	}
 	growth := min(max(math.Sqrt(d.gap()/goal), 1.12), most)
 	return d.whole(int(math.Ceil(float64(cells) * growth)))
@@ -351,8 +351,8 @@ func (d *kernelDesigner) certified(split partition, laws [][]float64, instanceCa
 
 const uniformShare = 0x1p-40
 
-// manyCells is from where on programs take seconds.
-const manyCells = 40
+// manyCells is from where on programs take tens of seconds.
+const manyCells = 60
 
 // largestEffort is the largest gap that margins and stalls are a share of while cells
 // grow: the share is small, so the laws are private, and finer cells count for more.
