@@ -26,7 +26,6 @@ type designKernelOptions struct {
 	problem lp.KernelProblem
 	autoCap bool // the instance cap is the loss of data independent noise
 	design  lp.Options
-	ownGap  func() bool // whether --gap is given
 	// With --local:
 	local    shell.Local
 	releases int
@@ -65,7 +64,7 @@ worst, of the worst value; --unbiased makes its mean the value, so that means of
 answers can be trusted. The file is that of a local randomizer, which sample, privatize,
 plot and verify take as they do a kernel. With --costs the values are categories. With
 --releases K epsilon and delta are those of K answers to one value together, by exact
-composition. Such designs are fast: the gap is 0.001 if --gap does not say otherwise.`,
+composition.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json
   noisewright design-kernel --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json`,
@@ -91,9 +90,7 @@ composition. Such designs are fast: the gap is 0.001 if --gap does not say other
 	f.Check(o.checkLocal)
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
-	cmd := f.Run(o.run)
-	o.ownGap = func() bool { return cmd.Flags().Changed("gap") }
-	return cmd
+	return f.Run(o.run)
 }
 
 // kernelReport is what design-kernel --json prints.

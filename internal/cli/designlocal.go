@@ -35,9 +35,6 @@ func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	}
 	defer w.Discard()
 	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
-	if !o.ownGap() {
-		o.design.Gap = lp.DefaultLocalGap
-	}
 	r, whole, limit, err := o.designLocal(ctx)
 	if err != nil {
 		return err
