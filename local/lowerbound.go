@@ -194,6 +194,8 @@ const (
 	leastIntervals = 256
 	// mostHalvings is how often the intervals between nodes are halved for that, at most.
 	mostHalvings = 8
+	// mostIntervals bounds what the halvings make of many pieces of the weight.
+	mostIntervals = 1 << 14
 )
 
 // densities adds the intervals between the nodes of the dual and the starts of pieces,
@@ -203,7 +205,7 @@ func (p *pricing) densities() {
 	nodes := rationals(d.Nodes)
 	pieces := p.spec.Values.pieces()
 	halvings := 0
-	for (len(nodes)-1)<<halvings < leastIntervals && halvings < mostHalvings {
+	for (len(nodes)-1)<<halvings < leastIntervals && halvings < mostHalvings && (len(nodes)+len(pieces))<<halvings < mostIntervals {
 		halvings++
 	}
 	k := 0

@@ -106,3 +106,23 @@ func TestWorkIsCounted(t *testing.T) {
 		t.Errorf("with as much work as it takes: %v, %v", v, err)
 	}
 }
+
+// TestPiecesAreNotHalvedForEver: a weight of many pieces is priced on no more intervals than
+// there is memory for.
+func TestPiecesAreNotHalvedForEver(t *testing.T) {
+	const pieces = 4096
+	s := Spec{
+		Epsilon: 1, Values: Values{Kind: Real, Upper: pieces}, Objective: Mean, Loss: loss.L2,
+		Dual: &Dual{Nodes: []float64{0, pieces}, Totals: []float64{1, 1}},
+	}
+	for i := range pieces {
+		s.Values.Weight = append(s.Values.Weight, Piece{From: float64(i), Weight: float64(1 + i%3)})
+	}
+	if n := len(newPricing(&s, nil).places); n < pieces || n > mostIntervals {
+		t.Errorf("%d intervals for %d pieces, want at most %d", n, pieces, mostIntervals)
+	}
+	s.Values.Weight = s.Values.Weight[:1]
+	if n := len(newPricing(&s, nil).places); n < leastIntervals {
+		t.Errorf("%d intervals for one piece, want at least %d", n, leastIntervals)
+	}
+}
