@@ -62,8 +62,9 @@ privacy asks for where a value leaves the device of its owner. Delta may be 0. T
 is that of the smallest expected loss, averaged over the values or, with --objective
 worst, of the worst value; --unbiased makes its mean the value, so that means of many
 answers can be trusted. The file is that of a local randomizer, which sample, privatize,
-plot and verify take as they do a kernel. With --costs the values are categories. With --releases K
-epsilon and delta are those of K answers to one value together, by exact composition.`,
+plot and verify take as they do a kernel. With --costs the values are categories. With
+--releases K epsilon and delta are those of K answers to one value together, by exact
+composition.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
   noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json
   noisewright design-kernel --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json`,
