@@ -88,6 +88,9 @@ const (
 	narrowMargin = 0x1p-26
 )
 
+// errNoFiner marks a limit that finer grids do not move.
+var errNoFiner = errors.Join(ErrLimit, ErrTooFine)
+
 // refine solves both programs on finer and finer grids until they meet.
 func (d *localDesigner) refine(ctx context.Context) error {
 	intervals := d.Cells
@@ -110,11 +113,16 @@ func (d *localDesigner) refine(ctx context.Context) error {
 			return err
 		case d.gap() <= d.options.Gap:
 			return nil
-		case d.Cells > 0 || d.Values.Kind != local.Real || ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return ErrLimit
-		}
-		if d.gap() > (1-gainShare)*before {
-			return check.Errorf("lp", ErrLimit, "finer grids gain little: the lower bound is weak for these demands")
+		case d.MaxAnswers > 0 && (d.Cells > 0 || d.Values.Kind != local.Real || d.gap() > (1-gainShare)*before):
+			return check.Errorf("lp", errNoFiner, "the lower bound is that of any number of answers")
+		case d.Values.Kind != local.Real:
+			return check.Errorf("lp", errNoFiner, "the lower bound is weak for these demands")
+		case d.Cells > 0:
+			return check.Errorf("lp", errNoFiner, "there are no more nodes than asked for")
+		case d.gap() > (1-gainShare)*before:
+			return check.Errorf("lp", errNoFiner, "finer grids gain little, the lower bound is weak for these demands")
 		}
 		next := d.next(intervals)
 		if next > d.options.MaxCells {
@@ -189,6 +197,9 @@ func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*pri
 
 // failed says what a program without a solution means.
 func (d *localDesigner) failed(err error) error {
+	if d.MaxAnswers > 0 && d.Demands.Unbiased && errors.Is(err, ErrInfeasible) {
+		return check.Errorf("lp", ErrInfeasible, "max-answers = %d: no weights of 2^-64 make so few answers unbiased, want %d or more", d.MaxAnswers, d.MaxAnswers+1)
+	}
 	if !errors.Is(err, ratio.ErrFailed) {
 		return err
 	}
@@ -213,7 +224,7 @@ func (d *localDesigner) leastCap() string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("; the smallest that can be kept is about %.3g", s.Value*worst.unit)
+	return fmt.Sprintf("; the smallest that can be kept is about %.4g", 1.0005*s.Value*worst.unit)
 }
 
 func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
