@@ -63,6 +63,7 @@ type localDesigner struct {
 	dual  *local.Dual
 	shape struct{ upper, lower []float64 } // answers of the last programs
 	proof time.Duration                    // what the last certificates took
+	whole *priced                          // the last upper solution, before MaxAnswers
 	// expected is the gap that the next grid is expected to reach.
 	expected float64
 }
@@ -151,15 +152,15 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		ctx, cancel = context.WithTimeout(ctx, d.left()-4*d.proof)
 		defer cancel()
 	}
-	above, err := d.certifiedAbove(ctx, intervals)
-	if err != nil {
+	if err := d.certifiedAbove(ctx, intervals); err != nil {
 		return d.failed(err)
 	}
-	below := above
+	below := d.whole // the bound is about any number of answers
 	if d.Delta > 0 {
 		return d.belowPairs(ctx, intervals)
 	}
 	if d.Values.Kind == local.Real {
+		var err error
 		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
 			return nil // another grid may do
 		} else if err != nil {
@@ -172,7 +173,7 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 
 // certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
 // where what it gives is not private to the last unit.
-func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*priced, error) {
+func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) error {
 	for try := 0; ; try++ {
 		above, err := d.above(ctx, intervals)
 		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
@@ -180,16 +181,16 @@ func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*pri
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		start := d.elapsed()
 		err = d.keep(above)
 		d.proof = d.elapsed() - start
 		if !notKept(err) {
-			return above, err
+			return err
 		}
 		if try == mostMargins {
-			return nil, ratio.ErrFailed
+			return ratio.ErrFailed
 		}
 		d.margin *= marginStep
 	}
@@ -243,6 +244,7 @@ func (d *localDesigner) above(ctx context.Context, intervals int) (*priced, erro
 			return nil, err
 		}
 		d.shape.upper = s.grid.answers
+		d.whole = s
 		if s, err = d.fewer(ctx, s); err != nil || !capped {
 			return s, err
 		}
@@ -371,6 +373,7 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 	nodes, answers := d.spread(s.grid.nodes), d.valuesOf(s.grid.answers)
 	if d.Values.Kind == local.Category {
 		nodes = s.grid.nodes
+		laws, answers = d.overAll(laws, s.grid.answers)
 	} else {
 		laws, answers = likely(laws, answers)
 		spec.Nodes, spec.Answers = nodes, answers
@@ -391,6 +394,23 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 		}
 	}
 	return spec, nil
+}
+
+// overAll gives the answers that MaxAnswers left out of categories probability 0. The
+// answers are numbers of labels.
+func (d *localDesigner) overAll(laws [][]float64, answers []float64) (all [][]float64, labels []float64) {
+	labels = make([]float64, len(d.Costs[0]))
+	for k := range labels {
+		labels[k] = float64(k)
+	}
+	all = make([][]float64, len(laws))
+	for i, law := range laws {
+		all[i] = make([]float64, len(labels))
+		for j, k := range answers {
+			all[i][int(k)] = law[j]
+		}
+	}
+	return all, labels
 }
 
 // leastLikely is the probability below which an answer is left out: rounding to weights

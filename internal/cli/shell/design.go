@@ -70,7 +70,8 @@ func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.Lo
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput("", err)
 	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput("looser demands on the answers, or more time (--time-limit)", err)
+		demands := p.Demands.Unbiased || p.Demands.Lower != p.Demands.Upper || p.Demands.Step > 0 || p.MaxAnswers > 0
+		return nil, nil, BadInput(oneOf(when(p.Demands.Cap > 0, "a larger --instance-cap"), when(demands, "looser demands on the answers"), "more time (--time-limit)"), err)
 	case r == nil || !errors.Is(err, lp.ErrLimit):
 		return nil, nil, err
 	}
