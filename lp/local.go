@@ -63,6 +63,7 @@ type localDesigner struct {
 	dual  *local.Dual
 	shape struct{ upper, lower []float64 } // answers of the last programs
 	proof time.Duration                    // what the last certificates took
+	whole *priced                          // the last upper solution, before MaxAnswers
 	// expected is the gap that the next grid is expected to reach.
 	expected float64
 }
@@ -88,6 +89,9 @@ const (
 	narrowMargin = 0x1p-26
 )
 
+// errNoFiner marks a limit that finer grids do not move.
+var errNoFiner = errors.Join(ErrLimit, ErrTooFine)
+
 // refine solves both programs on finer and finer grids until they meet.
 func (d *localDesigner) refine(ctx context.Context) error {
 	intervals := d.Cells
@@ -110,11 +114,16 @@ func (d *localDesigner) refine(ctx context.Context) error {
 			return err
 		case d.gap() <= d.options.Gap:
 			return nil
-		case d.Cells > 0 || d.Values.Kind != local.Real || ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return ErrLimit
-		}
-		if d.gap() > (1-gainShare)*before {
-			return check.Errorf("lp", ErrLimit, "finer grids gain little: the lower bound is weak for these demands")
+		case d.MaxAnswers > 0 && (d.Cells > 0 || d.Values.Kind != local.Real || d.gap() > (1-gainShare)*before):
+			return check.Errorf("lp", errNoFiner, "the lower bound is that of any number of answers")
+		case d.Values.Kind != local.Real:
+			return check.Errorf("lp", errNoFiner, "the lower bound is weak for these demands")
+		case d.Cells > 0:
+			return check.Errorf("lp", errNoFiner, "there are no more nodes than asked for")
+		case d.gap() > (1-gainShare)*before:
+			return check.Errorf("lp", errNoFiner, "finer grids gain little, the lower bound is weak for these demands")
 		}
 		next := d.next(intervals)
 		if next > d.options.MaxCells {
@@ -143,15 +152,15 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 		ctx, cancel = context.WithTimeout(ctx, d.left()-4*d.proof)
 		defer cancel()
 	}
-	above, err := d.certifiedAbove(ctx, intervals)
-	if err != nil {
+	if err := d.certifiedAbove(ctx, intervals); err != nil {
 		return d.failed(err)
 	}
-	below := above
+	below := d.whole // the bound is about any number of answers
 	if d.Delta > 0 {
 		return d.belowPairs(ctx, intervals)
 	}
 	if d.Values.Kind == local.Real {
+		var err error
 		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
 			return nil // another grid may do
 		} else if err != nil {
@@ -164,7 +173,7 @@ func (d *localDesigner) both(ctx context.Context, intervals int) error {
 
 // certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
 // where what it gives is not private to the last unit.
-func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*priced, error) {
+func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) error {
 	for try := 0; ; try++ {
 		above, err := d.above(ctx, intervals)
 		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
@@ -172,16 +181,16 @@ func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*pri
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		start := d.elapsed()
 		err = d.keep(above)
 		d.proof = d.elapsed() - start
 		if !notKept(err) {
-			return above, err
+			return err
 		}
 		if try == mostMargins {
-			return nil, ratio.ErrFailed
+			return ratio.ErrFailed
 		}
 		d.margin *= marginStep
 	}
@@ -189,6 +198,9 @@ func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) (*pri
 
 // failed says what a program without a solution means.
 func (d *localDesigner) failed(err error) error {
+	if d.MaxAnswers > 0 && d.Demands.Unbiased && errors.Is(err, ErrInfeasible) {
+		return check.Errorf("lp", ErrInfeasible, "max-answers = %d: no weights of 2^-64 make so few answers unbiased, want %d or more", d.MaxAnswers, d.MaxAnswers+1)
+	}
 	if !errors.Is(err, ratio.ErrFailed) {
 		return err
 	}
@@ -213,7 +225,7 @@ func (d *localDesigner) leastCap() string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("; the smallest that can be kept is about %.3g", s.Value*worst.unit)
+	return fmt.Sprintf("; the smallest that can be kept is about %.4g", 1.0005*s.Value*worst.unit)
 }
 
 func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
@@ -232,6 +244,7 @@ func (d *localDesigner) above(ctx context.Context, intervals int) (*priced, erro
 			return nil, err
 		}
 		d.shape.upper = s.grid.answers
+		d.whole = s
 		if s, err = d.fewer(ctx, s); err != nil || !capped {
 			return s, err
 		}
@@ -360,6 +373,7 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 	nodes, answers := d.spread(s.grid.nodes), d.valuesOf(s.grid.answers)
 	if d.Values.Kind == local.Category {
 		nodes = s.grid.nodes
+		laws, answers = d.overAll(laws, s.grid.answers)
 	} else {
 		laws, answers = likely(laws, answers)
 		spec.Nodes, spec.Answers = nodes, answers
@@ -380,6 +394,23 @@ func (d *localDesigner) spec(s *priced) (local.Spec, error) {
 		}
 	}
 	return spec, nil
+}
+
+// overAll gives the answers that MaxAnswers left out of categories probability 0. The
+// answers are numbers of labels.
+func (d *localDesigner) overAll(laws [][]float64, answers []float64) (all [][]float64, labels []float64) {
+	labels = make([]float64, len(d.Costs[0]))
+	for k := range labels {
+		labels[k] = float64(k)
+	}
+	all = make([][]float64, len(laws))
+	for i, law := range laws {
+		all[i] = make([]float64, len(labels))
+		for j, k := range answers {
+			all[i][int(k)] = law[j]
+		}
+	}
+	return all, labels
 }
 
 // leastLikely is the probability below which an answer is left out: rounding to weights

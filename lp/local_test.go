@@ -247,3 +247,26 @@ var ragged = [][]float64{{0, 1}, {1}}
 func categories() local.Values {
 	return local.Values{Kind: local.Category, Labels: []string{"yes", "no"}}
 }
+
+// TestLocalMaxAnswersBound: the lower bound is that of any number of answers, of integers
+// and of categories too, and what is left out of these has probability 0.
+func TestLocalMaxAnswersBound(t *testing.T) {
+	costs := [][]float64{{0, 1, 2}, {1, 0, 1}, {2, 1, 0}}
+	for name, p := range map[string]lp.LocalProblem{
+		"integers": {
+			Epsilon: 1, Objective: local.Worst, Loss: loss.L2, Demands: local.Demands{Unbiased: true}, MaxAnswers: 3,
+			Values: local.Values{Kind: local.Integer, Lower: 1, Upper: 5},
+		},
+		"categories": {
+			Epsilon: 1, Objective: local.Mean, Costs: costs, MaxAnswers: 2,
+			Values: local.Values{Kind: local.Category, Labels: []string{"a", "b", "c"}},
+		},
+	} {
+		_, few, bound := designLocal(t, p, lp.Options{Gap: 0.01})
+		p.MaxAnswers = 0
+		_, most, all := designLocal(t, p, lp.Options{Gap: 0.01})
+		if few < most || bound < 0.99*all {
+			t.Errorf("%s: [%g, %g], and [%g, %g] of any number of answers", name, bound, few, all, most)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 )
@@ -34,5 +35,19 @@ func TestLocalDeltaCategories(t *testing.T) {
 	_, loss, bound := designLocal(t, p, lp.Options{Gap: 0.001, NewSolver: highs.New})
 	if want := 0.9 / 3.718281828; bound > want || loss < want*(1-1e-9) || loss/bound > 1.001 {
 		t.Errorf("[%g, %g], want %g in it", bound, loss, want)
+	}
+}
+
+// TestLocalDeltaIntegers: what is proved about integers is near what is designed, too.
+func TestLocalDeltaIntegers(t *testing.T) {
+	p := lp.LocalProblem{
+		Epsilon: 1, Delta: 0.01, Objective: local.Mean, Loss: loss.L2,
+		Values: local.Values{Kind: local.Integer, Lower: 1, Upper: 5},
+	}
+	for _, unbiased := range []bool{false, true} {
+		p.Demands.Unbiased = unbiased
+		if _, loss, bound := designLocal(t, p, lp.Options{Gap: 0.1, NewSolver: highs.New}); loss > 1.1*bound {
+			t.Errorf("unbiased %t: [%g, %g]", unbiased, bound, loss)
+		}
 	}
 }

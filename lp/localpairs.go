@@ -16,11 +16,14 @@ import (
 
 const (
 	// pairNodes is how many nodes (cells, for the mean of real values) the lower program
-	// has at most, and pairAnswers how many answers.
+	// has at most, and pairAnswers how many answers from one end to the other for each
+	// time the reach.
 	pairNodes   = 12
-	pairAnswers = 80
-	pairReach   = 2
-	pairStall   = 1e-4
+	pairAnswers = 40
+	// pairReach is how far the answers go, in reaches. Unbiased ones that are far out with
+	// a probability of delta make a smaller loss, so prices are needed there.
+	pairReach         = 2
+	pairReachUnbiased = 4
 )
 
 // pairProgram is that program. In a mirrored problem the probability of answer j to node
@@ -45,7 +48,8 @@ func (d *localDesigner) belowPairs(ctx context.Context, intervals int) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, p.solved.Close()) }()
-	status, err := p.solved.Solve(ctx, lowerTolerance, pairStall)
+	// The first few rounds may raise the optimum by nothing, so none is taken for the last.
+	status, err := p.solved.Solve(ctx, lowerTolerance, 0)
 	d.rounds += p.solved.Rounds()
 	switch {
 	case errors.Is(err, cuts.ErrFailed), err == nil && status == solver.StatusInfeasible:
@@ -64,9 +68,13 @@ func (m *localModel) pairsAt() []float64 {
 	if all := m.allAnswers(); all != nil {
 		return all
 	}
+	reaches := pairReach
+	if m.Demands.Unbiased {
+		reaches = pairReachUnbiased
+	}
 	var t []float64
-	for k := range pairAnswers + 1 {
-		t = append(t, pairReach*m.reach()*(2*float64(k)/pairAnswers-1))
+	for k, n := 0, reaches*pairAnswers; k <= n; k++ {
+		t = append(t, float64(reaches)*m.reach()*(2*float64(k)/float64(n)-1))
 	}
 	return m.merged(nil, t)
 }

@@ -89,8 +89,10 @@ func (p LocalProblem) validateCosts(errs *check.List) {
 			}
 		}
 	}
-	if d := p.Demands; d.Unbiased || d.Lower != 0 || d.Upper != 0 || d.Step != 0 {
-		errs.Bad("demands", "some on answers", "none but a cap for categories")
+	if d := p.Demands; d.Unbiased {
+		errs.Bad("unbiased", true, "false for categories")
+	} else if d.Lower != 0 || d.Upper != 0 || d.Step != 0 {
+		errs.Bad("answers", "some only", "any, for categories")
 	}
 }
 

@@ -13,8 +13,9 @@ var (
 	// ErrLimit marks a result that a limit stopped short of the requested
 	// gap; what is returned beside it is proven and usable.
 	ErrLimit = errors.New("stopped at a limit")
-	// ErrTooFine marks a limit that no option moves: the next grids would
-	// have too many cells for a linear program. It comes with ErrLimit.
+	// ErrTooFine marks a limit that more time does not move: the next grids would
+	// have too many cells for a linear program, or, of a local randomizer, prove
+	// no more. It comes with ErrLimit.
 	ErrTooFine = errors.New("grids too fine")
 )
 

@@ -76,10 +76,10 @@ With --local, answers to one value of a range are designed and compared, such th
 two values are indistinguishable: local differential privacy. With --costs the values
 are categories. The mechanisms are then those published for bounded values, and noise
 that is added, with the range for its sensitivity. Each has its loss averaged over the
-values and that of the worst value, and how often it is that of the design. The bound is
-about the loss of the objective, of all mechanisms or, with --unbiased, of the unbiased
-ones. Those of the published mechanisms that have a parameter are tuned to the loss and
-the objective.
+values and that of the worst value, and how many times that of the design it is. The
+bound is about the loss of the objective, of all mechanisms or, with --unbiased, of the
+unbiased ones. Those of the published mechanisms that have a parameter are tuned to the
+loss and the objective.
 
 With delta 0 no noise has bounded support: the designed noise has a tail that is
 never cut off, and Laplace and staircase noise are what it is compared with, as

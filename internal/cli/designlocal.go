@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,6 +133,9 @@ func (o *designKernelOptions) checkLocal() error {
 		return nil
 	}
 	var errs []error
+	if o.costs.values != nil && o.unbiased {
+		errs = append(errs, errors.New("costs and unbiased are given, want only one of them"))
+	}
 	if o.autoCap {
 		errs = append(errs, errors.New("instance-cap = auto is for kernels, want a number with --local"))
 	}
@@ -185,13 +190,21 @@ func readCosts(c *costs, path string) error {
 		return bad("want a header and a row for each of two categories or more, each with a name and a number for every answer")
 	}
 	c.answers = rows[0][1:]
+	for j, answer := range c.answers {
+		if slices.Contains(c.answers[:j], answer) {
+			return bad("the answer %s is there twice", check.Quoted(answer))
+		}
+	}
 	for _, row := range rows[1:] {
+		if slices.Contains(c.values, row[0]) {
+			return bad("the category %s is there twice", check.Quoted(row[0]))
+		}
 		c.values = append(c.values, row[0])
 		losses := make([]float64, len(row)-1)
 		for j, text := range row[1:] {
 			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil || !(v >= 0) || !check.Finite(v) {
-				return bad("the loss of the answer %s for %s is %s, want a finite number of at least 0", check.Quoted(c.answers[j]), check.Quoted(row[0]), check.Quoted(text))
+				return bad("the loss of the answer %s for %s is %s, want a finite number of at least 0", check.Quoted(c.answers[j]), check.Quoted(row[0]), cmp.Or(check.Quoted(text), "missing"))
 			}
 			losses[j] = v
 		}

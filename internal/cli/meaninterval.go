@@ -41,7 +41,10 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		return err
 	}
 	s := r.Spec()
-	if s.Values.Kind == local.Category || v.Certificate().Bias.Sign() != 0 {
+	if s.Values.Kind == local.Category {
+		return shell.BadInput("", fmt.Errorf("%s answers categories, want numbers for a mean", shell.InputName(o.table)))
+	}
+	if v.Certificate().Bias.Sign() != 0 {
 		return shell.BadInput("noisewright design-kernel --local --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
 	}
 	n, mean, err := o.columnMean(&s)
@@ -76,7 +79,6 @@ func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err er
 		return 0, 0, bad(err)
 	}
 	var sum exact.Sum
-	least, most := s.Answers[0], s.Answers[len(s.Answers)-1]
 	for {
 		if err := in.Row(); errors.Is(err, io.EOF) {
 			break
@@ -87,7 +89,7 @@ func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err er
 		y, err := parseCell(string(in.Raw[cell.Start:cell.End]))
 		// What is between answers was moved, as by --clamp, which makes a bias.
 		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
-			return 0, 0, bad(fmt.Errorf("row %d (line %d): %s is no answer of the randomizer, want a number from %v to %v that is", in.Rows, in.Line, check.Quoted(o.column), least, most))
+			return 0, 0, bad(fmt.Errorf("row %d (line %d): %s is none of the randomizer's %d answers, want a column as privatize writes it", in.Rows, in.Line, check.Quoted(o.column), len(s.Answers)))
 		}
 		sum.Add(y)
 		n++

@@ -102,7 +102,7 @@ func (h *HeatMap) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// blend returns a colour from nearly white (0) to the tables' own (1).
+// blend returns a color from nearly white (0) to the tables' own (1).
 func blend(t float64) color.Color {
 	from := color.NRGBA{R: 0xf4, G: 0xf8, B: 0xfb, A: 0xff}
 	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-t) + float64(b)*t)) }

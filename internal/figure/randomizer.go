@@ -78,7 +78,9 @@ func (f *Randomizer) addLosses(p *plot.Plot, s *local.Spec) error {
 	} else {
 		curves = append(curves, Curve{fmt.Sprintf("its mean, %s = %.4g", symbol, mean), level(mean), Solid(Blue, 1)})
 	}
-	curves = append(curves, Curve{fmt.Sprintf("lower bound on the %s of all, %.4g", about, bound), level(bound), Dashed(Green, 1.4)})
+	if bound > 0 {
+		curves = append(curves, Curve{fmt.Sprintf("lower bound on the %s of all, %.4g", about, bound), level(bound), Dashed(Green, 1.4)})
+	}
 	return Add(p, curves)
 }
 

@@ -33,8 +33,8 @@ const (
 	dotsPerInch = 160
 )
 
-// The colors of Okabe and Ito, which stay apart for colour-blind readers and,
-// with the dashes, in grey.
+// The colors of Okabe and Ito, which stay apart for color-blind readers and,
+// with the dashes, in gray.
 var (
 	Blue      = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
 	Vermilion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
@@ -518,7 +518,7 @@ func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
 	c.FillPolygon(a.Color, []vg.Point{{X: x, Y: top}, {X: x - wide, Y: top - long}, {X: x + wide, Y: top - long}})
 }
 
-// mostTicks bounds the labelled ticks of an axis.
+// mostTicks bounds the labeled ticks of an axis.
 const mostTicks = 8
 
 // roundTicks labels round numbers.

@@ -70,11 +70,19 @@ func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.Lo
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput("", err)
 	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput("looser demands on the answers, or more time (--time-limit)", err)
+		demands := p.Demands.Unbiased || p.Demands.Lower != p.Demands.Upper || p.Demands.Step > 0 || p.MaxAnswers > 0
+		return nil, nil, BadInput(oneOf(when(p.Demands.Cap > 0, "a larger --instance-cap"), when(demands, "looser demands on the answers"), "more time (--time-limit)"), err)
 	case r == nil || !errors.Is(err, lp.ErrLimit):
 		return nil, nil, err
 	}
-	return r, stopped("randomizer", r.Gap, o.Gap, "", MoreEffort("--time-limit", o, false)), nil
+	cause, hint := "", MoreEffort("--time-limit", o, false)
+	if s := Sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
+		cause = ": " + s
+	}
+	if errors.Is(err, lp.ErrTooFine) { // more time does not help
+		hint = oneOf(when(p.MaxAnswers > 0, "more answers (--max-answers)"), when(p.Cells > 0, "more nodes (--nodes)"), when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+	}
+	return r, stopped("randomizer", r.Gap, o.Gap, cause, hint), nil
 }
 
 // DesignAdditive runs a design. A limit that left a proven kernel is not an error.

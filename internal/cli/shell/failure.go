@@ -157,7 +157,7 @@ func (a *Streams) Report(err error) int {
 	return code
 }
 
-// Say prints a labelled line to standard error. All errors, hints and warnings
+// Say prints a labeled line to standard error. All errors, hints and warnings
 // pass here: they may hold text of files and names of files, which must not
 // reach a terminal as commands.
 func (a *Streams) Say(label, s string) {
