@@ -108,13 +108,20 @@ func Randomizer(r *local.Randomizer) (*PrivacyLossDistribution, error) {
 	return newLaws("randomizer", s.Epsilon, s.Rows, all, all)
 }
 
-// mirrored returns both orders of pairs, but of rows that are their own mirror image, so
-// that there would be everything twice, one of each two.
+// mirrored returns both orders of pairs k < m, but of rows and pairs that are their own
+// mirror image, so that there would be everything twice, one of each two.
 func mirrored(rows [][]uint64, pairs [][2]int) []couple {
 	n := len(rows)
 	symmetric := true
 	for i := range rows {
 		symmetric = symmetric && slices.Equal(rows[i], reversed(rows[n-1-i]))
+	}
+	there := make(map[[2]int]bool, len(pairs))
+	for _, c := range pairs {
+		there[c] = true
+	}
+	for _, c := range pairs { // cells of different widths have neighbors of their own
+		symmetric = symmetric && there[[2]int{n - 1 - c[1], n - 1 - c[0]}]
 	}
 	var out []couple
 	for _, c := range pairs {

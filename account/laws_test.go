@@ -171,6 +171,46 @@ func TestKernelsAgainstAdversaries(t *testing.T) {
 	}
 }
 
+// TestKernelOfUnequalCells: laws that mirror each other do not make the profile that of half
+// of the pairs if the cells, and so the neighbors, are no mirror images of each other. Here
+// the loss of 2 is that of cell 2 against cell 0, whose images 1 and 3 are not neighbors.
+func TestKernelOfUnequalCells(t *testing.T) {
+	row := func(a, b, d float64) []uint64 { // what is left is at the third answer
+		w := []uint64{uint64(a * 0x1p64), uint64(b * 0x1p64), 0, uint64(d * 0x1p64)}
+		w[2] = -w[0] - w[1] - w[3]
+		return w
+	}
+	first, second := row(0.27, 0.3465, 0.037), row(0.27, 0.315, 0.1)
+	rows := [][]uint64{first, second, reversed(second), reversed(first)}
+	for _, edges := range [][]float64{{0, 1, 2, 12, 13}, {0, 1, 11, 12, 13}} {
+		k, err := kernels.New(kernels.Spec{
+			Privacy: dp.Privacy{Epsilon: 2, Sensitivity: 1.5}, Loss: loss.L1,
+			Queries: kernels.Queries{Upper: 13}, Edges: edges, Nodes: []float64{0.5, 1.5, 7, 12.5}, Rows: rows,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Verify(); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Kernel(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		laws := lawPairs(rows, 10) // all, in order
+		for _, epsilon := range []float64{0.5, 1, 1.5} {
+			most := worstSequence([][]lawPair{{laws[2*4+0]}}, epsilon)
+			if edges[2] == 11 {
+				most = worstSequence([][]lawPair{{laws[1*4+3]}}, epsilon)
+			}
+			if most = math.Max(most, worstSequence([][]lawPair{{laws[0*4+1], laws[1*4+0], laws[1*4+2]}}, epsilon)); most == 0 {
+				t.Fatal("no loss")
+			}
+			brackets(t, fmt.Sprintf("edges %v, epsilon %g", edges, epsilon), delta(t, compose(t, Release{m, 1}), epsilon), most)
+		}
+	}
+}
+
 // randomizerOf makes a randomizer of values from 0 to 1 with equally spaced nodes.
 func randomizerOf(t testing.TB, rows [][]uint64, epsilon, delta float64) *local.Randomizer {
 	t.Helper()

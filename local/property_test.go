@@ -39,8 +39,12 @@ func scaled(s Spec, unit float64) Spec {
 		x  []float64
 		by float64
 	}{
-		{d.Weights, 1}, {d.Totals, cost / per}, {d.Means, cost / per / unit}, {d.Caps, 1 / per},
-		{d.PointTotals, cost}, {d.PointMeans, cost / unit},
+		{d.Weights, 1},
+		{d.Totals, cost / per},
+		{d.Means, cost / per / unit},
+		{d.Caps, 1 / per},
+		{d.PointTotals, cost},
+		{d.PointMeans, cost / unit},
 	} {
 		apply(list.x, list.by, true)
 	}
@@ -110,7 +114,8 @@ func TestUnits(t *testing.T) {
 				got, want *big.Rat
 				tolerance float64
 			}{
-				{"mean loss", got.MeanLoss, want.MeanLoss, 1e-30}, {"worst loss", got.WorstLoss, want.WorstLoss, 1e-3},
+				{"mean loss", got.MeanLoss, want.MeanLoss, 1e-30},
+				{"worst loss", got.WorstLoss, want.WorstLoss, 1e-3},
 				{"lower bound", got.LowerBound, want.LowerBound, 5e-2},
 			} {
 				there := new(big.Rat).Quo(c.got, cost)

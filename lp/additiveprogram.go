@@ -265,9 +265,6 @@ func (p *additiveProgram) expect(hint binLaws, k int) error {
 	return p.relaxation.Expect(mass, all, hintSlack)
 }
 
-// hintSlack is as cuts.TermSlack, for the laws of a coarser program.
-const hintSlack = 0.6
-
 // laws returns the laws of all cells.
 func (p *additiveProgram) laws() [][]float64 {
 	mass := p.relaxation.Masses()

@@ -61,7 +61,6 @@ type kernelDesigner struct {
 	search
 	problem KernelProblem
 	unit    float64  // of the costs passed to the solver
-	effort  float64  // the gap that margins and stalls are a share of
 	rounded struct { // noise that does not depend on the query value, on these cells
 		cells int
 		loss  float64 // the largest of a query value, rounded up
@@ -103,7 +102,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 			return check.Errorf("lp", ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
 		case d.gap() <= d.options.Gap:
 			return nil
-		case ctx.Err() != nil, d.fixed(), errors.Is(errors.Join(upperErr, lowerErr), ErrLimit):
+		case ctx.Err() != nil, d.problem.Nodes != nil, d.problem.Cells > 0, errors.Is(errors.Join(upperErr, lowerErr), ErrLimit):
 			return ErrLimit
 		}
 		cells = d.next(cells)
@@ -137,10 +136,6 @@ func (d *kernelDesigner) both(ctx context.Context, cells int) (upperErr, lowerEr
 		ctx, cancel = context.WithTimeout(ctx, d.left()-3*(d.certify+d.prove))
 		defer cancel()
 	}
-	d.effort = min(d.aim(), largestMargin)
-	if !d.fixed() { // what is far from the gap need not be exact
-		d.effort = max(d.effort, min(d.gap()/4, largestEffort))
-	}
 	split := d.split(cells)
 	var both sync.WaitGroup
 	both.Go(func() { upperErr = d.upper(ctx, split) })
@@ -148,9 +143,6 @@ func (d *kernelDesigner) both(ctx context.Context, cells int) (upperErr, lowerEr
 	both.Wait()
 	return upperErr, lowerErr
 }
-
-// fixed reports whether the cells are given, so that there are no finer ones.
-func (d *kernelDesigner) fixed() bool { return d.problem.Nodes != nil || d.problem.Cells > 0 }
 
 // split returns the cells of the kernel.
 func (d *kernelDesigner) split(cells int) partition {
@@ -173,15 +165,10 @@ func (d *kernelDesigner) first() int {
 }
 
 // next returns the number of cells expected to close the gap, if it falls
-// with their square, and not too many more than before: programs take time like the
-// fifth power of the cells, and what was done is of no use if time is up before the next
-// ones are solved.
+// with their square, and not too many more than before.
 func (d *kernelDesigner) next(cells int) int {
-	goal, most := 0.9*max(d.aim(), d.options.Gap), 1.5
-	if cells >= manyCells {
-		most = 1.35
-	}
-	growth := min(max(math.Sqrt(d.gap()/goal), 1.12), most)
+	goal := 0.9 * max(d.aim(), d.options.Gap)
+	growth := min(max(math.Sqrt(d.gap()/goal), 1.12), 1.5)
 	return d.whole(int(math.Ceil(float64(cells) * growth)))
 }
 
@@ -351,13 +338,6 @@ func (d *kernelDesigner) certified(split partition, laws [][]float64, instanceCa
 
 const uniformShare = 0x1p-40
 
-// manyCells is from where on programs take seconds.
-const manyCells = 40
-
-// largestEffort is the largest gap that margins and stalls are a share of while cells
-// grow: the share is small, so the laws are private, and finer cells count for more.
-const largestEffort = 0.03
-
 // largestMargin is the gap that margins and stalls are a share of where a larger
 // one is asked for, as it is with fixed nodes.
 const largestMargin = 1e-3
@@ -365,7 +345,7 @@ const largestMargin = 1e-3
 // upper designs a kernel on the cells and keeps it if it is the best.
 func (d *kernelDesigner) upper(ctx context.Context, split partition) error {
 	for _, share := range marginShares {
-		err := d.tryUpper(ctx, split, share*d.effort)
+		err := d.tryUpper(ctx, split, share*min(d.aim(), largestMargin))
 		switch {
 		case notKept(err):
 			continue // the margin was too small
@@ -423,7 +403,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	if err := prog.expect(d.lowerLaws); err != nil {
 		return err
 	}
-	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*d.effort)
+	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*min(d.aim(), largestMargin))
 	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.relaxation.Rounds() > 0 {

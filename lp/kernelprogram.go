@@ -71,11 +71,14 @@ type kernelProgram struct {
 // Tuning of the constraint generation; any values give correct results.
 var kernelBatch = cuts.Batch{Least: 4, Share: 2, Worst: 0.05}
 
-// kernelInterior is the number of rows from which interior point is tried first.
-// Simplex needs many degenerate steps on the large ones, where interior point
-// takes some forty iterations whatever the size; and a point inside the optimal
-// face shows more of the terms that matter than a vertex does, which saves rounds.
-const kernelInterior = 3000
+const (
+	hintSlack = 0.6 // as cuts.TermSlack, for the laws of a coarser program
+	// kernelInterior is the number of rows from which interior point is tried first.
+	// Simplex needs many degenerate steps on the large ones, where interior point
+	// takes some forty iterations whatever the size; and a point inside the optimal
+	// face shows more of the terms that matter than a vertex does, which saves rounds.
+	kernelInterior = 3000
+)
 
 func newKernelProgram(l kernelLayout, newSolver solver.Factory) (*kernelProgram, error) {
 	p := &kernelProgram{kernelLayout: l, n: len(l.cost)}
@@ -160,7 +163,7 @@ func (p *kernelProgram) expect(coarse [][]float64) error {
 	for i := range p.limits {
 		all = append(all, i)
 	}
-	return p.relaxation.Expect(mass, all, cuts.TermSlack)
+	return p.relaxation.Expect(mass, all, hintSlack)
 }
 
 // interpolate returns the mass that laws of another number of equally spaced

@@ -222,6 +222,12 @@ func TestLocalRefusals(t *testing.T) {
 		"objective = ":      func(p *lp.LocalProblem) { p.Objective = "best" },
 		"instance-cap = 3:": func(p *lp.LocalProblem) { p.Objective, p.Demands.Cap = local.Mean, 3 },
 		"solver = none":     func(p *lp.LocalProblem) { p.Delta = 0.1 },
+		"answer-step = 5e-": func(p *lp.LocalProblem) { p.Demands.Step = 5e-324 },
+		// More than 2^53 steps, the last of which is rounded to what is beyond the end.
+		"the answer ": func(p *lp.LocalProblem) {
+			p.Objective, p.Values.Lower, p.Values.Upper = local.Mean, 100, 102
+			p.Demands = local.Demands{Lower: 54.46312042894883, Upper: 5.880005919220116e+17, Step: 10}
+		},
 	} {
 		p := unbiased(1, local.Worst)
 		edit(&p)

@@ -163,7 +163,7 @@ func (m *localModel) steps() float64 {
 	d := m.Demands
 	n := math.Floor((d.Upper-d.Lower)/d.Step + 1e-9)
 	for n > 0 && m.answer((d.Lower+n*d.Step-m.mid)/m.half) > d.Upper {
-		n--
+		n = min(n-1, math.Nextafter(n, 0)) // beyond 2^53, n-1 is n
 	}
 	return n
 }

@@ -96,6 +96,10 @@ func (p LocalProblem) validateCosts(errs *check.List) {
 	}
 }
 
+// mostSteps bounds how many steps of answers are in a number, so that it is far from
+// infinite.
+const mostSteps = 0x1p900
+
 func (p LocalProblem) validateNumbers(errs *check.List) {
 	if p.Loss == nil {
 		errs.Bad("loss", "none", "a loss")
@@ -111,6 +115,8 @@ func (p LocalProblem) validateNumbers(errs *check.List) {
 	}
 	if !(d.Step >= 0) || !check.Finite(d.Step) {
 		errs.Bad("answer-step", d.Step, "0 for any answers, or a finite number above 0")
+	} else if most := max(math.Abs(p.Values.Lower), math.Abs(p.Values.Upper), math.Abs(d.Lower), math.Abs(d.Upper)); d.Step > 0 && most/d.Step > mostSteps {
+		errs.Bad("answer-step", d.Step, "0 for any answers, or a number of which values and answers are at most 2^900 times")
 	}
 	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
 		errs.Bad("instance-cap", d.Cap, "0 for none, or a finite number above 0")

@@ -65,13 +65,12 @@ delta at an epsilon: for many releases much less than the sum, which is basic
 composition. Each release adds fresh noise to a query about the same people; later
 queries may depend on earlier answers.
 
-The result is a proven upper bound, computed from the exact weights of the tables
-and kernels with every error of the numerical convolution bounded and added. The lower
-bound beside it says how far off it can be.
+The result is a proven upper bound, computed from the exact weights of the files with
+every error of the numerical convolution bounded and added. The lower bound beside it
+says how far off it can be.
 
-A RELEASE is a table file made by design or calibrate, a kernel file made by
-design-kernel or design-additive, a local randomizer file made by design-kernel --local,
-or a classical mechanism:
+A RELEASE is a table file made by design, the file of a kernel or a local randomizer
+made by design-kernel or design-additive, or a classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
 

@@ -51,14 +51,14 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	half := meanError(&s, n, o.level)
+	half := meanError(&s, n, o.level) + 0x1p-50*math.Abs(mean) // which was rounded, as the ends are
 	report := meanReport{Schema: shell.Schema, Answers: n, Mean: mean, Level: o.level, Lower: max(mean-half, s.Values.Lower), Upper: min(mean+half, s.Values.Upper)}
 	if report.Lower > report.Upper { // an event of a probability of at most 1 - level
 		report.Lower, report.Upper = s.Values.Lower, s.Values.Upper
 	}
 	return o.Print(report, []shell.Row{
-		{"mean of answers", fmt.Sprintf("%.6g, of %d", mean, n)},
-		{"mean of values", fmt.Sprintf("%.6g to %.6g, with a probability of at least %v", report.Lower, report.Upper, o.level)},
+		{"mean of answers", fmt.Sprintf("%v, of %d", mean, n)},
+		{"mean of values", fmt.Sprintf("%v to %v, with a probability of at least %v", report.Lower, report.Upper, o.level)},
 	})
 }
 
@@ -79,6 +79,7 @@ func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err er
 		return 0, 0, bad(err)
 	}
 	var sum exact.Sum
+	least, most := s.Answers[0], s.Answers[len(s.Answers)-1]
 	for {
 		if err := in.Row(); errors.Is(err, io.EOF) {
 			break
@@ -87,8 +88,9 @@ func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err er
 		}
 		cell := in.Inner(at)
 		y, err := parseCell(string(in.Raw[cell.Start:cell.End]))
+		// What is between answers was moved, as by --clamp, which makes a bias.
 		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
-			return 0, 0, bad(fmt.Errorf("row %d (line %d): %s is none of the randomizer's %d answers, want a column as privatize writes it", in.Rows, in.Line, check.Quoted(o.column), len(s.Answers)))
+			return 0, 0, bad(fmt.Errorf("row %d (line %d): %s is no answer of the randomizer, want a number from %v to %v that is", in.Rows, in.Line, check.Quoted(o.column), least, most))
 		}
 		sum.Add(y)
 		n++

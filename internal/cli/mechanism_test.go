@@ -52,7 +52,7 @@ func TestParseMechanismErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            "with a name of laplace",
 		"table.json":                  "with a name of laplace",
-		"laplac:epsilon=1":            "release = laplac:epsilon=1, want a table file, or NAME:KEY=VALUE,… with a name of laplace",
+		"laplac:epsilon=1":            "release = laplac:epsilon=1, want a table or kernel file, or NAME:KEY=VALUE,… with a name of laplace",
 		"laplace":                     "want laplace:epsilon=E",
 		"laplace:":                    "want laplace:epsilon=E",
 		"laplace:epsilon":             "want laplace:epsilon=E",

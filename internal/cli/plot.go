@@ -49,7 +49,8 @@ in the title. The curves over it are Laplace and Gaussian noise for the same tot
 For a kernel or a local randomizer, draw the expected loss of every value, or with
 --values the probabilities of the answers to these values; for categories, those of all.
 For an additive kernel, draw the loss of every cell, or the density of the noise for the
-values. --table adds the loss of additive noise to that of a kernel, as a dashed line.
+values. --table adds the loss of noise that does not depend on the value to that of a
+kernel, as a dashed line.
 
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -356,17 +357,18 @@ func TestRunPrivatize(t *testing.T) {
 	}
 }
 
-// TestRunPrivatizeTotal has a kernel beside tables: of it only the promise counts.
+// TestRunPrivatizeTotal has a kernel beside tables, which compose exactly.
 func TestRunPrivatizeTotal(t *testing.T) {
 	table, kernel := laplaceFile(t, dp.IntegerQuery), kernelFile(t)
 	epsilon := small().Epsilon
 	for _, test := range []struct {
 		columns []columnOptions
 		want    string
+		most    float64 // in the place of what is wanted
 	}{
-		{[]columnOptions{{name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the column of a row", epsilon)},
-		{[]columnOptions{{name: "x", table: table}, {name: "y", table: kernel}}, fmt.Sprintf("total: epsilon %v, delta 0.1 for the 2 columns", epsilon+1)},
-		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon)},
+		{[]columnOptions{{name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the column of a row", epsilon), 0},
+		{[]columnOptions{{name: "x", table: table}, {name: "y", table: kernel}}, ", delta 0.1 for the 2 columns of a row together", epsilon + 1},
+		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon), 0},
 	} {
 		c := capture("x,y\n1,2\n")
 		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns}).run(t.Context()); err != nil {
@@ -374,6 +376,11 @@ func TestRunPrivatizeTotal(t *testing.T) {
 		}
 		if got := c.err.String(); !strings.Contains(got, test.want) {
 			t.Errorf("standard error %q, want %q", got, test.want)
+		} else if _, after, _ := strings.Cut(got, "total: epsilon "); test.most > 0 {
+			number, _, _ := strings.Cut(after, ",")
+			if e, err := strconv.ParseFloat(number, 64); err != nil || !(e > 0 && e <= test.most) {
+				t.Errorf("standard error %q, want an epsilon of at most %v", got, test.most)
+			}
 		}
 	}
 }

@@ -47,7 +47,7 @@ bias of its answers, and the bound is about one of the losses, as it says.
 TABLE is a table, kernel or local randomizer file, or - for standard input. The exit
 code is 0 if every claim holds, 3 if one is false, 2 if the file is malformed, and 4 if
 the check did not end within --time-limit: the file is then not checked, which says
-nothing about it. Other commands refuse a table whose check takes more than some ten
+nothing about it. Other commands refuse a file whose check takes more than some ten
 seconds.
 
 With --json, "gap" is null where the lower bound is 0 or the noise is not private,

@@ -103,8 +103,9 @@ func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
 		Use:   t.name,
 		Short: "After a figure of Selvi, Liu & Wiesemann (2025): " + t.short,
 		Long: fmt.Sprintf(`Compute %s. Written are
-%[2]s.csv and %[2]s.svg. Every design is certified; one that a limit stops
-is drawn all the same, the summary says so, and the exit code is 4.`, t.long, t.name),
+%[2]s.csv and %[2]s.svg.
+Every design is certified; one that a limit stops is drawn all the same,
+the summary says so, and the exit code is 4.`, t.long, t.name),
 		Example: fmt.Sprintf("  noisewright reproduce %s -o results", t.name),
 	}
 	f := shell.NewFlags(cmd)

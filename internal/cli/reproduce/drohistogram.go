@@ -34,7 +34,8 @@ func newDROHistogramCommand(s *shell.Streams) *cobra.Command {
 components of the sum of the gradients of logistic regression, through 100 rounds of
 100 runs without noise on four fifths of the data. The paper's partition for data
 dependent noise is fine from -10 to 10, where most of them are. Written are
-%s.csv and %[1]s.svg; the runs are the same every time.
+%s.csv and %[1]s.svg.
+The runs are the same every time.
 
 The authors' program draws it for "Cylinder Bands" of the UCI Machine Learning
 Repository (https://archive.ics.uci.edu/dataset/32), as a CSV file with a header, the
