@@ -255,12 +255,16 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 			continue
 		}
 		for _, choice := range c.lowerMeasures(grids, theta) {
-			l, err := choice.compose(theta, maxLength)
-			if err != nil { // at least the mass at infinity
-				l = &composed{releases: choice.count(), kinds: float64(len(choice)), step: step}
-				l.infinityMass, l.exponents = choice.infinityMass()
+			for _, theta := range []float64{theta, gentleTilt} {
+				l, err := choice.compose(theta, maxLength)
+				if err != nil { // at least the mass at infinity
+					l = &composed{releases: choice.count(), kinds: float64(len(choice)), step: step}
+					l.infinityMass, l.exponents = choice.infinityMass()
+				}
+				if lower = append(lower, l); theta <= gentleTilt {
+					break
+				}
 			}
-			lower = append(lower, l)
 		}
 		return upper, lower, nil
 	}
@@ -268,6 +272,10 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 }
 
 const (
+	// gentleTilt is an exponent whose tilt still shows losses somewhat below the largest. Near
+	// the largest loss that there is, the best tilt for upper bounds has no limit, and shows
+	// no other loss.
+	gentleTilt = 30
 	// tailShare is the share of δ that losses beyond the grids may take.
 	tailShare = 1e-4
 	// leastDelta is about where bounds on δ stop being sharp.

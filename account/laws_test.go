@@ -416,3 +416,22 @@ func TestKernelErrors(t *testing.T) {
 		t.Errorf("an empty kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
+
+// TestLowerBoundsNearTheLargestLoss: with a δ that is far below the probability of the
+// largest loss, the lower bound is near the largest loss too, not 0.
+func TestLowerBoundsNearTheLargestLoss(t *testing.T) {
+	v, err := threeWay(t.Context(), 2, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pld, err := Randomizer(v.Randomizer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, delta := range []float64{1e-3, 1e-6, 1e-12} {
+		b, err := compose(t, Release{pld, 3}).Epsilon(delta)
+		if err != nil || !(b.Lower > 0.97*b.Upper) || b.Upper > 6+1e-9 {
+			t.Errorf("delta %g: %v, %v, want nearly 6", delta, b, err)
+		}
+	}
+}
