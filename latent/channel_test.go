@@ -195,13 +195,14 @@ func TestNoLookupOfSphericalNoise(t *testing.T) {
 	}
 }
 
-// duchi is the unbiased randomizer of two answers (Duchi, Jordan & Wainwright 2018).
+// duchi is the unbiased randomizer of two answers (Duchi, Jordan & Wainwright 2018) for
+// epsilon = log 3, where they are exactly ±2; it keeps any larger one.
 func duchi(_ context.Context, epsilon float64) (*local.Verified, error) {
-	low := uint64(0x1p64/(math.Exp(epsilon)+1)) + 1<<20
-	answer := 1 / (1 - float64(low)*0x1p-63)
+	const low, answer = uint64(1) << 62, 2
 	r, err := local.New(local.Spec{
 		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Objective: local.Worst, Loss: loss.L2,
-		Nodes: []float64{-1, 1}, Answers: []float64{-answer, answer}, Rows: [][]uint64{{-low, low}, {low, -low}},
+		Nodes: []float64{-1, 1}, Answers: []float64{-answer, answer}, Rows: [][]uint64{{3 * low, low}, {low, 3 * low}},
+		Demands: local.Demands{Unbiased: true},
 	})
 	if err != nil {
 		return nil, err

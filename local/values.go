@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -108,8 +109,8 @@ func validateLabels(name string, labels []string, limit int, errs *check.List) {
 	}
 	seen := make(map[string]bool, len(labels))
 	for i, l := range labels {
-		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) || seen[l] {
-			errs.Badf(fmt.Sprintf("%s[%d]", name, i), check.Quoted(check.Shortened(l)), "a text of 1 to %d bytes in UTF-8 that no other label has", maxLabel)
+		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) || seen[l] || strings.TrimSpace(l) != l {
+			errs.Badf(fmt.Sprintf("%s[%d]", name, i), check.Quoted(check.Shortened(l)), "a text of 1 to %d bytes in UTF-8 that no other label has, without blanks around it", maxLabel)
 			return
 		}
 		seen[l] = true

@@ -47,7 +47,8 @@ VALUE is a released value with all its digits. Put -- before a negative one.
 
 With --column, IN.csv has a column of answers of a local randomizer without bias, as
 privatize writes it. Printed are the mean of the answers and an interval for the mean
-of the values they stand for, clipped as privatize does, by Bernstein's inequality.`,
+of the values they stand for, clipped as privatize does, by Bernstein's inequality. The
+answers must be as they were drawn: privatize --clamp makes them biased.`,
 		Example: `  noisewright interval --table table.json 1234
   noisewright interval --table rating.json --column rating private.csv
   noisewright interval --table table.json --level 0.99 --json -- -3`,

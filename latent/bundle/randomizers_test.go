@@ -148,6 +148,7 @@ func TestRandomizersAreProvedOrRefused(t *testing.T) {
 		"a nil one":             {func(s *Spec) { s.Randomizers[0] = nil }, "randomizers[0]"},
 		"a zero one":            {func(s *Spec) { s.Randomizers[0] = new(local.Randomizer) }, "randomizers[0]"},
 		"of categories":         {func(s *Spec) { s.Randomizers[0] = categories }, "randomizers[0]"},
+		"biased, and said not":  {func(s *Spec) { s.Noise = LocalUnbiased }, "randomizers[0]"},
 		"an unused one":         {func(s *Spec) { s.RandomizerOf = []int{1, 1} }, "randomizers[0]"},
 		"an index too large":    {func(s *Spec) { s.RandomizerOf[1] = 2 }, "randomizer_of[1]"},
 		"an index missing":      {func(s *Spec) { s.RandomizerOf = []int{0} }, "randomizer_of"},
