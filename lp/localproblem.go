@@ -121,10 +121,29 @@ func (p LocalProblem) validateNumbers(errs *check.List) {
 	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
 		errs.Bad("instance-cap", d.Cap, "0 for none, or a finite number above 0")
 	}
-	if p.Epsilon == 0 && p.Delta == 0 && d.Unbiased {
+	switch {
+	case p.Epsilon > 0 || !d.Unbiased:
+	case p.Delta == 0:
 		errs.Bad("epsilon", "0 and delta = 0", "one of them above 0 for unbiased answers, since nothing may depend on the value")
+	default:
+		errs.Badf("epsilon", "0", "a number from %g to %d for unbiased answers", MinEpsilon, MaxEpsilon)
+	}
+	a, b := p.Values.Lower, p.Values.Upper
+	if largest := max(math.Abs(a), math.Abs(b)); a < b && !(b-a >= max(leastRange, largest*leastShare) && largest <= mostRange) {
+		errs.Badf("range", fmt.Sprintf("%g to %g", a, b), "numbers of at most %g in magnitude, and apart by %g at least and by %g of the larger one", mostRange, leastRange, leastShare)
+	}
+	if s := d.Step; s > 0 && p.bounded() && d.Lower+s > d.Upper {
+		errs.Bad("answer-step", s, fmt.Sprintf("at most %g, so that there are two answers from %g to %g", d.Upper-d.Lower, d.Lower, d.Upper))
 	}
 }
+
+// The limits of a range keep squares of values, and of parts of the range, far from the
+// ends of float64s.
+const (
+	mostRange  = 1e60
+	leastRange = 1e-60
+	leastShare = 1e-9
+)
 
 // bounded reports whether the answers have bounds.
 func (p LocalProblem) bounded() bool { return p.Demands.Lower != 0 || p.Demands.Upper != 0 }
