@@ -1,0 +1,380 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+)
+
+// Bool adds a switch.
+func (f *Flags) Bool(p *bool, name, usage string) { f.cmd.Flags().BoolVar(p, name, *p, usage) }
+
+// Alias gives a flag its older name as well, which the help does not show.
+func (f *Flags) Alias(name, older string) {
+	alias := *f.cmd.Flags().Lookup(name)
+	alias.Name, alias.Shorthand, alias.Usage, alias.Hidden = older, "", "", true
+	f.cmd.Flags().AddFlag(&alias)
+}
+
+// String adds a text that is taken as it is.
+func (f *Flags) String(p *string, name, usage string) { f.Text(p, name, "text", usage) }
+
+// Text is String for a text of a kind, which the help shows in its place.
+func (f *Flags) Text(p *string, name, kind, usage string) {
+	f.cmd.Flags().Var(&text{p, kind}, name, usage)
+}
+
+// text is a text of a kind.
+type text struct {
+	value *string
+	kind  string
+}
+
+// Set implements pflag.Value.
+func (t *text) Set(s string) error {
+	*t.value = s
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *text) String() string {
+	if t.value == nil { // pflag compares with a zero value
+		return ""
+	}
+	return *t.value
+}
+
+// Type implements pflag.Value.
+func (t *text) Type() string { return t.kind }
+
+// File adds the name of a file with one of the extensions.
+func (f *Flags) File(p *string, name, usage string, extensions ...string) {
+	f.Text(p, name, "file", usage)
+	_ = f.cmd.MarkFlagFilename(name, extensions...)
+}
+
+// Directory adds the name of a directory.
+func (f *Flags) Directory(p *string, name, usage string) {
+	f.Text(p, name, "folder", usage)
+	_ = f.cmd.MarkFlagDirname(name)
+}
+
+// Require wants a text to be given; want says what it is.
+func (f *Flags) Require(p *string, name, want string) {
+	f.Check(func() error {
+		if *p == "" {
+			return About(name, "", Want(want))
+		}
+		return nil
+	})
+}
+
+// Misplaced gives a hint where the named flag is missing and an argument is what it
+// takes, as is says.
+func (f *Flags) Misplaced(name string, is func(argument string) bool) {
+	f.Check(func() error {
+		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
+			f.hint = f.commandLine(name, i)
+		}
+		return nil
+	})
+}
+
+// commandLine is the one given, with its i-th argument after the named flag.
+func (f *Flags) commandLine(name string, i int) string {
+	words := []string{f.cmd.CommandPath(), "--" + name, shellQuoted(f.given[i])}
+	f.cmd.Flags().Visit(func(p *pflag.Flag) {
+		values := []string{p.Value.String()}
+		if s, several := p.Value.(pflag.SliceValue); several {
+			values = s.GetSlice()
+		}
+		for _, v := range values {
+			switch {
+			case p.NoOptDefVal != "": // a switch
+				words = append(words, "--"+p.Name)
+			case p.Shorthand != "":
+				words = append(words, "-"+p.Shorthand, shellQuoted(v))
+			default:
+				words = append(words, "--"+p.Name, shellQuoted(v))
+			}
+		}
+	})
+	rest := slices.Delete(slices.Clone(f.given), i, i+1)
+	if slices.ContainsFunc(rest, func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" }) {
+		words = append(words, "--")
+	}
+	for _, s := range rest {
+		words = append(words, shellQuoted(s))
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord is what shells take as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%-]+$`)
+
+// shellQuoted writes a word for a shell.
+func shellQuoted(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Source is OptionalSource for what has to be given.
+func (f *Flags) Source(table *string) {
+	f.OptionalSource(table)
+	f.Require(table, "table", "a table file")
+}
+
+// OptionalSource adds --table, a table or a kernel file to draw from, which --kernel
+// names too.
+func (f *Flags) OptionalSource(table *string) {
+	kernel := ""
+	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
+	f.Misplaced("table", IsTableFile)
+	f.File(&kernel, "kernel", "", "json")
+	_ = f.cmd.Flags().MarkHidden("kernel")
+	f.Check(func() error {
+		if *table != "" && kernel != "" {
+			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
+		}
+		*table += kernel
+		return nil
+	})
+}
+
+// Delimiter adds --delimiter, what stands between the fields of the CSV files read.
+func (f *Flags) Delimiter(o *csvfile.Options) {
+	f.Func("delimiter", "char", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
+		if o.Delimiter = csvfile.ParseDelimiter(text); o.Delimiter == 0 {
+			return Want("tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank")
+		}
+		return nil
+	})
+	f.Complete("delimiter", "tab", ",", ";", "|", ":")
+}
+
+// Rule says which numbers a flag takes.
+type Rule struct {
+	Want string
+	OK   func(float64) bool // for finite numbers
+}
+
+// Number adds a finite number that has to be given, unless the default is not 0. A bad
+// one becomes NaN.
+func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
+	text := ""
+	if *p != 0 {
+		text = fmt.Sprint(*p)
+	}
+	return f.number(p, name, text, r, usage, true)
+}
+
+// OptionalNumber adds a finite number that keeps its value, the default, if it is not
+// given.
+func (f *Flags) OptionalNumber(p *float64, name string, r Rule, usage string) *Flag {
+	return f.number(p, name, "", r, usage, false)
+}
+
+func (f *Flags) number(p *float64, name, text string, r Rule, usage string, required bool) *Flag {
+	return f.add(name, "", &Flag{Text: text, kind: "number"}, usage, func(t *Flag) error {
+		if !t.Given && !required {
+			return nil
+		}
+		v, err := ParseNumber(t.Text, r)
+		*p = v
+		return err
+	})
+}
+
+// ParseNumber reads a number that keeps the rule, or returns NaN and a Want.
+func ParseNumber(text string, r Rule) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !check.Finite(v) || !r.OK(v) {
+		return math.NaN(), Want(r.Want)
+	}
+	return v, nil
+}
+
+// NumberOrAuto adds a number or the word auto; value is the default, "" for none.
+func (f *Flags) NumberOrAuto(p *float64, auto *bool, name, kind, value string, r Rule, usage string) *Flag {
+	t := f.Func(name, kind, value, usage, func(text string) (err error) {
+		if *auto = text == "auto"; !*auto {
+			*p, err = ParseNumber(text, r)
+		}
+		return err
+	})
+	f.Complete(name, "auto")
+	return t
+}
+
+// ParsePair reads two numbers A,B, perhaps infinite or NaN.
+func ParsePair(text string) (a, b float64, err error) {
+	first, second, _ := strings.Cut(text, ",")
+	a, errA := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	b, errB := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	return a, b, errors.Join(errA, errB)
+}
+
+// Numbers adds a list of numbers, separated by commas, which are sorted, each once.
+func (f *Flags) Numbers(p *[]float64, name, value string, r Rule, usage string) {
+	f.Func(name, "numbers", value, usage, func(text string) error {
+		*p = nil
+		var errs []error
+		for s := range strings.SplitSeq(text, ",") {
+			s = strings.TrimSpace(s)
+			v, err := ParseNumber(s, r)
+			if err != nil {
+				errs = append(errs, About(name, s, err))
+				continue
+			}
+			*p = append(*p, v)
+		}
+		slices.Sort(*p)
+		*p = slices.Compact(*p)
+		return errors.Join(errs...)
+	})
+}
+
+// Integer adds an integer from lo to hi that has to be given, unless the default is
+// not 0. The letter may be "".
+func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *Flag {
+	want := fmt.Sprintf("an integer from %d to %d", lo, hi)
+	if hi == math.MaxInt {
+		want = fmt.Sprintf("an integer of at least %d", lo)
+	}
+	t := &Flag{kind: "count"}
+	if *p != 0 {
+		t.Text = strconv.Itoa(*p)
+	}
+	return f.add(name, letter, t, usage, func(t *Flag) error {
+		v, ok := ParseCount(t.Text)
+		if !ok || v < lo || v > hi {
+			return Want(want)
+		}
+		*p = v
+		return nil
+	})
+}
+
+// count is an integer as people write large ones: 1000000, 1_000_000, 1e6, 2.5e3.
+var count = regexp.MustCompile(`^[+-]?[0-9]+(_[0-9]+)*(\.[0-9]+)?([eE]\+?[0-9]{1,2})?$`)
+
+// ParseCount reads an integer, digits in groups or with an exponent included. Nothing
+// is rounded: what is no integer, or does not fit, is not ok.
+func ParseCount(text string) (n int, ok bool) {
+	if !count.MatchString(text) {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(strings.ReplaceAll(text, "_", ""))
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	n = int(r.Num().Int64())
+	return n, int64(n) == r.Num().Int64() // an int may have 32 bits
+}
+
+// Duration adds a time above 0 with its unit; the value is the default.
+func (f *Flags) Duration(p *time.Duration, name, usage string) {
+	// In seconds, where a Duration writes 1m0s.
+	f.Func(name, "duration", fmt.Sprintf("%gs", p.Seconds()), usage, func(text string) error {
+		v, err := time.ParseDuration(text)
+		if err != nil || v <= 0 {
+			return Want("a time above 0 with its unit, such as 60s or 5m")
+		}
+		*p = v
+		return nil
+	})
+}
+
+// CheckLimit adds the time limit of a check.
+func (f *Flags) CheckLimit(p *time.Duration) {
+	*p = time.Minute
+	f.Duration(p, "time-limit", "wall time after which the check is given up, with its unit: 500ms, 60s, 5m")
+}
+
+// Word adds one of a few words; the value is the default.
+func (f *Flags) Word(p *string, name, kind, usage string, words ...string) *Flag {
+	t := f.Func(name, kind, *p, usage, func(text string) error {
+		if !slices.Contains(words, text) {
+			return Want(strings.Join(words, " or "))
+		}
+		*p = text
+		return nil
+	})
+	f.Complete(name, words...)
+	return t
+}
+
+// Figure adds the name of a figure, whose ending says its format: "svg" or "png".
+func (f *Flags) Figure(path, format *string, name, usage string) {
+	f.File(path, name, usage, "svg", "png")
+	f.FigureFormat(path, format, name)
+}
+
+// FigureFormat reads the format of a figure off the name that the flag gives it.
+func (f *Flags) FigureFormat(path, format *string, name string) {
+	f.Check(func() error {
+		if *path == "" {
+			return nil
+		}
+		*format = strings.ToLower(strings.TrimPrefix(filepath.Ext(*path), "."))
+		if *format != "svg" && *format != "png" {
+			return About(name, *path, Want(WantFigure))
+		}
+		return nil
+	})
+}
+
+// WantFigure is what the name of a figure is.
+const WantFigure = "a file name ending in .svg or .png"
+
+// Texts adds a flag that may be repeated; read has all of its texts.
+func (f *Flags) Texts(name, kind, usage string, read func(texts []string) error) {
+	t := &texts{kind: kind}
+	f.cmd.Flags().Var(t, name, usage)
+	f.Check(func() error { return read(t.values) })
+}
+
+// texts is a repeatable text.
+type texts struct {
+	values []string
+	kind   string
+}
+
+// Set implements pflag.Value.
+func (t *texts) Set(s string) error {
+	t.values = append(t.values, s)
+	return nil
+}
+
+// String implements pflag.Value.
+func (t *texts) String() string { return strings.Join(t.values, " ") }
+
+// Type implements pflag.Value.
+func (t *texts) Type() string { return t.kind }
+
+// Append implements pflag.SliceValue, by which completion knows that the flag may be
+// repeated.
+func (t *texts) Append(s string) error { return t.Set(s) }
+
+// Replace implements pflag.SliceValue.
+func (t *texts) Replace(s []string) error {
+	t.values = slices.Clone(s)
+	return nil
+}
+
+// GetSlice implements pflag.SliceValue.
+func (t *texts) GetSlice() []string { return slices.Clone(t.values) }
