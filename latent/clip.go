@@ -13,7 +13,8 @@ import (
 // bundle.Box, and Problem.Clip itself is not used.
 //
 // Nothing is designed: truncated Laplace and staircase noise, which come close, stand for
-// bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider. The cost and the errors are those of nine calls of Design.
+// bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider. The cost and
+// the errors are those of nine calls of Design.
 func BestClip(ctx context.Context, p Problem, kind bundle.Kind) (float64, error) {
 	var kinds []bundle.Kind
 	switch kind {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,7 +89,7 @@ type additiveReport struct {
 
 func (o *designAdditiveOptions) run(ctx context.Context) error {
 	p := &o.problem
-	p.Edges = append(append([]float64{o.lower}, o.edges...), o.upper)
+	p.Edges = slices.Compact(append(append([]float64{o.lower}, o.edges...), o.upper)) // edges may have the ends, too
 	if err := o.spread(); err != nil {
 		return shell.BadInput("noisewright design-additive --help", err)
 	}

@@ -243,10 +243,12 @@ func (s *source) release() (*account.PrivacyLossDistribution, error) {
 		m, err = account.Table(s.table.Table())
 	case s.kernel != nil:
 		m, err = account.Kernel(s.kernel.Kernel())
-	case s.randomizer != nil:
+	case s.additive != nil:
+		m, err = account.Additive(s.additive.Kernel())
+	default:
 		m, err = account.Randomizer(s.randomizer.Randomizer())
 	}
-	if m == nil || err != nil {
+	if err != nil {
 		return account.Approximate(s.epsilon, s.delta)
 	}
 	return m, nil
