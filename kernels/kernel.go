@@ -9,7 +9,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/claims"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -142,20 +141,7 @@ func (s *Spec) validate() error {
 	if len(s.Rows) != n {
 		bad("rows", fmt.Sprintf("%d rows", len(s.Rows)), fmt.Sprintf("%d, one per cell", n))
 	}
-	for k, r := range s.Rows {
-		if len(r) != n {
-			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("%d weights", len(r)), fmt.Sprintf("%d, one per node", n))
-			break
-		}
-		var sum exact.Uint128
-		for _, w := range r {
-			sum.Add64(w)
-		}
-		if sum != (exact.Uint128{Hi: 1}) {
-			bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
-			break
-		}
-	}
+	claims.ValidateRows(s.Rows, n, "one per node", errs)
 	if s.Claims != (Claims{}) {
 		claims.Validate(s.Claims.list(), errs)
 	}

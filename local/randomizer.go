@@ -192,20 +192,7 @@ func (s *Spec) validateRows(n, m int, errs *check.List) {
 	if len(s.Rows) != n {
 		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
 	}
-	for i, r := range s.Rows {
-		if len(r) != m {
-			errs.Badf(fmt.Sprintf("rows[%d]", i), fmt.Sprintf("%d weights", len(r)), "%d, one per answer", m)
-			return
-		}
-		var sum exact.Uint128
-		for _, w := range r {
-			sum.Add64(w)
-		}
-		if sum != (exact.Uint128{Hi: 1}) {
-			errs.Bad(fmt.Sprintf("rows[%d]", i), fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
-			return
-		}
-	}
+	claims.ValidateRows(s.Rows, m, "one per answer", errs)
 }
 
 // bounded reports whether the answers have bounds.

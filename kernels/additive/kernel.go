@@ -222,20 +222,7 @@ func (s *Spec) validateCells(errs *check.List) {
 		errs.Badf("rows[0]", fmt.Sprintf("%d weights", bins), "1 to %d", most)
 		return
 	}
-	for k, r := range s.Rows {
-		if len(r) != bins {
-			errs.Badf(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("%d weights", len(r)), "%d, as the first", bins)
-			return
-		}
-		var sum exact.Uint128
-		for _, w := range r {
-			sum.Add64(w)
-		}
-		if sum != (exact.Uint128{Hi: 1}) {
-			errs.Bad(fmt.Sprintf("rows[%d]", k), fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
-			return
-		}
-	}
+	claims.ValidateRows(s.Rows, bins, "as the first", errs)
 }
 
 // validateEdges wants edges that ascend, and still do when they are rounded.
