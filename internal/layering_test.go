@@ -86,6 +86,7 @@ var arrows = map[string][]string{
 
 	"internal/check":      {},
 	"internal/exact":      {},
+	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	// What tables, kernels and local, which do not import each other, have in common.
