@@ -24,7 +24,7 @@ type elbo struct {
 	noise               encoder.Matrix // b·ξ
 	logScale            []float64
 	dOutput, dMu        encoder.Matrix
-	dLogScale, dLogKL   []float64
+	dLogKL              []float64
 	raw                 encoder.Matrix
 	reconstruction, gap float64 // the two terms of the loss
 }
@@ -85,9 +85,9 @@ func (e *elbo) likelihoodLoss() float64 {
 }
 
 // backward adds the gradients of the last forward; nil is for a part that stays as it is.
-func (e *elbo) backward(encoder, decoder, logScale []float64) {
-	e.toMean(e.m.decoder.Backward(&e.decoded, e.dOutput, decoder), logScale)
-	e.m.encoder.Backward(&e.encoded, e.dMu, encoder)
+func (e *elbo) backward(encode, decode, logScale []float64) {
+	e.toMean(e.m.decoder.Backward(&e.decoded, e.dOutput, decode), logScale)
+	e.m.encoder.Backward(&e.encoded, e.dMu, encode)
 }
 
 // toMean turns the gradient by z into that by the encoder's output, dMu, and adds that by the
@@ -105,5 +105,5 @@ func (e *elbo) toMean(dz encoder.Matrix, logScale []float64) {
 	for j := range logScale {
 		logScale[j] += e.dLogKL[j]
 	}
-	e.m.Body.ClipBackward(e.raw, e.mu, e.dMu)
+	e.m.Body.ClipBackward(e.raw, e.dMu)
 }
