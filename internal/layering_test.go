@@ -64,6 +64,9 @@ var arrows = map[string][]string{
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
+	// Learned encoders. Their parts are floats that no promise rests on.
+	"encoder/internal/dense": {"gonum.org/v1/gonum/blas"},
+
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
