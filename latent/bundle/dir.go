@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/npy"
 	"github.com/noisewright/noisewright/internal/readfile"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
@@ -172,15 +173,18 @@ func cause(err error) error {
 }
 
 func (a array) decode(r io.Reader) error {
-	data, shape, err := decodeNPY(r, a.shape...)
+	data, shape, err := npy.Decode(r, MaxEntries, a.shape...)
 	*a.data = data
+	if errors.Is(err, npy.ErrFormat) {
+		return check.Errorf("", ErrFormat, "%w", err)
+	}
 	if err == nil && a.matrix != nil {
 		a.matrix.Rows, a.matrix.Cols = shape[0], shape[1]
 	}
 	return err
 }
 
-func (a array) encode(w io.Writer) error { return encodeNPY(w, a.shape, *a.data) }
+func (a array) encode(w io.Writer) error { return npy.Encode(w, a.shape, *a.data) }
 
 // Write writes the bundle as a new directory, whose parent exists. It appears whole or
 // not at all: it is written beside dir under another name and renamed. If overwrite is

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -310,58 +309,6 @@ func TestTamperedFiles(t *testing.T) {
 			t.Errorf("%s, %s in %s: %v, want ErrNotPrivate", c.of, c.with, c.name, err)
 		}
 	}
-}
-
-// TestNPYVersion2 reads what NumPy writes for long headers.
-func TestNPYVersion2(t *testing.T) {
-	var b bytes.Buffer
-	if err := encodeNPY(&b, []int{2}, []float64{1.5, -2}); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	text = text[:6] + "\x02\x00" + text[8:10] + "\x00\x00" + text[10:]
-	data, _, err := decodeNPY(strings.NewReader(text), 2)
-	if err != nil || !slices.Equal(data, []float64{1.5, -2}) {
-		t.Errorf("%v, %v", data, err)
-	}
-}
-
-func FuzzDecodeNPY(f *testing.F) {
-	for _, c := range []struct {
-		shape []int
-		data  []float64
-	}{{[]int{2, 2}, []float64{1, 2, 3, math.NaN()}}, {[]int{1}, []float64{0.5}}, {[]int{1, 3}, []float64{1, 2, 3}}} {
-		var b bytes.Buffer
-		if err := encodeNPY(&b, c.shape, c.data); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b.Bytes())
-		f.Add(bytes.Replace(b.Bytes(), []byte("("), []byte("(9999, "), 1))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, want := range [][]int{{-1}, {-1, -1}} {
-			data, shape, err := decodeNPY(bytes.NewReader(text), want...)
-			if err != nil {
-				if data != nil || !errors.Is(err, ErrFormat) {
-					t.Fatalf("%v, %v", data, err)
-				}
-				continue
-			}
-			var b bytes.Buffer
-			if err := encodeNPY(&b, shape, data); err != nil {
-				t.Fatal(err)
-			}
-			back, _, err := decodeNPY(&b, shape...)
-			if err != nil || len(back) != len(data) {
-				t.Fatalf("written and read again: %v", err)
-			}
-			for i := range back {
-				if math.Float64bits(back[i]) != math.Float64bits(data[i]) {
-					t.Fatalf("entry %d = %v, want %v", i, back[i], data[i])
-				}
-			}
-		}
-	})
 }
 
 func FuzzDecodeFile(f *testing.F) {

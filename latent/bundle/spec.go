@@ -19,6 +19,10 @@ var (
 	ErrFormat = errors.New("malformed bundle")
 	// ErrNotPrivate marks a bundle whose promise is not proved.
 	ErrNotPrivate = errors.New("bundle is not private as promised")
+	// ErrNoPromise marks a bundle of the kind None: it is well-formed, promises nothing, and so
+	// there is nothing to prove. It is not ErrNotPrivate, which is about a promise that is
+	// broken.
+	ErrNoPromise = errors.New("bundle makes no promise")
 	// ErrExists marks a directory that is there already.
 	ErrExists = errors.New("directory exists")
 )
@@ -52,6 +56,8 @@ type Domain string
 const (
 	// Ball is the ellipsoid Σ(u_i/s_i)² <= 1.
 	Ball Domain = "ball"
+	// L1Ball is Σ|u_i|/s_i <= 1.
+	L1Ball Domain = "l1-ball"
 	// Box is |u_i| <= s_i.
 	Box Domain = "box"
 	// Bounds is |u_i| <= s_i too, and moreover what the encoder makes of
@@ -76,14 +82,16 @@ const (
 	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
 	// distance of encodings. It has no table.
 	Norm Composition = "norm"
+	// NoComposition is that of None, and of it alone.
+	NoComposition Composition = "none"
 )
 
 // joint reports whether one law serves all coordinates, on its grid.
 func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
 
 // Kind is a word for the noise. It matters to the proof in these respects: L1 needs
-// Laplace, L2 needs Gaussian, Norm needs Spherical, and Local and LocalUnbiased have
-// randomizers in the place of tables.
+// Laplace, L2 needs Gaussian, Norm needs Spherical, Local and LocalUnbiased have
+// randomizers in the place of tables, and for None there is no proof.
 type Kind string
 
 // The kinds of noise.
@@ -99,9 +107,12 @@ const (
 	Local Kind = "local"
 	// LocalUnbiased is Local with answers whose mean is the coordinate, as it was clipped.
 	LocalUnbiased Kind = "local-unbiased"
+	// None is no noise at all: the bundle is a filter, which makes NO PROMISE. Whatever an
+	// encoding hides, it hides from a named attacker at best.
+	None Kind = "none"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased}
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased, None}
 
 // randomized reports whether there are randomizers in the place of tables.
 func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
@@ -119,7 +130,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 
 // Promise is what a release keeps: for every two inputs x and x' and every set A
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
-// exactly.
+// exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
 	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
@@ -140,8 +151,11 @@ type Spec struct {
 	// FeatureLower and FeatureUpper, n each or both nil, clip the features.
 	FeatureLower, FeatureUpper []float64
 	Mean                       []float64 // n
-	Encoder                    Matrix    // Z×n
-	Offset                     []float64 // Z
+	// Layers are applied in turn to x - Mean before the Encoder, up to MaxLayers; none for
+	// the domain Bounds, whose proof is about an affine encoder.
+	Layers  []Layer
+	Encoder Matrix    // Z×n, or Z× the width of the last of the Layers
+	Offset  []float64 // Z
 	// Axes are the Z semi-axes s of the body, in units of the encoding.
 	Axes   []float64
 	Domain Domain
@@ -164,10 +178,19 @@ type Spec struct {
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
 
-	Decoder       Matrix    // n×Z, or the zero value if there is a Lookup
-	DecoderOffset []float64 // n; x̂ = DecoderOffset + Decoder·u for what is released, u
+	// Head are applied in turn to what is released, u, before the Decoder, up to MaxLayers;
+	// none beside a Lookup.
+	Head []Layer
+	// Decoder has a row for each of the k outputs and Z columns, or the width of the last of
+	// the Head; it is the zero value if there is a Lookup.
+	Decoder       Matrix
+	DecoderOffset []float64 // k; what is decoded is DecoderOffset + Decoder·u, or Decoder·h after the Head
 	Lookup        *Lookup   // in the place of Decoder; nil: none
-	Task          Matrix    // m×n, or the zero value; for evaluation
+	// Output says what is decoded. Outputs are the names of its k numbers, distinct and not
+	// empty; nil for the features, which are k = n outputs.
+	Output  Output
+	Outputs []string
+	Task    Matrix // m×n, or the zero value; for evaluation, of outputs that are the features
 
 	Promise   Promise
 	Predicted Predicted
