@@ -92,6 +92,7 @@ var arrows = map[string][]string{
 
 	"internal/check":      {},
 	"internal/exact":      {},
+	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	"internal/npy":        {"internal/check"},

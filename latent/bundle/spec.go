@@ -143,7 +143,7 @@ type Predicted struct {
 	UnclippedLoss float64 `json:"theory_loss"`   // by the formula of the design, without clipping
 }
 
-// Spec is the content of a bundle. There are n features, Z released coordinates
+// Spec is the content of a bundle. There are n features, Z released coordinates, k outputs
 // and, for evaluation, m tasks.
 type Spec struct {
 	// Features are the n names, distinct and not empty.
@@ -212,6 +212,7 @@ func (s Spec) clone() Spec {
 		*v = slices.Clone(*v)
 	}
 	s.Encoder, s.Decoder, s.Task = s.Encoder.clone(), s.Decoder.clone(), s.Task.clone()
+	s.Layers, s.Head, s.Outputs = cloneLayers(s.Layers), cloneLayers(s.Head), slices.Clone(s.Outputs)
 	if s.Lookup != nil {
 		s.Lookup = &Lookup{s.Lookup.Edges.clone(), s.Lookup.Values.clone()}
 	}
@@ -305,7 +306,10 @@ func (s *Spec) validate() error {
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}
-	s.validateNames(c)
+	c.names("features", s.Features)
+	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
+		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
+	}
 	c.vector("mean", s.Mean, n)
 	if s.FeatureLower != nil || s.FeatureUpper != nil {
 		c.vector("feature_lower", s.FeatureLower, n)
@@ -316,7 +320,8 @@ func (s *Spec) validate() error {
 			}
 		}
 	}
-	c.matrix("encoder", s.Encoder, z, n)
+	encoded, decoded := s.validateLayers(c, n, z)
+	c.matrix("encoder", s.Encoder, z, encoded)
 	c.vector("offset", s.Offset, z)
 	for i, a := range s.Axes {
 		if !(a >= minAxis && a <= maxAxis) {
@@ -324,28 +329,15 @@ func (s *Spec) validate() error {
 		}
 	}
 	switch s.Domain {
-	case Ball, Box:
+	case Ball, L1Ball, Box:
 	case Bounds:
 		if s.FeatureLower == nil {
 			c.Bad("feature_lower", "none", "bounds of the features for the domain bounds")
 		}
 	default:
-		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, box or bounds")
+		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box or bounds")
 	}
-	if s.Lookup != nil {
-		s.validateLookup(c, n, z)
-	} else {
-		c.matrix("decoder", s.Decoder, n, z)
-	}
-	c.vector("decoder_offset", s.DecoderOffset, n)
-	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
-		c.matrix("task", t, max(t.Rows, 1), n)
-	}
-	p := s.Promise
-	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	if p.Epsilon > tables.MaxEpsilon {
-		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
-	}
+	s.validateOutputs(c, n, z, decoded)
 	for _, l := range []struct {
 		field string
 		value float64
@@ -358,16 +350,14 @@ func (s *Spec) validate() error {
 	return c.Err()
 }
 
-func (s *Spec) validateNames(c checker) {
-	seen := make(map[string]bool, len(s.Features))
-	for j, name := range s.Features {
+// names checks that names differ.
+func (c checker) names(field string, names []string) {
+	seen := make(map[string]bool, len(names))
+	for j, name := range names {
 		if name == "" || len(name) > maxText || !utf8.ValidString(name) || seen[name] {
-			c.Badf(fmt.Sprintf("features[%d]", j), fmt.Sprintf("%.60q", name), "a name of its own of 1 to %d bytes of UTF-8", maxText)
+			c.Badf(fmt.Sprintf("%s[%d]", field, j), fmt.Sprintf("%.60q", name), "a name of its own of 1 to %d bytes of UTF-8", maxText)
 		}
 		seen[name] = true
-	}
-	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
-		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
 	}
 }
 
@@ -394,8 +384,9 @@ func (s *Spec) validateNoise(c checker) {
 		if s.Noise != Spherical {
 			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
 		}
+	case NoComposition:
 	default:
-		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2 or norm")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm or none")
 	}
 	if s.Composition == L2 || s.Composition == Norm {
 		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
@@ -403,6 +394,15 @@ func (s *Spec) validateNoise(c checker) {
 		}
 	} else if s.Tau != 0 {
 		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
+	}
+	if s.Noise == None || s.Composition == NoComposition {
+		s.validateNone(c)
+		return
+	}
+	p := s.Promise
+	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
+	if p.Epsilon > tables.MaxEpsilon {
+		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
 	}
 	if s.Composition == Norm {
 		s.validateNorm(c)
@@ -420,9 +420,7 @@ func (s *Spec) validateNoise(c checker) {
 
 // validateNorm checks that there is no table, and that the grid fits the axes.
 func (s *Spec) validateNorm(c checker) {
-	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Bad("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition norm")
-	}
+	s.validateNoTables(c)
 	if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
 		return // said before
 	}
@@ -432,6 +430,13 @@ func (s *Spec) validateNorm(c checker) {
 			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid for noise.tau", step)
 			return
 		}
+	}
+}
+
+// validateNoTables checks that there are no laws of coordinates.
+func (s *Spec) validateNoTables(c checker) {
+	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
+		c.Badf("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
 	}
 }
 
