@@ -142,7 +142,9 @@ func TestKilledWriter(t *testing.T) {
 		if err := writer.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		<-exited
+		if err := <-exited; err == nil {
+			t.Error("a writer that was killed ended as if it were done")
+		}
 		var got state
 		a, b := make([]float64, 1000), make([]float64, 1000)
 		if err := checkpoint.Read(dir, &got, into([]checkpoint.Array{{Name: "a", Data: a}, {Name: "b", Data: b}})); err != nil {
