@@ -64,6 +64,12 @@ var arrows = map[string][]string{
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
+	// Learned encoders. Their parts are floats that no promise rests on.
+	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"encoder/internal/checkpoint": {"internal/npy", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/check"},
+	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas"},
+	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
@@ -86,6 +92,7 @@ var arrows = map[string][]string{
 
 	"internal/check":      {},
 	"internal/exact":      {},
+	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	"internal/npy":        {"internal/check"},

@@ -32,8 +32,10 @@ type Format struct {
 	Oldest int
 	// MaxSize bounds a file, in bytes.
 	MaxSize int64
-	// MaxElements bounds every array by the name of its field.
+	// MaxElements bounds every array by the name of its field, and Elements those that are
+	// not in it.
 	MaxElements map[string]int
+	Elements    int
 	// Err is the sentinel for errors.Is of a file that is not of the format. It is
 	// not printed.
 	Err error
@@ -254,7 +256,11 @@ func (p *parser) array(v reflect.Value, f field) error {
 	if err := p.delim('[', "an array"); err != nil {
 		return err
 	}
-	outer, limit := p.path, p.format.MaxElements[f.name]
+	outer := p.path
+	limit, ok := p.format.MaxElements[f.name]
+	if !ok {
+		limit = p.format.Elements
+	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for i := 0; p.dec.More(); i++ {
 		if i >= limit {

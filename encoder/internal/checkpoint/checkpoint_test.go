@@ -1,0 +1,235 @@
+package checkpoint_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noisewright/noisewright/encoder/internal/checkpoint"
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+type state struct {
+	Step  int       `json:"step"`
+	Best  float64   `json:"best"`
+	Rates []float64 `json:"rates"`
+}
+
+var saved = state{Step: 7, Best: 0.1, Rates: []float64{1e-3, 5e-324}}
+
+func arrays() []checkpoint.Array {
+	return []checkpoint.Array{{Name: "params", Data: []float64{1, math.Pi, -0.5}}, {Name: "mean_2", Data: []float64{1e-300}}}
+}
+
+func blank() []checkpoint.Array {
+	return []checkpoint.Array{{Name: "mean_2", Data: make([]float64, 1)}, {Name: "params", Data: make([]float64, 3)}}
+}
+
+func into(list []checkpoint.Array) func() ([]checkpoint.Array, error) {
+	return func() ([]checkpoint.Array, error) { return list, nil }
+}
+
+func write(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "c")
+	if err := checkpoint.Write(dir, saved, arrays()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestReadReturnsWhatWasWritten(t *testing.T) {
+	dir := write(t)
+	var got state
+	list := blank()
+	if err := checkpoint.Read(dir, &got, func() ([]checkpoint.Array, error) {
+		if got.Step != saved.Step {
+			t.Errorf("the arrays are asked for at step %d, before the state is read", got.Step)
+		}
+		return list, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, saved) {
+		t.Errorf("state = %+v, want %+v", got, saved)
+	}
+	if want := arrays(); !slices.Equal(list[1].Data, want[0].Data) || !slices.Equal(list[0].Data, want[1].Data) {
+		t.Errorf("arrays = %v, want %v", list, want)
+	}
+}
+
+// A checkpoint is replaced by the next one and by nothing that is refused.
+func TestWriteReplaces(t *testing.T) {
+	dir := write(t)
+	for name, list := range map[string][]checkpoint.Array{
+		"NaN":        {{Name: "params", Data: []float64{math.NaN()}}},
+		"infinite":   {{Name: "params", Data: []float64{math.Inf(-1)}}},
+		"empty":      {{Name: "params"}},
+		"path":       {{Name: "../params", Data: []float64{1}}},
+		"upper case": {{Name: "Params", Data: []float64{1}}},
+		"twice":      {{Name: "a", Data: []float64{1}}, {Name: "a", Data: []float64{1}}},
+	} {
+		if err := checkpoint.Write(dir, state{Step: 8, Rates: []float64{}}, list); !errors.Is(err, check.ErrInvalid) {
+			t.Errorf("%s: error %v, want ErrInvalid", name, err)
+		}
+	}
+	if err := checkpoint.Write(dir, state{Best: math.NaN(), Rates: []float64{}}, arrays()); err == nil {
+		t.Error("a state that is NaN: no error")
+	}
+	var got state
+	if err := checkpoint.Read(dir, &got, into(blank())); err != nil || got.Step != saved.Step {
+		t.Errorf("step %d, error %v, want the checkpoint before, of step %d", got.Step, err, saved.Step)
+	}
+	if err := checkpoint.Write(dir, state{Step: 9, Rates: []float64{}}, arrays()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkpoint.Read(dir, &got, into(blank()[1:])); err != nil || got.Step != 9 {
+		t.Errorf("step %d, error %v, want the new checkpoint, of step 9", got.Step, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%d files, error %v, want the 2 of the new checkpoint", len(entries), err)
+	}
+}
+
+// What a writer that was killed in the middle has left is beside the checkpoint, which
+// the next reader finds as it was, and the next writer clears it away.
+func TestKilledWriter(t *testing.T) {
+	dir := write(t)
+	left := filepath.Join(filepath.Dir(dir), ".c.tmp-ABCDEFGHIJKL")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(left, "params.npy"), []byte("\x93NUM"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got state
+	if err := checkpoint.Read(dir, &got, into(blank())); err != nil || got.Step != saved.Step {
+		t.Errorf("step %d, error %v, want step %d", got.Step, err, saved.Step)
+	}
+	if err := checkpoint.Write(dir, saved, arrays()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Stat of the left-over = %v, want it gone", err)
+	}
+}
+
+func TestWriteLeavesOthersAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := checkpoint.CheckWrite(dir); err != nil {
+		t.Errorf("an empty directory: %v, want no error", err)
+	}
+	for _, name := range []string{"thesis.txt", "params.npy"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkpoint.Write(dir, saved, arrays()); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), "want another directory") {
+			t.Errorf("a directory with %s: error %v, want it refused", name, err)
+		}
+		if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+			t.Errorf("%s = %q, %v, want it as it was", name, text, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestReadIsStrict(t *testing.T) {
+	replace := func(name, from, to string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, name)
+			text, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(text), from) {
+				t.Fatalf("%s has no %q: %v", name, from, err)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	nan := "\x00\x00\x00\x00\x00\x00\xf8\x7f"
+	one := "\x00\x00\x00\x00\x00\x00\xf0\x3f"
+	for name, c := range map[string]struct {
+		forge func(*testing.T, string)
+		list  []checkpoint.Array
+	}{
+		"field unknown":   {replace("checkpoint.json", `"step"`, `"stop"`), blank()},
+		"other version":   {replace("checkpoint.json", `"version":1`, `"version":2`), blank()},
+		"data after":      {replace("checkpoint.json", "}\n", "}{}"), blank()},
+		"array forged":    {replace("checkpoint.json", `"entries":3`, `"entries":4`), blank()},
+		"array twice":     {replace("checkpoint.json", `{"name":"params","entries":3}`, `{"name":"mean_2","entries":1}`), blank()},
+		"array cut":       {replace("params.npy", one, ""), blank()},
+		"array with NaN":  {replace("params.npy", one, nan), blank()},
+		"array too long":  {func(*testing.T, string) {}, []checkpoint.Array{{Name: "params", Data: make([]float64, 2)}, blank()[0]}},
+		"array not there": {func(*testing.T, string) {}, append(blank(), checkpoint.Array{Name: "more", Data: make([]float64, 1)})},
+		"array left over": {func(*testing.T, string) {}, blank()[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t)
+			c.forge(t, dir)
+			var got state
+			if err := checkpoint.Read(dir, &got, into(c.list)); !errors.Is(err, checkpoint.ErrFormat) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("error %v, want ErrFormat with the path", err)
+			}
+		})
+	}
+	var got state
+	if err := checkpoint.Read(filepath.Join(t.TempDir(), "none"), &got, into(blank())); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory that is not there: %v, want ErrNotExist", err)
+	}
+	refused := errors.New("other options")
+	if err := checkpoint.Read(write(t), &got, func() ([]checkpoint.Array, error) { return nil, refused }); !errors.Is(err, refused) {
+		t.Errorf("error %v, want that of the caller", err)
+	}
+}
+
+// FuzzRead: whatever the files hold, a checkpoint that is read is written again as the
+// same one.
+func FuzzRead(f *testing.F) {
+	dir := filepath.Join(f.TempDir(), "c")
+	if err := checkpoint.Write(dir, saved, arrays()); err != nil {
+		f.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "checkpoint.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	params, err := os.ReadFile(filepath.Join(dir, "params.npy"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text, params)
+	f.Add([]byte(`{"format":"noisewright-checkpoint","version":1,"arrays":[],"state":{}}`), []byte("\x93NUMPY\x01\x00"))
+	f.Fuzz(func(t *testing.T, text, params []byte) {
+		for name, b := range map[string][]byte{"checkpoint.json": text, "params.npy": params} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got, again state
+		list, copied := blank(), blank()
+		if checkpoint.Read(dir, &got, into(list)) != nil {
+			return
+		}
+		for _, a := range list {
+			if !check.Finite(a.Data...) {
+				t.Fatalf("%s = %v was read", a.Name, a.Data)
+			}
+		}
+		other := filepath.Join(t.TempDir(), "c")
+		if err := checkpoint.Write(other, got, list); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkpoint.Read(other, &again, into(copied)); err != nil || !reflect.DeepEqual(got, again) || !reflect.DeepEqual(list, copied) {
+			t.Fatalf("%+v %v, error %v, want %+v %v", again, copied, err, got, list)
+		}
+	})
+}

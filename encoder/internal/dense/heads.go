@@ -1,0 +1,125 @@
+package dense
+
+import (
+	"fmt"
+	"math"
+)
+
+// wanted reports whether a gradient is asked for, and panics unless its shape is that
+// of m. An empty matrix asks for none.
+func wanted(d, m Matrix) bool {
+	if d.Data == nil {
+		return false
+	}
+	if d.Rows != m.Rows || d.Cols != m.Cols {
+		panic(fmt.Sprintf("dense: gradient of %d×%d for %d×%d", d.Rows, d.Cols, m.Rows, m.Cols))
+	}
+	return true
+}
+
+// SquaredError returns the mean over all entries of (pred - target)². d, if it is not
+// empty, becomes its gradient by pred.
+func SquaredError(pred, target, d Matrix) float64 {
+	if pred.Rows != target.Rows || pred.Cols != target.Cols {
+		panic(fmt.Sprintf("dense: prediction of %d×%d for a target of %d×%d", pred.Rows, pred.Cols, target.Rows, target.Cols))
+	}
+	gradient := wanted(d, pred)
+	sum, n := 0.0, float64(pred.Rows*pred.Cols)
+	for i, v := range pred.Data[:pred.Rows*pred.Cols] {
+		r := v - target.Data[i]
+		sum += r * r
+		if gradient {
+			d.Data[i] = 2 * r / n
+		}
+	}
+	return sum / n
+}
+
+// CrossEntropy returns the mean over the rows of -log p(label), where p is the softmax of
+// the logits. d, if it is not empty, becomes its gradient by the logits.
+func CrossEntropy(logits Matrix, labels []int, d Matrix) float64 {
+	return NoisyCrossEntropy(logits, labels, 0, d)
+}
+
+// NoisyCrossEntropy is CrossEntropy of labels that were replaced by another one, each of
+// the others as likely, with probability flip: the mean of -log Σ_y p(label|y)·p(y). Its
+// gradient is the softmax less the posterior of y (A. Mansbridge et al., Learning to
+// Noise, 2020, equation 8). flip is in [0, 1].
+func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) float64 {
+	if len(labels) != logits.Rows || !(flip >= 0 && flip <= 1) {
+		panic(fmt.Sprintf("dense: %d labels, flipped with probability %g, for %d rows", len(labels), flip, logits.Rows))
+	}
+	kept, other := math.Log1p(-flip), math.Inf(-1)
+	if flip > 0 {
+		other = math.Log(flip / float64(logits.Cols-1))
+	}
+	gradient := wanted(d, logits)
+	sum, n := 0.0, float64(logits.Rows)
+	for i, label := range labels {
+		row := Row(logits, i)
+		// Both sums are of e^(z-peak), so that none overflows; the second is of
+		// logits with the logarithms of p(label|y) added.
+		peak, noisyPeak := math.Inf(-1), row[label]+kept
+		for y, z := range row {
+			peak = max(peak, z)
+			if y != label {
+				noisyPeak = max(noisyPeak, z+other)
+			}
+		}
+		all, noisy := 0.0, math.Exp(row[label]+kept-noisyPeak)
+		for y, z := range row {
+			all += math.Exp(z - peak)
+			if y != label {
+				noisy += math.Exp(z + other - noisyPeak)
+			}
+		}
+		sum += peak + math.Log(all) - noisyPeak - math.Log(noisy)
+		if !gradient {
+			continue
+		}
+		for y, z := range row {
+			known := other
+			if y == label {
+				known = kept
+			}
+			d.Data[i*d.Stride+y] = (math.Exp(z-peak)/all - math.Exp(z+known-noisyPeak)/noisy) / n
+		}
+	}
+	return sum / n
+}
+
+// LaplacePrior is the scale of the Laplace distribution of variance 1.
+const LaplacePrior = 1 / math.Sqrt2
+
+// LaplaceKL returns the mean over the rows of the Kullback-Leibler divergence of
+// independent Laplace noise around the row from independent Laplace noise of scale
+// LaplacePrior around 0. Column j has the scale b = e^logScale[j], and with b0 for that of
+// the prior contributes
+//
+//	log(b0/b) + |μ|/b0 + (b/b0)·e^(-|μ|/b) - 1.
+//
+// d, if it is not empty, becomes the gradient by the means, and dLogScale, if it is not
+// nil, that by logScale.
+func LaplaceKL(mean Matrix, logScale []float64, d Matrix, dLogScale []float64) float64 {
+	if len(logScale) != mean.Cols || (dLogScale != nil && len(dLogScale) != mean.Cols) {
+		panic(fmt.Sprintf("dense: %d scales and %d gradients for %d columns", len(logScale), len(dLogScale), mean.Cols))
+	}
+	gradient := wanted(d, mean)
+	clear(dLogScale)
+	sum, n := 0.0, float64(mean.Rows)
+	for i := range mean.Rows {
+		for j, m := range Row(mean, i) {
+			b, size := math.Exp(logScale[j]), math.Abs(m)
+			tail := math.Exp(-size / b)
+			sum += math.Log(LaplacePrior) - logScale[j] + (size+b*tail)/LaplacePrior - 1
+			if gradient {
+				// 1 - tail is 0 at 0, where the sign is of no importance.
+				d.Data[i*d.Stride+j] = math.Copysign(-math.Expm1(-size/b), m) / LaplacePrior / n
+			}
+			if dLogScale != nil {
+				dLogScale[j] += ((b+size)*tail/LaplacePrior - 1) / n
+			}
+		}
+	}
+	return sum / n
+}
