@@ -37,7 +37,7 @@ func TestGradient(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = 1 / (1 + math.Exp(-x.Data[i]))
 		}
-		o := Options{Coordinates: 3, Radius: 0.4, Encoder: []int{4}, Likelihood: likelihood, Batch: 5}.filled()
+		o := Options{Coordinates: 3, Radius: 0.7, Encoder: []int{4}, Likelihood: likelihood, Batch: 5}.filled()
 		m := &Model{
 			Body: encoder.Body{Domain: "l1-ball", Radius: o.Radius, Coordinates: 3}, likelihood: likelihood,
 			encoder: dense.New([]int{6, 4, 3}, activations(1)), decoder: dense.New([]int{3, 4, 6}, activations(1)),
@@ -140,7 +140,7 @@ func TestLearnedScales(t *testing.T) {
 		x.Data[i*x.Stride] = 1000 + 300*x.Data[i*x.Stride]
 	}
 	o := small
-	o.TrainingEpsilon, o.Standardize = 0, true
+	o.TrainingEpsilon, o.Standardize, o.Epochs = 0, true, 40
 	m, err := Train(t.Context(), x, o)
 	if err != nil {
 		t.Fatal(err)
