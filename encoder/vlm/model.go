@@ -42,12 +42,8 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
 	}
 	if o.Standardize {
-		m.mean, m.deviation = moments(x)
-		for j, v := range m.deviation {
-			if !(v > 0) {
-				m.deviation[j] = 1
-			}
-		}
+		m.mean, _ = moments(x)
+		m.deviation = deviations(x)
 		x = m.standardized(x)
 	}
 	t := newTraining(m, x, o)

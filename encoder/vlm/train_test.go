@@ -225,3 +225,16 @@ func TestTrainRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestConstantColumn: a column that is the same for everybody, of a value that rounds, is
+// divided by 1.
+func TestConstantColumn(t *testing.T) {
+	x := dense.NewMatrix(1000, 1)
+	for i := range x.Data {
+		x.Data[i] = 0.1
+	}
+	mean, deviation := moments(x)
+	if mean[0] != 0.1 || deviation[0] != 0 || deviations(x)[0] != 1 {
+		t.Errorf("mean %v, deviation %v", mean, deviation)
+	}
+}
