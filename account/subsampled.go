@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -167,4 +168,66 @@ func (s *subsampled) tails(log bracket, side float64) (still, moved bracket) {
 func (s *subsampled) mixture(still, moved bracket) bracket {
 	mix := func(still, moved float64) float64 { return (1-s.rate)*still + s.rate*moved }
 	return bracket{mix(still.low, moved.low) * (1 - 8*roundoff), math.Min(1, mix(still.high, moved.high)*(1+8*roundoff))}
+}
+
+// multiplierTolerance is how far below the epsilon asked for that of a calibrated multiplier
+// may be.
+const multiplierTolerance = 1e-3
+
+// SubsampledMultiplier returns a multiplier with which so many steps of [SubsampledGaussian]
+// together are (epsilon, delta)-private, and bounds on the epsilon they have at that delta,
+// [Composition.BestEpsilon].
+//
+// Guarantee: with no error, bounds.Upper <= epsilon. It is at most 0.1 % smaller, or the
+// multiplier the smallest there is, 0.05. The error wraps [dp.ErrInvalid] for an input out of
+// its range, or if no multiplier up to 10^6 is enough. Cost: some ten compositions.
+func SubsampledMultiplier(rate float64, steps int, epsilon, delta float64) (multiplier float64, bounds Bounds, err error) {
+	bad := check.In("account")
+	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+		bad.Bad("epsilon", epsilon, "a finite number > 0")
+	}
+	if !(delta > 0 && delta < 1) {
+		bad.Bad("delta", delta, "0 < delta < 1")
+	}
+	if err := bad.Err(); err != nil {
+		return 0, Bounds{}, err
+	}
+	lo, most := minMultiplier, math.Inf(1) // too small, and its epsilon
+	for m := 1.0; multiplier == 0 || bounds.Upper < epsilon*(1-multiplierTolerance) && multiplier > lo*(1+multiplierTolerance/64); {
+		b, err := subsampledEpsilon(m, rate, steps, delta)
+		switch {
+		case err != nil:
+			return 0, Bounds{}, err
+		case b.Upper <= epsilon:
+			multiplier, bounds = m, b
+		case m == maxMultiplier:
+			return 0, Bounds{}, check.Errorf("account", dp.ErrInvalid, "epsilon = %g at delta = %g: no multiplier up to %g is proved to be enough for %d steps, want a larger epsilon or delta, or fewer steps", epsilon, delta, float64(maxMultiplier), steps)
+		default:
+			lo, most = m, b.Upper
+		}
+		if multiplier == 0 { // epsilon falls about as the multiplier grows, or faster
+			m = math.Min(lo*math.Min(math.Max(2, b.Upper/epsilon), 1e3), maxMultiplier)
+			continue
+		}
+		share := 0.5 // of the way to the multiplier that is enough
+		if !math.IsInf(most, 1) && bounds.Upper > 0 {
+			share = math.Log(most/(epsilon*(1-multiplierTolerance/2))) / math.Log(most/bounds.Upper)
+			share = math.Min(math.Max(share, 1.0/16), 15.0/16)
+		}
+		m = lo * math.Pow(multiplier/lo, share)
+	}
+	return multiplier, bounds, nil
+}
+
+// subsampledEpsilon bounds the epsilon of so many steps.
+func subsampledEpsilon(multiplier, rate float64, steps int, delta float64) (Bounds, error) {
+	pld, err := SubsampledGaussian(multiplier, rate)
+	if err != nil {
+		return Bounds{}, err
+	}
+	c, err := Compose([]Release{{PLD: pld, Times: steps}}, Options{})
+	if err != nil {
+		return Bounds{}, err
+	}
+	return c.BestEpsilon(delta)
 }
