@@ -1,0 +1,299 @@
+package taskaware
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Approach is what an encoder is trained for.
+type Approach string
+
+// The approaches of the paper.
+const (
+	// Aware trains encoder and reader together, with the noise: the paper's proposal.
+	Aware Approach = "task-aware"
+	// Agnostic sends the features themselves, scaled, and trains the reader with the noise.
+	Agnostic Approach = "task-agnostic"
+	// PrivacyAgnostic trains the encoder without noise, freezes it, and then trains the
+	// reader with the noise.
+	PrivacyAgnostic Approach = "privacy-agnostic"
+)
+
+// Schedule is Algorithm 1 of the paper with what its authors' program does: AMSGrad of rate
+// 0.001 on the full data; in an epoch one draw of Laplace noise of scale Shrink·Δ/Epsilon
+// for each person, without noise in the first, and Inner times a step of the encoder and then
+// one of the decoder; after it Δ, the largest ℓ1 distance of two people's encodings, is
+// measured anew. Weight decay is the encoder's alone. The task network is frozen and the
+// loss is that of its answers against the true target. The privacy-agnostic encoder is
+// trained for Epochs steps without noise.
+//
+// Δ is that of the sample: what is sent is private for nobody else, and there is NO GUARANTEE.
+type Schedule struct {
+	Epsilon     float64
+	Approach    Approach
+	Coordinates int  // of the encoding; the task-agnostic one has those of the features
+	Hidden      bool // encoder and decoder have a hidden layer of sigmoids, one per feature
+	Epochs      int  // 0 means 2000
+	Inner       int  // 0 means 15
+	Decay       float64
+	Shrink      float64 // of the noise; 0 means 1. The authors' program has 1/√2
+	Seed        uint64
+	// Progress is called after epochs; it may be nil.
+	Progress func(epoch, epochs int, loss float64)
+}
+
+// Scheduled is what a Schedule trained.
+type Scheduled struct {
+	// Sensitivity is Δ, measured on the sample.
+	Sensitivity float64
+	// Scale is that of the Laplace noise in each coordinate.
+	Scale float64
+
+	features []string
+	encoder  *dense.Network // nil: the features themselves
+	reader   reader
+}
+
+// learner is a network with what its descent needs.
+type learner struct {
+	*dense.Network
+	adam dense.Adam
+	grad []float64
+}
+
+func newLearner(n *dense.Network, a dense.Adam) *learner {
+	return &learner{n, a, make([]float64, len(n.Params()))}
+}
+
+// descend takes a step against the gradient that was added to grad.
+func (l *learner) descend() {
+	l.adam.Step(l.Params(), l.grad)
+	clear(l.grad)
+}
+
+// scheduleStarts is how often a schedule begins anew after a decoder that died.
+const scheduleStarts = 5
+
+// Train runs the schedule for a task network, see TrainTask. Features are read as they are.
+// A decoder with the same answers for everybody makes it begin anew.
+//
+// Errors wrap [dp.ErrInvalid] for bad data or options. The end of the context is an error.
+func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer) (*Scheduled, error) {
+	if err := s.validate(d); err != nil {
+		return nil, err
+	}
+	t := newTarget(&d.Target)
+	frozen, err := network(task, d.X.Cols, t.outputs())
+	if err != nil {
+		return nil, err
+	}
+	for start := range scheduleStarts {
+		r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
+		if err := r.train(ctx, frozen); err != nil {
+			return nil, err
+		}
+		if !constant(r.out.reader.answer(r.code())) {
+			r.out.features = d.Features
+			return r.out, nil
+		}
+	}
+	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: they died", scheduleStarts)
+}
+
+func (s *Schedule) validate(d *encoder.Data) error {
+	if err := validate(d); err != nil {
+		return err
+	}
+	c := check.In("taskaware")
+	for _, f := range []struct {
+		name    string
+		v       *int
+		usually int
+	}{{"epochs", &s.Epochs, 2000}, {"inner", &s.Inner, 15}} {
+		if *f.v == 0 {
+			*f.v = f.usually
+		}
+		positive(c, f.name, *f.v)
+	}
+	if s.Shrink == 0 {
+		s.Shrink = 1
+	}
+	if s.Approach == Agnostic {
+		s.Coordinates = d.X.Cols
+	}
+	if s.Coordinates < 1 || s.Coordinates > maxWidth {
+		c.Bad("coordinates", s.Coordinates, fmt.Sprintf("1 to %d", maxWidth))
+	}
+	if !(s.Epsilon > 0 && s.Epsilon <= math.MaxFloat64) {
+		c.Bad("epsilon", s.Epsilon, "a number above 0")
+	}
+	if !(s.Decay >= 0 && s.Shrink > 0) {
+		c.Bad("decay, shrink", fmt.Sprintf("%g, %g", s.Decay, s.Shrink), "a decay of at least 0, a shrink above 0")
+	}
+	switch s.Approach {
+	case Aware, Agnostic, PrivacyAgnostic:
+	default:
+		c.Bad("approach", check.Quoted(string(s.Approach)), "task-aware, task-agnostic or privacy-agnostic")
+	}
+	return c.Err()
+}
+
+// scheduleRun is a schedule while it runs.
+type scheduleRun struct {
+	Schedule
+	start  int // attempt
+	x      dense.Matrix
+	target target
+
+	encoder, decoder *learner // the encoder is nil for the task-agnostic approach
+	pass             dense.Pass
+	fixed            bool // the encoder does not change any more
+	encoded, noise   dense.Matrix
+	noisy            dense.Matrix
+	out              *Scheduled
+}
+
+// rand returns random numbers for a purpose.
+func (r *scheduleRun) rand(purpose string, step int) *rand.Rand {
+	return encoder.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
+}
+
+// train makes the networks and runs the epochs.
+func (r *scheduleRun) train(ctx context.Context, task *dense.Network) error {
+	n, z := r.x.Cols, r.Coordinates
+	var widths []int
+	if r.Hidden {
+		widths = []int{n}
+	}
+	adam := dense.Adam{AMSGrad: true}
+	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), adam)
+	r.decoder.Init(r.rand("decoder", 0))
+	r.out = &Scheduled{reader: reader{net: r.decoder.Network, task: task}}
+	r.noise, r.noisy = dense.NewMatrix(r.x.Rows, z), dense.NewMatrix(r.x.Rows, z)
+	r.encoded = r.x
+	if r.Approach != Agnostic {
+		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), dense.Adam{AMSGrad: true, WeightDecay: r.Decay})
+		r.encoder.Init(r.rand("encoder", 0))
+		r.out.encoder = r.encoder.Network
+		r.pass.NoInput = true
+		r.encoded = dense.NewMatrix(r.x.Rows, z)
+	}
+	if r.Approach == PrivacyAgnostic {
+		for range r.Epochs {
+			if _, err := r.inner(); err != nil {
+				return err
+			}
+		}
+		r.decoder.adam = adam
+	}
+	if r.Approach != Aware {
+		r.fixed = true
+		r.encode()
+		r.out.Sensitivity = largestDistance(r.encoded)
+	}
+	for epoch := range r.Epochs {
+		if err := r.epoch(ctx, epoch); err != nil {
+			return err
+		}
+	}
+	r.out.Scale = r.Shrink * r.out.Sensitivity / r.Epsilon
+	return nil
+}
+
+// epoch takes the steps with one draw of noise, and draws the next.
+func (r *scheduleRun) epoch(ctx context.Context, epoch int) (err error) {
+	if epoch > 0 {
+		laplace(r.noise.Data, r.Shrink*r.out.Sensitivity/r.Epsilon, r.rand("noise", epoch))
+	}
+	loss := 0.0
+	for range r.Inner {
+		if loss, err = r.inner(); err != nil {
+			return err
+		}
+	}
+	if !r.fixed {
+		r.encode()
+		r.out.Sensitivity = largestDistance(r.encoded)
+	}
+	if r.Progress != nil {
+		r.Progress(epoch+1, r.Epochs, loss)
+	}
+	return ctx.Err()
+}
+
+// inner is a step of the encoder, unless it is fixed, and one of the decoder.
+func (r *scheduleRun) inner() (loss float64, err error) {
+	if !r.fixed {
+		if loss = r.loss(); !check.Finite(loss) {
+			return loss, notFinite("schedule", loss)
+		}
+		r.encoder.Backward(&r.pass, r.out.reader.backward(nil), r.encoder.grad)
+		r.encoder.descend()
+	}
+	if loss = r.loss(); !check.Finite(loss) {
+		return loss, notFinite("schedule", loss)
+	}
+	r.out.reader.backward(r.decoder.grad)
+	r.decoder.descend()
+	return loss, nil
+}
+
+// code returns the encodings.
+func (r *scheduleRun) code() dense.Matrix {
+	if r.encoder == nil {
+		return r.x
+	}
+	return r.encoder.Forward(&r.pass, r.x)
+}
+
+// encode copies the encodings, which the next pass overwrites.
+func (r *scheduleRun) encode() {
+	if r.encoder != nil {
+		copy(r.encoded.Data, r.code().Data)
+	}
+}
+
+// loss is that with the noise of the epoch.
+func (r *scheduleRun) loss() float64 {
+	u := r.encoded
+	if !r.fixed {
+		u = r.code()
+	}
+	for i, v := range u.Data {
+		r.noisy.Data[i] = v + r.noise.Data[i]
+	}
+	return r.out.reader.loss(r.noisy, &r.target)
+}
+
+func largestDistance(u dense.Matrix) float64 {
+	largest := 0.0
+	for i := range u.Rows {
+		a := dense.Row(u, i)
+		for j := range i {
+			d := 0.0
+			for k, v := range dense.Row(u, j) {
+				d += math.Abs(v - a[k])
+			}
+			largest = max(largest, d)
+		}
+	}
+	return largest
+}
+
+// laplace draws noise. ExpFloat64 is finite, unlike the logarithm of a number that may be 0.
+func laplace(dst []float64, scale float64, r *rand.Rand) {
+	for i := range dst {
+		v := scale * r.ExpFloat64()
+		if r.Uint64()&1 == 0 {
+			v = -v
+		}
+		dst[i] = v
+	}
+}
