@@ -38,10 +38,7 @@ func TestGradient(t *testing.T) {
 			x.Data[i] = 1 / (1 + math.Exp(-x.Data[i]))
 		}
 		o := Options{Coordinates: 3, Radius: 0.7, Encoder: []int{4}, Likelihood: likelihood, Batch: 5}.filled()
-		m := &Model{
-			Body: encoder.Body{Domain: "l1-ball", Radius: o.Radius, Coordinates: 3}, likelihood: likelihood,
-			encoder: dense.New([]int{6, 4, 3}, activations(1)), decoder: dense.New([]int{3, 4, 6}, activations(1)),
-		}
+		m := newModel(x, o)
 		tr := newTraining(m, x, o)
 		tr.logScale = []float64{-1, 0, 0.3}
 		// The hidden units stay away from the kink of ReLU: one is at 0 for no person.
