@@ -30,6 +30,6 @@ noisewright reproduce NAME --help.`,
 	for _, v := range vlmFigures {
 		below = append(below, newVLMFigureCommand(a, v))
 	}
-	below = append(below, newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a))
+	below = append(below, newVLMTable1Command(a), newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a))
 	return shell.Group(cmd, "name", below...)
 }

@@ -133,6 +133,10 @@ func TestRunVLMFigures(t *testing.T) {
 	if novel["no noise"][0] < 0.8 || novel["latent"][10] < 0.6 || len(novel["features"]) != len(novelEpsilons) {
 		t.Errorf("figure 2: %v", novel)
 	}
+	central := accuracies(t, vlmFigure7, func(o *vlmOptions) { o.data, o.epochs = folder, 10 })
+	if len(central) != len(centralCases) || len(central["central ε = 1"]) != len(vlmEpsilons) || central["not protected"][10] < 0.3 {
+		t.Errorf("figure 7: %v", central)
+	}
 	joined := accuracies(t, vlmFigure3, func(o *vlmOptions) { o.data = file })
 	if joined["joined"][10] < joined["clean features alone"][0]+0.02 || joined["all features clean"][0] < joined["joined"][10]-0.03 {
 		t.Errorf("figure 3: %v", joined)
