@@ -137,11 +137,7 @@ func (s *Schedule) validate(d *encoder.Data) error {
 	if !(s.Decay >= 0 && s.Shrink > 0) {
 		c.Bad("decay, shrink", fmt.Sprintf("%g, %g", s.Decay, s.Shrink), "a decay of at least 0, a shrink above 0")
 	}
-	switch s.Approach {
-	case Aware, Agnostic, PrivacyAgnostic:
-	default:
-		c.Bad("approach", check.Quoted(string(s.Approach)), "task-aware, task-agnostic or privacy-agnostic")
-	}
+	validateApproach(c, s.Approach)
 	return c.Err()
 }
 

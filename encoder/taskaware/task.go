@@ -2,8 +2,6 @@ package taskaware
 
 import (
 	"context"
-	"fmt"
-
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
@@ -71,22 +69,3 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 func notFinite(what string, loss float64) error {
 	return check.Errorf("taskaware", nil, "the loss of the %s is %g, want a finite number: training diverged, try a smaller rate", what, loss)
 }
-
-// positive reports a number of steps, restarts or the like that is not one.
-func positive(c *check.List, field string, v int) {
-	if v < 1 {
-		c.Bad(field, v, "at least 1")
-	}
-}
-
-// hidden reports widths of hidden layers that are none.
-func hidden(c *check.List, field string, widths []int) {
-	for _, w := range widths {
-		if w < 1 || w > maxWidth {
-			c.Bad(field, w, fmt.Sprintf("widths from 1 to %d", maxWidth))
-		}
-	}
-}
-
-// maxWidth bounds the layers, so that none has more entries than a bundle may.
-const maxWidth = 1 << 12
