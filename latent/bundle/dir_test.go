@@ -18,10 +18,12 @@ import (
 
 func TestRoundTrip(t *testing.T) {
 	specs := exampleSpecs(t)
-	specs["local"], specs["local with a lookup"] = randomized(t), looked(t)
+	specs["local"], specs["local with a lookup"], specs["layers"], specs["filter"] = randomized(t), looked(t), layered(t), filter(t)
 	for name, s := range specs {
 		s.Features[1] = "Gewicht <kg> & \"größe\""
-		s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 3)
+		if s.Noise != None {
+			s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 3)
+		}
 		b := must(New(s))
 		dir := filepath.Join(t.TempDir(), "b")
 		if err := b.Write(dir, false); err != nil {
@@ -225,6 +227,9 @@ func TestReadRefuses(t *testing.T) {
 		{"bundle.json", replace(`"tables": 2`, `"tables": 1`), dp.ErrInvalid, "table_of"},
 		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "bound"`), dp.ErrInvalid, "domain"},
 		{"bundle.json", replace(`"epsilon": 1.5`, `"epsilon": 1e999`), ErrFormat, "epsilon"},
+		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "l1-ball"`), ErrFormat, "version = 1, want 2 for the domain l1-ball"},
+		{"bundle.json", replace(`"kind": "designed"`, `"kind": "none"`), ErrFormat, "version = 1, want 2 for the domain l1-ball, the kind none"},
+		{"bundle.json", replace(`"composition": "basic"`, `"composition": "norm"`), ErrFormat, "version = 1, want 2"},
 		{"bundle.json", func(text string) string { return text + "{}" }, ErrFormat, "data after"},
 		{"bundle.json", cut(3), ErrFormat, "ends early"},
 		{"bundle.json", func(string) string { return strings.Repeat(" ", int(fileFormat.MaxSize)+1) }, ErrFormat, "larger"},
@@ -313,8 +318,8 @@ func TestTamperedFiles(t *testing.T) {
 
 func FuzzDecodeFile(f *testing.F) {
 	specs := exampleSpecs(f)
-	specs["local"], specs["lookup"] = randomized(f), looked(f)
-	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "local", "lookup"} {
+	specs["local"], specs["lookup"], specs["layers"], specs["filter"] = randomized(f), looked(f), layered(f), filter(f)
+	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "l1 l1-ball", "local", "lookup", "layers", "filter"} {
 		s := specs[name]
 		var b bytes.Buffer
 		if err := newFile(&s).encode(&b); err != nil {
