@@ -23,40 +23,52 @@ type Data struct {
 // (Values).
 type Task struct {
 	Name    string
-	Labels  []int          // N classes, from 0 to Classes-1; nil for numbers
-	Classes int            // at least 2
+	Labels  []int          // N indices of Classes; nil for numbers
+	Classes []string       // names, at least 2
 	Values  encoder.Matrix // N×k, if there are no labels
 	// Weight is that of the task among the targets, or among the private tasks; 0 means 1.
 	// The loss is the mean cross-entropy of classes, in nats, and the share of the variance
 	// that is left of numbers.
 	Weight float64
+
+	reconstructs bool // Values are the features
 }
 
 // ColumnTask is the task of telling a column.
 func ColumnTask(c encoder.Column) Task {
 	if c.Labels != nil {
-		return Task{Name: c.Name, Labels: c.Labels, Classes: len(c.Classes)}
+		return Task{Name: c.Name, Labels: c.Labels, Classes: c.Classes}
 	}
 	return Task{Name: c.Name, Values: encoder.Matrix{Rows: len(c.Values), Cols: 1, Stride: 1, Data: c.Values}}
 }
 
 // Reconstruction is the task of telling all features.
-func Reconstruction(x encoder.Matrix) Task { return Task{Name: "reconstruction", Values: x} }
+func Reconstruction(x encoder.Matrix) Task {
+	return Task{Name: "reconstruction", Values: x, reconstructs: true}
+}
 
 // SingleOut are the tasks of telling each class from all others: whether a person is a
 // given one. Their weights add up to that of the task.
 func SingleOut(t Task) []Task {
-	out := make([]Task, t.Classes)
-	for k := range out {
+	out := make([]Task, len(t.Classes))
+	for k, name := range t.Classes {
 		labels := make([]int, len(t.Labels))
 		for i, l := range t.Labels {
 			if l == k {
 				labels[i] = 1
 			}
 		}
-		out[k] = Task{Name: fmt.Sprintf("%s, class %d", t.Name, k), Labels: labels, Classes: 2, Weight: t.weight() / float64(t.Classes)}
+		out[k] = Task{Name: t.Name + " " + name, Labels: labels, Classes: []string{"other", name}, Weight: t.weight() / float64(len(t.Classes))}
 	}
 	return out
+}
+
+// outs is the number of outputs of a classifier or regression.
+func (t *Task) outs() int {
+	if t.Labels == nil {
+		return t.Values.Cols
+	}
+	return len(t.Classes)
 }
 
 func (t *Task) weight() float64 {
@@ -71,7 +83,7 @@ func (t *Task) outputs(rows int) *mat.Dense {
 	if t.Labels == nil {
 		return mat.NewDense(t.Values.Rows, t.Values.Cols, t.Values.Data)
 	}
-	y := mat.NewDense(rows, t.Classes, nil)
+	y := mat.NewDense(rows, len(t.Classes), nil)
 	for i, l := range t.Labels {
 		y.Set(i, l, 1)
 	}
@@ -141,21 +153,21 @@ func (t *Task) validate(rows int) error {
 		t.validateValues(c, field, rows)
 		return c.Err()
 	}
-	if len(t.Labels) != rows || t.Classes < 2 {
-		c.Badf(field, fmt.Sprintf("%d labels of %d classes", len(t.Labels), t.Classes), "%d labels, one for each person, and at least 2 classes", rows)
+	if len(t.Labels) != rows || len(t.Classes) < 2 {
+		c.Badf(field, fmt.Sprintf("%d labels of %d classes", len(t.Labels), len(t.Classes)), "%d labels, one for each person, and at least 2 classes", rows)
 		return c.Err()
 	}
-	counts := make([]int, t.Classes)
+	counts := make([]int, len(t.Classes))
 	for i, l := range t.Labels {
-		if l < 0 || l >= t.Classes {
-			c.Badf(fmt.Sprintf("%s: labels[%d]", field, i), l, "0 to %d", t.Classes-1)
+		if l < 0 || l >= len(t.Classes) {
+			c.Badf(fmt.Sprintf("%s: labels[%d]", field, i), l, "0 to %d", len(t.Classes)-1)
 			return c.Err()
 		}
 		counts[l]++
 	}
 	for k, n := range counts {
 		if n < 2 {
-			c.Badf(fmt.Sprintf("%s: class %d", field, k), fmt.Sprintf("%d people", n), "at least 2 people in each class")
+			c.Badf(field+": class "+check.Quoted(t.Classes[k]), fmt.Sprintf("%d people", n), "at least 2 people in each class")
 			break
 		}
 	}
