@@ -2,7 +2,6 @@ package attack
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -36,33 +35,33 @@ func learn(ctx context.Context, a Attacker, t task, r *rand.Rand) (guesser, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	o := regress.Options{Ridge: ridge, MajorIterations: iterations}
 	switch a {
 	case Plain:
-		return t.linear(regress.Options{Ridge: ridge, MajorIterations: iterations})
 	case Linear:
-		return t.linear(regress.Options{Ridge: ridge, Bias: true, Standardize: true, MajorIterations: iterations})
+		o.Bias, o.Standardize = true, true
 	case MLP:
 		return learnMLP(ctx, t, r)
 	case RBF:
 		return learnRBF(ctx, t, r)
 	}
-	panic(fmt.Sprintf("attack: attacker %q", a))
+	l, err := t.linear(o)
+	if err != nil {
+		return nil, err
+	}
+	return l.Apply, nil
 }
 
-// linear is softmax regression or least squares.
-func (t task) linear(o regress.Options) (guesser, error) {
+// linear is softmax regression, or least squares.
+func (t task) linear(o regress.Options) (*regress.Linear, error) {
 	if t.classes == 0 {
-		l, err := regress.FitRidge(t.x, t.targets, o.Ridge)
-		if err != nil {
-			return nil, err
-		}
-		return l.Apply, nil
+		return regress.FitRidge(t.x, t.targets, o.Ridge)
 	}
 	s, err := regress.FitSoftmax(t.x, t.labels, t.classes, o)
 	if err != nil {
 		return nil, err
 	}
-	return s.Apply, nil
+	return &s.Linear, nil
 }
 
 // rows returns the task of some people.

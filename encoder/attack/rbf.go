@@ -20,7 +20,7 @@ const (
 	// maxPeople bounds the memory of the features: 8192·1024 numbers are 64 MB.
 	maxPeople = 8192
 	// rbfIterations limits the searches, which the ridge makes short.
-	rbfIterations = 100
+	rbfIterations = 50
 )
 
 // The choices that are tried, widths in units of the median distance of two people.
@@ -42,30 +42,34 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 	}
 	median := medianDistance(t.x, r)
 	rest, held := holdOut(t.x.Rows, 5, r)
+	o := regress.Options{Bias: true, MajorIterations: rbfIterations}
 	least := math.Inf(1)
 	var bestWidth, bestRidge float64
 	for _, w := range widths {
 		f := task{x: features(t.x, directions, w*median), labels: t.labels, classes: t.classes, targets: t.targets}
-		to, from := f.rows(held), f.rows(rest)
-		for _, ridge := range ridges {
+		from, to := f.rows(rest), f.rows(held)
+		o.Start = nil
+		for _, o.Ridge = range ridges {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			guess, err := from.linear(regress.Options{Ridge: ridge, Bias: true, MajorIterations: rbfIterations})
+			l, err := from.linear(o)
 			if err != nil {
 				return nil, err
 			}
-			if loss := to.mistakes(guess(to.x)); loss < least {
-				least, bestWidth, bestRidge = loss, w*median, ridge
+			o.Start = &regress.Softmax{Linear: *l} // close to that of the next ridge
+			if loss := to.mistakes(l.Apply(to.x)); loss < least {
+				least, bestWidth, bestRidge = loss, w*median, o.Ridge
 			}
 		}
 	}
 	t.x = features(t.x, directions, bestWidth)
-	guess, err := t.linear(regress.Options{Ridge: bestRidge, Bias: true, MajorIterations: rbfIterations})
+	o.Ridge, o.Start = bestRidge, nil
+	l, err := t.linear(o)
 	if err != nil {
 		return nil, err
 	}
-	return func(x dense.Matrix) dense.Matrix { return guess(features(in.apply(x), directions, bestWidth)) }, nil
+	return func(x dense.Matrix) dense.Matrix { return l.Apply(features(in.apply(x), directions, bestWidth)) }, nil
 }
 
 // mistakes is the share of people whose class is not the likeliest, or the mean squared
