@@ -25,7 +25,7 @@ type state struct {
 var saved = state{Step: 7, Best: 0.1, Rates: []float64{1e-3, 5e-324}}
 
 func arrays() []checkpoint.Array {
-	return []checkpoint.Array{{Name: "params", Data: []float64{1, math.Pi, -0.5}}, {Name: "mean_2", Data: []float64{1e-300}}}
+	return []checkpoint.Array{{Name: "params", Data: []float64{1, math.Pi, math.Inf(-1)}}, {Name: "mean_2", Data: []float64{1e-300}}}
 }
 
 func blank() []checkpoint.Array {
@@ -70,7 +70,6 @@ func TestWriteReplaces(t *testing.T) {
 	dir := write(t)
 	for name, list := range map[string][]checkpoint.Array{
 		"NaN":        {{Name: "params", Data: []float64{math.NaN()}}},
-		"infinite":   {{Name: "params", Data: []float64{math.Inf(-1)}}},
 		"empty":      {{Name: "params"}},
 		"path":       {{Name: "../params", Data: []float64{1}}},
 		"upper case": {{Name: "Params", Data: []float64{1}}},
@@ -276,7 +275,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, a := range list {
-			if !check.Finite(a.Data...) {
+			if slices.ContainsFunc(a.Data, math.IsNaN) {
 				t.Fatalf("%s = %v was read", a.Name, a.Data)
 			}
 		}
