@@ -3,11 +3,11 @@ package minimax
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -104,98 +104,43 @@ func (t Task) scaled() Task {
 	return t
 }
 
+// maxWeight bounds weights, and ρ.
+const maxWeight = 1e6
+
 // validate checks the data; bad fields are reported together.
 func (d *Data) validate() error {
 	c := check.In("minimax")
-	rows, n := d.X.Rows, d.X.Cols
-	if rows < 2 || n < 1 || d.X.Stride != n || len(d.X.Data) < rows*n {
-		c.Badf("x", fmt.Sprintf("%d×%d with a stride of %d", rows, n, d.X.Stride), "at least 2 rows and 1 column, without gaps")
-		return c.Err()
-	}
-	if len(d.Features) != n {
-		c.Badf("features", fmt.Sprintf("%d names", len(d.Features)), "%d, one for each column", n)
-		return c.Err()
-	}
-	for j, name := range d.Features {
-		constant := true
-		for i := range rows {
-			v := d.X.Data[i*n+j]
-			if !(math.Abs(v) <= maxValue) {
-				c.Badf(fmt.Sprintf("feature %s", check.Quoted(name)), v, "numbers of at most %g in magnitude", float64(maxValue))
-				constant = false
-				break
-			}
-			constant = constant && v == d.X.Data[j]
+	all := encoder.Data{Features: d.Features, X: d.X}
+	for _, t := range slices.Concat(d.Targets, d.Private) {
+		if !(t.weight() > 0 && t.weight() <= maxWeight) {
+			c.Badf("weight of "+check.Quoted(t.Name), t.Weight, "above 0 and at most %g", float64(maxWeight))
 		}
-		if constant {
-			c.Bad("feature "+check.Quoted(name), "the same for all people", "a feature that varies, or none")
-		}
+		columns, err := t.columns()
+		c.Add(err)
+		all.Private = append(all.Private, columns...)
 	}
 	if len(d.Targets) == 0 {
 		c.Bad("targets", "none", "at least 1")
 	}
-	for _, t := range append(append([]Task{}, d.Targets...), d.Private...) {
-		c.Add(t.validate(rows))
-	}
+	c.Add(all.Validate())
 	return c.Err()
 }
 
-// maxValue bounds features, so that their moments are finite.
-const maxValue = 1e60
-
-func (t *Task) validate(rows int) error {
-	c := check.In("minimax")
-	field := "task " + check.Quoted(t.Name)
-	if !(t.weight() > 0 && t.weight() <= maxWeight) {
-		c.Badf(field+": weight", t.Weight, "above 0 and at most %g", float64(maxWeight))
+// columns returns the columns of a task.
+func (t *Task) columns() ([]encoder.Column, error) {
+	if t.Labels != nil {
+		return []encoder.Column{{Name: t.Name, Classes: t.Classes, Labels: t.Labels}}, nil
 	}
-	if t.Labels == nil {
-		t.validateValues(c, field, rows)
-		return c.Err()
-	}
-	if len(t.Labels) != rows || len(t.Classes) < 2 {
-		c.Badf(field, fmt.Sprintf("%d labels of %d classes", len(t.Labels), len(t.Classes)), "%d labels, one for each person, and at least 2 classes", rows)
-		return c.Err()
-	}
-	counts := make([]int, len(t.Classes))
-	for i, l := range t.Labels {
-		if l < 0 || l >= len(t.Classes) {
-			c.Badf(fmt.Sprintf("%s: labels[%d]", field, i), l, "0 to %d", len(t.Classes)-1)
-			return c.Err()
-		}
-		counts[l]++
-	}
-	for k, n := range counts {
-		if n < 2 {
-			c.Badf(field+": class "+check.Quoted(t.Classes[k]), fmt.Sprintf("%d people", n), "at least 2 people in each class")
-			break
-		}
-	}
-	return c.Err()
-}
-
-const maxWeight = 1e6
-
-func (t *Task) validateValues(c *check.List, field string, rows int) {
 	v := t.Values
-	if v.Rows != rows || v.Cols < 1 || v.Stride != v.Cols || len(v.Data) < rows*v.Cols {
-		c.Badf(field, fmt.Sprintf("%d×%d values", v.Rows, v.Cols), "%d rows, one for each person, without gaps", rows)
-		return
+	if v.Cols < 1 || v.Stride != v.Cols || len(v.Data) != v.Rows*v.Cols {
+		return nil, check.Field("minimax", "values of "+check.Quoted(t.Name), fmt.Sprintf("%d×%d with a stride of %d", v.Rows, v.Cols, v.Stride), "at least a column, without gaps")
 	}
-	for i := range rows {
-		for _, x := range dense.Row(v, i) {
-			if !(math.Abs(x) <= maxValue) {
-				c.Badf(fmt.Sprintf("%s: row %d", field, i), x, "numbers of at most %g in magnitude", float64(maxValue))
-				return
-			}
-		}
+	if t.reconstructs {
+		return nil, nil // checked as features
 	}
-	for i := 1; i < rows; i++ {
-		for j, x := range dense.Row(v, i) {
-			if x != v.Data[j] {
-				return
-			}
-		}
+	out := make([]encoder.Column, v.Cols)
+	for j := range out {
+		out[j] = encoder.Column{Name: t.Name, Values: mat.Col(nil, j, toMat(v))}
 	}
-	c.Bad(field, "the same for all people", "numbers that vary")
+	return out, nil
 }
