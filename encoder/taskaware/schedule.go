@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -45,8 +46,6 @@ type Schedule struct {
 	Decay       float64
 	Shrink      float64 // of the noise; 0 means 1. The authors' program has 1/√2
 	Seed        uint64
-	// Progress is called after epochs; it may be nil.
-	Progress func(epoch, epochs int, loss float64)
 }
 
 // Scheduled is what a Schedule trained.
@@ -57,35 +56,20 @@ type Scheduled struct {
 	Scale float64
 
 	features []string
+	like     encoder.Column // the target of the training
 	encoder  *dense.Network // nil: the features themselves
 	reader   reader
-}
-
-// learner is a network with what its descent needs.
-type learner struct {
-	*dense.Network
-	adam dense.Adam
-	grad []float64
-}
-
-func newLearner(n *dense.Network, a dense.Adam) *learner {
-	return &learner{n, a, make([]float64, len(n.Params()))}
-}
-
-// descend takes a step against the gradient that was added to grad.
-func (l *learner) descend() {
-	l.adam.Step(l.Params(), l.grad)
-	clear(l.grad)
 }
 
 // scheduleStarts is how often a schedule begins anew after a decoder that died.
 const scheduleStarts = 5
 
 // Train runs the schedule for a task network, see TrainTask. Features are read as they are.
-// A decoder with the same answers for everybody makes it begin anew.
+// A decoder with the same answers for everybody makes it begin anew. A run with a Directory
+// leaves a checkpoint if the context ends.
 //
-// Errors wrap [dp.ErrInvalid] for bad data or options. The end of the context is an error.
-func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer) (*Scheduled, error) {
+// Errors wrap [dp.ErrInvalid] for bad data or options; others are those of encoder.Run.Train.
+func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer, run encoder.Run) (*Scheduled, error) {
 	if err := s.validate(d); err != nil {
 		return nil, err
 	}
@@ -94,17 +78,19 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 	if err != nil {
 		return nil, err
 	}
+	run.Seed = s.Seed
 	for start := range scheduleStarts {
-		r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
-		if err := r.train(ctx, frozen); err != nil {
+		r := newScheduleRun(s, d, t, frozen, start)
+		below := run.Below(fmt.Sprintf("start-%d", start+1))
+		if err := below.Train(ctx, r, r.quietSteps()+s.Epochs); err != nil {
 			return nil, err
 		}
+		r.out.Scale = s.Shrink * r.out.Sensitivity / s.Epsilon
 		if !constant(r.out.reader.answer(r.code())) {
-			r.out.features = d.Features
 			return r.out, nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: they died", scheduleStarts)
+	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", scheduleStarts)
 }
 
 func (s *Schedule) validate(d *encoder.Data) error {
@@ -141,19 +127,44 @@ func (s *Schedule) validate(d *encoder.Data) error {
 	return c.Err()
 }
 
-// scheduleRun is a schedule while it runs.
+// scheduleRun is a schedule while it runs: an encoder.Training.
 type scheduleRun struct {
 	Schedule
 	start  int // attempt
 	x      dense.Matrix
 	target target
 
-	encoder, decoder *learner // the encoder is nil for the task-agnostic approach
-	pass             dense.Pass
-	fixed            bool // the encoder does not change any more
-	encoded, noise   dense.Matrix
-	noisy            dense.Matrix
-	out              *Scheduled
+	encoder, decoder      *learner // the encoder is nil for the task-agnostic approach
+	pass                  dense.Pass
+	fixed                 bool // the encoder does not change any more
+	encoded, noise, noisy dense.Matrix
+	out                   *Scheduled
+}
+
+func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, start int) *scheduleRun {
+	r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
+	n, z := r.x.Cols, r.Coordinates
+	var widths []int
+	if r.Hidden {
+		widths = []int{n}
+	}
+	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), r.adam(0))
+	r.decoder.Init(r.rand("decoder", 0))
+	r.out = &Scheduled{features: slices.Clone(d.Features), like: d.Target, reader: reader{net: r.decoder.Network, task: task}}
+	r.noise, r.noisy = dense.NewMatrix(r.x.Rows, z), dense.NewMatrix(r.x.Rows, z)
+	r.encoded = r.x
+	if r.Approach != Agnostic {
+		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
+		r.encoder.Init(r.rand("encoder", 0))
+		r.out.encoder = r.encoder.Network
+		r.pass.NoInput = true
+		r.encoded = dense.NewMatrix(r.x.Rows, z)
+	}
+	return r
+}
+
+func (*scheduleRun) adam(decay float64) dense.Adam {
+	return dense.Adam{AMSGrad: true, WeightDecay: decay}
 }
 
 // rand returns random numbers for a purpose.
@@ -161,67 +172,72 @@ func (r *scheduleRun) rand(purpose string, step int) *rand.Rand {
 	return encoder.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
 }
 
-// train makes the networks and runs the epochs.
-func (r *scheduleRun) train(ctx context.Context, task *dense.Network) error {
-	n, z := r.x.Cols, r.Coordinates
-	var widths []int
-	if r.Hidden {
-		widths = []int{n}
-	}
-	adam := dense.Adam{AMSGrad: true}
-	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), adam)
-	r.decoder.Init(r.rand("decoder", 0))
-	r.out = &Scheduled{reader: reader{net: r.decoder.Network, task: task}}
-	r.noise, r.noisy = dense.NewMatrix(r.x.Rows, z), dense.NewMatrix(r.x.Rows, z)
-	r.encoded = r.x
-	if r.Approach != Agnostic {
-		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), dense.Adam{AMSGrad: true, WeightDecay: r.Decay})
-		r.encoder.Init(r.rand("encoder", 0))
-		r.out.encoder = r.encoder.Network
-		r.pass.NoInput = true
-		r.encoded = dense.NewMatrix(r.x.Rows, z)
-	}
+// quietSteps is how many steps without noise there are before the epochs.
+func (r *scheduleRun) quietSteps() int {
 	if r.Approach == PrivacyAgnostic {
-		for range r.Epochs {
-			if _, err := r.inner(); err != nil {
-				return err
-			}
-		}
-		r.decoder.adam = adam
+		return r.Epochs
 	}
-	if r.Approach != Aware {
-		r.fixed = true
-		r.encode()
-		r.out.Sensitivity = largestDistance(r.encoded)
-	}
-	for epoch := range r.Epochs {
-		if err := r.epoch(ctx, epoch); err != nil {
-			return err
-		}
-	}
-	r.out.Scale = r.Shrink * r.out.Sensitivity / r.Epsilon
-	return nil
+	return 0
 }
 
-// epoch takes the steps with one draw of noise, and draws the next.
-func (r *scheduleRun) epoch(ctx context.Context, epoch int) (err error) {
+// Step implements encoder.Training: a step without noise, or an epoch with one draw of
+// noise, after which the sensitivity is measured.
+func (r *scheduleRun) Step(step int) (loss float64, err error) {
+	epoch := step - r.quietSteps()
+	if epoch < 0 {
+		return r.inner()
+	}
+	if epoch == 0 {
+		r.decoder.adam = r.adam(0)
+	}
+	if r.Approach != Aware && !r.fixed {
+		r.freeze()
+	}
 	if epoch > 0 {
 		laplace(r.noise.Data, r.Shrink*r.out.Sensitivity/r.Epsilon, r.rand("noise", epoch))
 	}
-	loss := 0.0
 	for range r.Inner {
 		if loss, err = r.inner(); err != nil {
-			return err
+			return loss, err
 		}
 	}
 	if !r.fixed {
-		r.encode()
-		r.out.Sensitivity = largestDistance(r.encoded)
+		r.out.Sensitivity = largestDistance(r.code())
 	}
-	if r.Progress != nil {
-		r.Progress(epoch+1, r.Epochs, loss)
+	return loss, nil
+}
+
+// freeze ends the training of the encoder.
+func (r *scheduleRun) freeze() {
+	r.fixed = true
+	if r.encoder != nil {
+		copy(r.encoded.Data, r.code().Data)
 	}
-	return ctx.Err()
+	r.out.Sensitivity = largestDistance(r.encoded)
+}
+
+// State implements encoder.Training.
+func (r *scheduleRun) State() map[string][]float64 {
+	state := map[string][]float64{"sensitivity": {r.out.Sensitivity}}
+	r.decoder.save(state, "decoder")
+	if r.encoder != nil {
+		r.encoder.save(state, "encoder")
+	}
+	return state
+}
+
+// Restore implements encoder.Training.
+func (r *scheduleRun) Restore(state map[string][]float64) error {
+	if len(state["sensitivity"]) != 1 {
+		return otherTraining(len(state["sensitivity"]), 1)
+	}
+	r.out.Sensitivity = state["sensitivity"][0]
+	if r.encoder != nil {
+		if err := r.encoder.restore(state, "encoder", r.adam(r.Decay)); err != nil {
+			return err
+		}
+	}
+	return r.decoder.restore(state, "decoder", r.adam(0))
 }
 
 // inner is a step of the encoder, unless it is fixed, and one of the decoder.
@@ -247,13 +263,6 @@ func (r *scheduleRun) code() dense.Matrix {
 		return r.x
 	}
 	return r.encoder.Forward(&r.pass, r.x)
-}
-
-// encode copies the encodings, which the next pass overwrites.
-func (r *scheduleRun) encode() {
-	if r.encoder != nil {
-		copy(r.encoded.Data, r.code().Data)
-	}
 }
 
 // loss is that with the noise of the epoch.
