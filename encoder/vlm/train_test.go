@@ -158,16 +158,21 @@ func TestLearnedScales(t *testing.T) {
 }
 
 // TestCollapse: features with a hundredth of the decoder's deviation are not worth a
-// message, and the training says so.
+// message, and much noise hides what the encoder says. The training says so.
 func TestCollapse(t *testing.T) {
 	x, _ := clusters(400, 4, 1)
+	noisy := small
+	noisy.TrainingEpsilon, noisy.Epochs = 0.1, 30
+	if _, err := Train(t.Context(), x, noisy); !errors.Is(err, ErrCollapsed) {
+		t.Errorf("much noise: %v, want a collapse", err)
+	}
 	for i := range x.Data {
 		x.Data[i] /= 100
 	}
 	o := small
 	o.Epochs = 40
-	if _, err := Train(t.Context(), x, o); !errors.Is(err, ErrCollapsed) || !strings.Contains(err.Error(), "says the same of everybody") {
-		t.Errorf("%v, want a collapse", err)
+	if _, err := Train(t.Context(), x, o); !errors.Is(err, ErrCollapsed) || !strings.Contains(err.Error(), "say the same of everybody") {
+		t.Errorf("small features: %v, want a collapse", err)
 	}
 }
 
