@@ -4,8 +4,10 @@ import (
 	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -96,9 +98,65 @@ func TestWriteReplaces(t *testing.T) {
 	}
 }
 
-// What a writer that was killed in the middle has left is beside the checkpoint, which
-// the next reader finds as it was, and the next writer clears it away.
+// A writer that is killed at any time leaves a whole checkpoint. This test runs itself as
+// the writer.
 func TestKilledWriter(t *testing.T) {
+	const variable = "CHECKPOINT_TEST_DIR"
+	if dir := os.Getenv(variable); dir != "" {
+		for step := 1; ; step++ {
+			numbers := slices.Repeat([]float64{float64(step)}, 1000)
+			if err := checkpoint.Write(dir, state{Step: step, Rates: []float64{}}, []checkpoint.Array{{Name: "a", Data: numbers}, {Name: "b", Data: numbers}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("two names are exchanged in one step on Linux only")
+	}
+	dir := filepath.Join(t.TempDir(), "c")
+	for range 5 {
+		writer := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$") //nolint:gosec // this test
+		writer.Env = append(os.Environ(), variable+"="+dir)
+		if err := writer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		exited := make(chan error, 1)
+		go func() { exited <- writer.Wait() }()
+		for first := -1; ; {
+			select {
+			case err := <-exited:
+				t.Fatalf("the writer has ended: %v", err)
+			default:
+			}
+			var got state
+			a, b := make([]float64, 1000), make([]float64, 1000)
+			_ = checkpoint.Read(dir, &got, into([]checkpoint.Array{{Name: "a", Data: a}, {Name: "b", Data: b}})) // replaced while it is read
+			if first < 0 {
+				first = got.Step
+			}
+			if got.Step > 0 && got.Step != first {
+				break
+			}
+		}
+		if err := writer.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-exited; err == nil {
+			t.Error("a writer that was killed ended as if it were done")
+		}
+		var got state
+		a, b := make([]float64, 1000), make([]float64, 1000)
+		if err := checkpoint.Read(dir, &got, into([]checkpoint.Array{{Name: "a", Data: a}, {Name: "b", Data: b}})); err != nil {
+			t.Fatal(err)
+		}
+		if want := float64(got.Step); got.Step < 1 || a[0] != want || a[999] != want || b[0] != want || b[999] != want {
+			t.Fatalf("numbers %g, %g, %g and %g of step %d", a[0], a[999], b[0], b[999], got.Step)
+		}
+	}
+}
+
+// What a killed writer has left beside the checkpoint is cleared away by the next one.
+func TestLeftOver(t *testing.T) {
 	dir := write(t)
 	left := filepath.Join(filepath.Dir(dir), ".c.tmp-ABCDEFGHIJKL")
 	if err := os.Mkdir(left, 0o700); err != nil {
