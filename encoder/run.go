@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
@@ -49,8 +47,8 @@ type Run struct {
 type Training interface {
 	// Step does one step, 0, 1, …, and returns its loss. What it draws comes from Rand.
 	Step(step int) (loss float64, err error)
-	// State returns the numbers that the steps to come, and the result, depend on. None is
-	// NaN. They are read before the next step.
+	// State returns the numbers that the steps to come, and the result, depend on, by names
+	// of lower-case letters, digits, _ and -. None is NaN. They are read before the next step.
 	State() map[string][]float64
 	// Restore sets them to those of a checkpoint, which it may keep. Empty slices are not
 	// among them.
@@ -62,11 +60,9 @@ const every = 30 * time.Second
 
 // state is what a checkpoint has beside the numbers.
 type state struct {
-	Step    int      `json:"step"` // the next one
-	Steps   int      `json:"steps"`
-	Options string   `json:"options"` // their digest
-	Names   []string `json:"names"`   // of the arrays, in order
-	Lengths []int    `json:"lengths"`
+	Step    int    `json:"step"` // the next one
+	Steps   int    `json:"steps"`
+	Options string `json:"options"` // their digest
 }
 
 // Train does the steps, from the checkpoint if there is one. The result is the same bit for
@@ -150,29 +146,14 @@ func (r *Run) resume(t Training, steps int) (int, error) {
 		return 0, check.Errorf("encoder", nil, "checkpoint: %w", err)
 	}
 	var s state
-	numbers := map[string][]float64{}
-	err := checkpoint.Read(r.Directory, &s, func() ([]checkpoint.Array, error) {
-		if s.Options != r.digest() || s.Steps != steps {
-			return nil, check.Errorf("", dp.ErrInvalid, "it is of other data, other options or another version, want the same ones, or another directory")
-		}
-		if len(s.Names) != len(s.Lengths) || s.Step < 0 || s.Step > steps {
-			return nil, check.Errorf("", checkpoint.ErrFormat, "%d names, %d lengths and step %d", len(s.Names), len(s.Lengths), s.Step)
-		}
-		var arrays []checkpoint.Array
-		for i, name := range s.Names {
-			if n := s.Lengths[i]; n < 1 || n > checkpoint.MaxEntries {
-				return nil, check.Errorf("", checkpoint.ErrFormat, "array %.80q has %d numbers", name, n)
-			}
-			numbers[name] = make([]float64, s.Lengths[i])
-			arrays = append(arrays, checkpoint.Array{Name: arrayName(i), Data: numbers[name]})
-		}
-		return arrays, nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
+	numbers, err := checkpoint.Read(r.Directory, &s)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
-	}
-	if errors.Is(err, checkpoint.ErrFormat) {
+	case errors.Is(err, checkpoint.ErrFormat):
 		err = check.Errorf("", dp.ErrInvalid, "%w", err)
+	case err == nil && (s.Options != r.digest() || s.Steps != steps || s.Step < 0 || s.Step > steps):
+		err = check.Errorf("", dp.ErrInvalid, "it is of other data, other options or another version, want the same ones, or another directory")
 	}
 	if err == nil {
 		err = t.Restore(numbers)
@@ -183,22 +164,8 @@ func (r *Run) resume(t Training, steps int) (int, error) {
 	return s.Step, nil
 }
 
-// arrayName is the name of an array in its checkpoint; the trainings' own names are in the
-// state.
-func arrayName(i int) string { return fmt.Sprintf("numbers%d", i) }
-
 func (r *Run) save(t Training, step, steps int) error {
-	numbers := t.State()
-	s := state{Step: step, Steps: steps, Options: r.digest(), Names: []string{}, Lengths: []int{}}
-	var arrays []checkpoint.Array
-	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		if len(numbers[name]) == 0 {
-			continue
-		}
-		arrays = append(arrays, checkpoint.Array{Name: arrayName(len(arrays)), Data: numbers[name]})
-		s.Names, s.Lengths = append(s.Names, name), append(s.Lengths, len(numbers[name]))
-	}
-	if err := checkpoint.Write(r.Directory, s, arrays); err != nil {
+	if err := checkpoint.Write(r.Directory, state{Step: step, Steps: steps, Options: r.digest()}, t.State()); err != nil {
 		return check.Errorf("encoder", nil, "checkpoint %s: %w", r.Directory, err)
 	}
 	return nil

@@ -37,14 +37,14 @@ func (w *walk) Step(step int) (float64, error) {
 }
 
 func (w *walk) State() map[string][]float64 {
-	return map[string][]float64{"where it is": w.at, "least": w.least, "empty": nil}
+	return map[string][]float64{"place": w.at, "least": w.least, "empty": nil}
 }
 
 func (w *walk) Restore(s map[string][]float64) error {
-	if len(s["where it is"]) != 2 || len(s["least"]) != 1 || len(s) != 2 {
+	if len(s["place"]) != 2 || len(s["least"]) != 1 || len(s) != 2 {
 		return errors.New("another walk")
 	}
-	w.at, w.least = s["where it is"], s["least"]
+	w.at, w.least = s["place"], s["least"]
 	return nil
 }
 

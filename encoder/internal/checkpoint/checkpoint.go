@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,28 +22,21 @@ import (
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
-// ErrFormat marks a directory that is no checkpoint, or not the one that is wanted.
+// ErrFormat marks a directory that is no checkpoint.
 var ErrFormat = errors.New("not a checkpoint")
 
-// Array is numbers under a name: lower-case letters, digits and underscores, at most 64,
-// the first a letter.
-type Array struct {
-	Name string
-	Data []float64 // at least one, at most MaxEntries, none NaN
-}
-
-// MaxEntries bounds the numbers of an array.
-const MaxEntries = 1 << 24
-
 const (
-	stateName = "checkpoint.json"
-	suffix    = ".npy"
+	// maxEntries bounds the numbers of an array.
+	maxEntries = 1 << 24
+	stateName  = "checkpoint.json"
+	suffix     = ".npy"
 	// maxArrays and maxElements bound what a reader takes of checkpoint.json.
 	maxArrays   = 1 << 8
 	maxElements = 1 << 16
 )
 
-var names = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+// names are those of arrays, which are those of their files.
+var names = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // file is checkpoint.json.
 type file[S any] struct {
@@ -62,36 +56,48 @@ var format = strictjson.Format{
 	MaxSize: 1 << 22, MaxElements: map[string]int{"arrays": maxArrays}, Elements: maxElements, Err: ErrFormat,
 }
 
-// Write makes dir, whose parent exists, a checkpoint of the state and the arrays. A
-// checkpoint that is there is replaced, anything else is left alone (see CheckWrite). S is a
-// struct as package strictjson reads and writes it, with finite numbers.
+// Write makes dir, whose parent exists, a checkpoint of the state and the arrays by their
+// names: lower-case letters, digits, _ and -, at most 64, the first a letter. Empty arrays
+// are left out; the others have at most 2^24 numbers, none NaN. A checkpoint that is there is
+// replaced, anything else is left alone (see CheckWrite). S is a struct as package
+// strictjson reads and writes it, with finite numbers.
 //
 // The error wraps check.ErrInvalid for names and numbers that are not as they should be;
 // others are of the file system. What was there then still is.
-func Write[S any](dir string, state S, arrays []Array) error {
+func Write[S any](dir string, state S, arrays map[string][]float64) error {
 	if err := CheckWrite(dir); err != nil {
 		return err
 	}
 	f := file[S]{Format: format.Name, Version: format.Version, Arrays: []entry{}, State: state}
 	list := check.In("checkpoint")
-	seen := map[string]bool{}
-	for _, a := range arrays {
-		checkArray(list, a, seen)
-		f.Arrays = append(f.Arrays, entry{a.Name, len(a.Data)})
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		data := arrays[name]
+		if !names.MatchString(name) {
+			list.Bad("array", fmt.Sprintf("%.80q", name), "a name of at most 64 lower-case letters, digits, _ and -")
+		}
+		if len(data) > maxEntries {
+			list.Badf(name, fmt.Sprintf("%d numbers", len(data)), "at most %d", maxEntries)
+		}
+		if slices.ContainsFunc(data, math.IsNaN) {
+			list.Bad(name, "NaN", "numbers")
+		}
+		if len(data) > 0 {
+			f.Arrays = append(f.Arrays, entry{name, len(data)})
+		}
 	}
-	if len(arrays) > maxArrays {
-		list.Badf("arrays", len(arrays), "at most %d", maxArrays)
+	if len(f.Arrays) > maxArrays {
+		list.Badf("arrays", len(f.Arrays), "at most %d", maxArrays)
 	}
 	if err := list.Err(); err != nil {
 		return err
 	}
 	err := atomicfile.Directory(dir, func(dir string) error {
 		err := write(filepath.Join(dir, stateName), func(w io.Writer) error { return strictjson.Encode(w, f) })
-		for _, a := range arrays {
+		for _, e := range f.Arrays {
 			if err != nil {
 				break
 			}
-			err = write(filepath.Join(dir, a.Name+suffix), func(w io.Writer) error { return npy.Encode(w, []int{len(a.Data)}, a.Data) })
+			err = write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return npy.Encode(w, []int{e.Entries}, arrays[e.Name]) })
 		}
 		return err
 	})
@@ -99,19 +105,6 @@ func Write[S any](dir string, state S, arrays []Array) error {
 		return check.Errorf("checkpoint", nil, "%w", err)
 	}
 	return nil
-}
-
-func checkArray(list *check.List, a Array, seen map[string]bool) {
-	if !names.MatchString(a.Name) || seen[a.Name] {
-		list.Bad("array", fmt.Sprintf("%.80q", a.Name), "a new name of lower-case letters, digits and underscores")
-	}
-	seen[a.Name] = true
-	if len(a.Data) < 1 || len(a.Data) > MaxEntries {
-		list.Badf(a.Name, fmt.Sprintf("%d numbers", len(a.Data)), "1 to %d", MaxEntries)
-	}
-	if slices.ContainsFunc(a.Data, math.IsNaN) {
-		list.Bad(a.Name, "NaN", "numbers")
-	}
 }
 
 func write(path string, encode func(io.Writer) error) error {
@@ -157,70 +150,39 @@ func cutSuffix(name string) (string, bool) {
 	return name[:len(name)-len(suffix)], true
 }
 
-// Read reads the checkpoint in a directory: its state into *state, and then its arrays
-// into those that the function returns, which knows the state. Their names and lengths
-// are to be those of the checkpoint, in any order. On an error they hold anything.
+// Read reads the checkpoint in a directory: its state into *state, and its arrays by their
+// names.
 //
-// Errors wrap ErrFormat, are those of the function, or of the file system.
-func Read[S any](dir string, state *S, arrays func() ([]Array, error)) error {
+// Errors wrap ErrFormat, or are those of the file system. Nothing is returned then, and
+// *state is left as it was.
+func Read[S any](dir string, state *S) (map[string][]float64, error) {
 	var f file[S]
 	err := read(dir, stateName, func(r io.Reader) error { return strictjson.Decode(r, format, &f) })
 	if err != nil {
-		return err
+		return nil, err
+	}
+	arrays := make(map[string][]float64, len(f.Arrays))
+	for _, e := range f.Arrays {
+		if _, twice := arrays[e.Name]; twice || e.Entries < 1 || !names.MatchString(e.Name) {
+			return nil, check.Errorf("checkpoint", ErrFormat, "%s: array %.80q of %d numbers, want distinct names and positive lengths", filepath.Join(dir, stateName), e.Name, e.Entries)
+		}
+		err := read(dir, e.Name+suffix, func(r io.Reader) error {
+			data, _, err := npy.Decode(r, maxEntries, e.Entries)
+			if err == nil && slices.ContainsFunc(data, math.IsNaN) {
+				err = check.Errorf("", ErrFormat, "NaN, want numbers")
+			}
+			arrays[e.Name] = data
+			return err
+		})
+		if errors.Is(err, fs.ErrNotExist) { // that of checkpoint.json alone means that there is none
+			return nil, check.Errorf("checkpoint", ErrFormat, "%s is missing", filepath.Join(dir, e.Name+suffix))
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	*state = f.State
-	wanted, err := arrays()
-	if err != nil {
-		return err
-	}
-	if err := match(f.Arrays, wanted); err != nil {
-		return check.Errorf("checkpoint", ErrFormat, "%s: %s: %w", dir, stateName, err)
-	}
-	for _, a := range wanted {
-		if err := read(dir, a.Name+suffix, a.decode); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a Array) decode(r io.Reader) error {
-	data, _, err := npy.Decode(r, MaxEntries, len(a.Data))
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(data, math.IsNaN) {
-		return check.Errorf("", ErrFormat, "NaN, want numbers")
-	}
-	copy(a.Data, data)
-	return nil
-}
-
-// match compares what there is with what is wanted.
-func match(entries []entry, wanted []Array) error {
-	there := make(map[string]int, len(entries))
-	for _, e := range entries {
-		if _, twice := there[e.Name]; twice || e.Entries < 1 || !names.MatchString(e.Name) {
-			return fmt.Errorf("array %.80q of %d numbers, want distinct names and positive lengths", e.Name, e.Entries)
-		}
-		there[e.Name] = e.Entries
-	}
-	for _, a := range wanted {
-		entries, ok := there[a.Name]
-		if !ok {
-			return fmt.Errorf("no array %q", a.Name)
-		}
-		if entries != len(a.Data) {
-			return fmt.Errorf("array %q has %d numbers, want %d", a.Name, entries, len(a.Data))
-		}
-		delete(there, a.Name)
-	}
-	for _, e := range entries {
-		if _, left := there[e.Name]; left {
-			return fmt.Errorf("array %q is not of this training", e.Name)
-		}
-	}
-	return nil
+	return arrays, nil
 }
 
 // read opens a file of the directory; errors name it.

@@ -24,16 +24,8 @@ type state struct {
 
 var saved = state{Step: 7, Best: 0.1, Rates: []float64{1e-3, 5e-324}}
 
-func arrays() []checkpoint.Array {
-	return []checkpoint.Array{{Name: "params", Data: []float64{1, math.Pi, math.Inf(-1)}}, {Name: "mean_2", Data: []float64{1e-300}}}
-}
-
-func blank() []checkpoint.Array {
-	return []checkpoint.Array{{Name: "mean_2", Data: make([]float64, 1)}, {Name: "params", Data: make([]float64, 3)}}
-}
-
-func into(list []checkpoint.Array) func() ([]checkpoint.Array, error) {
-	return func() ([]checkpoint.Array, error) { return list, nil }
+func arrays() map[string][]float64 {
+	return map[string][]float64{"params": {1, math.Pi, math.Inf(-1)}, "mean-2": {1e-300}}
 }
 
 func write(t *testing.T) string {
@@ -46,34 +38,33 @@ func write(t *testing.T) string {
 }
 
 func TestReadReturnsWhatWasWritten(t *testing.T) {
-	dir := write(t)
+	dir := filepath.Join(t.TempDir(), "c")
+	with := arrays()
+	with["empty"] = nil
+	if err := checkpoint.Write(dir, saved, with); err != nil {
+		t.Fatal(err)
+	}
 	var got state
-	list := blank()
-	if err := checkpoint.Read(dir, &got, func() ([]checkpoint.Array, error) {
-		if got.Step != saved.Step {
-			t.Errorf("the arrays are asked for at step %d, before the state is read", got.Step)
-		}
-		return list, nil
-	}); err != nil {
+	list, err := checkpoint.Read(dir, &got)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, saved) {
 		t.Errorf("state = %+v, want %+v", got, saved)
 	}
-	if want := arrays(); !slices.Equal(list[1].Data, want[0].Data) || !slices.Equal(list[0].Data, want[1].Data) {
-		t.Errorf("arrays = %v, want %v", list, want)
+	if !reflect.DeepEqual(list, arrays()) {
+		t.Errorf("arrays = %v, want %v", list, arrays())
 	}
 }
 
 // A checkpoint is replaced by the next one and by nothing that is refused.
 func TestWriteReplaces(t *testing.T) {
 	dir := write(t)
-	for name, list := range map[string][]checkpoint.Array{
-		"NaN":        {{Name: "params", Data: []float64{math.NaN()}}},
-		"empty":      {{Name: "params"}},
-		"path":       {{Name: "../params", Data: []float64{1}}},
-		"upper case": {{Name: "Params", Data: []float64{1}}},
-		"twice":      {{Name: "a", Data: []float64{1}}, {Name: "a", Data: []float64{1}}},
+	for name, list := range map[string]map[string][]float64{
+		"NaN":        {"params": {math.NaN()}},
+		"path":       {"../params": {1}},
+		"upper case": {"Params": {1}},
+		"no name":    {"": {1}},
 	} {
 		if err := checkpoint.Write(dir, state{Step: 8, Rates: []float64{}}, list); !errors.Is(err, check.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", name, err)
@@ -83,14 +74,14 @@ func TestWriteReplaces(t *testing.T) {
 		t.Error("a state that is NaN: no error")
 	}
 	var got state
-	if err := checkpoint.Read(dir, &got, into(blank())); err != nil || got.Step != saved.Step {
+	if _, err := checkpoint.Read(dir, &got); err != nil || got.Step != saved.Step {
 		t.Errorf("step %d, error %v, want the checkpoint before, of step %d", got.Step, err, saved.Step)
 	}
-	if err := checkpoint.Write(dir, state{Step: 9, Rates: []float64{}}, arrays()[:1]); err != nil {
+	if err := checkpoint.Write(dir, state{Step: 9, Rates: []float64{}}, map[string][]float64{"params": {1}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkpoint.Read(dir, &got, into(blank()[1:])); err != nil || got.Step != 9 {
-		t.Errorf("step %d, error %v, want the new checkpoint, of step 9", got.Step, err)
+	if list, err := checkpoint.Read(dir, &got); err != nil || got.Step != 9 || len(list) != 1 {
+		t.Errorf("step %d, %d arrays, error %v, want the new checkpoint, of step 9 with one", got.Step, len(list), err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
@@ -105,7 +96,7 @@ func TestKilledWriter(t *testing.T) {
 	if dir := os.Getenv(variable); dir != "" {
 		for step := 1; ; step++ {
 			numbers := slices.Repeat([]float64{float64(step)}, 1000)
-			if err := checkpoint.Write(dir, state{Step: step, Rates: []float64{}}, []checkpoint.Array{{Name: "a", Data: numbers}, {Name: "b", Data: numbers}}); err != nil {
+			if err := checkpoint.Write(dir, state{Step: step, Rates: []float64{}}, map[string][]float64{"a": numbers, "b": numbers}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,8 +120,7 @@ func TestKilledWriter(t *testing.T) {
 			default:
 			}
 			var got state
-			a, b := make([]float64, 1000), make([]float64, 1000)
-			_ = checkpoint.Read(dir, &got, into([]checkpoint.Array{{Name: "a", Data: a}, {Name: "b", Data: b}})) // replaced while it is read
+			_, _ = checkpoint.Read(dir, &got) // it may be replaced while it is read
 			if first < 0 {
 				first = got.Step
 			}
@@ -145,12 +135,13 @@ func TestKilledWriter(t *testing.T) {
 			t.Error("a writer that was killed ended as if it were done")
 		}
 		var got state
-		a, b := make([]float64, 1000), make([]float64, 1000)
-		if err := checkpoint.Read(dir, &got, into([]checkpoint.Array{{Name: "a", Data: a}, {Name: "b", Data: b}})); err != nil {
+		list, err := checkpoint.Read(dir, &got)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if want := float64(got.Step); got.Step < 1 || a[0] != want || a[999] != want || b[0] != want || b[999] != want {
-			t.Fatalf("numbers %g, %g, %g and %g of step %d", a[0], a[999], b[0], b[999], got.Step)
+		want := slices.Repeat([]float64{float64(got.Step)}, 1000)
+		if got.Step < 1 || !slices.Equal(list["a"], want) || !slices.Equal(list["b"], want) {
+			t.Fatalf("numbers %g and %g of step %d", list["a"][0], list["b"][0], got.Step)
 		}
 	}
 }
@@ -166,7 +157,7 @@ func TestLeftOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got state
-	if err := checkpoint.Read(dir, &got, into(blank())); err != nil || got.Step != saved.Step {
+	if _, err := checkpoint.Read(dir, &got); err != nil || got.Step != saved.Step {
 		t.Errorf("step %d, error %v, want step %d", got.Step, err, saved.Step)
 	}
 	if err := checkpoint.Write(dir, saved, arrays()); err != nil {
@@ -214,37 +205,35 @@ func TestReadIsStrict(t *testing.T) {
 	}
 	nan := "\x00\x00\x00\x00\x00\x00\xf8\x7f"
 	one := "\x00\x00\x00\x00\x00\x00\xf0\x3f"
-	for name, c := range map[string]struct {
-		forge func(*testing.T, string)
-		list  []checkpoint.Array
-	}{
-		"field unknown":   {replace("checkpoint.json", `"step"`, `"stop"`), blank()},
-		"other version":   {replace("checkpoint.json", `"version":1`, `"version":2`), blank()},
-		"data after":      {replace("checkpoint.json", "}\n", "}{}"), blank()},
-		"array forged":    {replace("checkpoint.json", `"entries":3`, `"entries":4`), blank()},
-		"array twice":     {replace("checkpoint.json", `{"name":"params","entries":3}`, `{"name":"mean_2","entries":1}`), blank()},
-		"array cut":       {replace("params.npy", one, ""), blank()},
-		"array with NaN":  {replace("params.npy", one, nan), blank()},
-		"array too long":  {func(*testing.T, string) {}, []checkpoint.Array{{Name: "params", Data: make([]float64, 2)}, blank()[0]}},
-		"array not there": {func(*testing.T, string) {}, append(blank(), checkpoint.Array{Name: "more", Data: make([]float64, 1)})},
-		"array left over": {func(*testing.T, string) {}, blank()[:1]},
+	for name, forge := range map[string]func(*testing.T, string){
+		"field unknown": replace("checkpoint.json", `"step"`, `"stop"`),
+		"other version": replace("checkpoint.json", `"version":1`, `"version":2`),
+		"data after":    replace("checkpoint.json", "}\n", "}{}"),
+		"other length":  replace("checkpoint.json", `"entries":3`, `"entries":4`),
+		"no length":     replace("checkpoint.json", `"entries":3`, `"entries":0`),
+		"large length":  replace("checkpoint.json", `"entries":3`, `"entries":2147483647`),
+		"array twice":   replace("checkpoint.json", `"params"`, `"mean-2"`),
+		"path":          replace("checkpoint.json", `"params"`, `"../c/params"`),
+		"array cut":     replace("params.npy", one, ""),
+		"array of NaN":  replace("params.npy", one, nan),
+		"array missing": func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "params.npy")); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := write(t)
-			c.forge(t, dir)
-			var got state
-			if err := checkpoint.Read(dir, &got, into(c.list)); !errors.Is(err, checkpoint.ErrFormat) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("error %v, want ErrFormat with the path", err)
+			forge(t, dir)
+			got := state{Step: 1}
+			if list, err := checkpoint.Read(dir, &got); !errors.Is(err, checkpoint.ErrFormat) || !strings.Contains(err.Error(), dir) || list != nil || got.Step != 1 {
+				t.Errorf("%v, step %d, error %v, want nothing and ErrFormat with the path", list, got.Step, err)
 			}
 		})
 	}
 	var got state
-	if err := checkpoint.Read(filepath.Join(t.TempDir(), "none"), &got, into(blank())); !errors.Is(err, os.ErrNotExist) {
+	if _, err := checkpoint.Read(filepath.Join(t.TempDir(), "none"), &got); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a directory that is not there: %v, want ErrNotExist", err)
-	}
-	refused := errors.New("other options")
-	if err := checkpoint.Read(write(t), &got, func() ([]checkpoint.Array, error) { return nil, refused }); !errors.Is(err, refused) {
-		t.Errorf("error %v, want that of the caller", err)
 	}
 }
 
@@ -272,20 +261,20 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		var got, again state
-		list, copied := blank(), blank()
-		if checkpoint.Read(dir, &got, into(list)) != nil {
+		list, err := checkpoint.Read(dir, &got)
+		if err != nil {
 			return
 		}
-		for _, a := range list {
-			if slices.ContainsFunc(a.Data, math.IsNaN) {
-				t.Fatalf("%s = %v was read", a.Name, a.Data)
+		for name, data := range list {
+			if slices.ContainsFunc(data, math.IsNaN) {
+				t.Fatalf("%s = %v was read", name, data)
 			}
 		}
 		other := filepath.Join(t.TempDir(), "c")
 		if err := checkpoint.Write(other, got, list); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkpoint.Read(other, &again, into(copied)); err != nil || !reflect.DeepEqual(got, again) || !reflect.DeepEqual(list, copied) {
+		if copied, err := checkpoint.Read(other, &again); err != nil || !reflect.DeepEqual(got, again) || !reflect.DeepEqual(list, copied) {
 			t.Fatalf("%+v %v, error %v, want %+v %v", again, copied, err, got, list)
 		}
 	})
