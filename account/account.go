@@ -201,7 +201,11 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 	within := func(step float64) float64 {
 		return math.Min(math.Max(step, math.Max(1.5*window/maxLength, span/maxGrid)), span/64)
 	}
-	coarse, fine := within(math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta)))), within(0.8*allowed)
+	grain := math.Inf(1)
+	for _, r := range c.releases {
+		grain = math.Min(grain, r.PLD.pair.grain())
+	}
+	coarse, fine := within(math.Min(grain, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
 		if u := r.PLD.pair.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
@@ -290,6 +294,9 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bounds{}, check.Field("account", "epsilon", epsilon, "a finite number >= 0")
 	}
+	if orders := c.orders(); orders != nil {
+		return worse(orders, func(c *Composition) (Bounds, error) { return c.Delta(epsilon) })
+	}
 	if c.count == 1 {
 		l := c.releases[0].PLD.pair
 		return Bounds{l.deltaLower(epsilon), l.deltaUpper(epsilon)}, nil
@@ -298,19 +305,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if pure, err := c.pure(); err == nil && epsilon >= pure.Upper {
 		return Bounds{}, nil
 	}
-	// A first bound says which tails matter; below leastDelta none do.
-	guess := leastDelta
-	tilt := func(ps parts) (theta, loss float64) {
-		theta = ps.tiltTo(epsilon)
-		value, _ := ps.hockeyMoment(theta)
-		infinity, _ := ps.infinityMass()
-		guess = math.Max(guess, math.Min(1, math.Exp(value-theta*epsilon)+infinity))
-		return theta, epsilon
-	}
-	n := float64(c.count)
-	coarse, _ := c.measures(c.span(guess/n)/coarseGrid, guess/n)
-	tilt(coarse)
-	upper, lower, err := c.search(tailShare*guess/n, tilt)
+	upper, lower, err := c.searchAt(epsilon)
 	if err != nil {
 		return Bounds{}, err
 	}
@@ -325,6 +320,35 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 		b.Lower = math.Max(b.Lower, l.deltaLower(epsilon))
 	}
 	return b, nil
+}
+
+// searchAt composes for the δ at an ε. A first bound says which tails matter; below
+// leastDelta none do. Where most losses are so close together that the coarse grid shows
+// little of them, the bound is far off, and the δ that is found is the next one.
+func (c *Composition) searchAt(epsilon float64) (upper *composed, lower []*composed, err error) {
+	n, theta := float64(c.count), 0.0
+	tilt := func(ps parts) (float64, float64) {
+		theta = ps.tiltTo(epsilon)
+		return theta, epsilon
+	}
+	coarse, _ := c.measures(c.span(leastDelta/n)/coarseGrid, leastDelta/n)
+	tilt(coarse)
+	value, _ := coarse.hockeyMoment(theta)
+	infinity, _ := coarse.infinityMass()
+	guess := math.Max(leastDelta, math.Min(1, math.Exp(value-theta*epsilon)+infinity))
+	for range 3 {
+		upper, lower, err = c.search(tailShare*guess/n, tilt)
+		if err != nil {
+			return nil, nil, err
+		}
+		// Chernoff's bound is some ten times what it bounds.
+		found := upper.deltaUpper(epsilon)
+		if found >= guess/64 || guess <= leastDelta {
+			break
+		}
+		guess = math.Max(found, leastDelta)
+	}
+	return upper, lower, nil
 }
 
 // basicEpsilon returns the sum of the ε that the releases are made for, nil if one
@@ -370,6 +394,9 @@ var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	if !(delta >= 0 && delta < 1) {
 		return Bounds{}, check.Field("account", "delta", delta, "0 <= delta < 1")
+	}
+	if orders := c.orders(); orders != nil {
+		return worse(orders, func(c *Composition) (Bounds, error) { return c.Epsilon(delta) })
 	}
 	if c.count == 1 {
 		return c.single(delta)
@@ -417,6 +444,34 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 		b.Lower = math.Max(b.Lower, solveBelow(l.deltaLower, delta, b.Upper))
 	}
 	return b, nil
+}
+
+// orders returns the composition for either order of neighbors, nil if they are the same.
+func (c *Composition) orders() []*Composition {
+	if !slices.ContainsFunc(c.releases, func(r Release) bool { return r.PLD.added != nil }) {
+		return nil
+	}
+	removed, added := *c, *c
+	removed.releases, added.releases = slices.Clone(c.releases), slices.Clone(c.releases)
+	for i, r := range c.releases {
+		if r.PLD.added != nil {
+			removed.releases[i].PLD = &PrivacyLossDistribution{pair: r.PLD.pair}
+			added.releases[i].PLD = &PrivacyLossDistribution{pair: r.PLD.added}
+		}
+	}
+	return []*Composition{&removed, &added}
+}
+
+// worse returns the larger of the bounds for the two orders of neighbors.
+func worse(orders []*Composition, of func(*Composition) (Bounds, error)) (worst Bounds, err error) {
+	for _, c := range orders {
+		b, err := of(c)
+		if err != nil {
+			return Bounds{}, err
+		}
+		worst = Bounds{math.Max(worst.Lower, b.Lower), math.Max(worst.Upper, b.Upper)}
+	}
+	return worst, nil
 }
 
 // tooSmall is the error for a delta that no ε reaches, but needed at best.

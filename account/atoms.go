@@ -95,6 +95,8 @@ func (a *atoms) fits(step float64) bool {
 	return multiple(a.lattice, step) || 2*a.lattice < step && multiple(a.natural, step)
 }
 
+func (a *atoms) grain() float64 { return math.Inf(1) }
+
 func (a *atoms) upper(g grid) []float64 {
 	return heights(g, a.deltaUpper)
 }
@@ -181,7 +183,43 @@ func (d *pmf) regroup(g grid, gain, price []float64) {
 		}
 		chain = 0
 	}
-	place(p, q)
+	d.lift(g, p, q)
+}
+
+// lift adds the last group of [pmf.regroup], of which nothing is left to bring its loss down
+// to the grid. Where that costs less than to round it down, it takes so much of what is
+// already there as brings its loss up: it may be much, where losses end below with a large
+// density. What is at a loss of the grid has there at least that loss, less slackShare of a
+// step.
+func (d *pmf) lift(g grid, p, q float64) {
+	if !(p > 0 && q > 0) {
+		return
+	}
+	below := math.Floor((math.Log(p) - math.Log(q) + g.slack()) / g.step)
+	alpha, from := math.Exp((below+1)*g.step), int(math.Max(0, below+2-float64(g.first)))
+	taken := make([]float64, 0, maxChain)
+	sumP, sumQ, moved := p, q, 0.0
+	for i := from; i < len(d.mass) && len(taken) < maxChain; i++ {
+		m := d.mass[i]
+		price := math.Exp(-g.at(g.first+i)+g.step*slackShare) * (1 + atomError)
+		lack, excess := alpha*sumQ-sumP, m*(1-alpha*price)
+		if !(lack > 0) {
+			break
+		}
+		m *= math.Min(1, lack/excess)
+		taken = append(taken, m)
+		sumP, sumQ, moved = sumP+m, sumQ+m*price, moved+m*g.at(g.first+i)
+	}
+	// The expected loss is what is lost least of.
+	end := math.Floor((math.Log(sumP) - math.Log(sumQ) + g.slack()) / g.step)
+	if sumP*end*g.step-moved < p*below*g.step {
+		d.addDown(g, math.Log(p)-math.Log(q), p*(1-2*atomError))
+		return
+	}
+	for i, m := range taken {
+		d.mass[from+i] = math.Max(0, d.mass[from+i]-m) * (1 - 2*roundoff)
+	}
+	d.addDown(g, math.Log(sumP)-math.Log(sumQ), sumP*(1-2*atomError))
 }
 
 // RandomizedResponse is the report of one of so many categories: the true one
@@ -200,7 +238,7 @@ func RandomizedResponse(epsilon float64, categories int) (*PrivacyLossDistributi
 	if categories > 2 {
 		loss, mass = append(loss, 0), append(mass, (others-1)*q)
 	}
-	return &PrivacyLossDistribution{newAtoms(loss, mass, 0, epsilon)}, nil
+	return &PrivacyLossDistribution{pair: newAtoms(loss, mass, 0, epsilon)}, nil
 }
 
 // Approximate is any mechanism of which only its (epsilon, delta) is known. Its
@@ -215,11 +253,11 @@ func Approximate(epsilon, delta float64) (*PrivacyLossDistribution, error) {
 		return nil, check.Field("account", "epsilon", epsilon, fmt.Sprintf("0 <= epsilon <= %d, and > 0 if delta = 0", maxEpsilon))
 	}
 	if epsilon == 0 {
-		return &PrivacyLossDistribution{newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
+		return &PrivacyLossDistribution{pair: newAtoms([]float64{0}, []float64{1 - delta}, delta, 0)}, nil
 	}
 	p := (1 - delta) / (1 + math.Exp(-epsilon))
 	q := p * math.Exp(-epsilon)
-	return &PrivacyLossDistribution{newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
+	return &PrivacyLossDistribution{pair: newAtoms([]float64{epsilon, -epsilon}, []float64{p, q}, delta, epsilon)}, nil
 }
 
 // DiscreteLaplace is noise on the integers with probabilities proportional to
@@ -244,7 +282,7 @@ func DiscreteLaplace(epsilon float64, sensitivity int) (*PrivacyLossDistribution
 	if sensitivity > 1 {
 		a.lattice = t
 	}
-	return &PrivacyLossDistribution{a}, nil
+	return &PrivacyLossDistribution{pair: a}, nil
 }
 
 // maxSteps bounds integer sensitivities.
@@ -279,7 +317,7 @@ func Staircase(epsilon float64, loss loss.Loss) (*PrivacyLossDistribution, error
 	p := 0.5 - math.Expm1(-epsilon)/(2*(gamma+b*(1-gamma)))*math.Min(gamma, 1-gamma)
 	loss3 := []float64{epsilon, 0, -epsilon}
 	mass3 := []float64{p, math.Max(0, 1-p*(1+b)), p * b}
-	return &PrivacyLossDistribution{newAtoms(loss3, mass3, 0, epsilon)}, nil
+	return &PrivacyLossDistribution{pair: newAtoms(loss3, mass3, 0, epsilon)}, nil
 }
 
 // maxGaussianSteps bounds sigma of the discrete Gaussian, in steps.
@@ -321,5 +359,5 @@ func DiscreteGaussian(sigma float64, sensitivity int) (*PrivacyLossDistribution,
 	a := newAtoms(loss, mass, 1e-50, 0)
 	a.infinityMassDown = 0
 	a.lattice = delta / (2 * sigma * sigma)
-	return &PrivacyLossDistribution{a}, nil
+	return &PrivacyLossDistribution{pair: a}, nil
 }

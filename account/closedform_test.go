@@ -257,6 +257,7 @@ func TestExtremes(t *testing.T) {
 		"dp:epsilon=0,delta=1e-300", "dp:epsilon=100,delta=1e-20", "dp:epsilon=1e-9,delta=0", "staircase:epsilon=50,loss=l2",
 		"staircase:epsilon=1e-5", "randomized-response:epsilon=100,categories=1000000000", "discrete-laplace:epsilon=1e-3,sensitivity=1000",
 		"truncated-laplace:epsilon=100,delta=1e-300", "truncated-laplace:epsilon=1e-6,delta=0.5",
+		"subsampled-gaussian:sigma=0.05,rate=1e-12", "subsampled-gaussian:sigma=1e6,rate=0.999999999", "subsampled-gaussian:sigma=0.05,rate=0.5",
 	} {
 		m := must(t)(parse(text))
 		for _, n := range []int{1, 2, 37, MaxReleases} {

@@ -84,6 +84,8 @@ func parse(text string) (*PrivacyLossDistribution, error) {
 		return Staircase(number["epsilon"], l)
 	case "gaussian":
 		return Gaussian(number["sigma"])
+	case "subsampled-gaussian":
+		return SubsampledGaussian(number["sigma"], number["rate"])
 	case "discrete-gaussian":
 		return DiscreteGaussian(number["sigma"], integer["sensitivity"])
 	case "randomized-response":

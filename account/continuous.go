@@ -14,6 +14,7 @@ import (
 type continuous struct {
 	least, most float64
 	natural     float64
+	narrow      float64 // half of the losses may be within so much, or 0
 	profile     func(epsilon float64) (low, high float64)
 	// survival bounds P(loss >= l) and Q(loss >= l).
 	survival func(loss float64) (p, q bracket)
@@ -47,7 +48,7 @@ func (c *continuous) extent(tail float64) (least, most float64) {
 	least = c.least
 	for range 40 {
 		p, _ := c.survival(least / 2)
-		if !(p.low > 1-tail/2 && least < 0) {
+		if !(p.low > 1-math.Max(tail/2, 0x1p-44) && least < 0) {
 			break
 		}
 		least /= 2
@@ -57,6 +58,14 @@ func (c *continuous) extent(tail float64) (least, most float64) {
 
 func (c *continuous) unit(float64) float64   { return c.natural }
 func (c *continuous) fits(step float64) bool { return multiple(c.natural, step) }
+
+// grain is an eighth of what losses may be within.
+func (c *continuous) grain() float64 {
+	if c.narrow == 0 {
+		return math.Inf(1)
+	}
+	return c.narrow / 8
+}
 
 func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }
 
@@ -110,7 +119,7 @@ func Laplace(epsilon float64) (*PrivacyLossDistribution, error) {
 			return bracket{x * down, x * up}, bracket{y * down, y * up}
 		},
 	}
-	return &PrivacyLossDistribution{c}, nil
+	return &PrivacyLossDistribution{pair: c}, nil
 }
 
 // TruncatedLaplace is Laplace noise of scale Δ/epsilon, Δ the sensitivity, cut off at
@@ -159,7 +168,7 @@ func TruncatedLaplace(epsilon, delta float64) (*PrivacyLossDistribution, error) 
 			return about(0.5 - (1+r)/2*math.Expm1((l-epsilon)/2)), bracket{price*down - r/2*up, price*up - r/2*down}
 		},
 	}
-	return &PrivacyLossDistribution{c}, nil
+	return &PrivacyLossDistribution{pair: c}, nil
 }
 
 // The range of noise multipliers: e^ε·Φ(…) must stay inside float64.
@@ -185,8 +194,12 @@ func Gaussian(multiplier float64) (*PrivacyLossDistribution, error) {
 	if err := checkMultiplier(multiplier); err != nil {
 		return nil, err
 	}
+	return &PrivacyLossDistribution{pair: gaussian(multiplier)}, nil
+}
+
+func gaussian(multiplier float64) *continuous {
 	mu := 1 / multiplier
-	c := &continuous{
+	return &continuous{
 		// Beyond 37μ nothing is left in float64.
 		least: mu*mu/2 - 12*mu, most: mu*mu/2 + 37*mu,
 		profile: func(e float64) (low, high float64) {
@@ -208,7 +221,6 @@ func Gaussian(multiplier float64) (*PrivacyLossDistribution, error) {
 			return p, q
 		},
 	}
-	return &PrivacyLossDistribution{c}, nil
 }
 
 // normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2

@@ -16,6 +16,7 @@ type golden struct {
 	Times     int
 	Epsilon   float64
 	Delta     [2]float64
+	Target    float64 // if it is there, the delta that epsilon is an upper bound for
 }
 
 func checkGolden(t *testing.T, data []byte) {
@@ -41,6 +42,13 @@ func checkGolden(t *testing.T, data []byte) {
 			releases = append(releases, Release{known[name], g.Times})
 		}
 		c := compose(t, releases...)
+		if g.Target > 0 {
+			e, err := c.Epsilon(g.Target)
+			if err != nil || g.Epsilon < e.Lower || g.Epsilon > e.Upper*(1+1e-9) || e.Upper-e.Lower > 0.01*e.Upper {
+				t.Errorf("%d times %s at delta %g: %v, %v, dp_accounting %v: not between, or not within 1 %%", g.Times, g.Mechanism, g.Target, e, err, g.Epsilon)
+			}
+			continue
+		}
 		b := delta(t, c, g.Epsilon)
 		what := fmt.Sprintf("%d times %s at %g: %v, dp_accounting %v", g.Times, g.Mechanism, g.Epsilon, b, g.Delta)
 		// Its sums are of float64s that cut 1e-15 off, without a bound.

@@ -157,7 +157,7 @@ func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []couple)
 		}
 	}
 	l.coarse = l.upper(coarseLosses)
-	return &PrivacyLossDistribution{l}, nil
+	return &PrivacyLossDistribution{pair: l}, nil
 }
 
 // finite calls a function with the probabilities under P of outputs that Q has too, and
@@ -203,6 +203,7 @@ func (l *laws) extent(tail float64) (least, most float64) {
 }
 
 func (l *laws) unit(float64) float64 { return l.epsilon }
+func (l *laws) grain() float64       { return math.Inf(1) }
 
 // fits looks at what rounding the losses of one pair down costs, and what regrouping them
 // does where there are enough of them.

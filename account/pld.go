@@ -10,7 +10,12 @@ import (
 // privacy loss log P(x)/Q(x), x drawn from P, for the worst laws P and Q of the
 // output on two neighboring data sets, bounded from both sides. It is immutable
 // and safe for concurrent use.
-type PrivacyLossDistribution struct{ pair dominatingPair }
+type PrivacyLossDistribution struct {
+	pair dominatingPair
+	// added is nil where pair is for both orders of neighbors. Else pair is about the loss
+	// of one person, and added about the gain, and the order is the same in all releases.
+	added dominatingPair
+}
 
 // dominatingPair bounds the privacy profile h of a mechanism, and the pair of laws
 // P, Q of its outputs for the two neighbors that attain it.
@@ -30,6 +35,8 @@ type dominatingPair interface {
 	lower(g grid, theta float64) []*pmf
 	// unit is a loss that grid steps of about this size should divide, or 0.
 	unit(step float64) float64
+	// grain is a step that shows how losses spread where most are close together, else +Inf.
+	grain() float64
 	// fits reports whether all losses are on a grid of this step, or so dense
 	// that lower can regroup them.
 	fits(step float64) bool

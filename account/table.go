@@ -97,7 +97,7 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 		return nil, check.Errorf("account", tables.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), len(l.shifts), maxPairs)
 	}
 	l.coarse = l.upper(coarseLosses)
-	return &PrivacyLossDistribution{l}, nil
+	return &PrivacyLossDistribution{pair: l}, nil
 }
 
 // furthest returns a number of points that the rounded values of neighbors can
@@ -198,6 +198,7 @@ func (l *table) unroll() {
 }
 
 func (l *table) unit(float64) float64 { return l.t.Privacy().Epsilon }
+func (l *table) grain() float64       { return math.Inf(1) }
 
 // fits looks at the losses of a shift by whole cells: designed noise has nearly all of
 // them at multiples of its epsilon, other shapes anywhere.

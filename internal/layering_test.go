@@ -68,6 +68,7 @@ var arrows = map[string][]string{
 	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"encoder/internal/checkpoint": {"internal/npy", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/check"},
 	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas"},
+	"encoder/vlm":                {"encoder", "encoder/internal/dense", "account", "latent/bundle", "internal/check"},
 	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 
 	// The front door and the program.
@@ -82,7 +83,8 @@ var arrows = map[string][]string{
 		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
-		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
+		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
+		"encoder", "encoder/vlm",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},

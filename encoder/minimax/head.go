@@ -2,113 +2,75 @@ package minimax
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/optimize"
 
 	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/encoder/internal/regress"
 )
 
-// head is a linear classifier or regression: output = code·weights + bias.
+// head is a linear classifier or regression of codes.
 type head struct {
-	numbers []float64 // the weights by rows, then the bias
-	weights dense.Matrix
-	bias    []float64
+	regress.Linear
+	numbers []float64 // the weights by rows, then the bias: views into them are the Linear
 }
 
 func newHead(in, out int) *head {
-	h := &head{numbers: make([]float64, (in+1)*out)}
-	h.weights = dense.Matrix{Rows: in, Cols: out, Stride: out, Data: h.numbers[:in*out]}
-	h.bias = h.numbers[in*out:]
-	return h
+	numbers := make([]float64, (in+1)*out)
+	weights := dense.Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:in*out]}
+	return &head{regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers}
 }
 
-func headName(i int) string { return fmt.Sprintf("head%d", i) }
+func headName(i int) string { return fmt.Sprintf("head-%d", i) }
 
-func (h *head) clear() { clear(h.numbers) }
+// set copies the numbers of a fit.
+func (h *head) set(l *regress.Linear) {
+	copy(h.Weights.Data, l.Weights.Data)
+	copy(h.Bias, l.Bias)
+}
 
-// apply sets the output for codes.
-func (h *head) apply(code, output dense.Matrix) {
-	for i := range output.Rows {
-		copy(dense.Row(output, i), h.bias)
+// fit improves the head for codes, from what it was: by iterations of a classifier, or by
+// the least squares of a regression.
+func (h *head) fit(code dense.Matrix, t *Task, o *Options) error {
+	if t.Labels == nil {
+		l, err := regress.FitRidge(code, t.Values, o.Ridge)
+		if err == nil {
+			h.set(l)
+		}
+		return err
 	}
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, code, h.weights, 1, output)
+	s, err := regress.FitSoftmax(code, t.Labels, len(t.Classes), regress.Options{
+		Ridge: o.Ridge, Bias: !o.NoIntercept, MajorIterations: o.InnerIterations, Start: &regress.Softmax{Linear: h.Linear},
+	})
+	if err == nil {
+		h.set(&s.Linear)
+	}
+	return err
 }
 
 // loss returns the player's loss for codes, without its factor; if gradient, it adds the
 // gradient times the factor to dCode.
 func (h *head) loss(code dense.Matrix, p *player, dCode dense.Matrix, gradient bool) float64 {
-	h.apply(code, p.output)
+	for i := range p.output.Rows {
+		copy(dense.Row(p.output, i), h.Bias)
+	}
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, code, h.Weights, 1, p.output)
 	d := dense.Matrix{}
 	if gradient {
 		d = p.dOut
 	}
-	var v float64
-	if p.task.Labels != nil {
-		v = dense.CrossEntropy(p.output, p.task.Labels, d)
-	} else {
-		v = dense.SquaredError(p.output, p.task.Values, d)
-	}
+	v := p.task.loss(p.output, d)
 	if gradient {
-		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, h.weights, 1, dCode)
+		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, h.Weights, 1, dCode)
 	}
 	return v
 }
 
-func (h *head) fit(code dense.Matrix, t *Task, o *Options) error {
-	k := h.weights.Cols
-	out, d := dense.NewMatrix(code.Rows, k), dense.NewMatrix(code.Rows, k)
-	n := len(h.numbers)
-	if !o.Intercept {
-		n = len(h.weights.Data)
+// loss returns the loss of outputs, with its gradient in d unless that is empty.
+func (t *Task) loss(output, d dense.Matrix) float64 {
+	if t.Labels != nil {
+		return dense.CrossEntropy(output, t.Labels, d)
 	}
-	try := newHead(h.weights.Rows, k)
-	g := newHead(h.weights.Rows, k)
-	var last []float64
-	val := math.NaN()
-	eval := func(x []float64) {
-		if last != nil {
-			same := true
-			for i := range x {
-				if x[i] != last[i] {
-					same = false
-					break
-				}
-			}
-			if same {
-				return
-			}
-		}
-		last = append(last[:0], x...)
-		copy(try.numbers, x)
-		try.apply(code, out)
-		if t.Labels != nil {
-			val = dense.CrossEntropy(out, t.Labels, d)
-		} else {
-			val = dense.SquaredError(out, t.Values, d)
-		}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, code, d, 0, g.weights)
-		clear(g.bias)
-		for i := range d.Rows {
-			for j, v := range dense.Row(d, i) {
-				g.bias[j] += v
-			}
-		}
-		for i, v := range try.weights.Data {
-			val += o.HeadRidge / 2 * v * v
-			g.weights.Data[i] += o.HeadRidge * v
-		}
-	}
-	p := optimize.Problem{
-		Func: func(x []float64) float64 { eval(x); return val },
-		Grad: func(dst, x []float64) { eval(x); copy(dst, g.numbers[:n]) },
-	}
-	r, err := optimize.Minimize(p, h.numbers[:n], &optimize.Settings{MajorIterations: o.Inner, GradientThreshold: 1e-7}, &optimize.LBFGS{Store: 20})
-	if r == nil {
-		return err
-	}
-	copy(h.numbers, r.X)
-	return nil
+	return dense.SquaredError(output, t.Values, d)
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
@@ -52,10 +51,7 @@ func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *traine
 		factor float64
 	}{{d.Targets, o.Rho}, {d.Private, -1}} {
 		for _, task := range side.tasks {
-			k := task.Classes
-			if task.Labels == nil {
-				k = task.Values.Cols
-			}
+			k := task.outs()
 			t.players = append(t.players, &player{
 				task: task.scaled(), factor: side.factor * task.weight(), head: newHead(net.Out(), k),
 				output: dense.NewMatrix(x.Rows, k), dOut: dense.NewMatrix(x.Rows, k),
@@ -94,7 +90,7 @@ func (t *trainer) start(r *rand.Rand) {
 	t.shake(r)
 	t.length, t.failed = firstLength, 0
 	for _, one := range t.players {
-		one.head.clear()
+		clear(one.head.numbers)
 	}
 }
 
@@ -210,7 +206,7 @@ func (t *trainer) Restore(s map[string][]float64) error {
 	search := make([]float64, 3)
 	for name, numbers := range t.State() {
 		if len(s[name]) != len(numbers) {
-			return check.Errorf("minimax", nil, "the checkpoint has %d numbers for %s, want %d", len(s[name]), name, len(numbers))
+			return check.Errorf("minimax", check.ErrInvalid, "the checkpoint has %d numbers for %s, want %d", len(s[name]), name, len(numbers))
 		}
 		if name == "search" {
 			numbers = search

@@ -77,3 +77,22 @@ func (s scaling) writing(n *dense.Network) *dense.Network {
 	}
 	return c
 }
+
+// answering returns a network that gives the scaled answers of n.
+func (s scaling) answering(n *dense.Network) *dense.Network {
+	if s.scale == nil {
+		return n
+	}
+	widths, functions := []int{n.In()}, []dense.Activation(nil)
+	for _, l := range n.Layers {
+		widths, functions = append(widths, l.Weights.Cols), append(functions, l.Activation)
+	}
+	c := dense.New(append(widths, n.Out()), append(functions, dense.Identity))
+	copy(c.Params(), n.Params())
+	last := c.Layers[len(n.Layers)]
+	for j, scale := range s.scale {
+		last.Weights.Data[j*last.Weights.Stride+j] = 1 / scale
+		last.Bias[j] = -s.mean[j] / scale
+	}
+	return c
+}

@@ -26,6 +26,7 @@ type Result struct {
 	body    encoder.Body
 	noise   encoder.Noise
 	scaling scaling
+	unit    scaling
 	encoder *dense.Network // of scaled features
 	reader  reader
 }
@@ -70,6 +71,7 @@ type training struct {
 	body    encoder.Body
 	noise   encoder.Noise
 	scaling scaling
+	unit    scaling // of a target of numbers; else empty
 
 	fit, heldOut set
 	repeated     target // of fit, for each draw
@@ -90,6 +92,10 @@ func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Opti
 	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
 	t.scaling = standardize(pick(d.X, fit))
 	x := t.scaling.apply(d.X)
+	if all.classes == 0 {
+		t.unit = standardize(pick(all.values, fit))
+		all.values = t.unit.apply(all.values)
+	}
 	t.fit, t.heldOut = set{pick(x, fit), all.pick(fit)}, set{pick(x, held), all.pick(held)}
 	t.repeated = t.fit.target.repeat(o.Draws)
 	out := all.outputs()
@@ -98,7 +104,7 @@ func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Opti
 		if err != nil {
 			return nil, err
 		}
-		t.reader.task, out = t.scaling.reading(task), d.X.Cols
+		t.reader.task, out = t.unit.answering(t.scaling.reading(task)), d.X.Cols
 	}
 	z := body.Coordinates
 	if o.Approach == Agnostic {
@@ -173,11 +179,7 @@ func (t *training) start(restart int) {
 	t.head.Init(encoder.Rand(t.Seed, "head", restart))
 	t.encoder.adam, t.head.adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
 	if t.Approach == Agnostic {
-		p, n := t.encoder.Params(), t.data.X.Cols
-		clear(p)
-		for j := range n {
-			p[j*n+j] = 1
-		}
+		copy(t.encoder.Params(), identity(t.data.X.Cols).Params())
 		t.fill(restart)
 	}
 }
@@ -291,7 +293,11 @@ func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
 	u := t.encoder.Forward(&dense.Pass{}, s.x)
 	t.body.Clip(u)
 	r := encoder.Rand(seed, "evaluation", 0)
-	return evaluate(&reader{net: t.reader.net, task: t.reader.task}, u, &s.target, draws, func(dst, u []float64) { t.noise.Release(dst, u, r) })
+	e := evaluate(&reader{net: t.reader.net, task: t.reader.task}, u, &s.target, draws, func(dst, u []float64) { t.noise.Release(dst, u, r) })
+	for _, scale := range t.unit.scale {
+		e.Loss, e.StandardError = e.Loss*scale*scale, e.StandardError*scale*scale
+	}
+	return e
 }
 
 // State implements encoder.Training.
@@ -334,7 +340,7 @@ func (t *training) result() (*Result, error) {
 	copy(t.head.Params(), t.best[split:])
 	return &Result{
 		HeldOut: t.evaluate(&t.heldOut, judgeDraws, t.Seed), Restart: int(t.lastLoss[1]), Step: int(t.lastLoss[2]),
-		data: t.data, body: t.body, noise: t.noise, scaling: t.scaling, encoder: t.encoder.Network, reader: reader{net: t.head.Network, task: t.reader.task},
+		data: t.data, body: t.body, noise: t.noise, scaling: t.scaling, unit: t.unit, encoder: t.encoder.Network, reader: reader{net: t.head.Network, task: t.reader.task},
 	}, nil
 }
 
@@ -345,6 +351,10 @@ func (r *Result) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, 
 	if err := sameShape(d, r.data.Features); err != nil {
 		return Evaluation{}, err
 	}
-	t := training{body: r.body, noise: r.noise, encoder: &learner{Network: r.encoder}, reader: r.reader}
-	return t.evaluate(&set{r.scaling.apply(d.X), newTarget(&d.Target)}, draws, seed), nil
+	target := newTarget(&d.Target)
+	if target.classes == 0 {
+		target.values = r.unit.apply(target.values)
+	}
+	t := training{body: r.body, noise: r.noise, unit: r.unit, encoder: &learner{Network: r.encoder}, reader: r.reader}
+	return t.evaluate(&set{r.scaling.apply(d.X), target}, draws, seed), nil
 }

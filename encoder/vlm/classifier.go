@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -167,13 +168,16 @@ func deviations(z encoder.Matrix) []float64 {
 	return out
 }
 
-// moments returns the means and the standard deviations of the columns.
+// moments returns the means and the standard deviations of the columns. Sums are of
+// differences from the first row, so that those of a constant column are 0, which else were
+// a rounding error to divide by.
 func moments(z encoder.Matrix) (mean, deviation []float64) {
-	mean, deviation = make([]float64, z.Cols), make([]float64, z.Cols)
+	first := dense.Row(z, 0)
+	mean, deviation = slices.Clone(first), make([]float64, z.Cols)
 	n := float64(z.Rows)
 	for i := range z.Rows {
 		for j, v := range dense.Row(z, i) {
-			mean[j] += v / n
+			mean[j] += (v - first[j]) / n
 		}
 	}
 	for i := range z.Rows {

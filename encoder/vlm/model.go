@@ -18,8 +18,8 @@ type Model struct {
 	// Scales are those of the noise in training, one for each coordinate: 2·Radius/ε, or as
 	// learned. No guarantee rests on them.
 	Scales []float64
-	// CentralEpsilon and CentralDelta are what the second stage proved for the people of
-	// the training data; 0 without one.
+	// CentralEpsilon and CentralDelta are the promise to the people of the training data, as
+	// Options.Central has it; 0 without one, and an infinite epsilon is no promise.
 	CentralEpsilon, CentralDelta float64
 
 	encoder, decoder *dense.Network
@@ -35,30 +35,23 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 	if err := o.check(x); err != nil {
 		return nil, err
 	}
-	m := &Model{
-		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
-		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood,
-		encoder: dense.New(slices.Concat([]int{x.Cols}, o.Encoder, []int{o.Coordinates}), activations(len(o.Encoder))),
-		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
-	}
+	m := newModel(x, o)
 	if o.Standardize {
-		m.mean, m.deviation = moments(x)
-		for j, v := range m.deviation {
-			if !(v > 0) {
-				m.deviation[j] = 1
-			}
-		}
+		m.mean, _ = moments(x)
+		m.deviation = deviations(x)
 		x = m.standardized(x)
 	}
-	t := newTraining(m, x, o)
-	if err := o.Run.Train(ctx, t, o.Epochs*t.batches); err != nil {
-		return nil, err
-	}
-	for j, v := range t.logScale {
-		m.Scales[j] = math.Exp(v)
-	}
-	if err := m.collapsed(x); err != nil {
-		return nil, err
+	if o.Central == nil || o.Central.PublishedOrder {
+		t := newTraining(m, x, o)
+		if err := o.Run.Train(ctx, t, o.Epochs*t.batches); err != nil {
+			return nil, err
+		}
+		for j, v := range t.logScale {
+			m.Scales[j] = math.Exp(v)
+		}
+		if err := m.collapsed(x); err != nil {
+			return nil, err
+		}
 	}
 	if o.Central != nil {
 		if err := m.protect(ctx, x, o); err != nil {
@@ -66,6 +59,16 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 		}
 	}
 	return m, nil
+}
+
+// newModel returns a network whose parameters are 0.
+func newModel(x encoder.Matrix, o Options) *Model {
+	return &Model{
+		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
+		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood,
+		encoder: dense.New(slices.Concat([]int{x.Cols}, o.Encoder, []int{o.Coordinates}), activations(len(o.Encoder))),
+		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
+	}
 }
 
 // leastSpread is the share of the radius below which encodings that differ so little count as

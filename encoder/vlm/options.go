@@ -51,8 +51,7 @@ type Options struct {
 	Rate        float64 // of Adam [0.0005]
 	Batch       int     // people in a step [64]
 	Epochs      int     // [20]
-	// Central, if it is not nil, protects the people of the training data with a second
-	// stage.
+	// Central, if it is not nil, protects the people of the training data.
 	Central *Central
 	// Run has the seed, the checkpoint and the progress.
 	Run encoder.Run
@@ -129,7 +128,7 @@ func (o Options) check(x encoder.Matrix) error {
 		bad.Bad("likelihood", o.Likelihood, "gaussian or bernoulli")
 	}
 	if o.Central != nil {
-		bad.Add(o.Central.check(o, x.Rows))
+		bad.Add(o.Central.check(o))
 	}
 	return bad.Err()
 }

@@ -31,6 +31,8 @@ const (
 	Latent Level = "latent"
 	// Features is what the decoder makes of them.
 	Features Level = "features"
+	// Classes is what a classifier of the encodings makes of them.
+	Classes Level = "classes"
 )
 
 // Parts are parts of a network.
@@ -73,8 +75,8 @@ func (s Scenario) Private(l Level) (Parts, error) {
 }
 
 func (l Level) check() error {
-	if l != Latent && l != Features {
-		return check.Field("vlm", "level", fmt.Sprintf("%.40q", string(l)), "latent or features")
+	if l != Latent && l != Features && l != Classes {
+		return check.Field("vlm", "level", fmt.Sprintf("%.40q", string(l)), "latent, features or classes")
 	}
 	return nil
 }

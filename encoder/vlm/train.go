@@ -24,6 +24,7 @@ type training struct {
 	grads   [3][]float64 // of encoder, decoder and scales
 	adams   [3]dense.Adam
 	learned bool // the scales
+	frozen  bool // the encoder
 }
 
 func newTraining(m *Model, x encoder.Matrix, o Options) *training {
@@ -70,8 +71,8 @@ func (t *training) Step(step int) (loss float64, err error) {
 	loss = t.e.forward(t.batch)
 	t.e.backward(t.grads[0], t.grads[1], t.grads[2])
 	for i, params := range t.parameters() {
-		if i == 2 && !t.learned {
-			break
+		if (i == 0 && t.frozen) || (i == 2 && !t.learned) {
+			continue
 		}
 		t.adams[i].Step(params, t.grads[i])
 	}

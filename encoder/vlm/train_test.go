@@ -37,11 +37,8 @@ func TestGradient(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = 1 / (1 + math.Exp(-x.Data[i]))
 		}
-		o := Options{Coordinates: 3, Radius: 0.4, Encoder: []int{4}, Likelihood: likelihood, Batch: 5}.filled()
-		m := &Model{
-			Body: encoder.Body{Domain: "l1-ball", Radius: o.Radius, Coordinates: 3}, likelihood: likelihood,
-			encoder: dense.New([]int{6, 4, 3}, activations(1)), decoder: dense.New([]int{3, 4, 6}, activations(1)),
-		}
+		o := Options{Coordinates: 3, Radius: 0.7, Encoder: []int{4}, Likelihood: likelihood, Batch: 5}.filled()
+		m := newModel(x, o)
 		tr := newTraining(m, x, o)
 		tr.logScale = []float64{-1, 0, 0.3}
 		// The hidden units stay away from the kink of ReLU: one is at 0 for no person.
@@ -140,7 +137,7 @@ func TestLearnedScales(t *testing.T) {
 		x.Data[i*x.Stride] = 1000 + 300*x.Data[i*x.Stride]
 	}
 	o := small
-	o.TrainingEpsilon, o.Standardize = 0, true
+	o.TrainingEpsilon, o.Standardize, o.Epochs = 0, true, 40
 	m, err := Train(t.Context(), x, o)
 	if err != nil {
 		t.Fatal(err)
@@ -223,5 +220,18 @@ func TestTrainRefuses(t *testing.T) {
 		if _, err := TrainClassifier(t.Context(), x, c.labels, c.o); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %q", c.o, err, c.want)
 		}
+	}
+}
+
+// TestConstantColumn: a column that is the same for everybody, of a value that rounds, is
+// divided by 1.
+func TestConstantColumn(t *testing.T) {
+	x := dense.NewMatrix(1000, 1)
+	for i := range x.Data {
+		x.Data[i] = 0.1
+	}
+	mean, deviation := moments(x)
+	if mean[0] != 0.1 || deviation[0] != 0 || deviations(x)[0] != 1 {
+		t.Errorf("mean %v, deviation %v", mean, deviation)
 	}
 }

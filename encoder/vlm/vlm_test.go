@@ -210,7 +210,9 @@ func TestSearch(t *testing.T) {
 	if best := trials[0]; math.Abs(best.Accuracy-0.9) > 6*best.StandardError || best.People != 1000 {
 		t.Errorf("best %+v", best)
 	}
-	failing := func(context.Context, Choice, []int) ([]bool, error) { return nil, check.Errorf("vlm", ErrDiverged, "NaN") }
+	failing := func(context.Context, Choice, []int) ([]bool, error) {
+		return nil, check.Errorf("vlm", ErrDiverged, "NaN")
+	}
 	if _, err := Search(t.Context(), choices, Validation{People: 10, Epsilon: 1}, failing); err == nil || !strings.Contains(err.Error(), "every choice failed") {
 		t.Errorf("all fail: %v", err)
 	}

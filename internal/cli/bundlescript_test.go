@@ -10,8 +10,8 @@ import (
 )
 
 // bundle DIR KIND [CLASS...] writes a bundle of the features steps and minutes, with a layer
-// on the device and an l1 ball: one that decodes to values, classes or, by a head, features;
-// or a filter.
+// on the device and an l1 ball: one that decodes to values or classes or by a head to
+// features, a filter of this, or one with layers on the device alone.
 func bundleCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: bundle dir kind [class...]")
@@ -30,6 +30,8 @@ func bundleCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	switch args[1] {
 	case "head":
+	case "layers":
+		s.Head, s.Decoder = nil, bundle.Matrix{Rows: 2, Cols: 2, Data: []float64{1, -1, 0.5, 2}}
 	case "values":
 		s.Output, s.Outputs = bundle.Values, []string{"pulse", "pressure"}
 	case "classes":

@@ -42,10 +42,10 @@ type conversion struct {
 type convert func(record []string, x []float64) ([]string, error)
 
 // numbers is the convert of a function that makes other numbers, in dst.
-func numbers(make func(dst, x []float64) ([]float64, error)) convert {
+func numbers(other func(dst, x []float64) ([]float64, error)) convert {
 	var values []float64
 	return func(record []string, x []float64) (_ []string, err error) {
-		if values, err = make(values[:0], x); err != nil {
+		if values, err = other(values[:0], x); err != nil {
 			return nil, err
 		}
 		for _, v := range values {
