@@ -43,9 +43,12 @@ type Schedule struct {
 	Hidden      bool // encoder and decoder have a hidden layer of sigmoids, one per feature
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
-	Decay       float64
-	Shrink      float64 // of the noise; 0 means 1. The authors' program has 1/√2
-	Seed        uint64
+	// Batch is how many people a step is about: the paper's images are taken in batches, with
+	// Inner steps and a Δ of its own for each. 0 means all of them.
+	Batch  int
+	Decay  float64
+	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
+	Seed   uint64
 }
 
 // Scheduled is what a Schedule trained.
@@ -86,6 +89,7 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 			return nil, err
 		}
 		r.out.Scale = s.Shrink * r.out.Sensitivity / s.Epsilon
+		r.use(nil)
 		if !constant(r.out.reader.answer(r.code())) {
 			return r.out, nil
 		}
@@ -107,6 +111,9 @@ func (s *Schedule) validate(d *encoder.Data) error {
 			*f.v = f.usually
 		}
 		positive(c, f.name, *f.v)
+	}
+	if s.Batch < 0 {
+		c.Bad("batch", s.Batch, "at least 0")
 	}
 	if s.Shrink == 0 {
 		s.Shrink = 1
@@ -134,11 +141,19 @@ type scheduleRun struct {
 	x      dense.Matrix
 	target target
 
-	encoder, decoder      *learner // the encoder is nil for the task-agnostic approach
-	pass                  dense.Pass
-	fixed                 bool // the encoder does not change any more
-	encoded, noise, noisy dense.Matrix
-	out                   *Scheduled
+	encoder, decoder *learner // the encoder is nil for the task-agnostic approach
+	pass             dense.Pass
+	fixed            bool         // the encoder does not change any more
+	encoded          dense.Matrix // of everybody, once it is fixed
+	now              portion
+	out              *Scheduled
+}
+
+// portion is the people that a step is about.
+type portion struct {
+	read         dense.Matrix // features, or encodings if the encoder is fixed
+	noise, noisy dense.Matrix
+	target       target
 }
 
 func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, start int) *scheduleRun {
@@ -151,15 +166,13 @@ func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, 
 	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), r.adam(0))
 	r.decoder.Init(r.rand("decoder", 0))
 	r.out = &Scheduled{features: slices.Clone(d.Features), like: d.Target, reader: reader{net: r.decoder.Network, task: task}}
-	r.noise, r.noisy = dense.NewMatrix(r.x.Rows, z), dense.NewMatrix(r.x.Rows, z)
-	r.encoded = r.x
 	if r.Approach != Agnostic {
 		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
 		r.encoder.Init(r.rand("encoder", 0))
 		r.out.encoder = r.encoder.Network
 		r.pass.NoInput = true
-		r.encoded = dense.NewMatrix(r.x.Rows, z)
 	}
+	r.use(nil)
 	return r
 }
 
@@ -180,12 +193,34 @@ func (r *scheduleRun) quietSteps() int {
 	return 0
 }
 
+// use turns to some people, nil for everybody, without noise.
+func (r *scheduleRun) use(people []int) {
+	read := r.x
+	if r.fixed {
+		read = r.encoded
+	}
+	t := r.target
+	if people != nil {
+		read, t = pick(read, people), r.target.pick(people)
+	}
+	r.now = portion{read, dense.NewMatrix(read.Rows, r.Coordinates), dense.NewMatrix(read.Rows, r.Coordinates), t}
+}
+
+// batches are the people of an epoch, nil for everybody.
+func (r *scheduleRun) batches(epoch int) [][]int {
+	if r.Batch == 0 || r.Batch >= r.x.Rows {
+		return [][]int{nil}
+	}
+	order := r.rand("batches", epoch).Perm(r.x.Rows)
+	return slices.Collect(slices.Chunk(order[:len(order)/r.Batch*r.Batch], r.Batch))
+}
+
 // Step implements encoder.Training: a step without noise, or an epoch with one draw of
 // noise, after which the sensitivity is measured.
 func (r *scheduleRun) Step(step int) (loss float64, err error) {
 	epoch := step - r.quietSteps()
 	if epoch < 0 {
-		return r.inner()
+		return r.quietStep(step)
 	}
 	if epoch == 0 {
 		r.decoder.adam = r.adam(0)
@@ -193,27 +228,54 @@ func (r *scheduleRun) Step(step int) (loss float64, err error) {
 	if r.Approach != Aware && !r.fixed {
 		r.freeze()
 	}
-	if epoch > 0 {
-		laplace(r.noise.Data, r.Shrink*r.out.Sensitivity/r.Epsilon, r.rand("noise", epoch))
-	}
-	for range r.Inner {
-		if loss, err = r.inner(); err != nil {
-			return loss, err
+	noise := r.rand("noise", epoch)
+	for _, people := range r.batches(epoch) {
+		r.use(people)
+		if epoch > 0 {
+			sensitivity := r.out.Sensitivity
+			if people != nil {
+				sensitivity = largestDistance(r.code())
+			}
+			laplace(r.now.noise.Data, r.Shrink*sensitivity/r.Epsilon, noise)
+		}
+		for range r.Inner {
+			if loss, err = r.inner(); err != nil {
+				return loss, err
+			}
 		}
 	}
 	if !r.fixed {
+		r.use(nil)
 		r.out.Sensitivity = largestDistance(r.code())
+	}
+	return loss, nil
+}
+
+// quietStep goes over everybody once, without noise.
+func (r *scheduleRun) quietStep(step int) (loss float64, err error) {
+	for _, people := range r.batches(step) {
+		if people != nil {
+			r.use(people)
+		}
+		if loss, err = r.inner(); err != nil {
+			return loss, err
+		}
 	}
 	return loss, nil
 }
 
 // freeze ends the training of the encoder.
 func (r *scheduleRun) freeze() {
-	r.fixed = true
+	r.use(nil)
+	r.encoded = r.x
 	if r.encoder != nil {
-		copy(r.encoded.Data, r.code().Data)
+		u := r.code()
+		r.encoded = dense.NewMatrix(u.Rows, u.Cols)
+		copy(r.encoded.Data, u.Data)
 	}
 	r.out.Sensitivity = largestDistance(r.encoded)
+	r.fixed = true
+	r.use(nil)
 }
 
 // State implements encoder.Training.
@@ -259,22 +321,18 @@ func (r *scheduleRun) inner() (loss float64, err error) {
 
 // code returns the encodings.
 func (r *scheduleRun) code() dense.Matrix {
-	if r.encoder == nil {
-		return r.x
+	if r.encoder == nil || r.fixed {
+		return r.now.read
 	}
-	return r.encoder.Forward(&r.pass, r.x)
+	return r.encoder.Forward(&r.pass, r.now.read)
 }
 
 // loss is that with the noise of the epoch.
 func (r *scheduleRun) loss() float64 {
-	u := r.encoded
-	if !r.fixed {
-		u = r.code()
+	for i, v := range r.code().Data {
+		r.now.noisy.Data[i] = v + r.now.noise.Data[i]
 	}
-	for i, v := range u.Data {
-		r.noisy.Data[i] = v + r.noise.Data[i]
-	}
-	return r.out.reader.loss(r.noisy, &r.target)
+	return r.out.reader.loss(r.now.noisy, &r.now.target)
 }
 
 func largestDistance(u dense.Matrix) float64 {
