@@ -118,7 +118,7 @@ func TestRunRefuses(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "thesis.txt")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(dir, "numbers0.npy"), 20); err != nil {
+	if err := os.Truncate(filepath.Join(dir, "place.npy"), 20); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Train(t.Context(), newWalk(), 5); !errors.Is(err, dp.ErrInvalid) {
