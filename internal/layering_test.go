@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/claims", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/npy"},
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
@@ -64,11 +64,23 @@ var arrows = map[string][]string{
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
+	// Learned encoders. Their parts are floats that no promise rests on.
+	"encoder":                     {"encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "latent/bundle", "dp", "internal/check"},
+	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
+	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"encoder/internal/checkpoint": {"internal/npy", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/check"},
+	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas"},
+	"encoder/taskaware":          {"encoder", "encoder/internal/dense", "latent/bundle", "dp", "internal/check"},
+	"encoder/vlm":                {"encoder", "encoder/internal/dense", "account", "latent/bundle", "internal/check"},
+	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
@@ -76,7 +88,8 @@ var arrows = map[string][]string{
 		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
-		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/taskspace", "internal/check",
+		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
+		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
@@ -86,8 +99,10 @@ var arrows = map[string][]string{
 
 	"internal/check":      {},
 	"internal/exact":      {},
+	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
+	"internal/npy":        {"internal/check"},
 	// What tables, kernels and local, which do not import each other, have in common.
 	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
 	"internal/atomicfile": {},

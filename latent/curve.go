@@ -56,7 +56,7 @@ func NewCurve(store *tables.Store) *Curve {
 func (c *Curve) family() budget.Family {
 	bound := budget.TruncatedStaircase()
 	return budget.Family{Name: "designed", Variance: func(epsilon, delta float64) (float64, error) {
-		p, err := designProblem(epsilon, delta)
+		p, err := designProblem(epsilon, delta, 1)
 		if err != nil {
 			return 0, err
 		}
@@ -105,7 +105,7 @@ func (c *Curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*Point, e
 // Errors wrap [dp.ErrInvalid] for ε or δ outside their range, or are those of
 // tables.Store.Get.
 func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) {
-	problem, err := designProblem(epsilon, delta)
+	problem, err := designProblem(epsilon, delta, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +121,9 @@ func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) 
 	return c.points[v], nil
 }
 
-// designProblem returns what to design for (ε, δ); see leastDesignEpsilon.
-func designProblem(epsilon, delta float64) (dp.Problem, error) {
-	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2}
+// designProblem returns what to design for (ε, δ) and a sensitivity; see leastDesignEpsilon.
+func designProblem(epsilon, delta, sensitivity float64) (dp.Problem, error) {
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: sensitivity}, Query: dp.RealQuery, Loss: loss.L2}
 	if err := p.Validate(); err != nil {
 		return p, check.Errorf("latent", dp.ErrInvalid, "%w", err)
 	}

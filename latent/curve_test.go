@@ -131,7 +131,7 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 		{1, 0.99, 1, 0.9},
 		{1, 1e-13, 1, 0},
 	} {
-		p, err := designProblem(c.epsilon, c.delta)
+		p, err := designProblem(c.epsilon, c.delta, 1)
 		if err != nil || p.Epsilon != c.toEpsilon || p.Delta != c.toDelta {
 			t.Errorf("(%g, %g) is served by %+v, %v, want (%g, %g)", c.epsilon, c.delta, p.Privacy, err, c.toEpsilon, c.toDelta)
 		}

@@ -51,7 +51,8 @@ func (e *Evaluation) Interval(z float64) (low, high float64) {
 // and measures the loss ‖K(x − x̂)‖² for the bundle's task, or for all features
 // alike if it has none. It takes draws >= 2 for a standard error.
 //
-// Errors wrap [dp.ErrInvalid], or are those of p and the context.
+// Errors wrap [dp.ErrInvalid], also where the bundle decodes to anything but the features or
+// by a head, or are those of p and the context.
 func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws int) (*Evaluation, error) {
 	b := p.Bundle()
 	rows, n := data.Dims()
@@ -65,6 +66,9 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 		return nil, check.Field("latent", "draws", draws, "at least 2")
 	}
 	s := b.Spec()
+	if s.Output != bundle.Features || len(s.Head) > 0 {
+		return nil, check.Field("latent", "bundle", fmt.Sprintf("one with the output %q and %d layers of a head", s.Output, len(s.Head)), "one that decodes to the features without a head, whose loss can be predicted")
+	}
 	task := taskspace.Identity(n)
 	if s.Task.Rows > 0 {
 		task = mat.NewDense(s.Task.Rows, s.Task.Cols, s.Task.Data)

@@ -34,12 +34,12 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 // Design finds noise whose expected loss is within the requested gap of the
 // best possible. If a limit stops it first, or the context ends, the best
 // proven result is returned beside an error that wraps ErrLimit; other errors
-// come without a result.
+// come without a result. With Delta = 0 no solver is needed: Options.NewSolver may be nil.
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
 func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
-	if err := errors.Join(validate(p), o.validate()); err != nil {
+	if err := errors.Join(validate(p), o.forDelta(p.Delta).validate()); err != nil {
 		return nil, err
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, 1)

@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/ratio"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // DefaultLocalGap is the relative gap of a local design if Options.Gap is 0.
@@ -38,11 +37,7 @@ type LocalResult struct {
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
 func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, error) {
-	own := o
-	if p.Delta == 0 && o.NewSolver == nil {
-		own.NewSolver = func() (solver.Solver, error) { return nil, nil } // never called
-	}
-	if err := errors.Join(p.validate(), own.validate()); err != nil {
+	if err := errors.Join(p.validate(), o.forDelta(p.Delta).validate()); err != nil {
 		return nil, err
 	}
 	if o.MaxCells == 0 || o.MaxCells >= local.MaxNodes {

@@ -8,7 +8,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune a Design. Only NewSolver is required.
+// Options tune a Design. Only NewSolver is required, and that not with delta = 0.
 type Options struct {
 	// Gap is the relative certified gap to reach,
 	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
@@ -72,6 +72,14 @@ type Outcome struct {
 	Elapsed time.Duration
 	// Optimal says that the requested gap was reached.
 	Optimal bool
+}
+
+// forDelta returns the options with the solver that delta = 0 does without, if there is none.
+func (o Options) forDelta(delta float64) Options {
+	if delta == 0 && o.NewSolver == nil {
+		o.NewSolver = func() (solver.Solver, error) { return nil, nil } // never called
+	}
+	return o
 }
 
 func (o Options) validate() error {

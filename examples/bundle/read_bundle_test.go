@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -47,9 +48,14 @@ func TestReader(t *testing.T) {
 	for _, lookup := range []bool{false, true} {
 		testRandomizers(t, python, rng, lookup)
 	}
-	for _, domain := range []bundle.Domain{bundle.Ball, bundle.Box, bundle.Bounds} {
+	for _, output := range []bundle.Output{bundle.Features, bundle.Values, bundle.Classes} {
+		for _, filter := range []bool{false, true} {
+			testLayers(t, python, rng, output, filter)
+		}
+	}
+	for _, domain := range []bundle.Domain{bundle.Ball, bundle.L1Ball, bundle.Box, bundle.Bounds} {
 		for _, composition := range []bundle.Composition{bundle.Basic, bundle.L1, bundle.L2, bundle.Norm} {
-			b := example(t, rng, domain, composition)
+			b := example(t, rng, domain, composition, 0.2, 0.1, 0.15)
 			dir := filepath.Join(t.TempDir(), "b")
 			if err := b.Write(dir, false); err != nil {
 				t.Fatal(err)
@@ -101,6 +107,7 @@ func people(rng *rand.Rand, n int) (inputs [][]float64) {
 type output struct {
 	Encoded, Decoded [][]float64
 	Probabilities    [][][]float64
+	Outputs          []string
 }
 
 func run(t *testing.T, python, dir string, inputs [][]float64) (got output) {
@@ -125,7 +132,7 @@ func run(t *testing.T, python, dir string, inputs [][]float64) (got output) {
 // for a bundle of version 2.
 func testRandomizers(t *testing.T, python string, rng *rand.Rand, lookup bool) {
 	t.Helper()
-	s := example(t, rng, bundle.Box, bundle.Basic).Spec()
+	s := example(t, rng, bundle.Box, bundle.Basic, 0.2, 0.1, 0.15).Spec()
 	s.Noise, s.Tables, s.TableOf, s.RandomizerOf = bundle.Local, nil, nil, []int{1, 0, 1}
 	for k, epsilon := range []float64{1, 2} {
 		m, err := local.New(local.Spec{
@@ -174,6 +181,96 @@ func testRandomizers(t *testing.T, python string, rng *rand.Rand, lookup bool) {
 	}
 }
 
+// testLayers compares encodings behind layers, in an l1 ball of one axis, and what a head makes
+// of them.
+func testLayers(t *testing.T, python string, rng *rand.Rand, output bundle.Output, filter bool) {
+	t.Helper()
+	const n, z, wide = 5, 3, 4
+	s := example(t, rng, bundle.L1Ball, bundle.L1, 0.2, 0.2, 0.2).Spec()
+	layer := func(out, in int, a bundle.Activation) bundle.Layer {
+		return bundle.Layer{Weights: bundle.Matrix{Rows: out, Cols: in, Data: random(rng, out*in)}, Bias: random(rng, out), Activation: a}
+	}
+	s.Layers = []bundle.Layer{layer(6, n, bundle.Sigmoid), layer(wide, 6, bundle.Identity), layer(wide, wide, bundle.Tanh)}
+	s.Encoder = bundle.Matrix{Rows: z, Cols: wide, Data: random(rng, z*wide)}
+	s.Head = []bundle.Layer{layer(7, z, bundle.ReLU), layer(wide, 7, bundle.Sigmoid)}
+	if s.Output = output; output != bundle.Features {
+		s.Outputs, s.Task = []string{"low", "middle", "high"}, bundle.Matrix{}
+	}
+	k := len(s.Features)
+	if s.Outputs != nil {
+		k = len(s.Outputs)
+	}
+	s.Decoder, s.DecoderOffset = bundle.Matrix{Rows: k, Cols: wide, Data: random(rng, k*wide)}, random(rng, k)
+	if filter {
+		s.Noise, s.Composition, s.Tables, s.TableOf, s.Promise = bundle.None, bundle.NoComposition, nil, nil, bundle.Promise{Epsilon: math.Inf(1)}
+	}
+	b, err := bundle.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "b")
+	if err := b.Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	inputs := people(rng, n)
+	got := run(t, python, dir, inputs)
+	if count := exact(got.Encoded, inputs, b); count < 190 {
+		t.Errorf("output %q, filter %t: %d encodings agree to the last digits", output, filter, count)
+	}
+	if !slices.Equal(got.Outputs, b.Outputs()) {
+		t.Errorf("outputs %q, want %q", got.Outputs, b.Outputs())
+	}
+	for i := range inputs {
+		y, err := b.Decode(nil, got.Encoded[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, got.Decoded[i], y, 1e-12)
+	}
+	if output == bundle.Classes {
+		testForged(t, python, dir)
+	}
+}
+
+// testForged changes words of a bundle that the reader would misunderstand.
+func testForged(t *testing.T, python, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "bundle.json")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgeries := [][2]string{{`"relu"`, `"softplus"`}, {`"l1-ball"`, `"l3-ball"`}, {`"classes"`, `"logits"`}, {`"width": 7`, `"width": 6`}}
+	if bytes.Contains(good, []byte(`"privacy": null`)) {
+		forgeries = [][2]string{{`"privacy": null`, `"privacy": {"epsilon": 1, "delta": 0}`}, {`"kind": "none"`, `"kind": "laplace"`}, {`"version": 2`, `"version": 3`}}
+	}
+	for _, c := range forgeries {
+		bad := bytes.Replace(good, []byte(c[0]), []byte(c[1]), 1)
+		if bytes.Equal(bad, good) {
+			t.Fatalf("no %s in %s", c[0], good)
+		}
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(python, script, dir)
+		cmd.Stdin = bytes.NewReader([]byte("[]"))
+		if out, err := cmd.CombinedOutput(); err == nil || !bytes.Contains(out, []byte("ValueError")) {
+			t.Errorf("%s in place of %s: %v, %s", c[1], c[0], err, out)
+		}
+		if b, err := bundle.Read(dir); err == nil {
+			t.Errorf("%s in place of %s is read: %+v", c[1], c[0], b.Promise())
+		}
+	}
+}
+
+func random(rng *rand.Rand, count int) []float64 {
+	v := make([]float64, count)
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return v
+}
+
 // exact counts the encodings that agree but for rounding.
 func exact(got, inputs [][]float64, b *bundle.Bundle) (count int) {
 	for i, x := range inputs {
@@ -204,24 +301,17 @@ func near(t *testing.T, got, want []float64, tolerance float64) {
 	}
 }
 
-// example returns a bundle of 5 random features and 3 coordinates.
-func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bundle.Composition) *bundle.Bundle {
+// example returns a bundle of 5 random features and 3 coordinates with the given axes.
+func example(t *testing.T, rng *rand.Rand, domain bundle.Domain, composition bundle.Composition, axes ...float64) *bundle.Bundle {
 	t.Helper()
 	const n, z = 5, 3
-	random := func(count int) []float64 {
-		v := make([]float64, count)
-		for i := range v {
-			v[i] = rng.NormFloat64()
-		}
-		return v
-	}
 	s := bundle.Spec{
-		Features: []string{"a", "b", "c", "d", "e"}, Mean: random(n),
-		Encoder: bundle.Matrix{Rows: z, Cols: n, Data: random(z * n)}, Offset: random(z),
-		Axes: []float64{0.2, 0.1, 0.15}, Domain: domain, ClipOrigin: "made up",
+		Features: []string{"a", "b", "c", "d", "e"}, Mean: random(rng, n),
+		Encoder: bundle.Matrix{Rows: z, Cols: n, Data: random(rng, z*n)}, Offset: random(rng, z),
+		Axes: axes, Domain: domain, ClipOrigin: "made up",
 		Composition: composition, TableOf: make([]int, z),
-		Decoder: bundle.Matrix{Rows: n, Cols: z, Data: random(n * z)}, DecoderOffset: random(n),
-		Task: bundle.Matrix{Rows: 2, Cols: n, Data: random(2 * n)}, Promise: bundle.Promise{Epsilon: 1, Delta: 1e-4},
+		Decoder: bundle.Matrix{Rows: n, Cols: z, Data: random(rng, n*z)}, DecoderOffset: random(rng, n),
+		Task: bundle.Matrix{Rows: 2, Cols: n, Data: random(rng, 2*n)}, Promise: bundle.Promise{Epsilon: 1, Delta: 1e-4},
 	}
 	if domain == bundle.Bounds {
 		s.FeatureLower, s.FeatureUpper = []float64{-1, -1, -1, -1, -1}, []float64{1, 1, 1, 1, 2}

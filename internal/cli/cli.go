@@ -110,6 +110,7 @@ Exit codes:
 		newCalibrateCommand(a),
 		newLedgerCommand(a),
 		newLatentCommand(a),
+		newEncoderCommand(a),
 		newSampleCommand(a),
 		newReleaseCommand(a),
 		newPrivatizeCommand(a),

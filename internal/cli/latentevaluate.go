@@ -88,6 +88,9 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkEvaluable(o.bundle, b.Spec()); err != nil {
+		return err
+	}
 	in, err := openRows(o.Streams, o.data, o.csv, featureNames(b), "")
 	if err != nil {
 		return err
@@ -115,6 +118,22 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 		err = shell.Negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance", r.Measured, r.Predicted))
 	}
 	return err
+}
+
+// checkEvaluable refuses bundles whose task loss is not to be predicted.
+func checkEvaluable(dir string, s bundle.Spec) error {
+	what := ""
+	switch {
+	case s.Output != bundle.Features:
+		what = fmt.Sprintf("decodes to %s", s.Output)
+	case len(s.Head) > 0:
+		what = "decodes by a head"
+	case s.Noise == bundle.None:
+		what = "adds no noise"
+	default:
+		return nil
+	}
+	return shell.BadInput("", fmt.Errorf("bundle %s %s, want one that decodes noise to features without a head; noisewright encoder evaluate measures it", dir, what))
 }
 
 func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {

@@ -30,12 +30,29 @@ type rowsOptions struct {
 	sampler sampler.Options
 }
 
-// conversion makes other numbers of a row's.
+// conversion makes other fields of a row's numbers.
 type conversion struct {
 	doing    string
 	draws    bool
 	from, to func(*bundle.Bundle) []string // columns
-	open     func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error)
+	open     func(ctx context.Context, o *rowsOptions, b *bundle.Bundle) (convert, error)
+}
+
+// convert appends to a record what becomes of the numbers x of a row.
+type convert func(record []string, x []float64) ([]string, error)
+
+// numbers is the convert of a function that makes other numbers, in dst.
+func numbers(other func(dst, x []float64) ([]float64, error)) convert {
+	var values []float64
+	return func(record []string, x []float64) (_ []string, err error) {
+		if values, err = other(values[:0], x); err != nil {
+			return nil, err
+		}
+		for _, v := range values {
+			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		return record, nil
+	}
 }
 
 // newRowsCommand completes a command that converts rows.
@@ -71,28 +88,63 @@ protection. The file has a header. It may be compressed with gzip or zstd; what 
 written is if its name ends in .gz or .zst.
 
 --constant-time is about drawing noise, and not to be had for spherical noise.
-Encoding and clipping are plain float64 arithmetic either way.`,
+Encoding and clipping are plain float64 arithmetic either way.
+
+A filter, which is a bundle of the kind none, adds no noise and makes no promise. What
+it makes of the rows is written, with a warning at every run, --quiet or not.`,
 		Example: "  noisewright latent privatize --bundle bundle in.csv -o private.csv",
 	}, privatizing)
 }
 
-var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
-	p, err := openPrivatizer(ctx, dir, b, o)
-	return p.Privatize, err
+var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, o *rowsOptions, b *bundle.Bundle) (convert, error) {
+	if b.Spec().Noise == bundle.None {
+		o.Warn("%s is a filter: it adds no noise and promises nothing, so what is written is NOT PRIVATE", o.bundle)
+		return numbers(b.Filter), nil
+	}
+	p, err := openPrivatizer(ctx, o.bundle, b, o.sampler)
+	return numbers(p.Privatize), err
 }}
 
 func newLatentDecodeCommand(s *shell.Streams) *cobra.Command {
 	return newRowsCommand(s, &cobra.Command{
 		Use:   "decode --bundle BUNDLE FILE [-o FILE]",
-		Short: "Reconstruct features from private numbers",
-		Long: `Reconstruct the features of every row from the private numbers that latent
-privatize wrote. Decoding costs no privacy.`,
+		Short: "Reconstruct features, values or classes from private numbers",
+		Long: `Decode the private numbers of every row that latent privatize wrote: to the features,
+or to what the bundle names as its outputs. Of classes there is a column with the
+probability of each, and the most probable one in the column class. Decoding costs no
+privacy.`,
 		Example: "  noisewright latent decode --bundle bundle private.csv -o decoded.csv",
 	}, decoding)
 }
 
-var decoding = conversion{"decoding", false, unitNames, featureNames, func(_ context.Context, _ string, b *bundle.Bundle, _ sampler.Options) (func(dst, x []float64) ([]float64, error), error) {
-	return b.Decode, nil
+// classColumn is the column of the most probable class.
+const classColumn = "class"
+
+var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) []string {
+	if b.Spec().Output == bundle.Classes {
+		return append(b.Outputs(), classColumn)
+	}
+	return b.Outputs()
+}, func(_ context.Context, o *rowsOptions, b *bundle.Bundle) (convert, error) {
+	if b.Spec().Output != bundle.Classes {
+		return numbers(b.Decode), nil
+	}
+	classes := b.Outputs()
+	if slices.Contains(classes, classColumn) {
+		return nil, shell.BadInput("", fmt.Errorf("bundle %s has a class of the name %s, want other names: that is the column of the most probable class", o.bundle, classColumn))
+	}
+	likely := 0
+	decode := numbers(func(dst, u []float64) ([]float64, error) {
+		p, err := b.Decode(dst, u)
+		if err == nil {
+			likely = slices.Index(p, slices.Max(p))
+		}
+		return p, err
+	})
+	return func(record []string, u []float64) ([]string, error) {
+		record, err := decode(record, u)
+		return append(record, classes[likely]), err
+	}, nil
 }}
 
 // unitNames are the columns of the private numbers.
@@ -162,7 +214,7 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 			return shell.BadInput("", fmt.Errorf("keep = %s, want columns with names other than %s, which is one of the result", check.Quoted(o.keep), check.Quoted(name)))
 		}
 	}
-	convert, err := c.open(ctx, o.bundle, b, o.sampler)
+	convert, err := c.open(ctx, o, b)
 	if err != nil {
 		return err
 	}
@@ -185,7 +237,6 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		return err
 	}
 	row := in.Ordered(c.from(b))
-	var values []float64
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -195,12 +246,8 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		} else if err != nil {
 			return shell.BadFile(o.in, err)
 		}
-		if values, err = convert(values[:0], row()); err != nil {
+		if record, err = convert(append(record[:0], in.Texts...), row()); err != nil {
 			return fmt.Errorf("%s: row %d: %w", shell.InputName(o.in), in.Rows, err)
-		}
-		record = append(record[:0], in.Texts...)
-		for _, v := range values {
-			record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
 		}
 		if err := out.Write(record); err != nil {
 			return err

@@ -463,7 +463,7 @@ func TestRunLatent(t *testing.T) {
 	wantKeys(t, c.object(t), "baseline_loss", "bundle", "candidates", "clip")
 
 	c = asJSON()
-	if err := (&latentVerifyOptions{c.Common, dir, time.Minute}).run(t.Context()); err != nil {
+	if err := (&latentVerifyOptions{Common: c.Common, bundle: dir, limit: time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if v := c.object(t); v["valid"] != true || v["epsilon_upper"] != 8.0 || v["delta_upper"] != 0.0 {

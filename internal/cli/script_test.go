@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"repeat":  repeatCommand,
 			"hint":    hintCommand,
 			"bytes":   bytesCommand,
+			"bundle":  bundleCommand,
 		},
 	})
 }

@@ -17,7 +17,8 @@ type Frame struct {
 	Names []string
 	Data  []float64 // by rows
 	Rows  int
-	Text  []string // names of columns left out because they are no numbers
+	Text  []string   // names of columns left out because they are no numbers
+	Kept  [][]string // of columns kept, by rows
 }
 
 // Constant returns the first feature that is the same in every row.
@@ -159,6 +160,9 @@ func (c *Columns) ReadAll(names []string) (*Frame, error) {
 			return nil, err
 		}
 		f.Data = append(f.Data, row()...)
+		if len(c.Kept) > 0 {
+			f.Kept = append(f.Kept, slices.Clone(c.Texts))
+		}
 	}
 }
 
@@ -181,11 +185,23 @@ func (c *Columns) Ordered(names []string) func() []float64 {
 // ReadFrame reads the columns that choose takes as features. If it may drop columns,
 // one that has text in every row is no feature.
 func ReadFrame(r *Reader, choose func(column string) bool, drop bool) (*Frame, error) {
-	c, err := NewColumns(r, choose, nil)
+	f, _, err := ReadKept(r, choose, nil, drop)
+	return f, err
+}
+
+// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and returns the
+// names of these.
+func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *Frame, kept []string, err error) {
+	c, err := NewColumns(r, choose, keep)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.drop = drop
+	f, err = readFrame(c)
+	return f, c.Kept, err
+}
+
+func readFrame(c *Columns) (*Frame, error) {
 	f, err := c.ReadAll(c.Names)
 	if err != nil || !slices.Contains(c.text, true) {
 		return f, err
@@ -195,7 +211,7 @@ func ReadFrame(r *Reader, choose func(column string) bool, drop bool) (*Frame, e
 
 // withoutText drops the columns of text.
 func (f *Frame) withoutText(text []bool) (*Frame, error) {
-	out := &Frame{Rows: f.Rows}
+	out := &Frame{Rows: f.Rows, Kept: f.Kept}
 	for k, n := range f.Names {
 		if text[k] {
 			out.Text = append(out.Text, n)

@@ -1,6 +1,6 @@
 // Package strictjson maps files of JSON to structs as encoding/json does, but reads
 // them strictly: no field is unknown, missing, repeated or in another case, none is
-// null, numbers are written plainly and fit, and nothing follows. Messages say where in
+// null that is not meant to be, numbers are written plainly and fit, and nothing follows. Messages say where in
 // the file they are about.
 package strictjson
 
@@ -32,8 +32,10 @@ type Format struct {
 	Oldest int
 	// MaxSize bounds a file, in bytes.
 	MaxSize int64
-	// MaxElements bounds every array by the name of its field.
+	// MaxElements bounds every array by the name of its field, and Elements those that are
+	// not in it.
 	MaxElements map[string]int
+	Elements    int
 	// Err is the sentinel for errors.Is of a file that is not of the format. It is
 	// not printed.
 	Err error
@@ -43,7 +45,8 @@ type Format struct {
 // follow it. Its fields are those of the object, by their json tags as in
 // encoding/json, of type string, bool, float64, int (32 bits), int64 (2^53 in
 // magnitude, on which all readers of JSON agree), struct, pointer or slice. One with
-// omitempty or omitzero may be missing. With the option string, an int64 >= 0 or a
+// omitempty or omitzero may be missing. A pointer with the tag strict:"null" may be null,
+// and is nil then. With the option string, an int64 >= 0 or a
 // uint64, or all of a slice, are decimal strings. A slice that is read is not nil.
 //
 // Memory is bounded by what is kept and some 64 KiB. Errors wrap the format's, or are
@@ -77,6 +80,7 @@ type field struct {
 	name           string
 	index          []int
 	text, optional bool
+	null           bool
 }
 
 // fieldsOf returns the fields of a struct, and of those embedded in it.
@@ -87,7 +91,7 @@ func fieldsOf(t reflect.Type) []field {
 		if f.Anonymous || name == "-" {
 			continue
 		}
-		list = append(list, field{name, f.Index, strings.Contains(options, "string"), strings.Contains(options, "omit")})
+		list = append(list, field{name, f.Index, strings.Contains(options, "string"), strings.Contains(options, "omit"), f.Tag.Get("strict") == "null"})
 	}
 	return list
 }
@@ -96,6 +100,9 @@ func appendValue(b []byte, v reflect.Value, f field) (_ []byte, err error) {
 	if _, own := v.Interface().(json.Marshaler); !own {
 		switch v.Kind() { //nolint:exhaustive // encoding/json has the others
 		case reflect.Pointer:
+			if v.IsNil() {
+				return append(b, "null"...), nil
+			}
 			return appendValue(b, v.Elem(), f)
 		case reflect.Struct:
 			b = append(b, '{')
@@ -134,12 +141,23 @@ type parser struct {
 	dec    *json.Decoder
 	format Format
 	path   string // of the value being read, for messages
+	// again is whether the next token is next, which has been read before.
+	again bool
+	next  json.Token
 }
 
 // value reads the next value into v, which is that of a field or in it.
 func (p *parser) value(v reflect.Value, f field) error {
 	switch v.Kind() { //nolint:exhaustive // no field is of another kind
 	case reflect.Pointer:
+		if f.null {
+			tok, err := p.token()
+			if err != nil || tok == nil {
+				v.SetZero()
+				return err
+			}
+			p.again, p.next = true, tok
+		}
 		v.Set(reflect.New(v.Type().Elem()))
 		return p.value(v.Elem(), f)
 	case reflect.Struct:
@@ -238,7 +256,11 @@ func (p *parser) array(v reflect.Value, f field) error {
 	if err := p.delim('[', "an array"); err != nil {
 		return err
 	}
-	outer, limit := p.path, p.format.MaxElements[f.name]
+	outer := p.path
+	limit, ok := p.format.MaxElements[f.name]
+	if !ok {
+		limit = p.format.Elements
+	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for i := 0; p.dec.More(); i++ {
 		if i >= limit {
@@ -317,6 +339,10 @@ func (p *parser) delim(d json.Delim, want string) error {
 }
 
 func (p *parser) token() (json.Token, error) {
+	if p.again {
+		p.again = false
+		return p.next, nil
+	}
 	tok, err := p.dec.Token()
 	var syntax *json.SyntaxError
 	switch {

@@ -63,6 +63,45 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestNull: a field that may be null is read as it is written, and refuses what any other does.
+func TestNull(t *testing.T) {
+	type canvas struct {
+		Paint *color   `json:"paint" strict:"null"`
+		Frame *float64 `json:"frame" strict:"null"`
+		Size  *color   `json:"size"`
+	}
+	read := func(text string) (c canvas, err error) {
+		err = Decode(strings.NewReader(text), Format{Noun: "canvas", MaxSize: 1 << 10, Err: errShape}, &c)
+		return c, err
+	}
+	half := 0.5
+	for text, want := range map[string]canvas{
+		`{"paint":null,"frame":null,"size":{}}`:     {nil, nil, &color{}},
+		`{"paint":{"red":3},"frame":0.5,"size":{}}`: {&color{3}, &half, &color{}},
+	} {
+		got, err := read(text)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		var b bytes.Buffer
+		if err := Encode(&b, got); err != nil || b.String() != text+"\n" {
+			t.Errorf("%s is written as %s, %v", text, &b, err)
+		}
+	}
+	for text, says := range map[string]string{
+		`{"paint":null,"frame":null,"size":null}`: "size = null, want an object",
+		`{"paint":true,"frame":null,"size":{}}`:   "paint = true, want an object",
+		`{"paint":null,"frame":"x","size":{}}`:    `frame = "x", want a number`,
+		`{"frame":null,"size":{}}`:                "paint is missing",
+		`{"paint":`:                               "the file ends early, in paint",
+		`{"paint":{"red":null},"frame":null}`:     "paint.red = null, want a number",
+	} {
+		if _, err := read(text); err == nil || !errors.Is(err, errShape) || err.Error() != says {
+			t.Errorf("%s: %v, want %s", text, err, says)
+		}
+	}
+}
+
 // TestRefuses changes one thing in a good file at a time. The messages are whole.
 func TestRefuses(t *testing.T) {
 	replace := func(old, with string) string {

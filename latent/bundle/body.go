@@ -1,6 +1,9 @@
 package bundle
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // body is what encodings are clipped to, made ready for use.
 type body struct {
@@ -8,9 +11,14 @@ type body struct {
 	axes   []float64
 	step   float64   // of the grid of joint noise; 0 for noise per coordinate
 	limits []float64 // of joint noise: ⌊s_i/step⌋, exact
-	parts  []float64 // of joint noise in a ball: step/s_i, rounded; 0 if the limit is
-	member float64   // a float sum of squares up to this proves membership
+	// Of joint noise in a ball or an l1 ball, in which a float sum of the squares or the
+	// magnitudes of n_i·parts[i] up to member proves the membership of the point n.
+	parts  []float64 // step/s_i, rounded, 0 if the limit is; or 1, where that sum is exact
+	member float64
 }
+
+// scaled reports whether encodings are scaled back along their ray.
+func (d Domain) scaled() bool { return d == Ball || d == L1Ball }
 
 func newBody(s *Spec) body {
 	if !s.Composition.joint() {
@@ -32,7 +40,12 @@ func newJointBody(domain Domain, axes []float64, step float64) body {
 			b.parts[i] = step / a
 		}
 	}
-	// Each square is off by at most five roundings and the sum by one per term
+	if domain == L1Ball && slices.Min(axes) == slices.Max(axes) {
+		// Σ|n_i| <= s/step, of integers: the sum of 2^12 of at most 2^40 is exact.
+		b.parts, b.member = slices.Repeat([]float64{1}, len(axes)), b.limits[0]
+		return b
+	}
+	// Each term is off by at most five roundings and the sum by one per term
 	// (docs/proofs/latent-privacy.md).
 	b.member = 1 - float64(len(axes)+8)*0x1p-52
 	return b
@@ -47,13 +60,16 @@ func (b *body) clip(u []float64) {
 	}
 }
 
-// Clip moves u into the body of the domain with as many semi-axes s, all above 0:
-// |u_i| <= s_i holds exactly, and for Ball u is first scaled back along its ray to the
-// ellipsoid, up to rounding. Any u is accepted: NaN, which no finite features make,
+// Clip moves u into the body of the domain with as many semi-axes s, from 1e-60 to 1e60:
+// |u_i| <= s_i holds exactly, and for Ball and L1Ball u is first scaled back along its ray
+// to the body, up to rounding. Any u is accepted: NaN, which no finite features make,
 // becomes 0.
 func (d Domain) Clip(u, axes []float64) {
-	if d == Ball {
-		scaleBack(u, axes)
+	if d.scaled() {
+		for i, x := range u {
+			u[i] = clamp(x, maxScaled)
+		}
+		d.scaleBack(u, axes)
 	}
 	for i, s := range axes {
 		if !(math.Abs(u[i]) <= s) {
@@ -61,6 +77,10 @@ func (d Domain) Clip(u, axes []float64) {
 		}
 	}
 }
+
+// maxScaled is beyond all that features are encoded to, and its quotients with axes are
+// float64s.
+const maxScaled = 1e240
 
 // clamp returns x within ±limit, and 0 for NaN.
 func clamp(x, limit float64) float64 {
@@ -75,8 +95,9 @@ func clamp(x, limit float64) float64 {
 	return x
 }
 
-// scaleBack divides u by √Σ(u_i/s_i)², to rounding, if that is above 1.
-func scaleBack(u, axes []float64) {
+// scaleBack divides u by its norm, √Σ(u_i/s_i)² or Σ|u_i|/s_i, to rounding, if that is
+// above 1.
+func (d Domain) scaleBack(u, axes []float64) {
 	most := 0.0
 	for i, s := range axes {
 		most = math.Max(most, math.Abs(u[i]/s))
@@ -84,13 +105,14 @@ func scaleBack(u, axes []float64) {
 	if !(most > 0) {
 		return
 	}
-	sum := 0.0 // relative to most, so that no square overflows
+	norm := 0.0 // relative to most, so that no square overflows
 	for i, s := range axes {
-		r := u[i] / s / most
-		sum += float64(r * r)
+		norm += d.term(u[i] / s / most)
 	}
-	norm := math.Sqrt(sum) // from 1 to 64
-	if !(most > 1/norm) {
+	if d == Ball {
+		norm = math.Sqrt(norm)
+	}
+	if !(most > 1/norm) { // norm is from 1 to 2^12
 		return
 	}
 	for i := range u {
@@ -98,8 +120,17 @@ func scaleBack(u, axes []float64) {
 	}
 }
 
+// term is what a coordinate adds to a norm, or to its square. The conversion, here and in
+// holds, keeps compilers from fusing a product with a sum, so that all machines say the same.
+func (d Domain) term(r float64) float64 {
+	if d == Ball {
+		return float64(r * r)
+	}
+	return math.Abs(r)
+}
+
 // toGrid rounds u, which is within ±axes, to the grid: to the nearest point within the
-// limits. That may lie outside a ball; then u is rounded towards 0, and made shorter
+// limits. That may lie outside a ball or an l1 ball; then u is rounded towards 0, and made shorter
 // until that is inside. That ends after a step or two, whatever u is after 2^20: then
 // shrink is exactly 0, and so are all squares, as New sees to it that the parts are
 // finite (docs/proofs/latent-privacy.md).
@@ -108,7 +139,7 @@ func (b *body) toGrid(u []float64) {
 		u[i] /= b.step // exact, or too close to 0 to matter
 	}
 	round := func(i int, x float64) float64 { return clamp(math.Floor(x+0.5), b.limits[i]) }
-	for shrink := 1.0; b.domain == Ball && !b.holds(u, round); shrink -= 0x1p-20 {
+	for shrink := 1.0; b.domain.scaled() && !b.holds(u, round); shrink -= 0x1p-20 {
 		round = func(_ int, x float64) float64 { return math.Trunc(x * shrink) }
 	}
 	for i, x := range u {
@@ -116,15 +147,12 @@ func (b *body) toGrid(u []float64) {
 	}
 }
 
-// holds decides whether the point of the grid that u is rounded to is in the
-// ellipsoid. It may say no to a point at the border, and never says yes to one
-// outside. The conversion keeps compilers from fusing the square with the sum, so
-// that all machines say the same.
+// holds decides whether the point of the grid that u is rounded to is in the ball or l1
+// ball. It may say no to a point at the border, and never says yes to one outside.
 func (b *body) holds(u []float64, round func(i int, x float64) float64) bool {
 	sum := 0.0
 	for i, part := range b.parts {
-		r := round(i, u[i]) * part
-		sum += float64(r * r)
+		sum += b.domain.term(float64(round(i, u[i]) * part))
 	}
 	return sum <= b.member
 }

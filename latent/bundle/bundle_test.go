@@ -129,6 +129,8 @@ func jointSpherical(t testing.TB, domain Domain, epsilon float64, axes ...float6
 func exampleSpecs(t testing.TB) map[string]Spec {
 	ball := perCoordinate(t)
 	ball.Domain = Ball
+	basicL1Ball := perCoordinate(t)
+	basicL1Ball.Domain = L1Ball
 	bounds := perCoordinate(t)
 	bounds.Domain, bounds.FeatureLower, bounds.FeatureUpper = Bounds, []float64{0, 1}, []float64{2, 3}
 	bounds.Task = Matrix{1, 2, []float64{1, -1}}
@@ -141,6 +143,8 @@ func exampleSpecs(t testing.TB) map[string]Spec {
 		"l1 box": jointLaplace(t, Box, 1, -6, 0.375, 0.125), "l1 ball": jointLaplace(t, Ball, 3, -6, 0.3, 0.4), "l1 bounds": zonotope,
 		"l2 box": jointGaussian(t, Box, 1, 1e-5, 0.3, 0.4), "l2 ball": jointGaussian(t, Ball, 2, 1e-3, 0.5, 0.2),
 		"norm box": jointSpherical(t, Box, 1, 0.3, 0.4), "norm ball": jointSpherical(t, Ball, 2.5, 0.5, 0.2),
+		"basic l1-ball": basicL1Ball, "l1 l1-ball": jointLaplace(t, L1Ball, 2, -6, 0.375, 0.375), "l1 l1-ball of two axes": jointLaplace(t, L1Ball, 2, -6, 0.375, 0.3),
+		"l2 l1-ball": jointGaussian(t, L1Ball, 1, 1e-5, 0.4, 0.4), "norm l1-ball": jointSpherical(t, L1Ball, 1, 0.3, 0.4),
 	}
 }
 
@@ -216,6 +220,15 @@ func TestVerifyRefuses(t *testing.T) {
 		{"l2 box", func(s *Spec) { s.Tables = twoTables(t)[:1] }, "delta"},
 		{"l2 ball", func(s *Spec) { s.Axes[1] = 0.51 }, "delta"},
 		{"l2 ball", func(s *Spec) { s.Domain = Box }, "delta"},
+		{"basic l1-ball", func(s *Spec) { s.Axes[0] = math.Nextafter(0.5, 1) }, "axes[0]"},
+		{"l1 l1-ball", func(s *Spec) { s.Axes[1] += 0x1p-6 }, "epsilon"},
+		{"l1 l1-ball", func(s *Spec) { s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 0) }, "epsilon"},
+		{"l1 l1-ball", func(s *Spec) { s.Domain = Ball }, "epsilon"},
+		{"l1 l1-ball", func(s *Spec) { s.Domain = Box }, "epsilon"},
+		{"l2 l1-ball", func(s *Spec) { s.Axes[1] *= 1.02 }, "delta"},
+		{"l2 l1-ball", func(s *Spec) { s.Domain = Box }, "delta"},
+		{"norm l1-ball", func(s *Spec) { s.Axes[1] *= 1 + 0x1p-30 }, "epsilon"},
+		{"norm l1-ball", func(s *Spec) { s.Domain = Box }, "epsilon"},
 	} {
 		s := all[c.of].clone()
 		c.weaken(&s)
@@ -367,25 +380,29 @@ func TestEncode(t *testing.T) {
 				x[rng.IntN(2)] = []float64{math.MaxFloat64, -math.MaxFloat64, 0, 5e-324}[rng.IntN(4)]
 			}
 			u := must(b.Encode(nil, x))
-			norm := new(big.Rat)
+			norm, sum := new(big.Rat), new(big.Rat)
 			for i, a := range s.Axes {
 				if !(math.Abs(u[i]) <= a) {
 					t.Fatalf("%s: u = %v of x = %v is not within %v", name, u, x, s.Axes)
 				}
 				r := new(big.Rat).Quo(exact.Rational(u[i]), exact.Rational(a))
+				sum.Add(sum, new(big.Rat).Abs(r))
 				norm.Add(norm, r.Mul(r, r))
 				if s.Composition.joint() && u[i]/b.body.step != math.Trunc(u[i]/b.body.step) {
 					t.Fatalf("%s: u = %v of x = %v is not on the grid of %g", name, u, x, b.body.step)
 				}
 			}
-			if s.Domain == Ball {
+			if s.Domain == L1Ball {
+				norm = sum
+			}
+			if s.Domain.scaled() {
 				if f, _ := norm.Float64(); f > 1+1e-12 || (s.Composition.joint() && norm.Cmp(big.NewRat(1, 1)) > 0) {
 					t.Fatalf("%s: u = %v of x = %v is not in the ball", name, u, x)
 				}
 			}
 			// It is what it should be: the affine map, if that is inside.
 			w := []float64{0.7*(x[0]-1) - 0.4*(x[1]-2), 0.3*(x[0]-1) + 0.9*(x[1]-2)}
-			if s.FeatureLower == nil && math.Hypot(w[0]/s.Axes[0], w[1]/s.Axes[1]) < 0.9 {
+			if s.FeatureLower == nil && math.Abs(w[0]/s.Axes[0])+math.Abs(w[1]/s.Axes[1]) < 0.9 || s.Domain != L1Ball && s.FeatureLower == nil && math.Hypot(w[0]/s.Axes[0], w[1]/s.Axes[1]) < 0.9 {
 				for i := range w {
 					if d := math.Abs(u[i] - w[i]); d > 1e-12+b.body.step/2 {
 						t.Fatalf("%s: u = %v of x = %v, want %v", name, u, x, w)

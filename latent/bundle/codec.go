@@ -12,22 +12,24 @@ import (
 // The constants of the file format; docs/bundle-format.md describes it.
 const (
 	formatName = "noisewright-bundle"
-	// Version 2 has randomizers, a lookup or the composition norm; bundles without are
-	// written as version 1.
+	// Version 2 has what Spec.second tells; bundles without are written as version 1.
 	formatVersion, oldestVersion = 2, 1
 )
 
 // fileFormat bounds bundle.json: 2^16 names of up to 1 KiB are meant to be shorter.
 var fileFormat = strictjson.Format{
 	Noun: "bundle", Name: formatName, Version: formatVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: ErrFormat,
-	MaxElements: map[string]int{"features": MaxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates},
+	MaxElements: map[string]int{
+		"features": MaxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
+		"layers": MaxLayers, "head": MaxLayers, "outputs": MaxFeatures,
+	},
 }
 
 // file is bundle.json.
 type file struct {
 	Format        string    `json:"format"`
 	Version       int       `json:"version"`
-	Privacy       Promise   `json:"privacy"`
+	Privacy       *Promise  `json:"privacy" strict:"null"` // null for the kind none
 	Features      []string  `json:"features"`
 	FeatureBounds bool      `json:"feature_bounds"`
 	Coordinates   int       `json:"coordinates"`
@@ -36,8 +38,22 @@ type file struct {
 	Noise         fileNoise `json:"noise"`
 	Task          bool      `json:"task"`
 	Predicted     Predicted `json:"predicted"`
-	Lookup        *bool     `json:"lookup,omitzero"` // in version 2, and nil before
+	// In version 2, and nil or "" before.
+	Lookup  *bool       `json:"lookup,omitzero"`
+	Layers  []fileLayer `json:"layers,omitzero"`
+	Head    []fileLayer `json:"head,omitzero"`
+	Output  Output      `json:"output,omitzero"`
+	Outputs []string    `json:"outputs,omitzero"`
 }
+
+// fileLayer is a layer without its numbers.
+type fileLayer struct {
+	Width      int        `json:"width"`
+	Activation Activation `json:"activation"`
+}
+
+// outputFeatures is what Features is in files.
+const outputFeatures Output = "features"
 
 type fileNoise struct {
 	Kind        Kind        `json:"kind"`
@@ -57,21 +73,84 @@ func (n fileNoise) randomizers() int {
 	return *n.Randomizers
 }
 
+// second reports whether there is something in a bundle that version 1 does not have.
+func (s *Spec) second() bool {
+	return len(s.Randomizers) > 0 || s.Lookup != nil || secondOnly(s.Domain, s.Noise, s.Composition) ||
+		len(s.Layers) > 0 || len(s.Head) > 0 || s.Output != Features
+}
+
+// secondOnly reports whether one of these words is none of version 1.
+func secondOnly(d Domain, k Kind, c Composition) bool {
+	return d == L1Ball || k == None || c == NoComposition || c == Norm
+}
+
 func newFile(s *Spec) file {
 	f := file{
 		Format: formatName, Version: oldestVersion,
-		Privacy:  s.Promise,
+		Privacy:  &s.Promise,
 		Features: s.Features, FeatureBounds: s.FeatureLower != nil,
 		Coordinates: len(s.Axes), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
 		Noise:     fileNoise{Kind: s.Noise, Composition: s.Composition, Tau: s.Tau, Tables: len(s.Tables), TableOf: append([]int{}, s.TableOf...)},
 		Task:      s.Task.Rows > 0,
 		Predicted: s.Predicted,
 	}
-	if count, lookup := len(s.Randomizers), s.Lookup != nil; count > 0 || lookup || s.Composition == Norm {
+	if s.Noise == None {
+		f.Privacy = nil
+	}
+	if s.second() {
+		count, lookup := len(s.Randomizers), s.Lookup != nil
 		f.Version = formatVersion
 		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = &count, append([]int{}, s.RandomizerOf...), &lookup
+		f.Layers, f.Head = newFileLayers(s.Layers), newFileLayers(s.Head)
+		f.Output, f.Outputs = s.Output, append([]string{}, s.Outputs...)
+		if s.Output == Features {
+			f.Output = outputFeatures
+		}
 	}
 	return f
+}
+
+func newFileLayers(layers []Layer) []fileLayer {
+	list := make([]fileLayer, len(layers))
+	for i, l := range layers {
+		list[i] = fileLayer{l.Weights.Rows, l.Activation}
+	}
+	return list
+}
+
+// spec returns what the file tells. The weights of layers have their number of rows alone.
+func (f file) spec() Spec {
+	s := Spec{
+		Features: f.Features, Domain: f.Domain, ClipOrigin: f.ClipOrigin,
+		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: orNil(f.Noise.TableOf), RandomizerOf: orNil(f.Noise.RandomizerOf),
+		Promise: noPromise, Predicted: f.Predicted,
+		Layers: layersOf(f.Layers), Head: layersOf(f.Head), Output: f.Output, Outputs: orNil(f.Outputs),
+	}
+	if f.Privacy != nil {
+		s.Promise = *f.Privacy
+	}
+	if f.Lookup != nil && *f.Lookup {
+		s.Lookup = new(Lookup)
+	}
+	if f.Output == outputFeatures {
+		s.Output = Features
+	}
+	return s
+}
+
+func layersOf(list []fileLayer) (layers []Layer) {
+	for _, l := range list {
+		layers = append(layers, Layer{Weights: Matrix{Rows: l.Width}, Activation: l.Activation})
+	}
+	return layers
+}
+
+// orNil returns nil for no elements.
+func orNil[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 func (f file) encode(w io.Writer) error {
@@ -88,18 +167,54 @@ func decodeFile(r io.Reader) (file, error) {
 	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
 		return file{}, err
 	}
-	second := f.Noise.Randomizers != nil
-	counts := []int{f.Noise.Tables, f.Noise.randomizers()}
-	switch {
-	case second != (f.Version == formatVersion), second != (f.Noise.RandomizerOf != nil), second != (f.Lookup != nil), f.Noise.Composition == Norm && !second:
-		return file{}, check.Errorf("", ErrFormat, "version = %d, want %d with the fields noise.randomizers, noise.randomizer_of and lookup, as the composition norm has them, or %d with none of them",
-			f.Version, formatVersion, oldestVersion)
-	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && f.Noise.Composition != Norm:
-		return file{}, check.Errorf("", ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
-			f.Coordinates, counts[0], counts[1], MaxCoordinates)
-	case len(f.Features) < 1 || f.Coordinates > MaxEntries/len(f.Features):
-		return file{}, check.Errorf("", ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
-			len(f.Features), f.Coordinates, MaxFeatures, MaxEntries)
+	if err := f.check(); err != nil {
+		return file{}, err
 	}
 	return f, nil
+}
+
+// check holds the fields against each other that say which files there are, and how large
+// they may be.
+func (f file) check() error {
+	second := f.Version == formatVersion
+	for _, there := range []bool{f.Noise.Randomizers != nil, f.Noise.RandomizerOf != nil, f.Lookup != nil, f.Layers != nil, f.Head != nil, f.Output != "", f.Outputs != nil} {
+		if there != second {
+			return check.Errorf("", ErrFormat, "version = %d, want %d with all of the fields noise.randomizers, noise.randomizer_of, lookup, layers, head, output and outputs, or %d with none of them",
+				f.Version, formatVersion, oldestVersion)
+		}
+	}
+	counts := []int{f.Noise.Tables, f.Noise.randomizers()}
+	lawless := f.Noise.Composition == Norm || f.Noise.Composition == NoComposition
+	switch {
+	case !second && secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition):
+		return check.Errorf("", ErrFormat, "version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
+	case (f.Privacy == nil) != (f.Noise.Kind == None):
+		return check.Errorf("", ErrFormat, "privacy = null or noise.kind = none without the other, want both or neither")
+	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
+		return check.Errorf("", ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
+			f.Coordinates, counts[0], counts[1], MaxCoordinates)
+	case len(f.Features) < 1 || f.Coordinates > MaxEntries/len(f.Features):
+		return check.Errorf("", ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
+			len(f.Features), f.Coordinates, MaxFeatures, MaxEntries)
+	}
+	return f.checkLayers()
+}
+
+// checkLayers bounds the weights, before any file is read.
+func (f file) checkLayers() error {
+	left := MaxEntries
+	for _, side := range []struct {
+		layers []fileLayer
+		in     int
+	}{{f.Layers, len(f.Features)}, {f.Head, f.Coordinates}} {
+		in := side.in
+		for _, l := range side.layers {
+			if l.Width < 1 || l.Width > MaxFeatures || l.Width > left/in {
+				return check.Errorf("", ErrFormat, "width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, MaxFeatures, MaxEntries)
+			}
+			left -= in * l.Width
+			in = l.Width
+		}
+	}
+	return nil
 }

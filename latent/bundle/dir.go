@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/npy"
 	"github.com/noisewright/noisewright/internal/readfile"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
@@ -51,17 +52,27 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 	matrix := func(name string, rows, cols int, m *Matrix) array {
 		return array{name, []int{rows, cols}, &m.Data, m}
 	}
+	k := len(s.outputs())
 	list := []array{
 		vector("mean.npy", n, &s.Mean),
-		matrix("encoder.npy", z, n, &s.Encoder),
+		matrix("encoder.npy", z, width(s.Layers, n), &s.Encoder),
 		vector("offset.npy", z, &s.Offset),
 		vector("axes.npy", z, &s.Axes),
-		vector("decoder_offset.npy", n, &s.DecoderOffset),
+		vector("decoder_offset.npy", k, &s.DecoderOffset),
 	}
+	layers := func(name string, layers []Layer, in int) {
+		for i := range layers {
+			l := &layers[i]
+			list = append(list, matrix(fmt.Sprintf("%s_%d_weights.npy", name, i+1), l.Weights.Rows, in, &l.Weights), vector(fmt.Sprintf("%s_%d_bias.npy", name, i+1), l.Weights.Rows, &l.Bias))
+			in = l.Weights.Rows
+		}
+	}
+	layers("layer", s.Layers, n)
+	layers("head", s.Head, z)
 	if l := s.Lookup; l != nil {
-		list = append(list, matrix("lookup_edges.npy", z, known(l.Edges.Cols), &l.Edges), matrix("lookup_values.npy", known(l.Values.Rows), n, &l.Values))
+		list = append(list, matrix("lookup_edges.npy", z, known(l.Edges.Cols), &l.Edges), matrix("lookup_values.npy", known(l.Values.Rows), k, &l.Values))
 	} else {
-		list = append(list, matrix("decoder.npy", n, z, &s.Decoder))
+		list = append(list, matrix("decoder.npy", k, width(s.Head, z), &s.Decoder))
 	}
 	if bounds {
 		list = append(list, vector("feature_lower.npy", n, &s.FeatureLower), vector("feature_upper.npy", n, &s.FeatureUpper))
@@ -80,14 +91,6 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
-}
-
-// orNil returns nil for no indices.
-func orNil(indices []int) []int {
-	if len(indices) == 0 {
-		return nil
-	}
-	return indices
 }
 
 // directory is os.DirFS that opens nothing but regular files, without waiting for others.
@@ -122,14 +125,7 @@ func ReadFS(files fs.FS) (*Bundle, error) {
 	if err := read(fileName, func(r io.Reader) (err error) { f, err = decodeFile(r); return err }); err != nil {
 		return nil, err
 	}
-	s := Spec{
-		Features: f.Features, Domain: f.Domain, ClipOrigin: f.ClipOrigin,
-		Noise: f.Noise.Kind, Composition: f.Noise.Composition, Tau: f.Noise.Tau, TableOf: orNil(f.Noise.TableOf), RandomizerOf: orNil(f.Noise.RandomizerOf),
-		Promise: f.Privacy, Predicted: f.Predicted,
-	}
-	if f.Lookup != nil && *f.Lookup {
-		s.Lookup = new(Lookup)
-	}
+	s := f.spec()
 	tasks := 0
 	if f.Task {
 		tasks = -1
@@ -172,15 +168,18 @@ func cause(err error) error {
 }
 
 func (a array) decode(r io.Reader) error {
-	data, shape, err := decodeNPY(r, a.shape...)
+	data, shape, err := npy.Decode(r, MaxEntries, a.shape...)
 	*a.data = data
+	if errors.Is(err, npy.ErrFormat) {
+		return check.Errorf("", ErrFormat, "%w", err)
+	}
 	if err == nil && a.matrix != nil {
 		a.matrix.Rows, a.matrix.Cols = shape[0], shape[1]
 	}
 	return err
 }
 
-func (a array) encode(w io.Writer) error { return encodeNPY(w, a.shape, *a.data) }
+func (a array) encode(w io.Writer) error { return npy.Encode(w, a.shape, *a.data) }
 
 // Write writes the bundle as a new directory, whose parent exists. It appears whole or
 // not at all: it is written beside dir under another name and renamed. If overwrite is
@@ -201,7 +200,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 }
 
 // written are the names of the files that Write writes, by their path.
-var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|task)\.npy)$`)
+var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|task|(layer|head)_[0-9]{1,2}_(weights|bias))\.npy)$`)
 
 // CheckWrite says beforehand whether Write would refuse the directory, with the same
 // errors.
@@ -241,13 +240,14 @@ func ofBundle(path string, entry fs.DirEntry) bool {
 
 func (b *Bundle) writeFiles(dir string) error {
 	s := &b.spec
-	laws := tablesDir
-	if len(s.Randomizers) > 0 {
-		laws = randomizersDir
-	}
-	// 0777 less the umask is what any program gives a directory the user asked for.
-	if err := os.Mkdir(filepath.Join(dir, laws), 0o777); err != nil { //nolint:gosec
-		return err
+	for laws, count := range map[string]int{tablesDir: len(s.Tables), randomizersDir: len(s.Randomizers)} {
+		if count == 0 {
+			continue
+		}
+		// 0777 less the umask is what any program gives a directory the user asked for.
+		if err := os.Mkdir(filepath.Join(dir, laws), 0o777); err != nil { //nolint:gosec
+			return err
+		}
 	}
 	write := func(name string, encode func(io.Writer) error) error {
 		f, err := atomicfile.Create(filepath.Join(dir, name))

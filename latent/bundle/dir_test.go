@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,10 +18,12 @@ import (
 
 func TestRoundTrip(t *testing.T) {
 	specs := exampleSpecs(t)
-	specs["local"], specs["local with a lookup"] = randomized(t), looked(t)
+	specs["local"], specs["local with a lookup"], specs["layers"], specs["filter"] = randomized(t), looked(t), layered(t), filter(t)
 	for name, s := range specs {
 		s.Features[1] = "Gewicht <kg> & \"größe\""
-		s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 3)
+		if s.Noise != None {
+			s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 3)
+		}
 		b := must(New(s))
 		dir := filepath.Join(t.TempDir(), "b")
 		if err := b.Write(dir, false); err != nil {
@@ -226,6 +227,9 @@ func TestReadRefuses(t *testing.T) {
 		{"bundle.json", replace(`"tables": 2`, `"tables": 1`), dp.ErrInvalid, "table_of"},
 		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "bound"`), dp.ErrInvalid, "domain"},
 		{"bundle.json", replace(`"epsilon": 1.5`, `"epsilon": 1e999`), ErrFormat, "epsilon"},
+		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "l1-ball"`), ErrFormat, "version = 1, want 2 for the domain l1-ball"},
+		{"bundle.json", replace(`"kind": "designed"`, `"kind": "none"`), ErrFormat, "version = 1, want 2 for the domain l1-ball, the kind none"},
+		{"bundle.json", replace(`"composition": "basic"`, `"composition": "norm"`), ErrFormat, "version = 1, want 2"},
 		{"bundle.json", func(text string) string { return text + "{}" }, ErrFormat, "data after"},
 		{"bundle.json", cut(3), ErrFormat, "ends early"},
 		{"bundle.json", func(string) string { return strings.Repeat(" ", int(fileFormat.MaxSize)+1) }, ErrFormat, "larger"},
@@ -312,62 +316,10 @@ func TestTamperedFiles(t *testing.T) {
 	}
 }
 
-// TestNPYVersion2 reads what NumPy writes for long headers.
-func TestNPYVersion2(t *testing.T) {
-	var b bytes.Buffer
-	if err := encodeNPY(&b, []int{2}, []float64{1.5, -2}); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	text = text[:6] + "\x02\x00" + text[8:10] + "\x00\x00" + text[10:]
-	data, _, err := decodeNPY(strings.NewReader(text), 2)
-	if err != nil || !slices.Equal(data, []float64{1.5, -2}) {
-		t.Errorf("%v, %v", data, err)
-	}
-}
-
-func FuzzDecodeNPY(f *testing.F) {
-	for _, c := range []struct {
-		shape []int
-		data  []float64
-	}{{[]int{2, 2}, []float64{1, 2, 3, math.NaN()}}, {[]int{1}, []float64{0.5}}, {[]int{1, 3}, []float64{1, 2, 3}}} {
-		var b bytes.Buffer
-		if err := encodeNPY(&b, c.shape, c.data); err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b.Bytes())
-		f.Add(bytes.Replace(b.Bytes(), []byte("("), []byte("(9999, "), 1))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, want := range [][]int{{-1}, {-1, -1}} {
-			data, shape, err := decodeNPY(bytes.NewReader(text), want...)
-			if err != nil {
-				if data != nil || !errors.Is(err, ErrFormat) {
-					t.Fatalf("%v, %v", data, err)
-				}
-				continue
-			}
-			var b bytes.Buffer
-			if err := encodeNPY(&b, shape, data); err != nil {
-				t.Fatal(err)
-			}
-			back, _, err := decodeNPY(&b, shape...)
-			if err != nil || len(back) != len(data) {
-				t.Fatalf("written and read again: %v", err)
-			}
-			for i := range back {
-				if math.Float64bits(back[i]) != math.Float64bits(data[i]) {
-					t.Fatalf("entry %d = %v, want %v", i, back[i], data[i])
-				}
-			}
-		}
-	})
-}
-
 func FuzzDecodeFile(f *testing.F) {
 	specs := exampleSpecs(f)
-	specs["local"], specs["lookup"] = randomized(f), looked(f)
-	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "local", "lookup"} {
+	specs["local"], specs["lookup"], specs["layers"], specs["filter"] = randomized(f), looked(f), layered(f), filter(f)
+	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "l1 l1-ball", "local", "lookup", "layers", "filter"} {
 		s := specs[name]
 		var b bytes.Buffer
 		if err := newFile(&s).encode(&b); err != nil {

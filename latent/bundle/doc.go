@@ -8,11 +8,15 @@
 //	u, err := p.Privatize(nil, features)              // private, may leave the device
 //	x, err := b.Decode(nil, u)                        // anywhere, by anyone
 //
-// A bundle encodes n features as u = Encoder·(x - Mean) + Offset, Z numbers, clips
-// u to a body around 0, adds noise or answers by local randomizers, and decodes by an
-// affine map or a lookup. What leaves the
-// device is private for every pair of inputs, because the sensitivity is that of
-// the body and not of a sample: local differential privacy, per person and release.
+// A bundle encodes n features as u = Encoder·(x - Mean) + Offset, Z numbers, with dense
+// layers before the Encoder if there are any, clips u to a body around 0, adds noise or
+// answers by local randomizers, and decodes by an affine map, dense layers and one, or a
+// lookup: to the features, to values or to classes. What leaves the device is private for
+// every pair of inputs, because the sensitivity is that of the body and not of a sample:
+// local differential privacy, per person and release, however an encoder was trained.
+//
+// A bundle of the kind None is a filter. It adds no noise and PROMISES NOTHING: it has no
+// proof and no Privatizer, and what it hides, it hides from a named attacker at best.
 //
 // Randomizers of package local answer for one coordinate each, and their budgets add up.
 // Noise is drawn from the integer tables of package tables by package sampler, in

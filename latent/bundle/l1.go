@@ -38,17 +38,27 @@ func (v *Verified) proveL1() error {
 // distanceL1 bounds the ℓ1 distance of two points of the grid in the body.
 func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 	sum := new(big.Rat)
-	if domain == Ball {
+	switch domain {
+	case L1Ball:
+		return l1BallDiameter(axes, step)
+	case Ball:
 		// max Σ|u_i - u'_i| = 2·max Σ|u_i| = 2·√Σs_i², by Cauchy & Schwarz.
 		for _, a := range axes {
 			sum.Add(sum, square(exact.Rational(2*a)))
 		}
 		return exact.PowUp(sum, 0.5, rootBits)
-	}
-	for _, side := range boxSides(axes, step) {
-		sum.Add(sum, side)
+	default:
+		for _, side := range boxSides(axes, step) {
+			sum.Add(sum, side)
+		}
 	}
 	return sum
+}
+
+// l1BallDiameter is the largest ℓ1 distance, and the largest ℓ2 distance, of two points of
+// the grid in an l1 ball: 2⌊max s_i/g⌋·g, that of two opposite corners.
+func l1BallDiameter(axes []float64, step float64) *big.Rat {
+	return boxSides([]float64{slices.Max(axes)}, step)[0]
 }
 
 // zonotopeL1 bounds the ℓ1 distance of two encodings rounded to the grid by that of
@@ -122,7 +132,8 @@ func (s *Spec) rangeWithErrorsL1(step float64) float64 {
 
 // LaplaceTable makes the table of a bundle with the composition L1: discrete Laplace
 // noise of scale D/epsilon, in units of the encoding, where D is the largest ℓ1 distance
-// of clipped encodings on the grid: about Σ2s_i for Box and 2·√Σs_i² for Ball. For Bounds
+// of clipped encodings on the grid: about Σ2s_i for Box, 2·√Σs_i² for Ball and 2·max s_i for
+// L1Ball. For Bounds
 // it is 1 and a step for every coordinate, which is right for RangeL1 <= 1, or that of the
 // box if it is less.
 //

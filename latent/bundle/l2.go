@@ -36,14 +36,18 @@ func (v *Verified) proveL2() error {
 // distanceL2 bounds the square of the ℓ2 distance of two points of the grid in the
 // body.
 func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
-	if domain == Ball {
+	switch domain {
+	case Ball:
 		return square(exact.Rational(2 * slices.Max(axes)))
+	case L1Ball:
+		return square(l1BallDiameter(axes, step))
+	default:
+		sum := new(big.Rat)
+		for _, side := range boxSides(axes, step) {
+			sum.Add(sum, square(side))
+		}
+		return sum
 	}
-	sum := new(big.Rat)
-	for _, side := range boxSides(axes, step) {
-		sum.Add(sum, square(side))
-	}
-	return sum
 }
 
 // gaussianDeltaUp bounds from above the δ at epsilon of independent normal noise of
@@ -96,7 +100,7 @@ func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 // deviation tau of its noise in units of the encoding: the least for which all
 // coordinates together are (epsilon, delta)-private, up to a relative 2^-20 of delta or
 // what the table's weights cost. It is that of the largest ℓ2 distance of clipped encodings
-// on the grid: about 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball.
+// on the grid: about 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball.
 //
 // The grid has at least 32 steps in the smallest of the axes, but at most 2^13 in tau,
 // so that much smaller axes are rounded off. The promise of the table itself is about one

@@ -14,7 +14,7 @@ type Lookup struct {
 	// Edges, Z×B, has the ends of the B+1 bins of each coordinate, not descending: a
 	// number is in bin b if b edges are at most it.
 	Edges Matrix
-	// Values, Z·(B+1)×n, has a row for each bin, those of a coordinate together.
+	// Values, Z·(B+1)×k, has a row for each bin, those of a coordinate together.
 	Values Matrix
 }
 
@@ -34,14 +34,14 @@ func (l *Lookup) decode(dst, u, offset []float64) {
 }
 
 // validateLookup checks a lookup, beside which there is no Decoder.
-func (s *Spec) validateLookup(c checker, n, z int) {
+func (s *Spec) validateLookup(c checker, k, z int) {
 	if s.Decoder.Rows != 0 || s.Decoder.Cols != 0 || len(s.Decoder.Data) > 0 {
 		c.Bad("decoder", fmt.Sprintf("%d×%d", s.Decoder.Rows, s.Decoder.Cols), "none beside a lookup")
 	}
 	l := s.Lookup
 	bins := max(l.Edges.Cols, 1) // at least one edge
 	c.matrix("lookup_edges", l.Edges, z, bins)
-	c.matrix("lookup_values", l.Values, z*(min(bins, MaxEntries)+1), n)
+	c.matrix("lookup_values", l.Values, z*(min(bins, MaxEntries)+1), k)
 	for i := range l.Edges.Rows {
 		if len(l.Edges.Data) != l.Edges.Rows*l.Edges.Cols {
 			return // reported

@@ -32,7 +32,7 @@ func (v *Verified) proveNorm() {
 // SphericalScale returns the scale tau of the noise of a bundle with the composition Norm,
 // in units of the encoding: the least for which the noise is (epsilon, 0)-private, that
 // of the largest ℓ2 distance of clipped encodings over epsilon, rounded up. The distance is
-// 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball. The mean of the squared norm of the noise is
+// 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball. The mean of the squared norm of the noise is
 // Z(Z+1)·tau².
 //
 // The error wraps ErrInvalid if a parameter is out of range, or the noise is so large

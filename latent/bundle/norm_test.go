@@ -17,12 +17,15 @@ import (
 // and some nearly so far apart.
 func TestNormDistance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 5))
-	for _, domain := range []Domain{Ball, Box} {
+	for _, domain := range []Domain{Ball, L1Ball, Box} {
 		s := jointSpherical(t, domain, 1.7, 0.5, 0.3)
 		b := must(New(s))
 		most := new(big.Rat)
-		for range 2000 {
+		for trial := range 2000 {
 			x, y := []float64{1 + 9*rng.NormFloat64(), 2 + 9*rng.NormFloat64()}, []float64{1 + 9*rng.NormFloat64(), 2 + 9*rng.NormFloat64()}
+			if trial%2 == 0 { // corners of the l1 ball
+				x[1], y[1] = 2, 2
+			}
 			u, v := must(b.Encode(nil, x)), must(b.Encode(nil, y))
 			sum := new(big.Rat)
 			for i := range u {

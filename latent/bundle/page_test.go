@@ -29,7 +29,7 @@ func TestPage(t *testing.T) {
 	axes := []float64{0.25, 0.25}
 	s := plain(80, axes...)
 	s.Features, s.Domain, s.ClipOrigin = f.Features, f.Domain, f.ClipOrigin
-	s.Noise, s.Composition, s.Promise, s.TableOf = f.Noise.Kind, f.Noise.Composition, f.Privacy, f.Noise.TableOf
+	s.Noise, s.Composition, s.Promise, s.TableOf = f.Noise.Kind, f.Noise.Composition, *f.Privacy, f.Noise.TableOf
 	s.Tables = []*tables.Table{must(LaplaceTable(f.Privacy.Epsilon, f.Domain, axes))}
 	b := must(New(s))
 	must(b.Verify(nil))

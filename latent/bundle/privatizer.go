@@ -21,7 +21,7 @@ func (b *Bundle) Encode(dst, x []float64) ([]float64, error) {
 		return nil, err
 	}
 	dst = resize(dst, b.Coordinates())
-	b.encode(dst, x, make([]float64, len(x)))
+	b.encode(dst, x, make([]float64, b.encodeWork()))
 	return dst, nil
 }
 
@@ -38,9 +38,13 @@ func (b *Bundle) check(x []float64) error {
 	return nil
 }
 
-// encode sets u to the clipped encoding of x. It overwrites centered, n numbers.
-func (b *Bundle) encode(u, x, centered []float64) {
+// encodeWork returns how many numbers encode works with.
+func (b *Bundle) encodeWork() int { return b.Features() + workFor(b.spec.Layers) }
+
+// encode sets u to the clipped encoding of x. It overwrites work, encodeWork numbers.
+func (b *Bundle) encode(u, x, work []float64) {
 	s := &b.spec
+	centered := work[:len(x)]
 	for j, v := range x {
 		v = clamp(v, MaxMagnitude)
 		if s.FeatureLower != nil {
@@ -48,7 +52,7 @@ func (b *Bundle) encode(u, x, centered []float64) {
 		}
 		centered[j] = v - s.Mean[j]
 	}
-	affine(u, s.Encoder, centered, s.Offset)
+	affine(u, s.Encoder, forward(s.Layers, centered, work[len(x):]), s.Offset)
 	b.body.clip(u)
 }
 
@@ -64,20 +68,25 @@ func affine(dst []float64, m Matrix, x, offset []float64) {
 	}
 }
 
-// Decode returns the reconstruction x̂ = DecoderOffset + Decoder·u of n features from Z
-// released numbers, or the one of the Lookup, in dst if it has the capacity; dst and u must not overlap. It is a
-// function of what was released and costs no privacy.
+// Decode returns what is decoded from Z released numbers u, k numbers named by Outputs, in
+// dst if it has the capacity; dst and u must not overlap. It is DecoderOffset + Decoder·h,
+// where h is what the Head makes of u, or u; or the same of the Lookup. Of classes it is the
+// softmax of these numbers. It is a function of what was released and costs no privacy.
 //
 // The error wraps ErrInvalid if u has another length.
 func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
 	if len(u) != b.Coordinates() {
 		return nil, check.Errorf("bundle", dp.ErrInvalid, "released = %d numbers, want %d", len(u), b.Coordinates())
 	}
-	dst = resize(dst, b.Features())
-	if b.spec.Lookup != nil {
-		b.spec.Lookup.decode(dst, u, b.spec.DecoderOffset)
+	s := &b.spec
+	dst = resize(dst, len(s.outputs()))
+	if s.Lookup != nil {
+		s.Lookup.decode(dst, u, s.DecoderOffset)
 	} else {
-		affine(dst, b.spec.Decoder, u, b.spec.DecoderOffset)
+		affine(dst, s.Decoder, forward(s.Head, u, make([]float64, workFor(s.Head))), s.DecoderOffset)
+	}
+	if s.Output == Classes {
+		softmax(dst)
 	}
 	return dst, nil
 }
@@ -101,7 +110,7 @@ type Privatizer struct {
 	samplers []releaser         // one per table or randomizer
 	vector   *sampler.Spherical // for the composition Norm, in place of these
 	noise    []int64            // scratch for it
-	centered []float64          // scratch
+	work     []float64          // scratch
 }
 
 // releaser draws the release of a clipped unit coordinate.
@@ -185,7 +194,7 @@ func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
-	p := &Privatizer{proof: v, centered: make([]float64, v.bundle.Features())}
+	p := &Privatizer{proof: v, work: make([]float64, v.bundle.encodeWork())}
 	for k := range len(v.tables) + len(v.randomizers) { // one of them is empty
 		s, err := draw(k)
 		if err != nil {
@@ -229,8 +238,8 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 		return nil, err
 	}
 	dst = resize(dst, b.Coordinates())
-	b.encode(dst, x, p.centered)
-	clear(p.centered)
+	b.encode(dst, x, p.work)
+	clear(p.work)
 	if err := p.release(dst); err != nil {
 		clear(dst)
 		return nil, check.Errorf("bundle", nil, "%w", err)

@@ -199,7 +199,7 @@ func TestLookup(t *testing.T) {
 func TestVersion2(t *testing.T) {
 	both := perCoordinate(t)
 	both.Decoder, both.Lookup = Matrix{}, looked(t).Lookup
-	for name, s := range map[string]Spec{"randomizers": randomized(t), "randomizers and a lookup": looked(t), "tables and a lookup": both} {
+	for name, s := range map[string]Spec{"randomizers": randomized(t), "randomizers and a lookup": looked(t), "tables and a lookup": both, "layers": layered(t), "a filter": filter(t), "an l1 ball": jointLaplace(t, L1Ball, 2, -6, 0.375, 0.375)} {
 		dir := filepath.Join(t.TempDir(), "b")
 		b := must(New(s))
 		if err := b.Write(dir, false); err != nil {
@@ -224,6 +224,9 @@ func TestVersion2(t *testing.T) {
 			{`"tables": `, `"tables": -1`},
 			{`"randomizer_of"`, `"randomizers_of"`},
 			{`"lookup": true`, `"lookup": null`},
+			{`"layers": [`, `"layers": null, "head": [`},
+			{`"output": "features"`, `"output": ""`},
+			{`"outputs": [`, `"outputs": [""`},
 			{`"lookup": true`, `"lookup": false`},
 			{`"lookup": false`, `"lookup": true`},
 		} {

@@ -19,6 +19,10 @@ var (
 	ErrFormat = errors.New("malformed bundle")
 	// ErrNotPrivate marks a bundle whose promise is not proved.
 	ErrNotPrivate = errors.New("bundle is not private as promised")
+	// ErrNoPromise marks a bundle of the kind None: it is well-formed, promises nothing, and so
+	// there is nothing to prove. It is not ErrNotPrivate, which is about a promise that is
+	// broken.
+	ErrNoPromise = errors.New("bundle makes no promise")
 	// ErrExists marks a directory that is there already.
 	ErrExists = errors.New("directory exists")
 )
@@ -52,6 +56,8 @@ type Domain string
 const (
 	// Ball is the ellipsoid Σ(u_i/s_i)² <= 1.
 	Ball Domain = "ball"
+	// L1Ball is Σ|u_i|/s_i <= 1.
+	L1Ball Domain = "l1-ball"
 	// Box is |u_i| <= s_i.
 	Box Domain = "box"
 	// Bounds is |u_i| <= s_i too, and moreover what the encoder makes of
@@ -76,14 +82,16 @@ const (
 	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
 	// distance of encodings. It has no table.
 	Norm Composition = "norm"
+	// NoComposition is that of None, and of it alone.
+	NoComposition Composition = "none"
 )
 
 // joint reports whether one law serves all coordinates, on its grid.
 func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
 
 // Kind is a word for the noise. It matters to the proof in these respects: L1 needs
-// Laplace, L2 needs Gaussian, Norm needs Spherical, and Local and LocalUnbiased have
-// randomizers in the place of tables.
+// Laplace, L2 needs Gaussian, Norm needs Spherical, Local and LocalUnbiased have
+// randomizers in the place of tables, and for None there is no proof.
 type Kind string
 
 // The kinds of noise.
@@ -99,9 +107,12 @@ const (
 	Local Kind = "local"
 	// LocalUnbiased is Local with answers whose mean is the coordinate, as it was clipped.
 	LocalUnbiased Kind = "local-unbiased"
+	// None is no noise at all: the bundle is a filter, which makes NO PROMISE. Whatever an
+	// encoding hides, it hides from a named attacker at best.
+	None Kind = "none"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased}
+var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased, None}
 
 // randomized reports whether there are randomizers in the place of tables.
 func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
@@ -119,7 +130,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 
 // Promise is what a release keeps: for every two inputs x and x' and every set A
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
-// exactly.
+// exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
 	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
@@ -132,7 +143,7 @@ type Predicted struct {
 	UnclippedLoss float64 `json:"theory_loss"`   // by the formula of the design, without clipping
 }
 
-// Spec is the content of a bundle. There are n features, Z released coordinates
+// Spec is the content of a bundle. There are n features, Z released coordinates, k outputs
 // and, for evaluation, m tasks.
 type Spec struct {
 	// Features are the n names, distinct and not empty.
@@ -140,8 +151,11 @@ type Spec struct {
 	// FeatureLower and FeatureUpper, n each or both nil, clip the features.
 	FeatureLower, FeatureUpper []float64
 	Mean                       []float64 // n
-	Encoder                    Matrix    // Z×n
-	Offset                     []float64 // Z
+	// Layers are applied in turn to x - Mean before the Encoder, up to MaxLayers; none for
+	// the domain Bounds, whose proof is about an affine encoder.
+	Layers  []Layer
+	Encoder Matrix    // Z×n, or Z× the width of the last of the Layers
+	Offset  []float64 // Z
 	// Axes are the Z semi-axes s of the body, in units of the encoding.
 	Axes   []float64
 	Domain Domain
@@ -164,10 +178,19 @@ type Spec struct {
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
 
-	Decoder       Matrix    // n×Z, or the zero value if there is a Lookup
-	DecoderOffset []float64 // n; x̂ = DecoderOffset + Decoder·u for what is released, u
+	// Head are applied in turn to what is released, u, before the Decoder, up to MaxLayers;
+	// none beside a Lookup.
+	Head []Layer
+	// Decoder has a row for each of the k outputs and Z columns, or the width of the last of
+	// the Head; it is the zero value if there is a Lookup.
+	Decoder       Matrix
+	DecoderOffset []float64 // k; what is decoded is DecoderOffset + Decoder·u, or Decoder·h after the Head
 	Lookup        *Lookup   // in the place of Decoder; nil: none
-	Task          Matrix    // m×n, or the zero value; for evaluation
+	// Output says what is decoded. Outputs are the names of its k numbers, distinct and not
+	// empty; nil for the features, which are k = n outputs.
+	Output  Output
+	Outputs []string
+	Task    Matrix // m×n, or the zero value; for evaluation, of outputs that are the features
 
 	Promise   Promise
 	Predicted Predicted
@@ -189,6 +212,7 @@ func (s Spec) clone() Spec {
 		*v = slices.Clone(*v)
 	}
 	s.Encoder, s.Decoder, s.Task = s.Encoder.clone(), s.Decoder.clone(), s.Task.clone()
+	s.Layers, s.Head, s.Outputs = cloneLayers(s.Layers), cloneLayers(s.Head), slices.Clone(s.Outputs)
 	if s.Lookup != nil {
 		s.Lookup = &Lookup{s.Lookup.Edges.clone(), s.Lookup.Values.clone()}
 	}
@@ -282,7 +306,10 @@ func (s *Spec) validate() error {
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}
-	s.validateNames(c)
+	c.names("features", s.Features)
+	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
+		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
+	}
 	c.vector("mean", s.Mean, n)
 	if s.FeatureLower != nil || s.FeatureUpper != nil {
 		c.vector("feature_lower", s.FeatureLower, n)
@@ -293,7 +320,8 @@ func (s *Spec) validate() error {
 			}
 		}
 	}
-	c.matrix("encoder", s.Encoder, z, n)
+	encoded, decoded := s.validateLayers(c, n, z)
+	c.matrix("encoder", s.Encoder, z, encoded)
 	c.vector("offset", s.Offset, z)
 	for i, a := range s.Axes {
 		if !(a >= minAxis && a <= maxAxis) {
@@ -301,28 +329,15 @@ func (s *Spec) validate() error {
 		}
 	}
 	switch s.Domain {
-	case Ball, Box:
+	case Ball, L1Ball, Box:
 	case Bounds:
 		if s.FeatureLower == nil {
 			c.Bad("feature_lower", "none", "bounds of the features for the domain bounds")
 		}
 	default:
-		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, box or bounds")
+		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box or bounds")
 	}
-	if s.Lookup != nil {
-		s.validateLookup(c, n, z)
-	} else {
-		c.matrix("decoder", s.Decoder, n, z)
-	}
-	c.vector("decoder_offset", s.DecoderOffset, n)
-	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
-		c.matrix("task", t, max(t.Rows, 1), n)
-	}
-	p := s.Promise
-	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	if p.Epsilon > tables.MaxEpsilon {
-		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
-	}
+	s.validateOutputs(c, n, z, decoded)
 	for _, l := range []struct {
 		field string
 		value float64
@@ -335,16 +350,14 @@ func (s *Spec) validate() error {
 	return c.Err()
 }
 
-func (s *Spec) validateNames(c checker) {
-	seen := make(map[string]bool, len(s.Features))
-	for j, name := range s.Features {
+// names checks that names differ.
+func (c checker) names(field string, names []string) {
+	seen := make(map[string]bool, len(names))
+	for j, name := range names {
 		if name == "" || len(name) > maxText || !utf8.ValidString(name) || seen[name] {
-			c.Badf(fmt.Sprintf("features[%d]", j), fmt.Sprintf("%.60q", name), "a name of its own of 1 to %d bytes of UTF-8", maxText)
+			c.Badf(fmt.Sprintf("%s[%d]", field, j), fmt.Sprintf("%.60q", name), "a name of its own of 1 to %d bytes of UTF-8", maxText)
 		}
 		seen[name] = true
-	}
-	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
-		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
 	}
 }
 
@@ -371,8 +384,9 @@ func (s *Spec) validateNoise(c checker) {
 		if s.Noise != Spherical {
 			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
 		}
+	case NoComposition:
 	default:
-		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2 or norm")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm or none")
 	}
 	if s.Composition == L2 || s.Composition == Norm {
 		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
@@ -380,6 +394,15 @@ func (s *Spec) validateNoise(c checker) {
 		}
 	} else if s.Tau != 0 {
 		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
+	}
+	if s.Noise == None || s.Composition == NoComposition {
+		s.validateNone(c)
+		return
+	}
+	p := s.Promise
+	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
+	if p.Epsilon > tables.MaxEpsilon {
+		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
 	}
 	if s.Composition == Norm {
 		s.validateNorm(c)
@@ -397,9 +420,7 @@ func (s *Spec) validateNoise(c checker) {
 
 // validateNorm checks that there is no table, and that the grid fits the axes.
 func (s *Spec) validateNorm(c checker) {
-	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Bad("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition norm")
-	}
+	s.validateNoTables(c)
 	if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
 		return // said before
 	}
@@ -409,6 +430,13 @@ func (s *Spec) validateNorm(c checker) {
 			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid for noise.tau", step)
 			return
 		}
+	}
+}
+
+// validateNoTables checks that there are no laws of coordinates.
+func (s *Spec) validateNoTables(c checker) {
+	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
+		c.Badf("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
 	}
 }
 

@@ -54,8 +54,9 @@ func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) 
 // DeltaUpper is as EpsilonUpper.
 func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 
-// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing
-// but the Encoder, the clipping and the tables or randomizers (docs/proofs/latent-privacy.md):
+// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing but the
+// clipping and the tables or randomizers, and for Bounds the Encoder
+// (docs/proofs/latent-privacy.md):
 //
 //   - every table or randomizer keeps its own promise (tables.Table.Verify,
 //     local.Randomizer.Verify);
@@ -69,7 +70,10 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
 //
 // The accountant is for Exact and may be nil otherwise. Predicted losses and the decoder are
-// not judged: they have no part in privacy.
+// not judged: they have no part in privacy. Nor have Layers, which are clipped after.
+//
+// A bundle of the kind None has no promise: the error wraps ErrNoPromise, and so there is no
+// proof and no Privatizer.
 //
 // The error wraps ErrNotPrivate if anything is not proved, and also
 // tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
@@ -87,6 +91,9 @@ func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tables.VerifyOptions) (*Verified, error) {
 	if b == nil || b.content == nil {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
+	}
+	if b.spec.Noise == None {
+		return nil, check.Errorf("bundle", ErrNoPromise, "noise.kind = none: it adds no noise and promises nothing")
 	}
 	v := &Verified{bundle: &Bundle{b.content}}
 	if err := v.proveLaws(ctx, o); err != nil {

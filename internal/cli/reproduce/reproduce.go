@@ -27,6 +27,12 @@ noisewright reproduce NAME --help.`,
 	for _, t := range droFigures {
 		below = append(below, newDROFigureCommand(a, t))
 	}
-	below = append(below, newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a))
+	for _, v := range taFigures {
+		below = append(below, newTATrainedCommand(a, v))
+	}
+	for _, v := range vlmFigures {
+		below = append(below, newVLMFigureCommand(a, v))
+	}
+	below = append(below, newVLMTable1Command(a), newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a))
 	return shell.Group(cmd, "name", below...)
 }

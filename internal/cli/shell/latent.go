@@ -29,13 +29,26 @@ func LatentFailure(err error) error {
 	return err
 }
 
-// NewCurve returns designed noise with a cache of tables: a directory, that of the
-// user for "", none for "-".
+// NewCurve returns designed noise with a cache of tables, that of NewStore.
 func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
+	store, err := NewStore(a, cache, o)
+	if err != nil {
+		return nil, err
+	}
+	return latent.NewCurve(store), nil
+}
+
+// NewStore returns the tables of a cache, which designs those that are not there: a
+// directory, that of the user for "", none for "-".
+func NewStore(a *Streams, cache string, o lp.Options) (*tables.Store, error) {
 	options := tables.StoreOptions{
 		Directory: CacheDirectory(cache, "curve", o),
 		Name: func(p dp.Problem) string {
-			return fmt.Sprintf("%s-epsilon-%v-delta-%v.json", p.Loss.Name(), p.Epsilon, p.Delta)
+			name := fmt.Sprintf("%s-epsilon-%v-delta-%v", p.Loss.Name(), p.Epsilon, p.Delta)
+			if p.Sensitivity != 1 {
+				name += fmt.Sprintf("-sensitivity-%v", p.Sensitivity)
+			}
+			return name + ".json"
 		},
 		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 			r, _, err := Design(ctx, p, o)
@@ -54,5 +67,5 @@ func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
 	if err != nil {
 		return nil, BadInput("", fmt.Errorf("cache = %s: %w", check.Quoted(cache), FileCause(err)))
 	}
-	return latent.NewCurve(store), nil
+	return store, nil
 }

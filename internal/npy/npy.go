@@ -1,7 +1,11 @@
-package bundle
+// Package npy reads and writes arrays of float64s in NumPy's format, .npy (NEP 1, R. Kern,
+// 2007): a magic string, the version, the length of the header and the header, the text of
+// a Python dictionary; then the numbers.
+package npy
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -12,27 +16,29 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// The NumPy format, .npy: a magic string, the version, the length of the header and
-// the header, the text of a Python dictionary; then the numbers (NEP 1, R. Kern, 2007).
+// ErrFormat marks what is not such an array, for errors.Is.
+var ErrFormat = errors.New("malformed array")
+
 const (
-	npyMagic = "\x93NUMPY"
+	magic = "\x93NUMPY"
 	// maxHeader bounds the text of a header; that of a float64 matrix has some 60
 	// bytes, padded to 118.
 	maxHeader = 1 << 12
 	float64LE = "<f8"
 )
 
-// encodeNPY writes numbers of the given shape, in C order, as version 1.0.
-func encodeNPY(w io.Writer, shape []int, data []float64) error {
+// Encode writes numbers of the given shape, in C order, as version 1.0. Any float64 is
+// written as it is. The error is that of w.
+func Encode(w io.Writer, shape []int, data []float64) error {
 	tuple := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
 	if len(shape) == 1 {
 		tuple += "," // as Python writes it
 	}
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", float64LE, tuple)
 	// The numbers begin at a multiple of 64 bytes, after a newline.
-	const before = len(npyMagic) + 4
+	const before = len(magic) + 4
 	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
-	b := append([]byte(npyMagic), 1, 0)
+	b := append([]byte(magic), 1, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(header))) //nolint:gosec // some 118
 	b, err := binary.Append(append(b, header...), binary.LittleEndian, data)
 	if err != nil {
@@ -42,17 +48,17 @@ func encodeNPY(w io.Writer, shape []int, data []float64) error {
 	return err
 }
 
-// npyHeader is the dictionary as NumPy writes it; its keys are always sorted.
-var npyHeader = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\} *\n?$`)
+// dictionary is the header as NumPy writes it; its keys are always sorted.
+var dictionary = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\} *\n?$`)
 
-// decodeNPY reads an array of float64s in C order, of version 1.0 or 2.0, with nothing
+// Decode reads an array of float64s in C order, of version 1.0 or 2.0, with nothing
 // after it. The shape has to be the given one, where -1 stands for any length from 1
-// on; it is returned with the numbers. At most MaxEntries numbers are read, and no more
-// memory is taken than a small multiple of what r holds.
+// on; it is returned with the numbers, of which there are at most so many as most says. No
+// more memory is taken than a small multiple of what r holds.
 //
 // Errors wrap ErrFormat, or are those of r.
-func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error) {
-	shape, err = decodeNPYHeader(r)
+func Decode(r io.Reader, most int, want ...int) (data []float64, shape []int, err error) {
+	shape, err = decodeHeader(r, most)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,17 +83,17 @@ func decodeNPY(r io.Reader, want ...int) (data []float64, shape []int, err error
 	return data, shape, err
 }
 
-// decodeNPYHeader reads what is before the numbers. The product of the lengths of the
-// shape is at most MaxEntries.
-func decodeNPYHeader(r io.Reader) (shape []int, err error) {
-	start, err := readExactly(r, len(npyMagic)+2)
+// decodeHeader reads what is before the numbers. The product of the lengths of the shape is
+// at most most.
+func decodeHeader(r io.Reader, most int) (shape []int, err error) {
+	start, err := readExactly(r, len(magic)+2)
 	if err != nil {
 		return nil, err
 	}
-	if string(start[:len(npyMagic)]) != npyMagic {
+	if string(start[:len(magic)]) != magic {
 		return nil, check.Errorf("", ErrFormat, "not a NumPy file")
 	}
-	major, minor := start[len(npyMagic)], start[len(npyMagic)+1]
+	major, minor := start[len(magic)], start[len(magic)+1]
 	if (major != 1 && major != 2) || minor != 0 {
 		return nil, check.Errorf("", ErrFormat, "version = %d.%d, want 1.0 or 2.0", major, minor)
 	}
@@ -103,7 +109,7 @@ func decodeNPYHeader(r io.Reader) (shape []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := npyHeader.FindSubmatch(header)
+	m := dictionary.FindSubmatch(header)
 	switch {
 	case m == nil:
 		return nil, check.Errorf("", ErrFormat, "header = %.80q, want that of an array", header)
@@ -115,8 +121,8 @@ func decodeNPYHeader(r io.Reader) (shape []int, err error) {
 	entries := 1
 	for _, d := range strings.Split(strings.TrimSuffix(string(m[3]), ","), ",") {
 		v, err := strconv.Atoi(strings.TrimSpace(d))
-		if err != nil || v < 1 || v > MaxEntries/entries {
-			return nil, check.Errorf("", ErrFormat, "shape = (%.60s), want positive lengths with a product of at most %d", m[3], MaxEntries)
+		if err != nil || v < 1 || v > most/entries {
+			return nil, check.Errorf("", ErrFormat, "shape = (%.60s), want positive lengths with a product of at most %d", m[3], most)
 		}
 		entries *= v
 		shape = append(shape, v)

@@ -1,0 +1,106 @@
+package encoder
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// Matrix is a dense matrix by rows; in this package and those below it Stride is Cols.
+type Matrix = blas64.General
+
+// Data is what an encoder is trained on: a row for each person. It is not protected: only
+// people whose features are encoded later are.
+type Data struct {
+	Features []string // the names of the columns of X
+	X        Matrix
+	Target   Column   // what the server wants to know; the zero value: nothing in particular
+	Private  []Column // what a filter is to hide
+}
+
+// Column is a number or a class for each person.
+type Column struct {
+	Name    string
+	Values  []float64 // numbers; nil for classes
+	Classes []string  // their names, distinct; nil for numbers
+	Labels  []int     // the class of each person, an index of Classes
+}
+
+// MinPeople is the least number of people to learn from.
+const MinPeople = 10
+
+// Validate returns what is wrong with the data: shapes, numbers that are not finite, columns
+// that are the same for all people, classes with fewer than two. It wraps dp.ErrInvalid.
+func (d *Data) Validate() error {
+	c := check.In("encoder")
+	n, rows := len(d.Features), d.X.Rows
+	if n == 0 || d.X.Cols != n || d.X.Stride != n || len(d.X.Data) != rows*n {
+		return check.Field("encoder", "data", fmt.Sprintf("%d×%d numbers", rows, d.X.Cols), fmt.Sprintf("a row for each person and a column for each of %d features, at least one", n))
+	}
+	if rows < MinPeople {
+		return check.Field("encoder", "data", fmt.Sprintf("%d rows", rows), fmt.Sprintf("at least %d people", MinPeople))
+	}
+	for j, name := range d.Features {
+		column := make([]float64, rows)
+		for i := range column {
+			column[i] = d.X.Data[i*n+j]
+		}
+		numbers(c, "column "+check.Quoted(name), column)
+	}
+	if d.Target.Name != "" || d.Target.Values != nil || d.Target.Labels != nil {
+		d.Target.validate(c, "target ", rows)
+	}
+	for k := range d.Private {
+		d.Private[k].validate(c, "private ", rows)
+	}
+	return c.Err()
+}
+
+// numbers checks numbers of people.
+func numbers(c *check.List, field string, values []float64) {
+	constant := true
+	for i, v := range values {
+		if !check.Finite(v) {
+			c.Bad(field, fmt.Sprintf("%v in row %d", v, i+1), "finite numbers")
+			return
+		}
+		constant = constant && v == values[0]
+	}
+	if constant {
+		c.Bad(field, "the same for all people", "a column that varies, or none")
+	}
+}
+
+func (t *Column) validate(c *check.List, role string, rows int) {
+	field := role + check.Quoted(t.Name)
+	if t.Classes == nil {
+		if len(t.Values) != rows {
+			c.Badf(field, fmt.Sprintf("%d numbers", len(t.Values)), "%d, one for each person", rows)
+			return
+		}
+		numbers(c, field, t.Values)
+		return
+	}
+	if len(t.Labels) != rows {
+		c.Badf(field, fmt.Sprintf("%d labels", len(t.Labels)), "%d, one for each person", rows)
+		return
+	}
+	people := make([]int, len(t.Classes))
+	for i, k := range t.Labels {
+		if k < 0 || k >= len(people) {
+			c.Badf(field, fmt.Sprintf("class %d in row %d", k, i+1), "the index of a class, 0 to %d", len(people)-1)
+			return
+		}
+		people[k]++
+	}
+	if len(people) < 2 {
+		c.Bad(field, "the same for all people", "at least 2 classes")
+	}
+	for k, count := range people {
+		if count < 2 && len(people) > 1 {
+			c.Bad(field, fmt.Sprintf("%d of class %s", count, check.Quoted(t.Classes[k])), "at least 2 people of each class")
+		}
+	}
+}

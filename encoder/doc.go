@@ -1,0 +1,18 @@
+// Package encoder is what learned private encoders have in common: the body that an
+// encoding is clipped to, with the gradient through the clipping; the noise, as a fast draw
+// for training and as what a bundle proves; training that can be interrupted; and the search
+// for the number of coordinates to send.
+//
+//	noise, err := encoder.NewNoise(ctx, bundle.Designed, body, promise, design)
+//	…                                    // train, with body.Clip and noise.Release in the loop
+//	noise.Install(&spec)                 // what the device draws from
+//	b, err := bundle.New(spec)
+//	proof, err := latent.Verify(b)       // exact, from the clipping and the noise alone
+//
+// The privacy of a trained encoder never depends on training. Whatever the network is, its
+// output is clipped to the body at every call, and the noise is that of the body. Training
+// is in floating point, seeded, and proves nothing.
+//
+// The systems are in packages of their own: encoder/taskaware, encoder/vlm and
+// encoder/minimax.
+package encoder

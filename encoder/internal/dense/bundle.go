@@ -1,0 +1,39 @@
+package dense
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// BundleLayers returns the layers as those of a bundle, which has the outputs of a layer
+// in the rows of its weights.
+func (n *Network) BundleLayers() []bundle.Layer {
+	layers := make([]bundle.Layer, len(n.Layers))
+	for k, l := range n.Layers {
+		in, out := l.Weights.Rows, l.Weights.Cols
+		w := bundle.Matrix{Rows: out, Cols: in, Data: make([]float64, out*in)}
+		for i := range in {
+			for j, v := range Row(l.Weights, i) {
+				w.Data[j*in+i] = v
+			}
+		}
+		layers[k] = bundle.Layer{Weights: w, Bias: slices.Clone(l.Bias), Activation: l.Activation.bundle()}
+	}
+	return layers
+}
+
+func (a Activation) bundle() bundle.Activation {
+	switch a {
+	case Identity:
+		return bundle.Identity
+	case Sigmoid:
+		return bundle.Sigmoid
+	case ReLU:
+		return bundle.ReLU
+	case Tanh:
+		return bundle.Tanh
+	}
+	panic(fmt.Sprintf("dense: activation %d", a))
+}

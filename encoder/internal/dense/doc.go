@@ -1,0 +1,15 @@
+// Package dense is small dense networks in float64 on the matrix products of gonum:
+// layers, losses and their gradients, Adam, and what private training needs to know of
+// single examples.
+//
+// Gradients are written by hand and tested against finite differences. Every function
+// of one Pass runs on the goroutine that calls it; only the products of matrices use
+// several, and each entry of a product is one sum in a fixed order. So a result depends on
+// the processor's architecture, and neither on GOMAXPROCS nor on the run. After blas64.Use,
+// with which a program may plug in another BLAS, both is as that BLAS has it.
+//
+// Once the buffers of a Pass have their size, a step allocates nothing but what gonum
+// needs to split large products among goroutines.
+//
+// Shapes that do not fit are errors of the program, and panic.
+package dense

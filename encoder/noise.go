@@ -1,0 +1,126 @@
+package encoder
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Noise is noise for the points of a body. It is immutable and safe for concurrent use.
+type Noise interface {
+	// Kind is its word.
+	Kind() bundle.Kind
+	// Release sets dst to a draw of what is released of u, which is in the body: a row of
+	// Z numbers or several, one after another; dst may be u. The law is that of the bundle
+	// but for the rounding to its grid, in floating point.
+	//
+	// It is FOR TRAINING AND STUDIES ONLY AND UNSAFE FOR RELEASE. The mean of what is
+	// released is u, except for bundle.Local, so that a gradient passes straight through.
+	Release(dst, u []float64, r *rand.Rand)
+	// Install sets the part of a bundle about the noise and the body: Noise, Composition,
+	// Tau, Tables, TableOf, Randomizers, RandomizerOf, Domain, Axes and Promise.
+	//
+	// Guarantee: latent.Verify proves the promise of a bundle with them, whatever its
+	// encoder is. (It does so from the bundle alone; that it succeeds is tested, not assumed.)
+	Install(s *bundle.Spec)
+}
+
+// Design makes a table for a problem: a designer's, or a stored one. Nothing is taken on
+// trust: a bundle verifies its tables.
+type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
+
+// Kinds are the kinds of noise that NewNoise makes.
+var kinds = []bundle.Kind{
+	bundle.Laplace, bundle.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
+	bundle.Designed, bundle.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
+	bundle.None,
+}
+
+// NewNoise returns noise of a kind for the points of a body, that keeps the promise.
+//
+// Laplace, gaussian and spherical noise are joint, by the ℓ1 or ℓ2 distance of two points of
+// the body. The other kinds are per coordinate, which lies within ±Radius in each body, and
+// have equal shares of the promise. Tables of designed noise are made by design; without
+// one, and for staircase noise, they are the best ones with delta 0, which take no solver.
+// Local noise is for the uniform law until Fit has seen encodings, and like local-unbiased
+// and laplace noise makes no use of delta. None is a copy, without a promise.
+//
+// Errors wrap dp.ErrInvalid for an argument out of range or noise that has no table, as it is
+// too large for its grid, or are those of design.
+func NewNoise(ctx context.Context, kind bundle.Kind, body Body, promise bundle.Promise, design Design) (Noise, error) {
+	if kind == bundle.None {
+		if err := body.Validate(); err != nil {
+			return nil, err
+		}
+		return none{body}, nil
+	}
+	if err := validate(kind, body, promise); err != nil {
+		return nil, err
+	}
+	base := base{kind, body, promise}
+	switch kind {
+	case bundle.Laplace, bundle.Gaussian, bundle.Spherical:
+		return newJoint(base)
+	case bundle.Designed, bundle.Staircase:
+		return newPerCoordinate(ctx, base, design)
+	case bundle.Local:
+		return Fit(base.uniform(), base.evenly())
+	default:
+		return newUnbiased(ctx, base)
+	}
+}
+
+func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
+	c := check.In("encoder")
+	known := false
+	for _, k := range kinds {
+		known = known || k == kind
+	}
+	if !known {
+		c.Badf("noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
+	}
+	c.Add(body.Validate())
+	if !(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon) {
+		c.Badf("epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	}
+	if !(promise.Delta >= 0 && promise.Delta < 1) {
+		c.Bad("delta", promise.Delta, "a number of at least 0 and below 1")
+	}
+	if kind == bundle.Gaussian && promise.Delta == 0 {
+		c.Bad("delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
+	}
+	return c.Err()
+}
+
+// base is what all noise with a promise has.
+type base struct {
+	kind    bundle.Kind
+	body    Body
+	promise bundle.Promise
+}
+
+func (b base) Kind() bundle.Kind { return b.kind }
+
+// install clears what an other noise has installed, and sets what all have.
+func (b base) install(s *bundle.Spec, c bundle.Composition) {
+	s.Noise, s.Composition, s.Promise = b.kind, c, b.promise
+	s.Domain, s.Axes = b.body.Domain, b.body.axes()
+	s.Tau, s.Tables, s.TableOf, s.Randomizers, s.RandomizerOf = 0, nil, nil, nil, nil
+}
+
+// none is no noise.
+type none struct{ body Body }
+
+func (none) Kind() bundle.Kind { return bundle.None }
+
+func (none) Release(dst, u []float64, _ *rand.Rand) { copy(dst, u) }
+
+func (n none) Install(s *bundle.Spec) {
+	base{bundle.None, n.body, bundle.Promise{Epsilon: math.Inf(1)}}.install(s, bundle.NoComposition)
+}

@@ -1,0 +1,99 @@
+package encoder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Choice is how an encoding is sent: how many numbers, with what noise, clipped to what.
+type Choice struct {
+	Coordinates int
+	Noise       bundle.Kind
+	Domain      bundle.Domain
+}
+
+// String returns the choice as a word, such as 2-designed-box.
+func (c Choice) String() string { return fmt.Sprintf("%d-%s-%s", c.Coordinates, c.Noise, c.Domain) }
+
+// BestDomain returns the body in which a kind of noise does best: the l1 ball for Laplace
+// noise, the ball for Gaussian and spherical noise, the box for all others.
+func BestDomain(kind bundle.Kind) bundle.Domain {
+	switch kind {
+	case bundle.Laplace:
+		return bundle.L1Ball
+	case bundle.Gaussian, bundle.Spherical:
+		return bundle.Ball
+	default:
+		return bundle.Box
+	}
+}
+
+// Choices returns those that are worth a trial for numbers of coordinates: of noise per
+// coordinate a designed table, of joint noise Laplace noise in the l1 ball and, for several
+// coordinates, spherical noise or, with a delta, Gaussian noise in the ball. A box of
+// one coordinate is each of the balls, and there a designed table is the best.
+func Choices(coordinates []int, delta float64) []Choice {
+	var choices []Choice
+	for _, z := range coordinates {
+		kinds := []bundle.Kind{bundle.Designed}
+		if z > 1 {
+			kinds = append(kinds, bundle.Laplace, bundle.Spherical)
+			if delta > 0 {
+				kinds[2] = bundle.Gaussian
+			}
+		}
+		for _, kind := range kinds {
+			choices = append(choices, Choice{z, kind, BestDomain(kind)})
+		}
+	}
+	return choices
+}
+
+// Trial is what became of a choice.
+type Trial struct {
+	Choice
+	// Loss is that of people held out, with fresh noise. All trials of a search are about the
+	// same people.
+	Loss, StandardError float64
+	Err                 error // why there is no loss; nil
+}
+
+// Search trains each choice with the function, and returns the trials, those of less loss
+// first. Choices whose training failed come last; it is an error only if all of them did, the
+// context ended, or there is no use of a checkpoint.
+//
+// That the best of many is kept makes its loss a little too good.
+func Search(ctx context.Context, choices []Choice, train func(context.Context, Choice) (loss, standardError float64, err error)) ([]Trial, error) {
+	if len(choices) == 0 {
+		return nil, check.Field("encoder", "choices", "none", "at least one")
+	}
+	trials := make([]Trial, len(choices))
+	var failed []error
+	for i, c := range choices {
+		t := Trial{Choice: c}
+		t.Loss, t.StandardError, t.Err = train(ctx, c)
+		if t.Err == nil && !check.Finite(t.Loss) {
+			t.Err = check.Errorf("encoder", nil, "the loss is %v, want a finite number", t.Loss)
+		}
+		if t.Err != nil {
+			if ctx.Err() != nil || errors.Is(t.Err, ErrCheckpoint) {
+				return nil, t.Err
+			}
+			t.Loss, t.StandardError = math.Inf(1), 0
+			failed = append(failed, t.Err)
+		}
+		trials[i] = t
+	}
+	if len(failed) == len(choices) {
+		return nil, errors.Join(failed...)
+	}
+	slices.SortStableFunc(trials, func(a, b Trial) int { return cmp.Compare(a.Loss, b.Loss) })
+	return trials, nil
+}

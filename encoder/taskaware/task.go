@@ -1,0 +1,72 @@
+package taskaware
+
+import (
+	"context"
+
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// TaskOptions say how a task network is trained.
+type TaskOptions struct {
+	// Hidden are the widths of its hidden layers, ReLU; nil means none, a linear network.
+	Hidden []int
+	// ReLU is applied to its answers too, as in the paper's networks. Answers that are 0
+	// for everybody are detected, and training begins anew.
+	ReLU  bool
+	Steps int     // of the full data; 0 means 2000
+	Rate  float64 // of Adam; 0 means 0.001
+	Seed  uint64
+}
+
+// taskStarts is how often the training of a task network begins anew before it gives up.
+const taskStarts = 10
+
+// TrainTask trains a network that reads features, without noise, and returns its layers: the
+// task that an encoder is then to serve, frozen, as Options.Task. Features are read as they
+// are; their scales should be alike.
+//
+// Errors wrap [dp.ErrInvalid] for bad data; a training whose answers are the same for
+// everybody at every start is an error too, and so is one that ends in NaN.
+func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.Layer, error) {
+	if err := validate(d); err != nil {
+		return nil, err
+	}
+	t := newTarget(&d.Target)
+	if o.Steps == 0 {
+		o.Steps = 2000
+	}
+	for start := range taskStarts {
+		n := mlp(d.X.Cols, o.Hidden, dense.ReLU, t.outputs())
+		if o.ReLU {
+			n.Layers[len(n.Layers)-1].Activation = dense.ReLU
+		}
+		n.Init(encoder.Rand(o.Seed, "task network", start))
+		r := reader{net: n}
+		r.netPass.NoInput = true
+		adam := dense.Adam{Rate: o.Rate}
+		grad := make([]float64, len(n.Params()))
+		for range o.Steps {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			clear(grad)
+			if loss := r.loss(d.X, &t); !check.Finite(loss) {
+				return nil, notFinite("task network", loss)
+			}
+			r.backward(grad)
+			adam.Step(n.Params(), grad)
+		}
+		if !constant(r.answer(d.X)) {
+			return n.BundleLayers(), nil
+		}
+	}
+	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
+}
+
+// notFinite is the error of a training that leaves the numbers.
+func notFinite(what string, loss float64) error {
+	return check.Errorf("taskaware", nil, "the loss of the %s is %g, want a finite number: training diverged, try a smaller rate", what, loss)
+}

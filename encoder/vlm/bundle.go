@@ -1,0 +1,109 @@
+package vlm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Server is what a server makes of a release.
+type Server struct {
+	Level Level
+	// Classifier is for the level Classes, Classes the names of its classes.
+	Classifier *Classifier
+	Classes    []string
+}
+
+// Bundle returns the mechanism for the features of the names, in the order of the columns of
+// the training data, with noise for m.Body. The promise is that of the noise: bundle.Verify
+// proves it, from the clipping and the noise alone.
+func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*bundle.Bundle, error) {
+	if len(features) != m.encoder.In() {
+		return nil, check.Field("vlm", "features", len(features), fmt.Sprintf("the names of all %d", m.encoder.In()))
+	}
+	s := bundle.Spec{
+		Features:   features,
+		Mean:       slices.Clone(m.mean),
+		ClipOrigin: fmt.Sprintf("l1 ball of radius %g, chosen before the training", m.Body.Radius),
+	}
+	if s.Mean == nil {
+		s.Mean = make([]float64, len(features))
+	}
+	// x - Mean is divided by the deviations in the weights of the first layer.
+	s.Layers, s.Encoder, s.Offset = last(scaledInputs(m.encoder, m.deviation))
+	switch server.Level {
+	case Latent:
+		s.Output = bundle.Values
+		s.Decoder, s.DecoderOffset = identity(m.Body.Coordinates), make([]float64, m.Body.Coordinates)
+		for j := range m.Body.Coordinates {
+			s.Outputs = append(s.Outputs, "z"+strconv.Itoa(j+1))
+		}
+	case Features:
+		m.installDecoder(&s)
+	case Classes:
+		if server.Classifier == nil || server.Classifier.network.In() != m.Body.Coordinates || server.Classifier.network.Out() != len(server.Classes) {
+			return nil, check.Field("vlm", "classifier", fmt.Sprintf("one of %d classes", len(server.Classes)), fmt.Sprintf("one of encodings with %d coordinates, and the names of its classes", m.Body.Coordinates))
+		}
+		s.Head, s.Decoder, s.DecoderOffset = last(scaledInputs(server.Classifier.network, server.Classifier.scale))
+		s.Output, s.Outputs = bundle.Classes, slices.Clone(server.Classes)
+	default:
+		return nil, server.Level.check()
+	}
+	noise.Install(&s)
+	b, err := bundle.New(s)
+	if err != nil {
+		return nil, check.Errorf("vlm", nil, "%w", err)
+	}
+	return b, nil
+}
+
+// installDecoder has the decoder on the server, its outputs in the units of the features.
+func (m *Model) installDecoder(s *bundle.Spec) {
+	layers := m.decoder.BundleLayers()
+	if m.likelihood == Bernoulli {
+		layers[len(layers)-1].Activation = bundle.Sigmoid
+		n := m.decoder.Out()
+		s.Head, s.Decoder, s.DecoderOffset = layers, identity(n), make([]float64, n)
+		return
+	}
+	s.Head, s.Decoder, s.DecoderOffset = last(layers)
+	for j, d := range m.deviation {
+		s.DecoderOffset[j] = s.DecoderOffset[j]*d + m.mean[j]
+		row := s.Decoder.Row(j)
+		for i := range row {
+			row[i] *= d
+		}
+	}
+}
+
+// scaledInputs returns the layers of a network of inputs that are divided by scale, nil being
+// 1, as layers of the inputs themselves.
+func scaledInputs(n *dense.Network, scale []float64) []bundle.Layer {
+	layers := n.BundleLayers()
+	w := layers[0].Weights
+	for i := range w.Rows {
+		for j, s := range scale {
+			w.Data[i*w.Cols+j] /= s
+		}
+	}
+	return layers
+}
+
+// last takes the last of some layers, an affine one, apart.
+func last(layers []bundle.Layer) (before []bundle.Layer, weights bundle.Matrix, bias []float64) {
+	l := layers[len(layers)-1]
+	return layers[:len(layers)-1], l.Weights, l.Bias
+}
+
+func identity(n int) bundle.Matrix {
+	m := bundle.Matrix{Rows: n, Cols: n, Data: make([]float64, n*n)}
+	for i := range n {
+		m.Data[i*n+i] = 1
+	}
+	return m
+}

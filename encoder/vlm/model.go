@@ -1,0 +1,141 @@
+package vlm
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Model is a trained mechanism. It is immutable and safe for concurrent use.
+type Model struct {
+	// Body is the l1 ball that encodings are clipped to.
+	Body encoder.Body
+	// Scales are those of the noise in training, one for each coordinate: 2·Radius/ε, or as
+	// learned. No guarantee rests on them.
+	Scales []float64
+	// CentralEpsilon and CentralDelta are the promise to the people of the training data, as
+	// Options.Central has it; 0 without one, and an infinite epsilon is no promise.
+	CentralEpsilon, CentralDelta float64
+
+	encoder, decoder *dense.Network
+	likelihood       Likelihood
+	mean, deviation  []float64 // of features; nil: they are not standardized
+}
+
+// Train trains a network on the features of people, rows of x. The result depends on the
+// options, the data and the architecture of the processor alone. Errors are ErrDiverged,
+// ErrCollapsed, those of the options, and those of the context.
+func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
+	o = o.filled()
+	if err := o.check(x); err != nil {
+		return nil, err
+	}
+	m := newModel(x, o)
+	if o.Standardize {
+		m.mean, _ = moments(x)
+		m.deviation = deviations(x)
+		x = m.standardized(x)
+	}
+	if o.Central == nil || o.Central.PublishedOrder {
+		t := newTraining(m, x, o)
+		if err := o.Run.Train(ctx, t, o.Epochs*t.batches); err != nil {
+			return nil, err
+		}
+		for j, v := range t.logScale {
+			m.Scales[j] = math.Exp(v)
+		}
+		if err := m.collapsed(x); err != nil {
+			return nil, err
+		}
+	}
+	if o.Central != nil {
+		if err := m.protect(ctx, x, o); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// newModel returns a network whose parameters are 0.
+func newModel(x encoder.Matrix, o Options) *Model {
+	return &Model{
+		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
+		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood,
+		encoder: dense.New(slices.Concat([]int{x.Cols}, o.Encoder, []int{o.Coordinates}), activations(len(o.Encoder))),
+		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
+	}
+}
+
+// leastSpread is the share of the radius below which encodings that differ so little count as
+// collapsed: noise at ε = 50 is four times as large, on one coordinate.
+const leastSpread = 0.01
+
+// collapsed returns ErrCollapsed if no coordinate tells people apart.
+func (m *Model) collapsed(x encoder.Matrix) error {
+	_, spread := moments(m.encode(x))
+	if most := slices.Max(spread); most < leastSpread*m.Body.Radius {
+		return check.Errorf("vlm", ErrCollapsed, "the encoder says the same of everybody: its coordinates have standard deviations of at most %.2g in a ball of radius %g; a larger epsilon of the training, a smaller radius or more epochs may help", most, m.Body.Radius)
+	}
+	return nil
+}
+
+func (m *Model) standardized(x encoder.Matrix) encoder.Matrix {
+	out := dense.NewMatrix(x.Rows, x.Cols)
+	for i := range x.Rows {
+		for j, v := range dense.Row(x, i) {
+			out.Data[i*out.Stride+j] = (v - m.mean[j]) / m.deviation[j]
+		}
+	}
+	return out
+}
+
+// Encode returns the means of the posterior, in the l1 ball: what people send, but for the
+// noise.
+func (m *Model) Encode(x encoder.Matrix) encoder.Matrix {
+	if m.mean != nil {
+		x = m.standardized(x)
+	}
+	return m.encode(x)
+}
+
+// encode is Encode of standardized features. It passes over the rows in parts, to bound the
+// memory.
+func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
+	out := byParts(m.encoder, x)
+	m.Body.Clip(out)
+	return out
+}
+
+// Decode returns the features that are expected of encodings with noise: data of the same
+// kind as went in, at what the paper calls feature level. It needs no privacy.
+func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
+	out := byParts(m.decoder, z)
+	for i, v := range out.Data {
+		switch {
+		case m.likelihood == Bernoulli:
+			out.Data[i] = 1 / (1 + math.Exp(-v))
+		case m.mean != nil:
+			j := i % out.Cols
+			out.Data[i] = v*m.deviation[j] + m.mean[j]
+		}
+	}
+	return out
+}
+
+// byParts returns the outputs of a network.
+func byParts(n *dense.Network, x encoder.Matrix) encoder.Matrix {
+	const part = 512
+	out := dense.NewMatrix(x.Rows, n.Out())
+	var pass dense.Pass
+	for from := 0; from < x.Rows; from += part {
+		rows := min(part, x.Rows-from)
+		y := n.Forward(&pass, encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[from*x.Stride : (from+rows)*x.Stride]})
+		copy(out.Data[from*out.Stride:], y.Data)
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package bundle
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// noPromise is that of the kind None: an infinite epsilon bounds nothing.
+var noPromise = Promise{Epsilon: math.Inf(1)}
+
+// Filter returns the clipped encoding of x, n features, as Encode does, of a bundle of the
+// kind None: what such a bundle releases. It is WITHOUT NOISE, and there is NO PROMISE about
+// it: whoever knows the encoder may learn anything that the encoding tells.
+//
+// The error wraps ErrInvalid for a bundle of another kind, whose encodings are not to be
+// released, and is otherwise that of Encode.
+func (b *Bundle) Filter(dst, x []float64) ([]float64, error) {
+	if b.spec.Noise != None {
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "noise.kind = %s, want none: encodings without its noise are not to be released", b.spec.Noise)
+	}
+	return b.Encode(dst, x)
+}
+
+// validateNone checks that there is no noise, and no promise.
+func (s *Spec) validateNone(c checker) {
+	if s.Noise != None {
+		c.Bad("noise.kind", s.Noise, "none for the composition none")
+	}
+	if s.Composition != NoComposition {
+		c.Bad("noise.composition", s.Composition, "none for the kind none")
+	}
+	if s.Promise != noPromise {
+		c.Badf("promise", fmt.Sprintf("epsilon %g, delta %g", s.Promise.Epsilon, s.Promise.Delta), "none, that is epsilon %g and delta %g, for the kind none", noPromise.Epsilon, noPromise.Delta)
+	}
+	s.validateNoTables(c)
+}

@@ -1,0 +1,208 @@
+package bundle
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// MaxLayers bounds the layers on the device, and those on the server.
+const MaxLayers = 16
+
+// Activation is what a layer does to each of its sums.
+type Activation string
+
+// The activations.
+const (
+	Identity Activation = "identity"
+	Sigmoid  Activation = "sigmoid" // 1/(1 + e^-x)
+	ReLU     Activation = "relu"    // max(x, 0)
+	Tanh     Activation = "tanh"
+)
+
+var activations = []Activation{Identity, Sigmoid, ReLU, Tanh}
+
+// Layer is a dense layer: of h it makes Activation(Weights·h + Bias), each number
+// clipped to ±MaxMagnitude, so that nothing overflows after any number of layers.
+//
+// e^x and tanh differ in their last digits between processors, and so may encodings behind
+// a layer of these. The proof rests on the clipping after them and not on their values.
+type Layer struct {
+	Weights    Matrix    // out×in
+	Bias       []float64 // out
+	Activation Activation
+}
+
+func cloneLayers(layers []Layer) []Layer {
+	layers = slices.Clone(layers)
+	for i, l := range layers {
+		layers[i].Weights, layers[i].Bias = l.Weights.clone(), slices.Clone(l.Bias)
+	}
+	return layers
+}
+
+// width returns how many numbers layers make of so many.
+func width(layers []Layer, in int) int {
+	if len(layers) > 0 {
+		return layers[len(layers)-1].Weights.Rows
+	}
+	return in
+}
+
+// forward applies layers to h. What they make is written to work, which has room for
+// workFor of them, and the last of it returned; it is h if there are none.
+func forward(layers []Layer, h, work []float64) []float64 {
+	for _, l := range layers {
+		out := work[:len(l.Bias)]
+		work = work[len(l.Bias):]
+		affine(out, l.Weights, h, l.Bias)
+		for i, x := range out {
+			out[i] = clamp(l.Activation.of(x), MaxMagnitude)
+		}
+		h = out
+	}
+	return h
+}
+
+// workFor returns how many numbers layers make on the way.
+func workFor(layers []Layer) (numbers int) {
+	for _, l := range layers {
+		numbers += len(l.Bias)
+	}
+	return numbers
+}
+
+// of returns the activation of a sum that is a finite number.
+func (a Activation) of(x float64) float64 {
+	switch a {
+	case Sigmoid:
+		if x < 0 { // e^-x might overflow
+			e := math.Exp(x)
+			return e / (1 + e)
+		}
+		return 1 / (1 + math.Exp(-x))
+	case ReLU:
+		return max(x, 0)
+	case Tanh:
+		return math.Tanh(x)
+	default: // the identity
+		return x
+	}
+}
+
+// softmax replaces logarithms of weights by the probabilities that are proportional to the
+// weights.
+func softmax(x []float64) {
+	for i, v := range x {
+		x[i] = clamp(v, math.MaxFloat64) // where u is beyond all that is released
+	}
+	most, sum := slices.Max(x), 0.0
+	for i, v := range x {
+		x[i] = math.Exp(v - most) // 1 for one of them
+		sum += x[i]
+	}
+	for i := range x {
+		x[i] /= sum
+	}
+}
+
+// layers checks layers that are applied to so many numbers, and returns how many they make.
+func (c checker) layers(field string, layers []Layer, in int) (out int) {
+	if len(layers) > MaxLayers {
+		c.Badf(field, fmt.Sprintf("%d layers", len(layers)), "at most %d", MaxLayers)
+	}
+	for i, l := range layers {
+		name, rows := fmt.Sprintf("%s[%d]", field, i), l.Weights.Rows
+		if rows < 1 || rows > MaxFeatures {
+			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", MaxFeatures)
+			return rows
+		}
+		c.matrix(name+".weights", l.Weights, rows, in)
+		c.vector(name+".bias", l.Bias, rows)
+		if !slices.Contains(activations, l.Activation) {
+			c.Badf(name+".activation", fmt.Sprintf("%.40q", string(l.Activation)), "one of %v", activations)
+		}
+		in = rows
+	}
+	return in
+}
+
+// validateLayers checks the layers of both sides, and returns how many numbers the encoder
+// and the decoder read.
+func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
+	encoded, decoded = c.layers("layers", s.Layers, n), c.layers("head", s.Head, z)
+	entries := 0
+	for _, l := range slices.Concat(s.Layers, s.Head) {
+		entries += len(l.Weights.Data)
+	}
+	if entries > MaxEntries {
+		c.Badf("layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", MaxEntries)
+	}
+	if s.Domain == Bounds && len(s.Layers) > 0 {
+		c.Bad("layers", fmt.Sprintf("%d layers", len(s.Layers)), "none for the domain bounds, whose proof is about an affine encoder")
+	}
+	if s.Lookup != nil && len(s.Head) > 0 {
+		c.Bad("head", fmt.Sprintf("%d layers", len(s.Head)), "none beside a lookup")
+	}
+	return encoded, decoded
+}
+
+// Output is what Decode returns.
+type Output string
+
+// The outputs.
+const (
+	// Features, the zero value, is a reconstruction of the features.
+	Features Output = ""
+	// Values are numbers of any meaning, named by Outputs.
+	Values Output = "values"
+	// Classes are the probabilities of the classes that Outputs names: the softmax of what
+	// is decoded.
+	Classes Output = "classes"
+)
+
+// Outputs returns the names of what Decode returns: those of the features, or the Outputs.
+func (b *Bundle) Outputs() []string { return slices.Clone(b.spec.outputs()) }
+
+func (s *Spec) outputs() []string {
+	if s.Output == Features {
+		return s.Features
+	}
+	return s.Outputs
+}
+
+// validateOutputs checks what is decoded, and from how many numbers if there is no lookup.
+func (s *Spec) validateOutputs(c checker, n, z, decoded int) {
+	k := len(s.outputs())
+	switch s.Output {
+	case Features:
+		if len(s.Outputs) > 0 {
+			c.Bad("outputs", fmt.Sprintf("%d names", len(s.Outputs)), "none, unless the output is values or classes")
+		}
+	case Values, Classes:
+		least := 1
+		if s.Output == Classes {
+			least = 2
+		}
+		if k < least || k > MaxFeatures {
+			c.Badf("outputs", fmt.Sprintf("%d names", k), "%d to %d for the output %s", least, MaxFeatures, s.Output)
+			return
+		}
+		c.names("outputs", s.Outputs)
+	default:
+		c.Bad("output", fmt.Sprintf("%.40q", string(s.Output)), "features, values or classes")
+		return
+	}
+	if s.Lookup != nil {
+		s.validateLookup(c, k, z)
+	} else {
+		c.matrix("decoder", s.Decoder, k, decoded)
+	}
+	c.vector("decoder_offset", s.DecoderOffset, k)
+	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
+		c.matrix("task", t, max(t.Rows, 1), n)
+		if s.Output != Features {
+			c.Bad("task", fmt.Sprintf("%d×%d", t.Rows, t.Cols), "none, unless the output is the features")
+		}
+	}
+}
