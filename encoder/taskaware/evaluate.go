@@ -29,8 +29,11 @@ func (s *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluatio
 	if s.encoder != nil {
 		u = s.encoder.Forward(&dense.Pass{}, d.X)
 	}
+	t, err := sameTarget(d, &s.like)
+	if err != nil {
+		return Evaluation{}, err
+	}
 	r := encoder.Rand(seed, "evaluation", 0)
-	t := newTarget(&d.Target)
 	return evaluate(&reader{net: s.reader.net, task: s.reader.task}, u, &t, draws, func(dst, u []float64) {
 		laplace(dst, s.Scale, r)
 		for i, v := range u {
@@ -55,4 +58,3 @@ func evaluate(r *reader, codes dense.Matrix, t *target, draws int, release func(
 	e.StandardError = math.Sqrt(max(0, squares-e.Loss*e.Loss) / float64(max(draws-1, 1)))
 	return e
 }
-

@@ -21,7 +21,7 @@ type Options struct {
 	// units, and answers the task; the server then decodes features for it. nil means that the
 	// server's head answers.
 	Task []bundle.Layer
-	// Steps of Adam on the full data in each restart [600]; the privacy-agnostic approach
+	// Steps of Adam on the full data in each restart [400]; the privacy-agnostic approach
 	// takes as many before, without noise.
 	Steps int
 	// Restarts from other random networks [3]; the one with the least loss on the people
@@ -29,9 +29,9 @@ type Options struct {
 	Restarts int
 	// HeldOut is the share of the people that are held out [0.2]; 0 < HeldOut < 1.
 	HeldOut float64
-	Draws   int     // of noise for each person in a step [4]
+	Draws   int     // of noise for each person in a step [2]
 	Rate    float64 // of Adam, at the first step; it falls to a tenth [0.01]
-	Decay   float64 // weight decay of all networks [1e-4]
+	Decay   float64 // weight decay of all networks [0.005]
 	Seed    uint64
 }
 
@@ -40,7 +40,7 @@ func (o Options) fill(features int) Options {
 	for _, f := range []struct {
 		v       *int
 		usually int
-	}{{&o.Steps, 600}, {&o.Restarts, 3}, {&o.Draws, 4}} {
+	}{{&o.Steps, 400}, {&o.Restarts, 3}, {&o.Draws, 2}} {
 		if *f.v == 0 {
 			*f.v = f.usually
 		}
@@ -48,7 +48,7 @@ func (o Options) fill(features int) Options {
 	for _, f := range []struct {
 		v       *float64
 		usually float64
-	}{{&o.HeldOut, 0.2}, {&o.Rate, 0.01}, {&o.Decay, 1e-4}} {
+	}{{&o.HeldOut, 0.2}, {&o.Rate, 0.01}, {&o.Decay, 0.005}} {
 		if *f.v == 0 {
 			*f.v = f.usually
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -42,11 +43,12 @@ type Schedule struct {
 	Hidden      bool // encoder and decoder have a hidden layer of sigmoids, one per feature
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
-	Decay       float64
-	Shrink      float64 // of the noise; 0 means 1. The authors' program has 1/√2
-	Seed        uint64
-	// Progress is called after epochs; it may be nil.
-	Progress func(epoch, epochs int, loss float64)
+	// Batch is how many people a step is about: the paper's images are taken in batches, with
+	// Inner steps and a Δ of its own for each. 0 means all of them.
+	Batch  int
+	Decay  float64
+	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
+	Seed   uint64
 }
 
 // Scheduled is what a Schedule trained.
@@ -57,35 +59,20 @@ type Scheduled struct {
 	Scale float64
 
 	features []string
+	like     encoder.Column // the target of the training
 	encoder  *dense.Network // nil: the features themselves
 	reader   reader
-}
-
-// learner is a network with what its descent needs.
-type learner struct {
-	*dense.Network
-	adam dense.Adam
-	grad []float64
-}
-
-func newLearner(n *dense.Network, a dense.Adam) *learner {
-	return &learner{n, a, make([]float64, len(n.Params()))}
-}
-
-// descend takes a step against the gradient that was added to grad.
-func (l *learner) descend() {
-	l.adam.Step(l.Params(), l.grad)
-	clear(l.grad)
 }
 
 // scheduleStarts is how often a schedule begins anew after a decoder that died.
 const scheduleStarts = 5
 
 // Train runs the schedule for a task network, see TrainTask. Features are read as they are.
-// A decoder with the same answers for everybody makes it begin anew.
+// A decoder with the same answers for everybody makes it begin anew. A run with a Directory
+// leaves a checkpoint if the context ends.
 //
-// Errors wrap [dp.ErrInvalid] for bad data or options. The end of the context is an error.
-func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer) (*Scheduled, error) {
+// Errors wrap [dp.ErrInvalid] for bad data or options; others are those of encoder.Run.Train.
+func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer, run encoder.Run) (*Scheduled, error) {
 	if err := s.validate(d); err != nil {
 		return nil, err
 	}
@@ -94,17 +81,20 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 	if err != nil {
 		return nil, err
 	}
+	run.Seed = s.Seed
 	for start := range scheduleStarts {
-		r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
-		if err := r.train(ctx, frozen); err != nil {
+		r := newScheduleRun(s, d, t, frozen, start)
+		below := run.Below(fmt.Sprintf("start-%d", start+1))
+		if err := below.Train(ctx, r, r.quietSteps()+s.Epochs); err != nil {
 			return nil, err
 		}
+		r.out.Scale = s.Shrink * r.out.Sensitivity / s.Epsilon
+		r.use(nil)
 		if !constant(r.out.reader.answer(r.code())) {
-			r.out.features = d.Features
 			return r.out, nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: they died", scheduleStarts)
+	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", scheduleStarts)
 }
 
 func (s *Schedule) validate(d *encoder.Data) error {
@@ -121,6 +111,9 @@ func (s *Schedule) validate(d *encoder.Data) error {
 			*f.v = f.usually
 		}
 		positive(c, f.name, *f.v)
+	}
+	if s.Batch < 0 {
+		c.Bad("batch", s.Batch, "at least 0")
 	}
 	if s.Shrink == 0 {
 		s.Shrink = 1
@@ -141,7 +134,7 @@ func (s *Schedule) validate(d *encoder.Data) error {
 	return c.Err()
 }
 
-// scheduleRun is a schedule while it runs.
+// scheduleRun is a schedule while it runs: an encoder.Training.
 type scheduleRun struct {
 	Schedule
 	start  int // attempt
@@ -150,10 +143,41 @@ type scheduleRun struct {
 
 	encoder, decoder *learner // the encoder is nil for the task-agnostic approach
 	pass             dense.Pass
-	fixed            bool // the encoder does not change any more
-	encoded, noise   dense.Matrix
-	noisy            dense.Matrix
+	fixed            bool         // the encoder does not change any more
+	encoded          dense.Matrix // of everybody, once it is fixed
+	now              portion
 	out              *Scheduled
+}
+
+// portion is the people that a step is about.
+type portion struct {
+	read         dense.Matrix // features, or encodings if the encoder is fixed
+	noise, noisy dense.Matrix
+	target       target
+}
+
+func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, start int) *scheduleRun {
+	r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
+	n, z := r.x.Cols, r.Coordinates
+	var widths []int
+	if r.Hidden {
+		widths = []int{n}
+	}
+	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), r.adam(0))
+	r.decoder.Init(r.rand("decoder", 0))
+	r.out = &Scheduled{features: slices.Clone(d.Features), like: d.Target, reader: reader{net: r.decoder.Network, task: task}}
+	if r.Approach != Agnostic {
+		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
+		r.encoder.Init(r.rand("encoder", 0))
+		r.out.encoder = r.encoder.Network
+		r.pass.NoInput = true
+	}
+	r.use(nil)
+	return r
+}
+
+func (*scheduleRun) adam(decay float64) dense.Adam {
+	return dense.Adam{AMSGrad: true, WeightDecay: decay}
 }
 
 // rand returns random numbers for a purpose.
@@ -161,67 +185,121 @@ func (r *scheduleRun) rand(purpose string, step int) *rand.Rand {
 	return encoder.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
 }
 
-// train makes the networks and runs the epochs.
-func (r *scheduleRun) train(ctx context.Context, task *dense.Network) error {
-	n, z := r.x.Cols, r.Coordinates
-	var widths []int
-	if r.Hidden {
-		widths = []int{n}
-	}
-	adam := dense.Adam{AMSGrad: true}
-	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), adam)
-	r.decoder.Init(r.rand("decoder", 0))
-	r.out = &Scheduled{reader: reader{net: r.decoder.Network, task: task}}
-	r.noise, r.noisy = dense.NewMatrix(r.x.Rows, z), dense.NewMatrix(r.x.Rows, z)
-	r.encoded = r.x
-	if r.Approach != Agnostic {
-		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), dense.Adam{AMSGrad: true, WeightDecay: r.Decay})
-		r.encoder.Init(r.rand("encoder", 0))
-		r.out.encoder = r.encoder.Network
-		r.pass.NoInput = true
-		r.encoded = dense.NewMatrix(r.x.Rows, z)
-	}
+// quietSteps is how many steps without noise there are before the epochs.
+func (r *scheduleRun) quietSteps() int {
 	if r.Approach == PrivacyAgnostic {
-		for range r.Epochs {
-			if _, err := r.inner(); err != nil {
-				return err
-			}
-		}
-		r.decoder.adam = adam
+		return r.Epochs
 	}
-	if r.Approach != Aware {
-		r.fixed = true
-		r.encode()
-		r.out.Sensitivity = largestDistance(r.encoded)
-	}
-	for epoch := range r.Epochs {
-		if err := r.epoch(ctx, epoch); err != nil {
-			return err
-		}
-	}
-	r.out.Scale = r.Shrink * r.out.Sensitivity / r.Epsilon
-	return nil
+	return 0
 }
 
-// epoch takes the steps with one draw of noise, and draws the next.
-func (r *scheduleRun) epoch(ctx context.Context, epoch int) (err error) {
-	if epoch > 0 {
-		laplace(r.noise.Data, r.Shrink*r.out.Sensitivity/r.Epsilon, r.rand("noise", epoch))
+// use turns to some people, nil for everybody, without noise.
+func (r *scheduleRun) use(people []int) {
+	read := r.x
+	if r.fixed {
+		read = r.encoded
 	}
-	loss := 0.0
-	for range r.Inner {
-		if loss, err = r.inner(); err != nil {
-			return err
+	t := r.target
+	if people != nil {
+		read, t = pick(read, people), r.target.pick(people)
+	}
+	r.now = portion{read, dense.NewMatrix(read.Rows, r.Coordinates), dense.NewMatrix(read.Rows, r.Coordinates), t}
+}
+
+// batches are the people of an epoch, nil for everybody.
+func (r *scheduleRun) batches(epoch int) [][]int {
+	if r.Batch == 0 || r.Batch >= r.x.Rows {
+		return [][]int{nil}
+	}
+	order := r.rand("batches", epoch).Perm(r.x.Rows)
+	return slices.Collect(slices.Chunk(order[:len(order)/r.Batch*r.Batch], r.Batch))
+}
+
+// Step implements encoder.Training: a step without noise, or an epoch with one draw of
+// noise, after which the sensitivity is measured.
+func (r *scheduleRun) Step(step int) (loss float64, err error) {
+	epoch := step - r.quietSteps()
+	if epoch < 0 {
+		return r.quietStep(step)
+	}
+	if epoch == 0 {
+		r.decoder.adam = r.adam(0)
+	}
+	if r.Approach != Aware && !r.fixed {
+		r.freeze()
+	}
+	noise := r.rand("noise", epoch)
+	for _, people := range r.batches(epoch) {
+		r.use(people)
+		if epoch > 0 {
+			sensitivity := r.out.Sensitivity
+			if people != nil {
+				sensitivity = largestDistance(r.code())
+			}
+			laplace(r.now.noise.Data, r.Shrink*sensitivity/r.Epsilon, noise)
+		}
+		for range r.Inner {
+			if loss, err = r.inner(); err != nil {
+				return loss, err
+			}
 		}
 	}
 	if !r.fixed {
-		r.encode()
-		r.out.Sensitivity = largestDistance(r.encoded)
+		r.use(nil)
+		r.out.Sensitivity = largestDistance(r.code())
 	}
-	if r.Progress != nil {
-		r.Progress(epoch+1, r.Epochs, loss)
+	return loss, nil
+}
+
+// quietStep goes over everybody once, without noise.
+func (r *scheduleRun) quietStep(step int) (loss float64, err error) {
+	for _, people := range r.batches(step) {
+		if people != nil {
+			r.use(people)
+		}
+		if loss, err = r.inner(); err != nil {
+			return loss, err
+		}
 	}
-	return ctx.Err()
+	return loss, nil
+}
+
+// freeze ends the training of the encoder.
+func (r *scheduleRun) freeze() {
+	r.use(nil)
+	r.encoded = r.x
+	if r.encoder != nil {
+		u := r.code()
+		r.encoded = dense.NewMatrix(u.Rows, u.Cols)
+		copy(r.encoded.Data, u.Data)
+	}
+	r.out.Sensitivity = largestDistance(r.encoded)
+	r.fixed = true
+	r.use(nil)
+}
+
+// State implements encoder.Training.
+func (r *scheduleRun) State() map[string][]float64 {
+	state := map[string][]float64{"sensitivity": {r.out.Sensitivity}}
+	r.decoder.save(state, "decoder")
+	if r.encoder != nil {
+		r.encoder.save(state, "encoder")
+	}
+	return state
+}
+
+// Restore implements encoder.Training.
+func (r *scheduleRun) Restore(state map[string][]float64) error {
+	if len(state["sensitivity"]) != 1 {
+		return otherTraining(len(state["sensitivity"]), 1)
+	}
+	r.out.Sensitivity = state["sensitivity"][0]
+	if r.encoder != nil {
+		if err := r.encoder.restore(state, "encoder", r.adam(r.Decay)); err != nil {
+			return err
+		}
+	}
+	return r.decoder.restore(state, "decoder", r.adam(0))
 }
 
 // inner is a step of the encoder, unless it is fixed, and one of the decoder.
@@ -243,29 +321,18 @@ func (r *scheduleRun) inner() (loss float64, err error) {
 
 // code returns the encodings.
 func (r *scheduleRun) code() dense.Matrix {
-	if r.encoder == nil {
-		return r.x
+	if r.encoder == nil || r.fixed {
+		return r.now.read
 	}
-	return r.encoder.Forward(&r.pass, r.x)
-}
-
-// encode copies the encodings, which the next pass overwrites.
-func (r *scheduleRun) encode() {
-	if r.encoder != nil {
-		copy(r.encoded.Data, r.code().Data)
-	}
+	return r.encoder.Forward(&r.pass, r.now.read)
 }
 
 // loss is that with the noise of the epoch.
 func (r *scheduleRun) loss() float64 {
-	u := r.encoded
-	if !r.fixed {
-		u = r.code()
+	for i, v := range r.code().Data {
+		r.now.noisy.Data[i] = v + r.now.noise.Data[i]
 	}
-	for i, v := range u.Data {
-		r.noisy.Data[i] = v + r.noise.Data[i]
-	}
-	return r.out.reader.loss(r.noisy, &r.target)
+	return r.out.reader.loss(r.now.noisy, &r.now.target)
 }
 
 func largestDistance(u dense.Matrix) float64 {

@@ -98,76 +98,39 @@ func pick(x dense.Matrix, people []int) dense.Matrix {
 	return m
 }
 
-// validate checks the data: shapes, finite numbers, no constant feature, and a target that
-// says something.
+// validate checks data to learn from, and that there is a target.
 func validate(d *encoder.Data) error {
-	c := check.In("taskaware")
-	n, rows := len(d.Features), d.X.Rows
-	switch {
-	case n == 0 || d.X.Cols != n || d.X.Stride != n || len(d.X.Data) != rows*n:
-		return check.Field("taskaware", "data", fmt.Sprintf("%d×%d numbers", rows, d.X.Cols), fmt.Sprintf("a row per person and a column for each of %d features", n))
-	case rows < minPeople:
-		return check.Field("taskaware", "data", fmt.Sprintf("%d rows", rows), fmt.Sprintf("at least %d people", minPeople))
-	case !check.Finite(d.X.Data...):
-		return check.Field("taskaware", "data", "NaN or Inf", "finite numbers")
+	if d.Target.Values == nil && d.Target.Labels == nil {
+		return check.Field("taskaware", "target", "none", "a number or a class for each person")
 	}
-	for j, name := range d.Features {
-		constant := true
-		for i := range rows {
-			constant = constant && d.X.Data[i*n+j] == d.X.Data[j]
-		}
-		if constant {
-			c.Badf("feature", check.Quoted(name), "a column that is not the same for all people")
-		}
-	}
-	validateTarget(c, &d.Target, rows)
-	return c.Err()
-}
-
-// minPeople is the least number of people to learn from.
-const minPeople = 10
-
-func validateTarget(c *check.List, t *encoder.Column, rows int) {
-	name := check.Quoted(t.Name)
-	if t.Classes == nil {
-		constant := len(t.Values) > 0
-		for _, v := range t.Values {
-			constant = constant && v == t.Values[0]
-		}
-		switch {
-		case len(t.Values) != rows || !check.Finite(t.Values...):
-			c.Badf("target "+name, fmt.Sprintf("%d numbers", len(t.Values)), "a finite number for each of %d people", rows)
-		case constant:
-			c.Bad("target "+name, "the same number for all people", "a column that varies")
-		}
-		return
-	}
-	counts := make([]int, len(t.Classes))
-	if len(t.Classes) < 2 || len(t.Labels) != rows {
-		c.Badf("target "+name, fmt.Sprintf("%d labels of %d classes", len(t.Labels), len(t.Classes)), "one of at least 2 classes for each of %d people", rows)
-		return
-	}
-	for _, y := range t.Labels {
-		if y < 0 || y >= len(counts) {
-			c.Badf("target "+name, y, "the index of a class, 0 to %d", len(counts)-1)
-			return
-		}
-		counts[y]++
-	}
-	for y, k := range counts {
-		if k < 2 {
-			c.Badf("target "+name, fmt.Sprintf("%d of class %s", k, check.Quoted(t.Classes[y])), "at least 2 people of each class")
-		}
-	}
+	return d.Validate()
 }
 
 // sameShape refuses people that an encoder cannot read.
 func sameShape(d *encoder.Data, features []string) error {
-	if err := validate(d); err != nil {
-		return err
+	if !slices.Equal(d.Features, features) || d.X.Cols != len(features) || d.X.Stride != d.X.Cols || d.X.Rows < 1 || len(d.X.Data) != d.X.Rows*d.X.Cols {
+		return check.Field("taskaware", "features", fmt.Sprintf("%d×%d numbers of %d names", d.X.Rows, d.X.Cols, len(d.Features)), fmt.Sprintf("the %d features of the training, in its order, for each person", len(features)))
 	}
-	if !slices.Equal(d.Features, features) {
-		return check.Field("taskaware", "features", fmt.Sprintf("%d names", len(d.Features)), "those of the training, in its order")
+	if !check.Finite(d.X.Data...) {
+		return check.Field("taskaware", "features", "NaN or Inf", "finite numbers")
 	}
 	return nil
+}
+
+// sameTarget returns the target of people that is to be compared with the answers.
+func sameTarget(d *encoder.Data, like *encoder.Column) (target, error) {
+	t := newTarget(&d.Target)
+	answers := len(d.Target.Labels)
+	if t.classes == 0 {
+		answers = len(d.Target.Values)
+	}
+	if !slices.Equal(d.Target.Classes, like.Classes) || answers != d.X.Rows || !check.Finite(d.Target.Values...) {
+		return t, check.Field("taskaware", "target", fmt.Sprintf("%d answers of %d classes", answers, t.classes), fmt.Sprintf("one for each of %d people, of the %d classes of the training", d.X.Rows, len(like.Classes)))
+	}
+	for _, y := range t.labels {
+		if y < 0 || y >= t.classes {
+			return t, check.Field("taskaware", "target", y, fmt.Sprintf("the index of a class, 0 to %d", t.classes-1))
+		}
+	}
+	return t, nil
 }

@@ -2,6 +2,7 @@ package taskaware
 
 import (
 	"context"
+
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"

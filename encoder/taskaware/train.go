@@ -76,18 +76,17 @@ type training struct {
 	fit, heldOut set
 	repeated     target // of fit, for each draw
 
-	encoder, head  *learner
-	reader         reader
-	pass           dense.Pass
-	raw            dense.Matrix // outputs of the encoder
-	released       dense.Matrix // Draws rows for each person
-	gradient       dense.Matrix // by the clipped code
-	best, lastLoss []float64    // parameters of the best networks; the least loss, restart, step
-	alive          []float64    // 1 once a restart ended with answers that vary
+	encoder, head *learner
+	reader        reader
+	pass          dense.Pass
+	raw           dense.Matrix // outputs of the encoder
+	released      dense.Matrix // Draws rows for each person
+	gradient      dense.Matrix // by the clipped code
+	best, least   []float64    // parameters of the best networks; their loss, restart and step
 }
 
 func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
-	t := &training{Options: o, data: d, body: body, noise: noise, lastLoss: []float64{math.Inf(1), 0, 0}, alive: []float64{0}}
+	t := &training{Options: o, data: d, body: body, noise: noise, least: []float64{math.MaxFloat64, 0, 0}}
 	all := newTarget(&d.Target)
 	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
 	t.scaling = standardize(pick(d.X, fit))
@@ -281,11 +280,10 @@ const judgeDraws = 50
 func (t *training) judge(restart, step int) {
 	e := t.evaluate(&t.heldOut, judgeDraws, t.Seed)
 	dead := constant(t.reader.answer(t.released))
-	if dead || !(e.Loss < t.lastLoss[0]) {
+	if dead || !(e.Loss < t.least[0]) {
 		return
 	}
-	t.alive[0] = 1
-	t.lastLoss = []float64{e.Loss, float64(restart), float64(step)}
+	t.least = []float64{e.Loss, float64(restart), float64(step)}
 	t.best = append(append(t.best[:0], t.encoder.Params()...), t.head.Params()...)
 }
 
@@ -302,44 +300,33 @@ func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
 
 // State implements encoder.Training.
 func (t *training) State() map[string][]float64 {
-	state := map[string][]float64{"best": t.best, "least": t.lastLoss, "alive": t.alive}
-	for name, l := range map[string]*learner{"encoder": t.encoder, "head": t.head} {
-		state[name] = l.Params()
-		a := l.adam.State()
-		state[name+"-steps"], state[name+"-mean"], state[name+"-square"] = []float64{float64(a.Steps)}, a.Mean, a.Square
-	}
+	state := map[string][]float64{"best": t.best, "least": t.least}
+	t.encoder.save(state, "encoder")
+	t.head.save(state, "head")
 	return state
 }
 
 // Restore implements encoder.Training.
 func (t *training) Restore(state map[string][]float64) error {
 	size := len(t.encoder.Params()) + len(t.head.Params())
-	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 || len(state["alive"]) != 1 {
-		return check.Errorf("taskaware", nil, "checkpoint of %d parameters, want %d: it is of another training", best, size)
+	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 {
+		return otherTraining(best, size)
 	}
-	t.best, t.lastLoss, t.alive = state["best"], state["least"], state["alive"]
-	for name, l := range map[string]*learner{"encoder": t.encoder, "head": t.head} {
-		mean, square, steps := state[name+"-mean"], state[name+"-square"], state[name+"-steps"]
-		if len(state[name]) != len(l.Params()) || len(mean) != len(square) || (len(mean) != 0 && len(mean) != len(l.Params())) || len(steps) != 1 {
-			return check.Errorf("taskaware", nil, "checkpoint of the %s of %d parameters, want %d: it is of another training", name, len(state[name]), len(l.Params()))
-		}
-		copy(l.Params(), state[name])
-		l.adam = dense.Adam{WeightDecay: t.Decay}
-		l.adam.SetState(dense.AdamState{Steps: int(steps[0]), Mean: mean, Square: square})
-	}
-	return nil
+	t.best, t.least = state["best"], state["least"]
+	adam := dense.Adam{WeightDecay: t.Decay}
+	return cmp.Or(t.encoder.restore(state, "encoder", adam), t.head.restore(state, "head", adam))
 }
 
 // result is made of the best networks.
 func (t *training) result() (*Result, error) {
-	if t.alive[0] == 0 {
-		return nil, check.Errorf("taskaware", nil, "the answers are the same for everybody after each of %d restarts: the ReLUs died; more restarts or a smaller rate may help", t.Restarts)
+	if len(t.best) == 0 {
+		return nil, check.Errorf("taskaware", nil, "the answers are the same for everybody at each of %d restarts: the ReLUs died; more restarts or a smaller rate may help", t.Restarts)
 	}
 	split := len(t.encoder.Params())
 	copy(t.encoder.Params(), t.best[:split])
 	copy(t.head.Params(), t.best[split:])
 	return &Result{
-		HeldOut: t.evaluate(&t.heldOut, judgeDraws, t.Seed), Restart: int(t.lastLoss[1]), Step: int(t.lastLoss[2]),
+		HeldOut: t.evaluate(&t.heldOut, judgeDraws, t.Seed), Restart: int(t.least[1]), Step: int(t.least[2]),
 		data: t.data, body: t.body, noise: t.noise, scaling: t.scaling, unit: t.unit, encoder: t.encoder.Network, reader: reader{net: t.head.Network, task: t.reader.task},
 	}, nil
 }
@@ -351,7 +338,10 @@ func (r *Result) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, 
 	if err := sameShape(d, r.data.Features); err != nil {
 		return Evaluation{}, err
 	}
-	target := newTarget(&d.Target)
+	target, err := sameTarget(d, &r.data.Target)
+	if err != nil {
+		return Evaluation{}, err
+	}
 	if target.classes == 0 {
 		target.values = r.unit.apply(target.values)
 	}
