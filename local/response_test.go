@@ -34,7 +34,7 @@ func TestRandomizedResponse(t *testing.T) {
 			if c.DeltaUpper.Sign() != 0 || ratio.Exceeds(truth, other) {
 				t.Errorf("%d categories, epsilon %g: weights %d and %d are not private", k, epsilon, truth, other)
 			}
-			if less := other - 1; other > 1 && !ratio.Exceeds(-(uint64(k-1) * less), less) {
+			if less := other - 1; other > 1 && !ratio.Exceeds(-(uint64(k-1)*less), less) {
 				t.Errorf("%d categories, epsilon %g: the weight %d of another category could be less", k, epsilon, other)
 			}
 			p := math.Exp(epsilon) / (math.Exp(epsilon) + float64(k-1))
