@@ -27,6 +27,12 @@ noisewright reproduce NAME --help.`,
 	for _, t := range droFigures {
 		below = append(below, newDROFigureCommand(a, t))
 	}
+	for _, v := range taFigures {
+		below = append(below, newTATrainedCommand(a, v))
+	}
+	for _, v := range minimaxFigures {
+		below = append(below, newMinimaxFigureCommand(a, v))
+	}
 	for _, v := range vlmFigures {
 		below = append(below, newVLMFigureCommand(a, v))
 	}

@@ -270,7 +270,7 @@ func (s *vlmStudy) epsilons(data string) (least, most float64) {
 }
 
 // inOrder returns the words of the points, each once, in their order.
-func inOrder(points []*vlmPoint, word func(*vlmPoint) string) (out []string) {
+func inOrder[P any](points []P, word func(P) string) (out []string) {
 	for _, p := range points {
 		if w := word(p); !slices.Contains(out, w) {
 			out = append(out, w)
