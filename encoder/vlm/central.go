@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -77,6 +78,7 @@ type private struct {
 	random   *rand.Rand // of encodings
 	logScale []float64
 	adams    [2]dense.Adam
+	batch    encoder.Matrix
 	e        elbo
 }
 
@@ -170,30 +172,33 @@ func (p *private) trained(of [2][]float64) (out [][]float64) {
 	return out
 }
 
+// together is how many people are computed at a time, always: the arithmetic of a person must
+// not depend on how many others there are, as the way in which matrices are multiplied does.
+const together = 64
+
 // step sums the clipped gradients of a sample.
 func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
 	clear(gradients[0])
 	clear(gradients[1])
-	if len(sample) == 0 {
-		return 0
+	if p.batch.Data == nil {
+		p.batch, p.e = dense.NewMatrix(together, p.x.Cols), newElbo(p.m, together)
 	}
-	batch := dense.NewMatrix(len(sample), p.x.Cols)
-	for i, row := range sample {
-		copy(dense.Row(batch, i), dense.Row(p.x, row))
+	for people := range slices.Chunk(sample, together) {
+		for i := range together { // the last places are filled with people who are there already
+			copy(dense.Row(p.batch, i), dense.Row(p.x, people[i%len(people)]))
+		}
+		p.e.draw(p.logScale, p.random)
+		loss += p.e.forward(p.batch) * float64(len(people)) / float64(len(sample))
+		// The loss is a mean; the gradients of people are wanted.
+		for _, d := range []encoder.Matrix{p.e.dOutput, p.e.dMu} {
+			for i := range d.Data {
+				d.Data[i] *= together
+			}
+			clear(d.Data[len(people)*d.Stride:])
+		}
+		p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)
+		p.clipped(gradients)
 	}
-	p.e = newElbo(p.m, len(sample))
-	p.e.draw(p.logScale, p.random)
-	loss = p.e.forward(batch)
-	// The loss is a mean; the gradients of people are wanted.
-	scale := float64(len(sample))
-	for i := range p.e.dOutput.Data {
-		p.e.dOutput.Data[i] *= scale
-	}
-	for i := range p.e.dMu.Data {
-		p.e.dMu.Data[i] *= scale
-	}
-	p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)
-	p.clipped(gradients)
 	return loss
 }
 

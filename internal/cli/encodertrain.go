@@ -87,6 +87,7 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 // trained is what a system makes of a task.
 type trained struct {
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
+	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
 	details             any // for --json
 	bundle              func() (*bundle.Bundle, error)
@@ -342,8 +343,8 @@ type trainReport struct {
 	Coordinates   int          `json:"coordinates"`
 	Noise         string       `json:"noise"`
 	Domain        string       `json:"domain"`
-	Loss          float64      `json:"loss"`
-	StandardError float64      `json:"standard_error"`
+	Loss          *float64     `json:"loss"` // null: not measured
+	StandardError *float64     `json:"standard_error"`
 	Trials        []trialJSON  `json:"trials"`
 	Details       any          `json:"details,omitempty"`
 }
@@ -366,7 +367,10 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	first := trials[0]
 	r := trainReport{
 		Schema: shell.Schema, System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
-		Loss: first.Loss, StandardError: first.StandardError, Details: best.details,
+		Details: best.details,
+	}
+	if !best.unmeasured {
+		r.Loss, r.StandardError = shell.Finite(first.Loss), shell.Finite(first.StandardError)
 	}
 	promise := "NONE: a filter adds no noise"
 	if first.Noise != bundle.None {
@@ -377,10 +381,13 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	for i, t := range trials {
 		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
 		what, text := fmt.Sprintf("%s, %s in the %s", counted(t.Coordinates, "number"), t.Noise, t.Domain), ""
-		if t.Err != nil {
+		switch {
+		case best.unmeasured:
+			text = "not measured"
+		case t.Err != nil:
 			one.Error = shell.Sentence(t.Err)
 			text = "failed: " + one.Error
-		} else {
+		default:
 			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
 			text = fmt.Sprintf("loss %.5g ± %.2g on people held out", t.Loss, t.StandardError)
 		}

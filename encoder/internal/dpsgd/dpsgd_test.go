@@ -152,11 +152,17 @@ func TestSensitivity(t *testing.T) {
 	o := good
 	o.Parameters = len(network.Params())
 	n := mustNoise(t, o)
-	for range 50 {
+	for trial := range 100 {
+		network.Layers[0].Activation = []dense.Activation{dense.Tanh, dense.ReLU}[trial%2]
 		x, d := dense.NewMatrix(41, 3), dense.NewMatrix(41, 2)
 		for _, m := range []dense.Matrix{x, d} {
 			for i := range m.Data {
 				m.Data[i] = r.NormFloat64() * math.Pow(10, 8*r.Float64()-4)
+			}
+		}
+		if trial%5 == 0 { // the hidden layer overflows
+			for j := range 3 {
+				dense.Row(x, 40)[j] = math.MaxFloat64
 			}
 		}
 		sums := [2][]float64{}
@@ -171,6 +177,9 @@ func TestSensitivity(t *testing.T) {
 		}
 		moved := 0.0
 		for i := range sums[0] {
+			if !check.Finite(sums[0][i], sums[1][i]) {
+				t.Fatalf("trial %d: sums %g and %g", trial, sums[0][i], sums[1][i])
+			}
 			k := float64(n.steps(sums[1][i]) - n.steps(sums[0][i]))
 			moved += k * k
 		}
