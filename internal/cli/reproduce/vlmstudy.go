@@ -65,12 +65,17 @@ type vlmOptions struct {
 	full                 bool
 	runs, people, epochs int // of quick runs
 	checkpoints          string
-	line                 *shell.Progress
-	study                vlmStudy
+	// What tests make smaller: the values of ε, the hidden layers of a network of images (nil:
+	// those of the paper), and the least number of steps of a network of adult.
+	epsilons   []float64
+	hidden     []int
+	adultSteps int
+	line       *shell.Progress
+	study      vlmStudy
 }
 
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
-	o := &vlmOptions{Common: shell.Common{Streams: s}, figure: v, runs: 5, people: 12_000, epochs: 8}
+	o := &vlmOptions{Common: shell.Common{Streams: s}, figure: v, runs: 5, people: 12_000, epochs: 8, epsilons: []float64{10, 8, 6, 4, 2}, adultSteps: 1400}
 	cmd := &cobra.Command{
 		Use:   v.name,
 		Short: v.short,
