@@ -55,6 +55,9 @@ type Training interface {
 	Restore(state map[string][]float64) error
 }
 
+// ErrCheckpoint marks a checkpoint that cannot be read or written, or is of another run.
+var ErrCheckpoint = errors.New("no use of the checkpoint")
+
 // every is Run.Every if that is 0.
 const every = 30 * time.Second
 
@@ -68,8 +71,8 @@ type state struct {
 // Train does the steps, from the checkpoint if there is one. The result is the same bit for
 // bit, on processors of one architecture, however often it was interrupted.
 //
-// Errors are those of the context, of a checkpoint that cannot be read or written or is of
-// another run (wrapping dp.ErrInvalid), and of Step; a loss that is not finite is one.
+// Errors are those of the context, of the checkpoint (wrapping ErrCheckpoint, and dp.ErrInvalid
+// if it is of another run), and of Step; a loss that is not finite is one.
 // After an error of the context the checkpoint has all steps that were done.
 func (r *Run) Train(ctx context.Context, t Training, steps int) error {
 	step, err := r.resume(t, steps)
@@ -143,7 +146,7 @@ func (r *Run) resume(t Training, steps int) (int, error) {
 		return 0, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(r.Directory), 0o777); err != nil { //nolint:gosec // as any directory
-		return 0, check.Errorf("encoder", nil, "checkpoint: %w", err)
+		return 0, check.Errorf("encoder", ErrCheckpoint, "checkpoint: %w", err)
 	}
 	var s state
 	numbers, err := checkpoint.Read(r.Directory, &s)
@@ -159,14 +162,14 @@ func (r *Run) resume(t Training, steps int) (int, error) {
 		err = t.Restore(numbers)
 	}
 	if err != nil {
-		return 0, check.Errorf("encoder", nil, "checkpoint %s: %w", r.Directory, err)
+		return 0, check.Errorf("encoder", ErrCheckpoint, "checkpoint %s: %w", r.Directory, err)
 	}
 	return s.Step, nil
 }
 
 func (r *Run) save(t Training, step, steps int) error {
 	if err := checkpoint.Write(r.Directory, state{Step: step, Steps: steps, Options: r.digest()}, t.State()); err != nil {
-		return check.Errorf("encoder", nil, "checkpoint %s: %w", r.Directory, err)
+		return check.Errorf("encoder", ErrCheckpoint, "checkpoint %s: %w", r.Directory, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package encoder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -103,7 +104,7 @@ func TestRunRefuses(t *testing.T) {
 		"other options": {Run{Directory: dir, Options: "rate 2"}, 5},
 		"other steps":   {Run{Directory: dir, Options: "rate 1"}, 6},
 	} {
-		if err := c.run.Train(t.Context(), newWalk(), c.steps); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "other options") {
+		if err := c.run.Train(t.Context(), newWalk(), c.steps); !errors.Is(err, dp.ErrInvalid) || !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "other options") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,7 +118,7 @@ func TestRunRefuses(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "thesis.txt")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(dir, "numbers0.npy"), 20); err != nil {
+	if err := os.Truncate(filepath.Join(dir, "place.npy"), 20); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Train(t.Context(), newWalk(), 5); !errors.Is(err, dp.ErrInvalid) {
@@ -201,6 +202,11 @@ func TestSearch(t *testing.T) {
 		t.Errorf("no choices: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := Search(t.Context(), choices, func(_ context.Context, c Choice) (float64, float64, error) {
+		return 1, 0, map[bool]error{true: fmt.Errorf("of another run: %w", ErrCheckpoint)}[c == choices[1]]
+	}); !errors.Is(err, ErrCheckpoint) {
+		t.Errorf("the checkpoint of another run: %v", err)
+	}
 	tried := 0
 	_, err = Search(ctx, choices, func(ctx context.Context, _ Choice) (float64, float64, error) {
 		tried++

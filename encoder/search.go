@@ -66,8 +66,8 @@ type Trial struct {
 }
 
 // Search trains each choice with the function, and returns the trials, those of less loss
-// first. Choices whose training failed come last; it is an error only if all of them did, or
-// the context ended.
+// first. Choices whose training failed come last; it is an error only if all of them did, the
+// context ended, or there is no use of a checkpoint.
 //
 // That the best of many is kept makes its loss a little too good.
 func Search(ctx context.Context, choices []Choice, train func(context.Context, Choice) (loss, standardError float64, err error)) ([]Trial, error) {
@@ -83,7 +83,7 @@ func Search(ctx context.Context, choices []Choice, train func(context.Context, C
 			t.Err = check.Errorf("encoder", nil, "the loss is %v, want a finite number", t.Loss)
 		}
 		if t.Err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || errors.Is(t.Err, ErrCheckpoint) {
 				return nil, t.Err
 			}
 			t.Loss, t.StandardError = math.Inf(1), 0

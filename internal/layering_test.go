@@ -65,11 +65,13 @@ var arrows = map[string][]string{
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
 	// Learned encoders. Their parts are floats that no promise rests on.
+	"encoder":                     {"encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "latent/bundle", "dp", "internal/check"},
+	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
 	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"encoder/internal/checkpoint": {"internal/npy", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/check"},
 	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas"},
-	"encoder/taskaware":          {"encoder", "encoder/internal/dense", "latent/bundle", "dp", "internal/check"},
-	"encoder/vlm":                {"encoder", "encoder/internal/dense", "account", "latent/bundle", "internal/check"},
+	"encoder/vlm":                 {"encoder", "encoder/internal/dense", "account", "latent/bundle", "internal/check"},
 	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 
 	// The front door and the program.
@@ -77,6 +79,7 @@ var arrows = map[string][]string{
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
@@ -85,7 +88,7 @@ var arrows = map[string][]string{
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
-		"encoder", "encoder/taskaware", "encoder/vlm",
+		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},

@@ -23,10 +23,11 @@ const (
 	rbfIterations = 50
 )
 
-// The choices that are tried, widths in units of the median distance of two people.
+// The choices that are tried, widths in units of the median distance of two people: all
+// widths with the first ridge, and then the other ridges with the best of them.
 var (
-	widths = []float64{0.25, 0.5, 1}
-	ridges = []float64{1e-3, 1e-4, 1e-5}
+	widths = []float64{0.5, 0.25, 1}
+	ridges = []float64{1e-4, 1e-3, 1e-5}
 )
 
 // learnRBF picks width and ridge with people held out, and learns again from all.
@@ -42,34 +43,44 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 	}
 	median := medianDistance(t.x, r)
 	rest, held := holdOut(t.x.Rows, 5, r)
-	o := regress.Options{Bias: true, MajorIterations: rbfIterations}
-	least := math.Inf(1)
-	var bestWidth, bestRidge float64
+	fit := func(t task, width, ridge float64) (guesser, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		t.x = features(t.x, directions, width*median)
+		l, err := t.linear(regress.Options{Ridge: ridge, Bias: true, MajorIterations: rbfIterations})
+		if err != nil {
+			return nil, err
+		}
+		return func(x dense.Matrix) dense.Matrix { return l.Apply(features(x, directions, width*median)) }, nil
+	}
+	from, to := t.rows(rest), t.rows(held)
+	least, bestWidth, bestRidge := math.Inf(1), 0.0, 0.0
+	try := func(width, ridge float64) error {
+		guess, err := fit(from, width, ridge)
+		if err != nil {
+			return err
+		}
+		if loss := to.mistakes(guess(to.x)); loss < least {
+			least, bestWidth, bestRidge = loss, width, ridge
+		}
+		return nil
+	}
 	for _, w := range widths {
-		f := task{x: features(t.x, directions, w*median), labels: t.labels, classes: t.classes, targets: t.targets}
-		from, to := f.rows(rest), f.rows(held)
-		o.Start = nil
-		for _, o.Ridge = range ridges {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			l, err := from.linear(o)
-			if err != nil {
-				return nil, err
-			}
-			o.Start = &regress.Softmax{Linear: *l} // close to that of the next ridge
-			if loss := to.mistakes(l.Apply(to.x)); loss < least {
-				least, bestWidth, bestRidge = loss, w*median, o.Ridge
-			}
+		if err := try(w, ridges[0]); err != nil {
+			return nil, err
 		}
 	}
-	t.x = features(t.x, directions, bestWidth)
-	o.Ridge, o.Start = bestRidge, nil
-	l, err := t.linear(o)
+	for w, k := bestWidth, 1; k < len(ridges); k++ {
+		if err := try(w, ridges[k]); err != nil {
+			return nil, err
+		}
+	}
+	guess, err := fit(t, bestWidth, bestRidge)
 	if err != nil {
 		return nil, err
 	}
-	return func(x dense.Matrix) dense.Matrix { return l.Apply(features(in.apply(x), directions, bestWidth)) }, nil
+	return func(x dense.Matrix) dense.Matrix { return guess(in.apply(x)) }, nil
 }
 
 // mistakes is the share of people whose class is not the likeliest, or the mean squared
