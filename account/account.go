@@ -201,16 +201,19 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 	within := func(step float64) float64 {
 		return math.Min(math.Max(step, math.Max(1.5*window/maxLength, span/maxGrid)), span/64)
 	}
-	grain := math.Inf(1)
+	narrow := math.Inf(1)
 	for _, r := range c.releases {
-		grain = math.Min(grain, r.PLD.pair.grain())
+		narrow = math.Min(narrow, r.PLD.pair.narrow())
 	}
-	coarse, fine := within(math.Min(grain, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
+	coarse, fine := within(math.Min(narrow/8, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
 		if u := r.PLD.pair.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
 			unit, times = u, r.Times
 		}
+	}
+	if unit == 0 && narrow > coarse && !math.IsInf(narrow, 1) { // losses end on the grid
+		coarse = within(narrow / math.Ceil(narrow/coarse))
 	}
 	const most = 64 // steps shorter than the coarse one that are tried
 	for k, step := math.Ceil(unit/coarse), coarse; k < most+math.Ceil(unit/coarse); k++ {

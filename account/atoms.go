@@ -95,7 +95,7 @@ func (a *atoms) fits(step float64) bool {
 	return multiple(a.lattice, step) || 2*a.lattice < step && multiple(a.natural, step)
 }
 
-func (a *atoms) grain() float64 { return math.Inf(1) }
+func (a *atoms) narrow() float64 { return math.Inf(1) }
 
 func (a *atoms) upper(g grid) []float64 {
 	return heights(g, a.deltaUpper)

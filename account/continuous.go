@@ -14,7 +14,7 @@ import (
 type continuous struct {
 	least, most float64
 	natural     float64
-	narrow      float64 // half of the losses may be within so much, or 0
+	near        float64 // see narrow; 0: none
 	profile     func(epsilon float64) (low, high float64)
 	// survival bounds P(loss >= l) and Q(loss >= l).
 	survival func(loss float64) (p, q bracket)
@@ -59,12 +59,11 @@ func (c *continuous) extent(tail float64) (least, most float64) {
 func (c *continuous) unit(float64) float64   { return c.natural }
 func (c *continuous) fits(step float64) bool { return multiple(c.natural, step) }
 
-// grain is an eighth of what losses may be within.
-func (c *continuous) grain() float64 {
-	if c.narrow == 0 {
+func (c *continuous) narrow() float64 {
+	if c.near == 0 {
 		return math.Inf(1)
 	}
-	return c.narrow / 8
+	return c.near
 }
 
 func (c *continuous) upper(g grid) []float64 { return heights(g, c.deltaUpper) }

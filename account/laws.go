@@ -203,7 +203,7 @@ func (l *laws) extent(tail float64) (least, most float64) {
 }
 
 func (l *laws) unit(float64) float64 { return l.epsilon }
-func (l *laws) grain() float64       { return math.Inf(1) }
+func (l *laws) narrow() float64      { return math.Inf(1) }
 
 // fits looks at what rounding the losses of one pair down costs, and what regrouping them
 // does where there are enough of them.

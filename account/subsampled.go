@@ -94,7 +94,7 @@ func (s *subsampled) narrow() float64 { return -math.Log1p(-s.rate) }
 func (s *subsampled) removed() *continuous {
 	least, most := s.reach()
 	return &continuous{
-		least: least, most: most, natural: s.narrow(), narrow: s.narrow(),
+		least: least, most: most, near: s.narrow(),
 		profile: func(e float64) (low, high float64) {
 			log, r := s.inner(e)
 			// The profile is at least 1−e^ε, and falls: from where r is 0 on it is at most rate.
@@ -124,7 +124,7 @@ func (s *subsampled) removed() *continuous {
 func (s *subsampled) added() *continuous {
 	least, most := s.reach()
 	return &continuous{
-		least: -most, most: -least, natural: s.narrow(), narrow: s.narrow(),
+		least: -most, most: -least, near: s.narrow(),
 		profile: func(e float64) (low, high float64) {
 			log, r := s.inner(-e)
 			alpha := math.Exp(math.Min(e, maxGridLoss))

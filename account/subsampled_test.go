@@ -248,8 +248,15 @@ func TestSubsampledMultiplier(t *testing.T) {
 		steps          int
 		epsilon, delta float64
 	}{
-		{0, 1, 1, 1e-5}, {1.1, 1, 1, 1e-5}, {math.NaN(), 1, 1, 1e-5}, {0.1, 0, 1, 1e-5}, {0.1, 1, 0, 1e-5},
-		{0.1, 1, math.Inf(1), 1e-5}, {0.1, 1, 1, 0}, {0.1, 1, 1, 1}, {0.5, 1000, 1e-9, 1e-12},
+		{0, 1, 1, 1e-5},
+		{1.1, 1, 1, 1e-5},
+		{math.NaN(), 1, 1, 1e-5},
+		{0.1, 0, 1, 1e-5},
+		{0.1, 1, 0, 1e-5},
+		{0.1, 1, math.Inf(1), 1e-5},
+		{0.1, 1, 1, 0},
+		{0.1, 1, 1, 1},
+		{0.5, 1000, 1e-9, 1e-12},
 	} {
 		if m, _, err := SubsampledMultiplier(x.rate, x.steps, x.epsilon, x.delta); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%+v: %g, %v, want it to wrap dp.ErrInvalid", x, m, err)

@@ -198,7 +198,7 @@ func (l *table) unroll() {
 }
 
 func (l *table) unit(float64) float64 { return l.t.Privacy().Epsilon }
-func (l *table) grain() float64       { return math.Inf(1) }
+func (l *table) narrow() float64      { return math.Inf(1) }
 
 // fits looks at the losses of a shift by whole cells: designed noise has nearly all of
 // them at multiples of its epsilon, other shapes anywhere.

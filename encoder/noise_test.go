@@ -100,6 +100,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 		most = 20 * float64(body.Coordinates)
 	case bundle.LocalUnbiased:
 		most = mostUnbiasedEpsilon * float64(body.Coordinates)
+	default:
 	}
 	if e, _ := v.EpsilonUpper().Float64(); n.Kind() != kind || e < 0.97*math.Min(promise.Epsilon, most) {
 		t.Errorf("%s: %g proved", name, e)

@@ -23,7 +23,7 @@ func Rand(seed uint64, purpose string, step int) *rand.Rand {
 	text := binary.LittleEndian.AppendUint64(nil, seed)
 	text = binary.LittleEndian.AppendUint64(text, uint64(step)) //nolint:gosec // any bits
 	hash := sha256.Sum256(append(text, purpose...))
-	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(hash[:8]), binary.LittleEndian.Uint64(hash[8:16])))
+	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(hash[:8]), binary.LittleEndian.Uint64(hash[8:16]))) //nolint:gosec // for training, no release
 }
 
 // Run says how a training goes on, whatever is trained. The zero value has no checkpoint

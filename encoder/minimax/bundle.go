@@ -30,7 +30,7 @@ func (r *Result) Bundle() (*bundle.Bundle, error) { return r.noisy.Bundle() }
 func (n *Noisy) Bundle() (*bundle.Bundle, error) {
 	r := n.filter
 	s := bundle.Spec{Features: r.data.Features, Mean: r.mean, ClipOrigin: n.origin()}
-	n.noise.Install(&s)
+	n.Noise.Install(&s)
 	n.device(&s)
 	if err := n.server(&s); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	d := n.filter.data
 	rows := d.X.Rows
 	copies := 1
-	if n.noise.Kind() != bundle.None {
+	if n.Noise.Kind() != bundle.None {
 		copies = min(max(draws/rows, 1), 10)
 	}
 	u := dense.NewMatrix(copies*rows, n.body.Coordinates)

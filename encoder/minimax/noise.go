@@ -17,9 +17,11 @@ import (
 // Noisy is a filter whose output is clipped to a body and gets noise for it: pre-filtering
 // of Hamm (2017), with a body around the mean. It is immutable and safe for concurrent use.
 type Noisy struct {
+	// Noise is that of points of the body, as Encode returns them.
+	Noise encoder.Noise
+
 	filter  *Result
 	options NoiseOptions
-	noise   encoder.Noise
 	body    encoder.Body
 	// What is clipped is code·turn + shift.
 	turn  *mat.Dense
@@ -29,7 +31,7 @@ type Noisy struct {
 // AddNoise gives a filter noise, another one than that of its training.
 //
 // The output of a linear filter is first turned into coordinates of orthonormal directions
-// of the features; that of a network stays as it is. Its mean becomes 0, and its scale such that Clip of the training data are in
+// of the features; that of a network stays as it is. Its mean becomes 0, unless AroundZero, and its scale such that Clip of the training data are in
 // the body: of each coordinate in a box, of all rows in a ball. So the choice of the body
 // follows the training data, and the promise rests on the body alone.
 //
@@ -45,7 +47,10 @@ func (r *Result) AddNoise(ctx context.Context, o NoiseOptions) (*Noisy, error) {
 	var turned mat.Dense
 	turned.Mul(code, n.turn)
 	n.shift = make([]float64, r.net.Out())
-	c := centered(&turned)
+	c := &turned
+	if !o.AroundZero {
+		c = centered(&turned)
+	}
 	for j := range n.shift {
 		n.shift[j] = c.At(0, j) - turned.At(0, j)
 	}
@@ -56,7 +61,7 @@ func (r *Result) AddNoise(ctx context.Context, o NoiseOptions) (*Noisy, error) {
 		n.shift[j] /= s
 	}
 	var err error
-	n.noise, err = encoder.NewNoise(ctx, o.Kind, n.body, o.Promise, o.Design)
+	n.Noise, err = encoder.NewNoise(ctx, o.Kind, n.body, o.Promise, o.Design)
 	return n, err
 }
 
@@ -147,7 +152,7 @@ func (n *Noisy) Encode(x encoder.Matrix) encoder.Matrix {
 // AND UNSAFE FOR RELEASE: devices draw from a bundle.
 func (n *Noisy) Release(x encoder.Matrix, r *rand.Rand) encoder.Matrix {
 	u := n.Encode(x)
-	n.noise.Release(u.Data, u.Data, r)
+	n.Noise.Release(u.Data, u.Data, r)
 	return u
 }
 
@@ -157,5 +162,9 @@ func (n *Noisy) origin() string {
 	if n.body.Domain == bundle.Box {
 		what = "each coordinate"
 	}
-	return fmt.Sprintf("quantile %g of %s in the training data, around the mean", n.options.Clip, what)
+	around := "their mean"
+	if n.options.AroundZero {
+		around = "0"
+	}
+	return fmt.Sprintf("quantile %g of %s in the training data, around %s", n.options.Clip, what, around)
 }

@@ -62,12 +62,14 @@ type Options struct {
 type NoiseOptions struct {
 	Kind    bundle.Kind    // "" and bundle.None are no noise
 	Promise bundle.Promise // of a release
-	// Domain is the body that outputs are clipped to, around their mean: "" means what suits
-	// the noise. Clip is the share of the training data within it [1: all]. The promise
-	// depends on neither.
+	// Domain is the body that outputs are clipped to: "" means what suits the noise. Clip is
+	// the share of the training data within it [1: all]. The promise depends on neither.
 	Domain bundle.Domain
 	Clip   float64
-	Design encoder.Design // of tables; see encoder.NewNoise
+	// AroundZero leaves the mean where it is, as the paper does, which wastes a part of the
+	// body. Otherwise the mean of the training data becomes the center of the body.
+	AroundZero bool
+	Design     encoder.Design // of tables; see encoder.NewNoise
 }
 
 func (o *Options) fill() {

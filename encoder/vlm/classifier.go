@@ -20,7 +20,7 @@ type ClassifierOptions struct {
 	Hidden []int   // widths of layers with ReLU [50]
 	Rate   float64 // of Adam [0.001]
 	Batch  int     // [64]
-	Epochs int     // [30]
+	Epochs int     // [30, or as many as make 2000 steps]
 	Seed   uint64
 }
 
@@ -35,7 +35,7 @@ type Classifier struct {
 // labels as they were, with the flips summed over (equation 8). An interrupted context
 // ends it with an error.
 func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o ClassifierOptions) (*Classifier, error) {
-	o = o.filled()
+	o = o.filled(z.Rows)
 	if err := o.check(z, labels); err != nil {
 		return nil, err
 	}
@@ -71,13 +71,13 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 	return c, nil
 }
 
-func (o ClassifierOptions) filled() ClassifierOptions {
+func (o ClassifierOptions) filled(people int) ClassifierOptions {
 	if o.Hidden == nil {
 		o.Hidden = []int{50}
 	}
 	orDefault(&o.Rate, 1e-3)
 	orDefault(&o.Batch, 64)
-	orDefault(&o.Epochs, 30)
+	orDefault(&o.Epochs, max(30, 2000/max(1, people/max(1, o.Batch))))
 	return o
 }
 

@@ -71,15 +71,25 @@ func newModel(x encoder.Matrix, o Options) *Model {
 	}
 }
 
-// leastSpread is the share of the radius below which encodings that differ so little count as
-// collapsed: noise at ε = 50 is four times as large, on one coordinate.
-const leastSpread = 0.01
+// leastVariation is the share of the features' variance below which what the decoder makes of
+// encodings counts as the same for everybody. Networks that are of use have a tenth and more.
+const leastVariation = 0.005
 
-// collapsed returns ErrCollapsed if no coordinate tells people apart.
+// collapsed returns ErrCollapsed if the decoder says the same of everybody, be it that the
+// encoder does, or that the noise hides what it says.
 func (m *Model) collapsed(x encoder.Matrix) error {
-	_, spread := moments(m.encode(x))
-	if most := slices.Max(spread); most < leastSpread*m.Body.Radius {
-		return check.Errorf("vlm", ErrCollapsed, "the encoder says the same of everybody: its coordinates have standard deviations of at most %.2g in a ball of radius %g; a larger epsilon of the training, a smaller radius or more epochs may help", most, m.Body.Radius)
+	rows := min(x.Rows, 2000)
+	x = encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[:rows*x.Stride]}
+	decoded := m.decode(m.encode(x))
+	_, features := moments(x)
+	_, kept := moments(decoded)
+	all, left := 0.0, 0.0
+	for j, v := range features {
+		all += v * v
+		left += kept[j] * kept[j]
+	}
+	if !(left >= leastVariation*all) {
+		return check.Errorf("vlm", ErrCollapsed, "the encodings say the same of everybody: what is decoded from them has %.2g of the variance of the features, want %g; a larger epsilon of the training, features of a larger scale or more epochs may help", left/all, leastVariation)
 	}
 	return nil
 }
@@ -114,14 +124,22 @@ func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
 // Decode returns the features that are expected of encodings with noise: data of the same
 // kind as went in, at what the paper calls feature level. It needs no privacy.
 func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
+	out := m.decode(z)
+	for i := range out.Rows {
+		row := dense.Row(out, i)
+		for j, d := range m.deviation {
+			row[j] = row[j]*d + m.mean[j]
+		}
+	}
+	return out
+}
+
+// decode is Decode to standardized features.
+func (m *Model) decode(z encoder.Matrix) encoder.Matrix {
 	out := byParts(m.decoder, z)
-	for i, v := range out.Data {
-		switch {
-		case m.likelihood == Bernoulli:
+	if m.likelihood == Bernoulli {
+		for i, v := range out.Data {
 			out.Data[i] = 1 / (1 + math.Exp(-v))
-		case m.mean != nil:
-			j := i % out.Cols
-			out.Data[i] = v*m.deviation[j] + m.mean[j]
 		}
 	}
 	return out

@@ -1,8 +1,10 @@
 package vlm
 
 import (
+	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -158,16 +160,21 @@ func TestLearnedScales(t *testing.T) {
 }
 
 // TestCollapse: features with a hundredth of the decoder's deviation are not worth a
-// message, and the training says so.
+// message, and much noise hides what the encoder says. The training says so.
 func TestCollapse(t *testing.T) {
 	x, _ := clusters(400, 4, 1)
+	noisy := small
+	noisy.TrainingEpsilon, noisy.Epochs = 0.1, 30
+	if _, err := Train(t.Context(), x, noisy); !errors.Is(err, ErrCollapsed) {
+		t.Errorf("much noise: %v, want a collapse", err)
+	}
 	for i := range x.Data {
 		x.Data[i] /= 100
 	}
 	o := small
 	o.Epochs = 40
-	if _, err := Train(t.Context(), x, o); !errors.Is(err, ErrCollapsed) || !strings.Contains(err.Error(), "says the same of everybody") {
-		t.Errorf("%v, want a collapse", err)
+	if _, err := Train(t.Context(), x, o); !errors.Is(err, ErrCollapsed) || !strings.Contains(err.Error(), "say the same of everybody") {
+		t.Errorf("small features: %v, want a collapse", err)
 	}
 }
 
@@ -233,5 +240,44 @@ func TestConstantColumn(t *testing.T) {
 	mean, deviation := moments(x)
 	if mean[0] != 0.1 || deviation[0] != 0 || deviations(x)[0] != 1 {
 		t.Errorf("mean %v, deviation %v", mean, deviation)
+	}
+}
+
+// TestResume: a training that was interrupted goes on from its checkpoint, and its result is
+// that of an unbroken one bit for bit, learned scales included.
+func TestResume(t *testing.T) {
+	x, _ := clusters(300, 4, 1)
+	o := small
+	o.TrainingEpsilon = 0
+	whole, err := Train(t.Context(), x, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Run.Directory = filepath.Join(t.TempDir(), "checkpoint")
+	for stop := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Run.Progress = func(step, _ int, _ float64) {
+			if step == 7*(stop+1) {
+				cancel()
+			}
+		}
+		if _, err := Train(ctx, x, o); !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted: %v", err)
+		}
+		cancel()
+	}
+	o.Run.Progress = nil
+	m, err := Train(t.Context(), x, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2][]float64{{whole.encoder.Params(), m.encoder.Params()}, {whole.decoder.Params(), m.decoder.Params()}, {whole.Scales, m.Scales}} {
+		if !slices.Equal(pair[0], pair[1]) {
+			t.Error("the result differs from that of an unbroken training")
+		}
+	}
+	o.Coordinates = 2
+	if _, err := Train(t.Context(), x, o); err == nil || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("another network: %v, want a refusal of the checkpoint", err)
 	}
 }

@@ -230,9 +230,12 @@ func TestScenarios(t *testing.T) {
 		l    Level
 		want string
 	}{
-		{Collection, Latent, "encoder"}, {Collection, Features, "encoder"},
-		{NovelClass, Latent, "encoder"}, {NovelClass, Features, "encoder"},
-		{Joining, Latent, "encoder"}, {Joining, Features, "encoder and decoder"},
+		{Collection, Latent, "encoder"},
+		{Collection, Features, "encoder"},
+		{NovelClass, Latent, "encoder"},
+		{NovelClass, Features, "encoder"},
+		{Joining, Latent, "encoder"},
+		{Joining, Features, "encoder and decoder"},
 	} {
 		if got, err := c.s.Private(c.l); err != nil || got.String() != c.want {
 			t.Errorf("%s, %s: %v, %v, want %s", c.s, c.l, got, err, c.want)

@@ -51,7 +51,8 @@ type calibrateOptions struct {
 	shell.Common
 	target account.Target
 	design lp.Options
-	noise  string // a word of --noise
+	noise  string  // a word of --noise
+	rate   float64 // of a subsampled Gaussian, which has no table; 0: not asked for
 }
 
 func newCalibrateCommand(s *shell.Streams) *cobra.Command {
@@ -75,18 +76,33 @@ otherwise; p = 2 is Gaussian noise. It is proved as any other table, and its own
 epsilon and delta are one point of what it keeps. It needs a query without
 constraints on the noise, and delta above 0.
 
+With --rate there is no table: found is the standard deviation of the Gaussian noise
+on sums over random samples, in which each person takes part with that probability,
+as in DP-SGD. It is over the norm to which a person's vector is clipped, and holds
+for neighbors that differ by one person who is added or removed.
+
 Constraints are as for design. Every loss of a table was recomputed in exact
 arithmetic and is rounded up. If a limit is hit, the best proven table is
 written and the exit code is 4.
 
 ` + shell.LossHelp(),
 		Example: `  noisewright calibrate --releases 12 --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o month.json
-  noisewright account month.json --times 12 --delta 1e-6`,
+  noisewright account month.json --times 12 --delta 1e-6
+  noisewright calibrate --releases 1000 --epsilon 2 --delta 1e-5 --rate 0.01`,
 	})
 	p := &o.target.Problem
 	f.Integer(&o.target.Releases, "releases", "", 1, account.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
 	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
+	f.OptionalNumber(&o.rate, "rate", samplingRate, "sample people, each with this probability: find the noise of a step of DP-SGD, and no table")
+	f.Unless("rate", func() { o.tableFlags(f) })
+	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")
+	return f.Run(o.run)
+}
+
+// tableFlags are those of the noise of a table.
+func (o *calibrateOptions) tableFlags(f *shell.Flags) {
+	p := &o.target.Problem
 	f.Sensitivity(&p.Sensitivity)
 	f.Loss(&p.Loss)
 	f.Query(p)
@@ -99,11 +115,12 @@ written and the exit code is 4.
 	})
 	f.Effort(&o.design, " of one design")
 	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
-	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")
-	return f.Run(o.run)
 }
 
 func (o *calibrateOptions) run(ctx context.Context) error {
+	if o.rate > 0 {
+		return o.runSubsampled()
+	}
 	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func stopped(tb testing.TB, signal os.Signal, checkpoint string, args ...string)
 	if err := cmd.Process.Signal(signal); err != nil {
 		tb.Fatal(err)
 	}
-	<-ended
+	_ = <-ended // it was stopped
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 

@@ -87,6 +87,7 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 // trained is what a system makes of a task.
 type trained struct {
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
+	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
 	details             any // for --json
 	bundle              func() (*bundle.Bundle, error)
@@ -152,7 +153,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.OptionalNumber(&o.promise.Delta, "delta", shell.Rule{
 		Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
 	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
-	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the least loss of designed and joint noise on people held out)", trainNoises...)
+	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		"radius of the body, in units of the encoding: 1")
@@ -187,7 +188,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 
 // choices are what is to be tried.
 func (o *trainOptions) choices() []encoder.Choice {
-	choices := encoder.Choices(o.coordinates, o.promise.Delta)
+	choices := encoder.Choices(o.coordinates, o.promise)
 	if o.noise != noiseAuto {
 		choices = nil
 		for _, z := range o.coordinates {
@@ -342,8 +343,8 @@ type trainReport struct {
 	Coordinates   int          `json:"coordinates"`
 	Noise         string       `json:"noise"`
 	Domain        string       `json:"domain"`
-	Loss          float64      `json:"loss"`
-	StandardError float64      `json:"standard_error"`
+	Loss          *float64     `json:"loss"` // null: not measured
+	StandardError *float64     `json:"standard_error"`
 	Trials        []trialJSON  `json:"trials"`
 	Details       any          `json:"details,omitempty"`
 }
@@ -366,7 +367,10 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	first := trials[0]
 	r := trainReport{
 		Schema: shell.Schema, System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
-		Loss: first.Loss, StandardError: first.StandardError, Details: best.details,
+		Details: best.details,
+	}
+	if !best.unmeasured {
+		r.Loss, r.StandardError = shell.Finite(first.Loss), shell.Finite(first.StandardError)
 	}
 	promise := "NONE: a filter adds no noise"
 	if first.Noise != bundle.None {
@@ -377,10 +381,13 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	for i, t := range trials {
 		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
 		what, text := fmt.Sprintf("%s, %s in the %s", counted(t.Coordinates, "number"), t.Noise, t.Domain), ""
-		if t.Err != nil {
+		switch {
+		case best.unmeasured:
+			text = "not measured"
+		case t.Err != nil:
 			one.Error = shell.Sentence(t.Err)
 			text = "failed: " + one.Error
-		} else {
+		default:
 			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
 			text = fmt.Sprintf("loss %.5g ± %.2g on people held out", t.Loss, t.StandardError)
 		}

@@ -18,6 +18,8 @@ type intervalOptions struct {
 	csv    csvfile.Options
 	level  float64
 	number float64 // the value
+
+	response *response // in the place of a table, with a column; nil: none
 }
 
 // intervalReport is what interval --json prints.
@@ -48,14 +50,19 @@ VALUE is a released value with all its digits. Put -- before a negative one.
 With --column, IN.csv has a column of answers of a local randomizer without bias, as
 privatize writes it. Printed are the mean of the answers and an interval for the mean
 of the values they stand for, clipped as privatize does, by Bernstein's inequality. The
-answers must be as they were drawn: privatize --clamp makes them biased.`,
+answers must be as they were drawn: privatize --clamp makes them biased.
+
+Where the answers are categories, printed are the shares of the categories among the
+values: the answers' shares, freed of what the randomizer mixed into them, without
+bias (so one may be negative), and intervals that all hold together with a probability
+of at least --level. Of privatize --categories give the same --categories and
+--epsilon in the place of --table.`,
 		Example: `  noisewright interval --table table.json 1234
   noisewright interval --table rating.json --column rating private.csv
+  noisewright interval --categories red,green,blue --epsilon 2 --column color private.csv
   noisewright interval --table table.json --level 0.99 --json -- -3`,
 	})
-	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
-	f.Require(&o.table, "table", "a table file")
-	f.Misplaced("table", shell.IsTableFile)
+	o.sourceFlags(f)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
 	f.String(&o.column, "column", "name of the column, as in the header, of the answers of a local randomizer")
 	f.Delimiter(&o.csv)
@@ -64,6 +71,9 @@ answers must be as they were drawn: privatize --clamp makes them biased.`,
 		return nil
 	})
 	f.Check(func() (err error) {
+		if o.column == "" && o.response != nil {
+			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
+		}
 		if o.column == "" && o.value != "" {
 			o.number, err = shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
 		}
@@ -73,6 +83,31 @@ answers must be as they were drawn: privatize --clamp makes them biased.`,
 	cmd := f.Run(o.run)
 	shell.Negatives(cmd, "VALUE", "noisewright interval --table TABLE -- -3")
 	return cmd
+}
+
+// sourceFlags add what the noise or the answers were drawn from.
+func (o *intervalOptions) sourceFlags(f *shell.Flags) {
+	settings := map[string]string{}
+	set := func(key string) func(string) error {
+		return func(text string) error {
+			settings[key] = text
+			return nil
+		}
+	}
+	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
+	f.Func("categories", "A,B,...", "", "with --column, in the place of a table: those given to privatize", set("categories"))
+	f.Func("epsilon", "number", "", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want, set("epsilon"))
+	f.Misplaced("table", shell.IsTableFile)
+	f.Check(func() (err error) {
+		settings["table"] = o.table
+		if o.response, err = readResponse(settings); err != nil {
+			return err
+		}
+		if o.response == nil && o.table == "" {
+			return shell.About("table", "", shell.Want("a table file"))
+		}
+		return nil
+	})
 }
 
 func (o *intervalOptions) run(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -28,21 +29,13 @@ type meanReport struct {
 // meanInterval prints the mean of a column of answers of a local randomizer, and an
 // interval for the mean of the values that they answer.
 func (o *intervalOptions) meanInterval(ctx context.Context) error {
-	made, err := o.ReadAny(o.table)
+	v, err := o.randomizer(ctx)
 	if err != nil {
 		return err
 	}
-	r, ok := made.(*local.Randomizer)
-	if !ok {
-		return shell.BadInput("", fmt.Errorf("%s is %s, want a local randomizer with --column", shell.InputName(o.table), shell.KindOf(made)))
-	}
-	v, err := shell.Sound(ctx, o.table, r)
-	if err != nil {
-		return err
-	}
-	s := r.Spec()
+	s := v.Randomizer().Spec()
 	if s.Values.Kind == local.Category {
-		return shell.BadInput("", fmt.Errorf("%s answers categories, want numbers for a mean", shell.InputName(o.table)))
+		return o.shareInterval(&s)
 	}
 	if v.Certificate().Bias.Sign() != 0 {
 		return shell.BadInput("noisewright design-kernel --local --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
@@ -62,42 +55,68 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	})
 }
 
+// randomizer returns what the answers of the column were drawn from, verified.
+func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, error) {
+	if o.response != nil {
+		return o.response.verified()
+	}
+	made, err := o.ReadAny(o.table)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := made.(*local.Randomizer)
+	if !ok {
+		return nil, shell.BadInput("", fmt.Errorf("%s is %s, want a local randomizer with --column", shell.InputName(o.table), shell.KindOf(made)))
+	}
+	return shell.Sound(ctx, o.table, r)
+}
+
 // columnMean returns how many answers a column has, and their mean.
 func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
+	var sum exact.Sum
+	err = o.eachAnswer(func(answer string) error {
+		y, err := parseCell(answer)
+		// What is between answers was moved, as by --clamp, which makes a bias.
+		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
+			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))
+		}
+		sum.Add(y)
+		n++
+		return nil
+	})
+	return n, sum.Value() / float64(max(n, 1)), err
+}
+
+// eachAnswer calls a function with every cell of the column. There is at least one.
+func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 	in, err := o.OpenCSV(o.value, o.csv)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer in.Close()
 	bad := func(err error) error { return shell.BadFile(o.value, shell.FileCause(err)) }
 	header, err := in.Header()
 	if err != nil {
-		return 0, 0, bad(err)
+		return bad(err)
 	}
 	at, err := in.Find(header, o.column)
 	if err != nil {
-		return 0, 0, bad(err)
+		return bad(err)
 	}
-	var sum exact.Sum
 	for {
 		if err := in.Row(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return 0, 0, bad(err)
+			return bad(err)
 		}
-		cell := in.Inner(at)
-		y, err := parseCell(string(in.Raw[cell.Start:cell.End]))
-		// What is between answers was moved, as by --clamp, which makes a bias.
-		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
-			return 0, 0, bad(fmt.Errorf("row %d (line %d): %s is none of the randomizer's %d answers, want a column as privatize writes it", in.Rows, in.Line, check.Quoted(o.column), len(s.Answers)))
+		if err := do(strings.TrimSpace(in.Content(at))); err != nil {
+			return bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(o.column), err))
 		}
-		sum.Add(y)
-		n++
 	}
-	if n == 0 {
-		return 0, 0, bad(errors.New("no rows"))
+	if in.Rows == 0 {
+		return bad(errors.New("no rows"))
 	}
-	return n, sum.Value() / float64(n), nil
+	return nil
 }
 
 // meanError bounds how far the mean of n answers is from the mean of their values, but for

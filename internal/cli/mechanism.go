@@ -106,6 +106,13 @@ func mechanismKinds() []mechanismKind {
 			},
 		},
 		{
+			"subsampled-gaussian", "subsampled-gaussian:sigma=S,rate=Q", "a step of DP-SGD: a person takes part with probability Q, S is over the norm",
+			[]string{"sigma", "rate"},
+			func(a *arguments) (*mechanism, error) {
+				return account.SubsampledGaussian(a.number("sigma"), a.number("rate"))
+			},
+		},
+		{
 			"discrete-gaussian", "discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
 			[]string{"sigma", "sensitivity"},
 			func(a *arguments) (*mechanism, error) {

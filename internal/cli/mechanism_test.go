@@ -27,6 +27,7 @@ func TestParseMechanism(t *testing.T) {
 		"gaussian:sigma=2e1":                         must(account.Gaussian(20)),
 		"gaussian:epsilon=1,delta=1e-6":              must(account.AnalyticGaussian(1, 1e-6)),
 		"discrete-gaussian:sigma=2.5,sensitivity=2":  must(account.DiscreteGaussian(2.5, 2)),
+		"subsampled-gaussian:sigma=1,rate=0.1":       must(account.SubsampledGaussian(1, 0.1)),
 		"randomized-response:epsilon=2,categories=7": must(account.RandomizedResponse(2, 7)),
 		"dp:epsilon=1,delta=1e-9":                    must(account.Approximate(1, 1e-9)),
 	} {

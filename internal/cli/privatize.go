@@ -73,6 +73,13 @@ clipped to the kernel's range and replaced by an answer of the kernel, noise tha
 depends on the value; with the file of a local randomizer by its answer, and a column
 of categories has to have those of the randomizer.
 
+A column of categories needs no file: --categories red,green,blue --epsilon 2 answers
+each by randomized response, the category itself with probability
+e^epsilon/(e^epsilon + k - 1) for k categories and each other one with the same rest.
+This is the best there is where all errors count alike, and proved before anything is
+drawn. The categories are those that you declare: those found in private data would
+tell about it. noisewright interval --categories gives the shares back.
+
 --clamp A,B moves results into a range, such as 0,inf for what cannot be negative.
 It costs no privacy, as the data is not looked at again, but the results are then
 biased: their mean is no longer that of the values.
@@ -87,6 +94,7 @@ or .zst. Output to standard output waits in a temporary file for the end of the
 input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
   noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv
+  noisewright privatize --column color --categories red,green,blue --epsilon 2 in.csv -o out.csv
   noisewright privatize --delimiter ';' --column hours,table=table.json,lower=0,upper=100 \
     --column age,table=table.json,lower=10,upper=110 in.csv.gz -o out.csv.gz`,
 	})
@@ -118,7 +126,9 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	defer in.Close()
 	inputs := []string{o.in}
 	for _, c := range o.columns {
-		inputs = append(inputs, c.table)
+		if c.response == nil {
+			inputs = append(inputs, c.table)
+		}
 	}
 	w, err := o.Create(o.Output, inputs...)
 	if err != nil {
@@ -151,16 +161,16 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 // privatizer verifies what is to be drawn from.
 func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) {
 	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep}
-	sources := map[string]*source{} // by file: a table is verified once
+	sources := map[string]*source{} // by key: a table is verified once
 	clipped := false
 	for _, c := range o.columns {
-		from := sources[c.table]
+		from := sources[c.key()]
 		if from == nil {
 			var err error
-			if from, err = openSource(ctx, o.Streams, c.table, o.constantTime); err != nil {
-				return nil, err
+			if from, err = c.open(ctx, o.Streams, o.constantTime); err != nil {
+				return nil, c.about(err)
 			}
-			sources[c.table] = from
+			sources[c.key()] = from
 		}
 		column, err := newColumn(c, from)
 		if err != nil {

@@ -29,6 +29,8 @@ type columnOptions struct {
 	clip  *interval // of values; nil: none
 	clamp *interval // of results; nil: none
 	own   bool      // has settings of its own, so that errors name the column
+
+	response *response // in the place of a table; nil: none
 }
 
 func (c columnOptions) prefix() string {
@@ -52,7 +54,7 @@ type interval struct{ lower, upper float64 }
 
 // settingKey finds the settings after the name of a column, which may have commas of
 // its own.
-var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp)=`)
+var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilon)=`)
 
 // columnFlags adds --column and the settings of all columns that have none of their
 // own.
@@ -73,13 +75,15 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 		}
 	}
 	var names []string
-	f.Texts("column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=; repeated for several", func(texts []string) error {
+	f.Texts("column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several", func(texts []string) error {
 		names = texts
 		return nil
 	})
 	f.Func("lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it", set("lower"))
 	f.Func("upper", "number", "", "largest value, in the column's units; larger ones are lowered to it", set("upper"))
 	f.Func("clamp", "A,B", "", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased", set("clamp"))
+	f.Func("categories", "A,B,...", "", categoriesUsage+"; answers are drawn by randomized response", set("categories"))
+	f.Func("epsilon", "number", "", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want, set("epsilon"))
 	f.Check(func() error { return o.readColumns(names, settings) })
 }
 
@@ -115,9 +119,22 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 
 // readColumn reads NAME,KEY=VALUE,….
 func readColumn(text string, settings map[string]string) (c columnOptions, err error) {
+	all := settings
 	settings = maps.Clone(settings)
 	c.name = text
 	keys := settingKey.FindAllStringSubmatchIndex(text, -1)
+	for _, k := range keys { // what a column is drawn from takes the place of that of all
+		switch text[k[2]:k[3]] {
+		case "table":
+			delete(settings, "categories")
+			delete(settings, "epsilon")
+		case "categories":
+			delete(settings, "table")
+			if epsilon, given := all["epsilon"]; given {
+				settings["epsilon"] = epsilon
+			}
+		}
+	}
 	for i, k := range keys {
 		if i == 0 {
 			c.name, c.own = text[:k[0]], true
@@ -131,7 +148,10 @@ func readColumn(text string, settings map[string]string) (c columnOptions, err e
 	if c.own && c.name == "" {
 		err = shell.About("column", text, shell.Want("a name from the header before its settings"))
 	}
-	if c.table = settings["table"]; c.table == "" {
+	var responseErr error
+	c.response, responseErr = readResponse(settings)
+	err = errors.Join(err, responseErr)
+	if c.table = settings["table"]; c.table == "" && settings["categories"] == "" {
 		err = errors.Join(err, shell.About("table", "", shell.Want("a table file")))
 	}
 	clip, clipErr := readClip(settings)
@@ -184,6 +204,22 @@ type source struct {
 	kernel         *sampler.KernelSampler
 	additive       *sampler.AdditiveSampler
 	randomizer     *sampler.RandomizerSampler
+}
+
+// open verifies what the column is drawn from.
+func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
+	if c.response == nil {
+		return openSource(ctx, s, c.table, constantTime)
+	}
+	if constantTime {
+		return nil, errOnlyTables
+	}
+	v, err := c.response.verified()
+	if err != nil {
+		return nil, err
+	}
+	randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
+	return &source{epsilon: c.response.epsilon, randomizer: randomizer}, err
 }
 
 // openSource verifies the table, the kernel or the local randomizer of a file.
@@ -343,11 +379,11 @@ func (c *column) answerByRandomizer(o columnOptions) error {
 		if o.clip != nil || o.clamp != nil {
 			return shell.BadInput("", errors.New("lower, upper and clamp are for numbers, want none of them with categories"))
 		}
-		c.want = "a category of the randomizer"
+		c.want = "a category"
 		c.label = func(cell string) (string, error) {
 			label, err := r.ReleaseCategory(cell)
 			if errors.Is(err, dp.ErrInvalid) {
-				return "", cellError{errors.New("is none of the randomizer's categories")}
+				return "", cellError{errors.New("is none of the categories")}
 			}
 			return label, err
 		}

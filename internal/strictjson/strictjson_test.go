@@ -43,7 +43,7 @@ func decode(r io.Reader) (shape, error) {
 	var s shape
 	err := Decode(r, Format{
 		Noun: "shape", Name: "shape", Version: 3, MaxSize: 1 << 10, Err: errShape,
-		MaxElements: map[string]int{"prices": 2, "sides": 3, "holes": 2},
+		MaxElements: map[string]int{"prices": 2, "holes": 2}, Elements: 3, // of sides
 	}, &s)
 	return s, err
 }
@@ -130,6 +130,7 @@ func TestRefuses(t *testing.T) {
 		{replace(`{"area":0}`, `{"area":0},{"area":0}`), "holes has more than 2 elements"},
 		{replace(`{"area":0}`, `7`), "holes[1] = 7, want an object"},
 		{replace(`[1,-0.5]`, `[1,"2"]`), `sides[1] = "2", want a number`},
+		{replace(`[1,-0.5]`, `[1,2,3,4]`), "sides has more than 3 elements"},
 		{replace(`[1,-0.5]`, `[1,]`), "not JSON at byte"},
 		{replace(`[1,-0.5]`, `[1 2]`), "not JSON at byte"},
 		{replace(`[1,-0.5]`, `1`), "sides = 1, want an array"},

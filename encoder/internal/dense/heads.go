@@ -3,6 +3,7 @@ package dense
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // wanted reports whether a gradient is asked for, and panics unless its shape is that
@@ -44,48 +45,57 @@ func CrossEntropy(logits Matrix, labels []int, d Matrix) float64 {
 // NoisyCrossEntropy is CrossEntropy of labels that were replaced by another one, each of
 // the others as likely, with probability flip: the mean of -log Σ_y p(label|y)·p(y). Its
 // gradient is the softmax less the posterior of y (A. Mansbridge et al., Learning to
-// Noise, 2020, equation 8). flip is in [0, 1].
+// Noise, 2020, equation 8). 0 <= flip < 1.
 func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) float64 {
-	if len(labels) != logits.Rows || !(flip >= 0 && flip <= 1) {
+	if len(labels) != logits.Rows || !(flip >= 0 && flip < 1) {
 		panic(fmt.Sprintf("dense: %d labels, flipped with probability %g, for %d rows", len(labels), flip, logits.Rows))
 	}
-	kept, other := math.Log1p(-flip), math.Inf(-1)
-	if flip > 0 {
-		other = math.Log(flip / float64(logits.Cols-1))
-	}
 	gradient := wanted(d, logits)
+	var exps []float64
+	if !gradient {
+		exps = make([]float64, logits.Cols)
+	}
+	share := flip / float64(logits.Cols-1) // of each other label
 	sum, n := 0.0, float64(logits.Rows)
 	for i, label := range labels {
 		row := Row(logits, i)
-		// Both sums are of e^(z-peak), so that none overflows; the second is of
-		// logits with the logarithms of p(label|y) added.
-		peak, noisyPeak := math.Inf(-1), row[label]+kept
+		if gradient {
+			exps = Row(d, i)
+		}
+		// All are of e^(z-peak), so that none overflows, and one is 1.
+		peak := slices.Max(row)
+		all, others := 0.0, 0.0
 		for y, z := range row {
-			peak = max(peak, z)
+			exps[y] = math.Exp(z - peak)
+			all += exps[y]
 			if y != label {
-				noisyPeak = max(noisyPeak, z+other)
+				others += exps[y]
 			}
 		}
-		all, noisy := 0.0, math.Exp(row[label]+kept-noisyPeak)
-		for y, z := range row {
-			all += math.Exp(z - peak)
-			if y != label {
-				noisy += math.Exp(z + other - noisyPeak)
+		if flip == 0 {
+			// What is below may be 0 here, where the label is far from the likeliest.
+			sum += math.Log(all) + peak - row[label]
+			if gradient {
+				scale(exps, 1/(all*n))
+				exps[label] -= 1 / n
 			}
-		}
-		sum += peak + math.Log(all) - noisyPeak - math.Log(noisy)
-		if !gradient {
 			continue
 		}
-		for y, z := range row {
-			known := other
-			if y == label {
-				known = kept
-			}
-			d.Data[i*d.Stride+y] = (math.Exp(z-peak)/all - math.Exp(z+known-noisyPeak)/noisy) / n
+		own := exps[label]
+		noisy := (1-flip)*own + share*others
+		sum += math.Log(all) - math.Log(noisy)
+		if gradient {
+			scale(exps, (1/all-share/noisy)/n)
+			exps[label] = own * (1/all - (1-flip)/noisy) / n
 		}
 	}
 	return sum / n
+}
+
+func scale(x []float64, by float64) {
+	for i := range x {
+		x[i] *= by
+	}
 }
 
 // LaplacePrior is the scale of the Laplace distribution of variance 1.

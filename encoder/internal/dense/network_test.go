@@ -108,7 +108,7 @@ func TestShapesPanic(t *testing.T) {
 		"norms":      func() { n.GradientNorms(forward(), dense.NewMatrix(4, 2), make([]float64, 3)) },
 		"target":     func() { dense.SquaredError(dense.NewMatrix(4, 2), dense.NewMatrix(4, 1), dense.Matrix{}) },
 		"labels":     func() { dense.CrossEntropy(dense.NewMatrix(4, 2), make([]int, 3), dense.Matrix{}) },
-		"flip":       func() { dense.NoisyCrossEntropy(dense.NewMatrix(1, 2), []int{0}, math.NaN(), dense.Matrix{}) },
+		"flip":       func() { dense.NoisyCrossEntropy(dense.NewMatrix(1, 2), []int{0}, 1, dense.Matrix{}) },
 		"scales":     func() { dense.LaplaceKL(dense.NewMatrix(4, 2), []float64{0}, dense.Matrix{}, nil) },
 		"head":       func() { dense.SquaredError(dense.NewMatrix(4, 2), dense.NewMatrix(4, 2), dense.NewMatrix(4, 3)) },
 		"adam":       func() { new(dense.Adam).Step(make([]float64, 2), make([]float64, 3)) },
@@ -140,17 +140,21 @@ func trainings(r *rand.Rand) []training {
 		x := normal(r, rows, widths[0])
 		return training{name, dense.New(widths, a), x, func(out, d dense.Matrix) float64 { return dense.SquaredError(out, x, d) }}
 	}
-	labels := make([]int, 128)
-	for i := range labels {
-		labels[i] = r.IntN(6)
+	classify := func(name string, rows int, widths []int, a []dense.Activation) training {
+		labels := make([]int, rows)
+		for i := range labels {
+			labels[i] = r.IntN(widths[len(widths)-1])
+		}
+		return training{
+			name, dense.New(widths, a), normal(r, rows, widths[0]),
+			func(out, d dense.Matrix) float64 { return dense.CrossEntropy(out, labels, d) },
+		}
 	}
 	list := []training{
 		auto("30-30-3-30-30_400", 400, []int{30, 30, 3, 30, 30}, repeat(dense.Sigmoid, 3)),
 		auto("30-30-3-30-30_64", 64, []int{30, 30, 3, 30, 30}, repeat(dense.Sigmoid, 3)),
-		{
-			"561-10-6_128", dense.New([]int{561, 10, 6}, repeat(dense.Sigmoid, 1)), normal(r, 128, 561),
-			func(out, d dense.Matrix) float64 { return dense.CrossEntropy(out, labels, d) },
-		},
+		classify("561-10-6_128", 128, []int{561, 10, 6}, repeat(dense.Sigmoid, 1)),
+		classify("100-10_5000", 5000, []int{100, 10}, repeat(dense.Identity, 0)),
 		auto("784-400-150-50-8-50-150-400-784_64", 64, []int{784, 400, 150, 50, 8, 50, 150, 400, 784}, repeat(dense.ReLU, 7)),
 	}
 	for _, t := range list {

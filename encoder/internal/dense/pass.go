@@ -161,8 +161,8 @@ func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []fl
 	clear(p.squares)
 	n.addNorms(p, p.squares)
 	for i, s := range p.squares {
-		scale := limit * (1 - clipMargin) / math.Sqrt(s)
-		if scale >= 1 {
+		by := limit * (1 - clipMargin) / math.Sqrt(s)
+		if by >= 1 {
 			continue
 		}
 		for _, d := range p.deltas {
@@ -171,9 +171,7 @@ func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []fl
 				clear(row)
 				continue
 			}
-			for j := range row {
-				row[j] *= scale
-			}
+			scale(row, by)
 		}
 	}
 	n.accumulate(p, grad)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -154,4 +155,26 @@ func (d *minimaxData) halved(people int, r *rand.Rand) (train, test minimax.Data
 		rows[0], rows[1] = append(rows[0], own[:len(own)/2]...), append(rows[1], own[len(own)/2:]...)
 	}
 	return d.parted(rows[0], rows[1])
+}
+
+// standardize gives the columns of train the mean 0 and the variance 1, and does the same to
+// test.
+func standardize(train, test encoder.Matrix) {
+	rows := float64(train.Rows)
+	for j := range train.Cols {
+		mean, square := 0.0, 0.0
+		for i := range train.Rows {
+			mean += train.Data[i*train.Stride+j] / rows
+		}
+		for i := range train.Rows {
+			v := train.Data[i*train.Stride+j] - mean
+			square += v * v / rows
+		}
+		for _, m := range []encoder.Matrix{train, test} {
+			for i := range m.Rows {
+				v := &m.Data[i*m.Stride+j]
+				*v = (*v - mean) / math.Sqrt(square)
+			}
+		}
+	}
 }

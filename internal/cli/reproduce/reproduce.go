@@ -30,6 +30,9 @@ noisewright reproduce NAME --help.`,
 	for _, v := range taFigures {
 		below = append(below, newTATrainedCommand(a, v))
 	}
+	for _, v := range minimaxFigures {
+		below = append(below, newMinimaxFigureCommand(a, v))
+	}
 	for _, v := range vlmFigures {
 		below = append(below, newVLMFigureCommand(a, v))
 	}

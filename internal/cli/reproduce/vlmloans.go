@@ -47,7 +47,7 @@ func splitAdult(columns vlm.Columns, all people, seed uint64) (*adultSplit, erro
 }
 
 // networks trains a network for each radius and ε of the training, some of which may collapse.
-func (o *vlmOptions) networks(ctx context.Context, x encoder.Matrix, seed uint64) func(context.Context, vlm.Choice) (*vlm.Model, error) {
+func (o *vlmOptions) networks(x encoder.Matrix, seed uint64) func(context.Context, vlm.Choice) (*vlm.Model, error) {
 	type key struct{ radius, trainingEpsilon float64 }
 	type made struct {
 		m   *vlm.Model
@@ -88,7 +88,7 @@ func (o *vlmOptions) collectAdult(ctx context.Context, file string) error {
 			return err
 		}
 		o.study.add(adultSeries, "no noise", math.Inf(1), c.Accuracy(test.x, test.labels))
-		network := o.networks(ctx, s.hot.choose(s.network).x, seed)
+		network := o.networks(s.hot.choose(s.network).x, seed)
 		for _, epsilon := range adultEpsilons {
 			validation := vlm.Validation{People: len(s.ask), Epsilon: epsilon, Seed: seed}
 			encoded, err := s.best(ctx, vlm.Grid(adultShares, adultRadii, adultTrainingEpsilons), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
@@ -237,7 +237,7 @@ func (o *vlmOptions) join(ctx context.Context) error {
 			}
 			o.study.add(adultSeries, side.series, math.Inf(1), c.Accuracy(side.x.choose(s.test).x, test.labels))
 		}
-		network := o.networks(ctx, further.choose(s.network).x, seed)
+		network := o.networks(further.choose(s.network).x, seed)
 		for _, epsilon := range adultEpsilons {
 			validation := vlm.Validation{People: len(s.ask), Epsilon: epsilon, Seed: seed}
 			accuracy, err := s.best(ctx, vlm.Grid([]float64{1}, adultRadii, adultTrainingEpsilons), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
