@@ -93,7 +93,7 @@ type taTrainedOptions struct {
 }
 
 func newTATrainedCommand(s *shell.Streams, v taFigure) *cobra.Command {
-	o := &taTrainedOptions{Common: shell.Common{Streams: s}, figure: v, protocol: noFilter, design: designOptions(0.005)}
+	o := &taTrainedOptions{Common: shell.Common{Streams: s}, figure: v, protocol: allProtocols, design: designOptions(0.005)}
 	o.design.TimeLimit = 20 * time.Second
 	cmd := &cobra.Command{
 		Use:   v.name,
@@ -148,7 +148,7 @@ and ` + v.name + `.svg. Quick runs have few epochs and epsilons; --full has all.
 		}
 		return nil
 	})
-	f.Word(&o.protocol, "protocol", "word", "one protocol, or all: published, formula, promised", noFilter, protocolPublished, protocolFormula, protocolPromised)
+	f.Word(&o.protocol, "protocol", "word", "one protocol, or all: published, formula, promised", allProtocols, protocolPublished, protocolFormula, protocolPromised)
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
 	f.Summary(&o.Common, "output")
 	f.Run(o.run)
@@ -167,8 +167,8 @@ func (o *taTrainedOptions) count(f *shell.Flags, p *int, name, usage string) {
 	})
 }
 
-// noFilter is --protocol for all.
-const noFilter = "all"
+// allProtocols is --protocol for all.
+const allProtocols = "all"
 
 func (o *taTrainedOptions) run(ctx context.Context) error {
 	settings, err := o.settings()
@@ -228,7 +228,7 @@ func (o *taTrainedOptions) settings() (out []taSetting, err error) {
 		}
 		out = append(out, s)
 		for _, protocol := range o.figure.protocols {
-			if o.protocol == noFilter || o.protocol == protocol {
+			if o.protocol == allProtocols || o.protocol == protocol {
 				o.total += o.runs * len(s.grid(protocol)) * len(s.coordinates)
 			}
 		}
@@ -250,7 +250,7 @@ func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 		return err
 	}
 	for _, protocol := range o.figure.protocols {
-		if o.protocol != noFilter && o.protocol != protocol {
+		if o.protocol != allProtocols && o.protocol != protocol {
 			continue
 		}
 		for run := range o.runs {
