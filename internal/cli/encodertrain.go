@@ -248,12 +248,22 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	if err != nil {
 		if ctx.Err() != nil {
 			o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
+		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
+			err = errors.Join(err, forget(run, choices))
 		}
 		return shell.LatentFailure(err)
 	}
 	if err := o.write(results[trials[0].Choice]); err != nil {
 		return err
 	}
+	if err := forget(run, choices); err != nil {
+		return err
+	}
+	return o.report(results[trials[0].Choice], trials)
+}
+
+// forget removes the checkpoints of all trainings.
+func forget(run encoder.Run, choices []encoder.Choice) error {
 	for _, c := range choices {
 		below := run.Below(c.String())
 		if err := below.Remove(); err != nil {
@@ -261,7 +271,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		}
 	}
 	_ = os.Remove(run.Directory) // unless there is something else
-	return o.report(results[trials[0].Choice], trials)
+	return nil
 }
 
 // run is that of all trainings.
@@ -315,7 +325,7 @@ func (o *trainOptions) digest(d *encoder.Data) string {
 			writeNumber(digest, v)
 		}
 	}
-	text := fmt.Sprintf("data %x\n", digest.Sum(nil))
+	text := fmt.Sprintf("%s\ndata %x\n", readVersion(), digest.Sum(nil))
 	o.cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains(operational, flag.Name) {
 			text += fmt.Sprintf("%s %s\n", flag.Name, flag.Value)
