@@ -172,13 +172,20 @@ func TestRand(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	choices := Choices([]int{1, 2}, 0)
-	if len(choices) != 4 || choices[0].String() != "1-designed-box" || choices[2].String() != "2-laplace-l1-ball" || choices[3].Domain != bundle.Ball {
-		t.Fatalf("choices %v", choices)
+	var words []string
+	for _, c := range Choices([]int{1, 3}, bundle.Promise{Epsilon: 5}) {
+		words = append(words, c.String())
 	}
-	if c := Choices([]int{2}, 1e-6); c[2].Noise != bundle.Gaussian {
-		t.Errorf("choices with a delta %v", c)
+	if want := []string{"1-designed-box", "1-local-box", "3-designed-box", "3-local-box", "3-laplace-l1-ball", "3-spherical-ball"}; !slices.Equal(words, want) {
+		t.Errorf("choices %v, want %v", words, want)
 	}
+	// Gaussian noise is the better one of many coordinates.
+	for z, want := range map[int]bundle.Kind{2: bundle.Spherical, 100: bundle.Gaussian} {
+		if c := Choices([]int{z}, bundle.Promise{Epsilon: 5, Delta: 1e-6}); c[3].Noise != want {
+			t.Errorf("%d coordinates: %v, want %s", z, c, want)
+		}
+	}
+	choices := Choices([]int{3}, bundle.Promise{Epsilon: 5})
 	failed := errors.New("no such noise")
 	trials, err := Search(t.Context(), choices, func(_ context.Context, c Choice) (float64, float64, error) {
 		switch c {

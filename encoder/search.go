@@ -8,8 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Choice is how an encoding is sent: how many numbers, with what noise, clipped to what.
@@ -35,25 +37,33 @@ func BestDomain(kind bundle.Kind) bundle.Domain {
 	}
 }
 
-// Choices returns those that are worth a trial for numbers of coordinates: of noise per
-// coordinate a designed table, of joint noise Laplace noise in the l1 ball and, for several
-// coordinates, spherical noise or, with a delta, Gaussian noise in the ball. A box of
-// one coordinate is each of the balls, and there a designed table is the best.
-func Choices(coordinates []int, delta float64) []Choice {
+// Choices returns those that are worth a trial for numbers of coordinates: per coordinate in
+// a box, designed tables and local randomizers; joint, for several coordinates, Laplace
+// noise in the l1 ball and, in the ball, that of less variance of Gaussian and spherical
+// noise. Of one coordinate all bodies are the same, and there no noise is better than that
+// of a designed table.
+func Choices(coordinates []int, promise bundle.Promise) []Choice {
 	var choices []Choice
 	for _, z := range coordinates {
-		kinds := []bundle.Kind{bundle.Designed}
+		kinds := []bundle.Kind{bundle.Designed, bundle.Local}
 		if z > 1 {
-			kinds = append(kinds, bundle.Laplace, bundle.Spherical)
-			if delta > 0 {
-				kinds[2] = bundle.Gaussian
-			}
+			kinds = append(kinds, bundle.Laplace, ballNoise(z, promise))
 		}
 		for _, kind := range kinds {
 			choices = append(choices, Choice{z, kind, BestDomain(kind)})
 		}
 	}
 	return choices
+}
+
+// ballNoise returns the kind of less variance in the ball of radius 1. A coordinate of
+// spherical noise of scale τ has the variance (Z+1)·τ².
+func ballNoise(z int, promise bundle.Promise) bundle.Kind {
+	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: promise.Epsilon, Delta: promise.Delta, Sensitivity: 2})
+	if tau := 2 / promise.Epsilon; err != nil || sigma*sigma >= float64(z+1)*tau*tau {
+		return bundle.Spherical
+	}
+	return bundle.Gaussian
 }
 
 // Trial is what became of a choice.

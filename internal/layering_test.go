@@ -65,7 +65,7 @@ var arrows = map[string][]string{
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
 	// Learned encoders. Their parts are floats that no promise rests on.
-	"encoder":                     {"encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"encoder":                     {"encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
 	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "latent/bundle", "dp", "internal/check"},
 	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
 	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},

@@ -153,7 +153,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.OptionalNumber(&o.promise.Delta, "delta", shell.Rule{
 		Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
 	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
-	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the least loss of designed and joint noise on people held out)", trainNoises...)
+	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		"radius of the body, in units of the encoding: 1")
@@ -188,7 +188,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 
 // choices are what is to be tried.
 func (o *trainOptions) choices() []encoder.Choice {
-	choices := encoder.Choices(o.coordinates, o.promise.Delta)
+	choices := encoder.Choices(o.coordinates, o.promise)
 	if o.noise != noiseAuto {
 		choices = nil
 		for _, z := range o.coordinates {

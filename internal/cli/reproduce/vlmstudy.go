@@ -33,7 +33,7 @@ func (s vlmSetting) String() string {
 }
 
 // vlmFull are the settings of full runs; quick ones have those of the flags.
-var vlmFull = []vlmSetting{{45_000, 20, 5, 15}, {45_000, 25, 10, 27}}
+var vlmFull = []vlmSetting{{45_000, 15, 5, 15}, {45_000, 15, 10, 27}}
 
 // vlmFigure is a figure of accuracies.
 type vlmFigure struct {
@@ -91,7 +91,7 @@ deviation over the runs, and ` + v.name + `.svg.`,
 	f.Folder(&o.Common)
 	if v.data == mnistFolder {
 		f.Directory(&o.data, "data", v.data)
-		f.Bool(&o.full, "full", "45,000 images, 20 epochs and more, one run (7 to 10 minutes of a core for a network)")
+		f.Bool(&o.full, "full", "45,000 images, 15 epochs, one run (7 minutes of a core for each of two networks)")
 		f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
 		f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
 		f.Directory(&o.checkpoints, "checkpoints", "directory of trained networks, to go on from and to use again")
