@@ -98,7 +98,7 @@ func (r *Result) find(ctx context.Context, x dense.Matrix) error {
 	}
 	t := newTrainer(o, x, r.net, r.data)
 	run := o.Run
-	run.Options = o.digest(r.data)
+	run.Options += o.digest(r.data)
 	if err := run.Train(ctx, t, t.steps()); err != nil {
 		return err
 	}

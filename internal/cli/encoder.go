@@ -48,6 +48,7 @@ clipping radii are learned from it and published in the bundle.`,
 	return shell.Group(cmd, "system",
 		newTrainTaskAwareCommand(s),
 		newTrainVLMCommand(s),
+		newTrainMinimaxCommand(s),
 	)
 }
 

@@ -41,6 +41,9 @@ const (
 	fewClip  = 0.5
 )
 
+// fewSteps are those of a training of few coordinates: they cost little, and all counts.
+const fewSteps = 200
+
 // bounding is one of the paper's ways to get outputs into the unit ball, of which the first is
 // the body's: divided by the largest norm, and clipped.
 type bounding struct {
@@ -193,7 +196,9 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 		epsilons = []float64{5, 10}
 	}
 	for _, z := range []int{1, 2} {
-		r, err := minimax.Train(ctx, train, o.options(minimax.Minimax, z, 0))
+		options := o.options(minimax.Minimax, z, 0)
+		options.Steps = fewSteps
+		r, err := minimax.Train(ctx, train, options)
 		if err != nil {
 			return err
 		}
