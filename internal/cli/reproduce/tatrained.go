@@ -378,6 +378,7 @@ func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsil
 		choices[0].Coordinates = e.train.X.Cols
 	case taskaware.Aware:
 		choices = e.choices(epsilon)
+	case taskaware.PrivacyAgnostic: // as it is
 	}
 	results := map[encoder.Choice]*taskaware.Result{}
 	trials, err := encoder.Search(ctx, choices, func(ctx context.Context, c encoder.Choice) (loss, standardError float64, err error) {
