@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on.
 	"encoder":                     {"encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
-	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "latent/bundle", "dp", "internal/check"},
+	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "dp", "internal/check"},
 	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
 	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"encoder/internal/checkpoint": {"internal/npy", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/check"},
