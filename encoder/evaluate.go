@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -126,15 +127,42 @@ func newErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 			}
 		}}, nil
 	case bundle.Values:
-		if len(t.Values) != d.X.Rows || len(b.Outputs()) != 1 {
-			return nil, check.Errorf("encoder", dp.ErrInvalid, "target %s has %d numbers for %d outputs, want one for each person and a bundle with one output", check.Quoted(t.Name), len(t.Values), len(b.Outputs()))
-		}
-		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, y []float64) {
-			dst[0] = (y[0] - t.Values[row]) * (y[0] - t.Values[row])
-		}}, nil
+		return newValueErrors(b, d)
 	default:
 		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, x []float64) { dst[0] = squaredTask(s.Task, d.row(row), x) }}, nil
 	}
+}
+
+// newValueErrors compares values: the one of the target's name, or the only one, with its
+// numbers, and those of the names "target = class" with its classes, of which the largest is
+// the answer.
+func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
+	t, names := &d.Target, b.Outputs()
+	k := slices.Index(names, t.Name)
+	if len(names) == 1 {
+		k = 0
+	}
+	if k >= 0 && len(t.Values) == d.X.Rows {
+		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, y []float64) {
+			dst[0] = (y[k] - t.Values[row]) * (y[k] - t.Values[row])
+		}}, nil
+	}
+	of := make([]int, len(t.Classes))
+	for i, class := range t.Classes {
+		if of[i] = slices.Index(names, t.Name+" = "+class); of[i] < 0 {
+			of = nil
+			break
+		}
+	}
+	if len(of) == 0 {
+		return nil, check.Errorf("encoder", dp.ErrInvalid, "target %s is none of the values of the bundle, want one of %s", check.Quoted(t.Name), check.Shortened(strings.Join(names, ", ")))
+	}
+	return &personErrors{[]string{MeasureError}, func(dst []float64, row int, y []float64) {
+		dst[0] = 1
+		if slices.MaxFunc(of, func(a, b int) int { return cmp.Compare(y[a], y[b]) }) == of[t.Labels[row]] {
+			dst[0] = 0
+		}
+	}}, nil
 }
 
 // outputsOf returns the output of the bundle that each class is.

@@ -58,6 +58,14 @@ func TestEvaluate(t *testing.T) {
 	if len(m) != 1 || m[0].Name != MeasureSquared || !near(m[0].Mean, 1./3) || !near(m[0].StandardError, 1./3) {
 		t.Errorf("values: %+v", m)
 	}
+	several := decoding(t, bundle.Values, []string{"z", "w = no", "y", "w = yes"}, []float64{9, -1, 2, 1})
+	if m := measured(several); len(m) != 1 || !near(m[0].Mean, 1./3) {
+		t.Errorf("one of several values: %+v", m)
+	}
+	d.Target = Column{Name: "w", Classes: []string{"no", "yes"}, Labels: []int{0, 0, 1}}
+	if m := measured(several); len(m) != 1 || m[0].Name != MeasureError || !near(m[0].Mean, 1./3) {
+		t.Errorf("classes by values: %+v", m)
+	}
 	m = measured(decoding(t, bundle.Features, nil, []float64{0})) // squares 1, 4, 9
 	if len(m) != 1 || m[0].Name != MeasureSquared || !near(m[0].Mean, 14./3) {
 		t.Errorf("features: %+v", m)
@@ -81,7 +89,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	}{
 		"has numbers, want the classes":   {classes, Column{Name: "y", Values: []float64{1}}, 1},
 		"has the class maybe, want those": {classes, Column{Name: "y", Classes: []string{"maybe"}, Labels: []int{0}}, 1},
-		"has 0 numbers for 1 outputs":     {values, Column{Name: "y", Classes: []string{"a"}, Labels: []int{0}}, 1},
+		"is none of the values":           {values, Column{Name: "y", Classes: []string{"a"}, Labels: []int{0}}, 1},
 		"0 draws of 1×1 numbers":          {values, Column{Name: "y", Values: []float64{1}}, 0},
 	} {
 		d.Target = c.target

@@ -1,6 +1,7 @@
 package taskaware
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -52,32 +53,73 @@ func lastLayer(n *dense.Network) (before []bundle.Layer, weights bundle.Matrix, 
 	return layers[:len(layers)-1], last.Weights, last.Bias
 }
 
-// Filter returns a bundle WITHOUT PROMISE: the encoder and the decoder of a schedule, and no
-// noise. What it sends is what the server is to add noise to in a study; nothing protects it.
-// Encodings are clipped to a box that holds those of the data.
-func (s *Scheduled) Filter(d *encoder.Data) (*bundle.Bundle, error) {
-	if err := sameShape(d, s.features); err != nil {
-		return nil, err
+// Filter trains a task network and then the schedule for it, both on features and numbers
+// scaled to the range from 0 to 1, as in the paper, and returns a bundle WITHOUT PROMISE: the
+// encoder and the decoder, and no noise. What it sends is what the noise of a study would be
+// added to; nothing protects it. Encodings are clipped to a box that holds those of the data.
+// A fifth of the people is held out, for the loss that is expected with that noise.
+//
+// Errors are those of TrainTask and Train.
+func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, run encoder.Run) (r *Scheduled, b *bundle.Bundle, heldOut Evaluation, err error) {
+	if err = validate(d); err != nil {
+		return nil, nil, heldOut, err
 	}
-	n := len(s.features)
-	net := s.encoder
+	t := newTarget(&d.Target)
+	fit, held := split(&t, d.X.Rows, filterHeldOut, s.Seed)
+	unit := rangeOf(pick(d.X, fit))
+	if t.classes == 0 {
+		fitted := t.pick(fit)
+		t.values = rangeOf(fitted.values).apply(t.values)
+	}
+	scaled := *d
+	scaled.X = unit.apply(d.X)
+	some := people(&scaled, &t, fit)
+	task, err := TrainTask(ctx, some, o)
+	if err != nil {
+		return nil, nil, heldOut, err
+	}
+	if r, err = s.Train(ctx, some, task, run); err != nil {
+		return nil, nil, heldOut, err
+	}
+	if heldOut, err = r.Evaluate(people(&scaled, &t, held), judgeDraws, s.Seed); err != nil {
+		return nil, nil, heldOut, err
+	}
+	b, err = r.filter(ctx, unit, some.X)
+	return r, b, heldOut, err
+}
+
+// filterHeldOut is the share of the people that Filter holds out.
+const filterHeldOut = 0.2
+
+// people returns some, with their targets.
+func people(d *encoder.Data, t *target, rows []int) *encoder.Data {
+	own := t.pick(rows)
+	return &encoder.Data{
+		Features: d.Features, X: pick(d.X, rows),
+		Target: encoder.Column{Name: d.Target.Name, Values: own.values.Data, Classes: d.Target.Classes, Labels: own.labels},
+	}
+}
+
+// filter makes a bundle of what was trained on scaled features x.
+func (r *Scheduled) filter(ctx context.Context, unit scaling, x dense.Matrix) (*bundle.Bundle, error) {
+	net := r.encoder
 	if net == nil {
-		net = identity(n)
+		net = identity(x.Cols)
 	}
-	u, reach := net.Forward(&dense.Pass{}, d.X), 0.0
+	u, reach := net.Forward(&dense.Pass{}, x), 0.0
 	for _, v := range u.Data {
 		reach = max(reach, v, -v)
 	}
-	none, err := encoder.NewNoise(nil, bundle.None, encoder.Body{Domain: bundle.Box, Radius: reach, Coordinates: u.Cols}, bundle.Promise{}, nil) //nolint:staticcheck // nothing is designed
+	none, err := encoder.NewNoise(ctx, bundle.None, encoder.Body{Domain: bundle.Box, Radius: reach, Coordinates: u.Cols}, bundle.Promise{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	spec := bundle.Spec{
-		Features: slices.Clone(s.features), Mean: make([]float64, n),
-		ClipOrigin: fmt.Sprintf("the encodings of %d people; no guarantee", d.X.Rows),
+		Features: r.features, Mean: unit.mean,
+		ClipOrigin: fmt.Sprintf("the encodings of %d people; no guarantee", x.Rows),
 	}
-	spec.Layers, spec.Encoder, spec.Offset = lastLayer(net)
-	spec.Head, spec.Decoder, spec.DecoderOffset = lastLayer(s.reader.net)
+	spec.Layers, spec.Encoder, spec.Offset = lastLayer(unit.scaled(net))
+	spec.Head, spec.Decoder, spec.DecoderOffset = lastLayer(unit.writing(r.reader.net))
 	none.Install(&spec)
 	return makeBundle(spec)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/noisewright/noisewright/encoder/internal/dense"
 )
 
-// scaling turns features x into (x - mean)/scale.
+// scaling turns features x into (x - mean)/scale. The mean may be another center.
 type scaling struct{ mean, scale []float64 }
 
 // standardize returns the scaling to mean 0 and variance 1, of columns that vary.
@@ -25,6 +25,19 @@ func standardize(x dense.Matrix) scaling {
 		if !(s.scale[j] > 0) {
 			s.scale[j] = 1 // it varies only among the people held out
 		}
+	}
+	return s
+}
+
+// rangeOf returns the scaling to the range from 0 to 1, of columns that vary.
+func rangeOf(x dense.Matrix) scaling {
+	s := scaling{make([]float64, x.Cols), make([]float64, x.Cols)}
+	for j := range x.Cols {
+		low, high := x.Data[j], x.Data[j]
+		for i := range x.Rows {
+			low, high = min(low, x.Data[i*x.Stride+j]), max(high, x.Data[i*x.Stride+j])
+		}
+		s.mean[j], s.scale[j] = low, high-low
 	}
 	return s
 }
@@ -59,6 +72,18 @@ func (s scaling) scaled(n *dense.Network) *dense.Network {
 	for j, scale := range s.scale {
 		for k := range first.Weights.Cols {
 			first.Weights.Data[j*first.Weights.Stride+k] /= scale
+		}
+	}
+	return c
+}
+
+// raw returns a network that does with features what n does with scaled features.
+func (s scaling) raw(n *dense.Network) *dense.Network {
+	c := s.scaled(n)
+	first := c.Layers[0]
+	for j, mean := range s.mean {
+		for k, w := range dense.Row(first.Weights, j) {
+			first.Bias[k] -= w * mean
 		}
 	}
 	return c

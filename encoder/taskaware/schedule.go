@@ -164,17 +164,28 @@ func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, 
 		widths = []int{n}
 	}
 	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), r.adam(0))
-	r.decoder.Init(r.rand("decoder", 0))
 	r.out = &Scheduled{features: slices.Clone(d.Features), like: d.Target, reader: reader{net: r.decoder.Network, task: task}}
 	if r.Approach != Agnostic {
 		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
-		r.encoder.Init(r.rand("encoder", 0))
 		r.out.encoder = r.encoder.Network
 		r.pass.NoInput = true
 	}
 	r.use(nil)
+	// What a random decoder makes of encodings may be where the ReLUs of the task are 0.
+	for draw := range initialDraws {
+		r.decoder.Init(r.rand("decoder", draw))
+		if r.encoder != nil {
+			r.encoder.Init(r.rand("encoder", draw))
+		}
+		if !constant(r.out.reader.answer(r.code())) {
+			break
+		}
+	}
 	return r
 }
+
+// initialDraws is how many random networks are tried to begin with.
+const initialDraws = 100
 
 func (*scheduleRun) adam(decay float64) dense.Adam {
 	return dense.Adam{AMSGrad: true, WeightDecay: decay}

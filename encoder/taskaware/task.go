@@ -18,6 +18,9 @@ type TaskOptions struct {
 	ReLU  bool
 	Steps int     // of the full data; 0 means 2000
 	Rate  float64 // of Adam; 0 means 0.001
+	// Scale has features, and a target of numbers, scaled to the range from 0 to 1 for the
+	// training. The layers read and answer in the units of the data either way.
+	Scale bool
 	Seed  uint64
 }
 
@@ -25,14 +28,16 @@ type TaskOptions struct {
 const taskStarts = 10
 
 // TrainTask trains a network that reads features, without noise, and returns its layers: the
-// task that an encoder is then to serve, frozen, as Options.Task. Features are read as they
-// are; their scales should be alike.
+// task that an encoder is then to serve, frozen, as Options.Task.
 //
 // Errors wrap [dp.ErrInvalid] for bad data; a training whose answers are the same for
 // everybody at every start is an error too, and so is one that ends in NaN.
 func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.Layer, error) {
 	if err := validate(d); err != nil {
 		return nil, err
+	}
+	if o.Scale {
+		return trainScaledTask(ctx, d, o)
 	}
 	t := newTarget(&d.Target)
 	if o.Steps == 0 {
@@ -64,6 +69,34 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		}
 	}
 	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
+}
+
+// trainScaledTask is TrainTask with Scale.
+func trainScaledTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.Layer, error) {
+	o.Scale = false
+	inputs, scaled := rangeOf(d.X), *d
+	scaled.X = inputs.apply(d.X)
+	t := newTarget(&d.Target)
+	var outputs scaling
+	if t.classes == 0 {
+		outputs = rangeOf(t.values)
+		scaled.Target.Values = outputs.apply(t.values).Data
+	}
+	layers, err := TrainTask(ctx, &scaled, o)
+	if err != nil {
+		return nil, err
+	}
+	n, err := network(layers, d.X.Cols, t.outputs())
+	if err != nil {
+		return nil, err
+	}
+	n = inputs.raw(n)
+	if t.classes == 0 {
+		// (y' - a)/b with a = -low/width and b = 1/width is y'·width + low.
+		low, width := outputs.mean[0], outputs.scale[0]
+		n = scaling{[]float64{-low / width}, []float64{1 / width}}.answering(n)
+	}
+	return n.BundleLayers(), nil
 }
 
 // notFinite is the error of a training that leaves the numbers.

@@ -5,10 +5,11 @@ import (
 	crand "crypto/rand"
 	"math"
 	"math/rand/v2"
+	"slices"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/encoder/internal/dpsgd"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -18,7 +19,7 @@ import (
 //
 // Guarantee: the parts that are trained with it, together, are (Epsilon, Delta)-private for
 // data sets that differ by one person who is added or removed, by account.SubsampledGaussian.
-// It is about real numbers: noise and sums are float64s here, as in other software for this.
+// Samples and noise are drawn exactly, and rounding is covered (docs/proofs/dpsgd.md).
 // The number of people and the options count as public.
 //
 // The paper trains without privacy first, freezes one part, and trains the other one again
@@ -69,16 +70,16 @@ func (c *Central) check(o Options) error {
 
 // private is a stage of DP-Adam.
 type private struct {
-	m          *Model
-	x          encoder.Matrix
-	o          Options
-	parts      Parts // that are trained
-	rate       float64
-	multiplier float64
-	random     *rand.Rand
-	logScale   []float64
-	adams      [2]dense.Adam
-	e          elbo
+	m        *Model
+	x        encoder.Matrix
+	o        Options
+	parts    Parts // that are trained
+	noise    *dpsgd.Noise
+	random   *rand.Rand // of encodings
+	logScale []float64
+	adams    [2]dense.Adam
+	batch    encoder.Matrix
+	e        elbo
 }
 
 // steps is how many there are, of an expected batch each.
@@ -92,13 +93,19 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 		p.parts = c.Parts
 	}
 	p.o.Batch = min(o.Batch, x.Rows)
-	p.rate = float64(p.o.Batch) / float64(x.Rows)
+	parameters := 0
+	for _, trained := range p.trained([2][]float64{m.encoder.Params(), m.decoder.Params()}) {
+		parameters += len(trained)
+	}
 	var err error
-	var bounds account.Bounds
-	if p.multiplier, bounds, err = account.SubsampledMultiplier(p.rate, p.steps(), c.Epsilon, c.Delta); err != nil {
+	p.noise, err = dpsgd.New(dpsgd.Options{
+		People: x.Rows, Batch: p.o.Batch, Steps: p.steps(), Parameters: parameters,
+		Clip: p.clip(), Epsilon: c.Epsilon, Delta: c.Delta, Random: c.Random,
+	})
+	if err != nil {
 		return check.Errorf("vlm", nil, "noise of the training: %w", err)
 	}
-	m.CentralEpsilon, m.CentralDelta = bounds.Upper, c.Delta
+	m.CentralEpsilon, m.CentralDelta = p.noise.Bounds().Upper, c.Delta
 	if c.PublishedOrder {
 		m.CentralEpsilon, m.CentralDelta = math.Inf(1), 0
 	}
@@ -139,7 +146,11 @@ func (p *private) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		loss := p.step(gradients)
+		sample, err := p.noise.Sample()
+		if err != nil {
+			return err
+		}
+		loss := p.step(sample, gradients)
 		if err := p.add(gradients); err != nil {
 			return err
 		}
@@ -150,36 +161,44 @@ func (p *private) run(ctx context.Context) error {
 	return nil
 }
 
-// step samples people and sums their clipped gradients.
-func (p *private) step(gradients [2][]float64) (loss float64) {
+// trained returns those of the encoder and the decoder that are trained.
+func (p *private) trained(of [2][]float64) (out [][]float64) {
+	if p.parts.Encoder {
+		out = append(out, of[0])
+	}
+	if p.parts.Decoder {
+		out = append(out, of[1])
+	}
+	return out
+}
+
+// together is how many people are computed at a time, always: the arithmetic of a person must
+// not depend on how many others there are, as the way in which matrices are multiplied does.
+const together = 64
+
+// step sums the clipped gradients of a sample.
+func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
 	clear(gradients[0])
 	clear(gradients[1])
-	var sample []int
-	for i := range p.x.Rows {
-		if p.random.Float64() < p.rate {
-			sample = append(sample, i)
+	if p.batch.Data == nil {
+		p.batch, p.e = dense.NewMatrix(together, p.x.Cols), newElbo(p.m, together)
+	}
+	for people := range slices.Chunk(sample, together) {
+		for i := range together { // the last places are filled with people who are there already
+			copy(dense.Row(p.batch, i), dense.Row(p.x, people[i%len(people)]))
 		}
+		p.e.draw(p.logScale, p.random)
+		loss += p.e.forward(p.batch) * float64(len(people)) / float64(len(sample))
+		// The loss is a mean; the gradients of people are wanted.
+		for _, d := range []encoder.Matrix{p.e.dOutput, p.e.dMu} {
+			for i := range d.Data {
+				d.Data[i] *= together
+			}
+			clear(d.Data[len(people)*d.Stride:])
+		}
+		p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)
+		p.clipped(gradients)
 	}
-	if len(sample) == 0 {
-		return 0
-	}
-	batch := dense.NewMatrix(len(sample), p.x.Cols)
-	for i, row := range sample {
-		copy(dense.Row(batch, i), dense.Row(p.x, row))
-	}
-	p.e = newElbo(p.m, len(sample))
-	p.e.draw(p.logScale, p.random)
-	loss = p.e.forward(batch)
-	// The loss is a mean; the gradients of people are wanted.
-	scale := float64(len(sample))
-	for i := range p.e.dOutput.Data {
-		p.e.dOutput.Data[i] *= scale
-	}
-	for i := range p.e.dMu.Data {
-		p.e.dMu.Data[i] *= scale
-	}
-	p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)
-	p.clipped(gradients)
 	return loss
 }
 
@@ -208,13 +227,12 @@ func (p *private) clip() float64 {
 // add adds noise to the sums and does a step of Adam with what would be the mean of a sample of
 // the expected size.
 func (p *private) add(gradients [2][]float64) error {
-	deviation, expected := p.multiplier*p.clip(), float64(p.o.Batch)
+	if err := p.noise.Release(p.trained(gradients)...); err != nil {
+		return err
+	}
 	for i, params := range [2][]float64{p.m.encoder.Params(), p.m.decoder.Params()} {
 		if trained := [2]bool{p.parts.Encoder, p.parts.Decoder}; !trained[i] {
 			continue
-		}
-		for j := range gradients[i] {
-			gradients[i][j] = (gradients[i][j] + deviation*p.random.NormFloat64()) / expected
 		}
 		p.adams[i].Step(params, gradients[i])
 		if !check.Finite(params...) {

@@ -86,9 +86,9 @@ func TestCentralSensitivity(t *testing.T) {
 	for _, parts := range []Parts{{true, true}, {Encoder: true}, {Decoder: true}} {
 		for i := range x.Rows {
 			person := encoder.Matrix{Rows: 1, Cols: 6, Stride: 6, Data: x.Data[6*i : 6*i+6]}
-			p := &private{m: m, x: person, o: o, parts: parts, rate: 1, random: rand.New(rand.NewPCG(3, 4)), logScale: make([]float64, 3)}
+			p := &private{m: m, x: person, o: o, parts: parts, random: rand.New(rand.NewPCG(3, 4)), logScale: make([]float64, 3)}
 			gradients := [2][]float64{make([]float64, len(m.encoder.Params())), make([]float64, len(m.decoder.Params()))}
-			p.step(gradients)
+			p.step([]int{0}, gradients)
 			sum := 0.0
 			for _, g := range slices.Concat(gradients[0], gradients[1]) {
 				sum += g * g

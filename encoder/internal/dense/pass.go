@@ -151,7 +151,8 @@ const clipMargin = 1e-6
 // ClippedGradient adds to grad the sum over all rows of the last Forward of the example's
 // own gradient, scaled back where its norm is above limit: no example changes the sum
 // by more than limit. dOut is as for GradientNorms and left as it is. An example with a
-// gradient that is not finite adds nothing. The inputs have to be finite.
+// gradient that is not finite adds nothing, and its outputs in p become 0. The inputs have to
+// be finite.
 func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []float64) {
 	n.propagate(p, dOut)
 	if cap(p.squares) < dOut.Rows {
@@ -165,10 +166,11 @@ func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []fl
 		if by >= 1 {
 			continue
 		}
-		for _, d := range p.deltas {
+		for k, d := range p.deltas {
 			row := Row(d, i)
 			if !(s <= math.MaxFloat64) { // NaN too, and 0·NaN would stay one
 				clear(row)
+				clear(Row(p.outputs[k], i)) // 0·∞ would be one
 				continue
 			}
 			scale(row, by)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,9 @@ type taSetting struct {
 	decay       float64
 	task        taskaware.TaskOptions
 	coordinates []int
+	epochs      int       // of --full
 	epsilons    []float64 // of the schedule
+	published   []float64 // of protocolPublished
 	promised    []float64 // of protocolPromised
 	quick       []float64 // of either, without --full
 	batch       int
@@ -56,14 +59,14 @@ const (
 func realEstateSetting() taSetting {
 	return taSetting{
 		data: realEstate, decay: 0.2, task: taskaware.TaskOptions{Hidden: []int{9}, ReLU: true, Steps: 5000}, coordinates: []int{3},
-		epsilons: []float64{1, 1.5, 3, 5, 10, 30}, promised: []float64{1, 1.5, 3, 5, 10, 30}, quick: []float64{10},
+		epochs: 2000, epsilons: []float64{1, 1.5, 3, 5, 10, 30}, published: []float64{1, 1.5, 3, 5, 10, 30}, promised: []float64{1, 1.5, 3, 5, 10, 30}, quick: []float64{10},
 	}
 }
 
 func breastCancerSetting() taSetting {
 	return taSetting{
 		data: breastCancer, hidden: true, decay: 0.001, task: taskaware.TaskOptions{Hidden: []int{45}, ReLU: true, Steps: 4000}, coordinates: []int{3},
-		epsilons: []float64{5, 7, 10, 20, 35, 50, 100}, promised: []float64{2, 5, 10, 20, 50}, quick: []float64{20}, splits: true,
+		epochs: 400, epsilons: []float64{5, 7, 10, 20, 35, 50, 100}, published: []float64{20}, promised: []float64{2, 5, 10, 20, 50}, quick: []float64{20}, splits: true,
 	}
 }
 
@@ -93,7 +96,7 @@ type taTrainedOptions struct {
 }
 
 func newTATrainedCommand(s *shell.Streams, v taFigure) *cobra.Command {
-	o := &taTrainedOptions{Common: shell.Common{Streams: s}, figure: v, protocol: noFilter, design: designOptions(0.005)}
+	o := &taTrainedOptions{Common: shell.Common{Streams: s}, figure: v, protocol: allProtocols, design: designOptions(0.005)}
 	o.design.TimeLimit = 20 * time.Second
 	cmd := &cobra.Command{
 		Use:   v.name,
@@ -133,9 +136,9 @@ and ` + v.name + `.svg. Quick runs have few epochs and epsilons; --full has all.
 			return nil
 		})
 	}
-	f.Bool(&o.full, "full", "all epsilons, 2000 epochs, 3 runs: hours for the breast cancer data")
+	f.Bool(&o.full, "full", "all epsilons, 2000 epochs (breast cancer 400, images 10), 3 runs")
 	o.count(f, &o.runs, "runs", "runs, each with its own seed (default: 1, with --full 3)")
-	o.count(f, &o.epochs, "epochs", "epochs of the schedule (default: 40, with --full 2000; of images 1 and 60)")
+	o.count(f, &o.epochs, "epochs", "epochs of the schedule (default: 40, of images 1; see --full)")
 	o.count(f, &o.steps, "steps", "steps of a restart in the protocol promised (default: 400)")
 	f.Func("epsilon", "numbers", "", "only these epsilons, separated by commas", func(text string) error {
 		o.epsilons = nil
@@ -148,7 +151,7 @@ and ` + v.name + `.svg. Quick runs have few epochs and epsilons; --full has all.
 		}
 		return nil
 	})
-	f.Word(&o.protocol, "protocol", "word", "one protocol, or all: published, formula, promised", noFilter, protocolPublished, protocolFormula, protocolPromised)
+	f.Word(&o.protocol, "protocol", "word", "one protocol, or all: published, formula, promised", allProtocols, protocolPublished, protocolFormula, protocolPromised)
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
 	f.Summary(&o.Common, "output")
 	f.Run(o.run)
@@ -167,8 +170,8 @@ func (o *taTrainedOptions) count(f *shell.Flags, p *int, name, usage string) {
 	})
 }
 
-// noFilter is --protocol for all.
-const noFilter = "all"
+// allProtocols is --protocol for all.
+const allProtocols = "all"
 
 func (o *taTrainedOptions) run(ctx context.Context) error {
 	settings, err := o.settings()
@@ -218,17 +221,17 @@ func (o *taTrainedOptions) settings() (out []taSetting, err error) {
 			continue
 		}
 		if !o.full {
-			s.epsilons, s.promised = s.quick, s.quick
+			s.epsilons, s.published, s.promised = s.quick, s.quick, s.quick
 		}
 		if len(o.epsilons) > 0 {
-			s.epsilons, s.promised = o.epsilons, o.epsilons
+			s.epsilons, s.published, s.promised = o.epsilons, o.epsilons, o.epsilons
 		}
 		if s.than == nil {
 			s.than = []taskaware.Approach{taskaware.Agnostic, taskaware.PrivacyAgnostic}
 		}
 		out = append(out, s)
 		for _, protocol := range o.figure.protocols {
-			if o.protocol == noFilter || o.protocol == protocol {
+			if o.protocol == allProtocols || o.protocol == protocol {
 				o.total += o.runs * len(s.grid(protocol)) * len(s.coordinates)
 			}
 		}
@@ -237,10 +240,14 @@ func (o *taTrainedOptions) settings() (out []taSetting, err error) {
 }
 
 func (s *taSetting) grid(protocol string) []float64 {
-	if protocol == protocolPromised {
+	switch protocol {
+	case protocolPromised:
 		return s.promised
+	case protocolPublished:
+		return s.published
+	default:
+		return s.epsilons
 	}
-	return s.epsilons
 }
 
 // evaluate does all of a data set.
@@ -250,7 +257,7 @@ func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 		return err
 	}
 	for _, protocol := range o.figure.protocols {
-		if o.protocol != noFilter && o.protocol != protocol {
+		if o.protocol != allProtocols && o.protocol != protocol {
 			continue
 		}
 		for run := range o.runs {
@@ -272,19 +279,8 @@ func (o *taTrainedOptions) evaluateRun(ctx context.Context, s *taSetting, all *t
 	for _, z := range s.coordinates {
 		for _, epsilon := range s.grid(protocol) {
 			o.line.Count("training encoders, "+s.data+", "+protocol, o.done, o.total)
-			for _, a := range append([]taskaware.Approach{taskaware.Aware}, s.than...) {
-				if a == taskaware.Agnostic && z != s.coordinates[0] {
-					continue // it sends all features whatever z is
-				}
-				do := e.scheduled
-				if protocol == protocolPromised {
-					do = e.promised
-				}
-				loss, noise, err := do(ctx, a, z, epsilon)
-				if err != nil {
-					return err
-				}
-				o.study.add(s.data, protocol, a, z, epsilon, loss, noise)
+			if err := e.approaches(ctx, z, epsilon); err != nil {
+				return err
 			}
 			o.done++
 		}
@@ -302,19 +298,50 @@ type taRun struct {
 	task        []bundle.Layer
 }
 
+// approaches trains for each of the approaches, side by side: they are independent, and a
+// training keeps one processor busy.
+func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
+	do := e.promised
+	if e.protocol != protocolPromised {
+		do = e.scheduled
+		if err := e.trainTask(ctx); err != nil {
+			return err
+		}
+	}
+	all := append([]taskaware.Approach{taskaware.Aware}, e.setting.than...)
+	if i := slices.Index(all, taskaware.Agnostic); i > 0 && z != e.setting.coordinates[0] {
+		all = slices.Delete(all, i, i+1) // it sends all features whatever z is
+	}
+	losses, noises, errs := make([]taskaware.Evaluation, len(all)), make([]string, len(all)), make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, a := range all {
+		wait.Go(func() { losses[i], noises[i], errs[i] = do(ctx, a, z, epsilon) })
+	}
+	wait.Wait()
+	for i, a := range all {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		e.o.study.add(e.setting.data, e.protocol, a, z, epsilon, losses[i], noises[i])
+	}
+	return nil
+}
+
+// trainTask trains the task network of the run.
+func (e *taRun) trainTask(ctx context.Context) (err error) {
+	if e.task == nil {
+		options := e.setting.task
+		options.Seed = e.seed
+		e.task, err = taskaware.TrainTask(ctx, e.train, options)
+	}
+	return err
+}
+
 // taDraws is how often the noise of each test person is drawn.
 const taDraws = 200
 
 // scheduled trains by the schedule of the paper.
 func (e *taRun) scheduled(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taskaware.Evaluation, string, error) {
-	if e.task == nil {
-		options := e.setting.task
-		options.Seed = e.seed
-		var err error
-		if e.task, err = taskaware.TrainTask(ctx, e.train, options); err != nil {
-			return taskaware.Evaluation{}, "", err
-		}
-	}
 	s := taskaware.Schedule{
 		Epsilon: epsilon, Approach: a, Coordinates: z, Hidden: e.setting.hidden, Decay: e.setting.decay,
 		Batch: e.setting.batch, Inner: e.setting.inner, Seed: e.seed, Epochs: e.epochs(), Shrink: 1,
@@ -334,10 +361,12 @@ func (e *taRun) epochs() int {
 	switch {
 	case e.o.epochs > 0:
 		return e.o.epochs
+	case e.o.full:
+		return e.setting.epochs
 	case e.setting.batch > 0:
-		return map[bool]int{true: 60, false: 1}[e.o.full]
+		return 1
 	default:
-		return map[bool]int{true: 2000, false: 40}[e.o.full]
+		return 40
 	}
 }
 

@@ -68,7 +68,7 @@ func (o *vlmOptions) centralSeries(ctx context.Context) error {
 			}
 			c := &collection{o: o, model: m, parts: parts, seed: seed, train: parts.train.choose(parts.collect), test: parts.test.choose(parts.private)}
 			c.u, c.clean = m.Encode(c.train.x), m.Encode(c.test.x)
-			for _, epsilon := range vlmEpsilons {
+			for _, epsilon := range o.epsilons {
 				o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
 				classifier, err := c.latent(ctx, epsilon)
 				if err != nil {

@@ -13,8 +13,6 @@ import (
 // table of parameters.
 const vlmShare = 0.7
 
-var vlmEpsilons = []float64{10, 8, 6, 4, 2}
-
 var vlmFigure1 = vlmFigure{
 	name:  "vlm-figure1",
 	short: "Figure 1 of Mansbridge et al. (2020): collecting data, tested on clean people",
@@ -126,7 +124,7 @@ const pixelEpochs = 4
 
 func (c *collection) cleanSeries(ctx context.Context) error {
 	s := &c.o.study
-	for _, epsilon := range append([]float64{math.Inf(1)}, vlmEpsilons...) {
+	for _, epsilon := range append([]float64{math.Inf(1)}, c.o.epsilons...) {
 		c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
 		k, err := c.latent(ctx, epsilon)
 		if err != nil {
@@ -164,7 +162,7 @@ func (c *collection) cleanSeries(ctx context.Context) error {
 
 func (c *collection) privateSeries(ctx context.Context) error {
 	s := &c.o.study
-	for _, epsilon := range vlmEpsilons {
+	for _, epsilon := range c.o.epsilons {
 		c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
 		k, err := c.latent(ctx, epsilon)
 		if err != nil {

@@ -137,7 +137,7 @@ func (o *vlmOptions) network(ctx context.Context, s vlmSetting, x encoder.Matrix
 	if o.checkpoints != "" {
 		run.Directory = filepath.Join(o.checkpoints, fmt.Sprintf("%s-%d-%d-%g-%g-%d", what, x.Rows, s.epochs, s.radius, s.trainingEpsilon, seed))
 	}
-	return vlm.Train(ctx, x, vlm.Options{Radius: s.radius, TrainingEpsilon: s.trainingEpsilon, Epochs: s.epochs, Central: central, Run: run})
+	return vlm.Train(ctx, x, vlm.Options{Encoder: o.hidden, Radius: s.radius, TrainingEpsilon: s.trainingEpsilon, Epochs: s.epochs, Central: central, Run: run})
 }
 
 // vlmNoise is Laplace noise for the encodings of a model.

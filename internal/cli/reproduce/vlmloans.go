@@ -15,7 +15,6 @@ var (
 	adultShares           = []float64{0.5, 0.7, 0.9}
 	adultRadii            = []float64{1, 2}
 	adultTrainingEpsilons = []float64{8, 16}
-	adultEpsilons         = []float64{10, 8, 6, 4, 2}
 )
 
 const adultSeries = "adult, classes balanced"
@@ -62,7 +61,7 @@ func (o *vlmOptions) networks(x encoder.Matrix, seed uint64) func(context.Contex
 			}}
 			m, err := vlm.Train(ctx, x, vlm.Options{
 				Coordinates: 4, Radius: c.Radius, TrainingEpsilon: c.TrainingEpsilon,
-				Encoder: []int{64, 32}, Rate: 1e-3, Epochs: 5, Standardize: true, Run: run,
+				Encoder: []int{64, 32}, Rate: 1e-3, Epochs: max(5, o.adultSteps/max(1, x.Rows/64)), Standardize: true, Run: run,
 			})
 			models[k] = made{m, err}
 		}
@@ -89,7 +88,7 @@ func (o *vlmOptions) collectAdult(ctx context.Context, file string) error {
 		}
 		o.study.add(adultSeries, "no noise", math.Inf(1), c.Accuracy(test.x, test.labels))
 		network := o.networks(s.hot.choose(s.network).x, seed)
-		for _, epsilon := range adultEpsilons {
+		for _, epsilon := range o.epsilons {
 			validation := vlm.Validation{People: len(s.ask), Epsilon: epsilon, Seed: seed}
 			encoded, err := s.best(ctx, vlm.Grid(adultShares, adultRadii, adultTrainingEpsilons), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
 				return s.encoded(ctx, network, c, epsilon, seed)
@@ -238,7 +237,7 @@ func (o *vlmOptions) join(ctx context.Context) error {
 			o.study.add(adultSeries, side.series, math.Inf(1), c.Accuracy(side.x.choose(s.test).x, test.labels))
 		}
 		network := o.networks(further.choose(s.network).x, seed)
-		for _, epsilon := range adultEpsilons {
+		for _, epsilon := range o.epsilons {
 			validation := vlm.Validation{People: len(s.ask), Epsilon: epsilon, Seed: seed}
 			accuracy, err := s.best(ctx, vlm.Grid([]float64{1}, adultRadii, adultTrainingEpsilons), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
 				m, err := network(ctx, c)

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/vlm"
 )
-
-var novelEpsilons = []float64{10, 8, 6, 4, 2, 1}
 
 // novelDigit is the class that the training data has not.
 const novelDigit = 9
@@ -83,7 +82,7 @@ func (o *vlmOptions) novelSeries(ctx context.Context, m *vlm.Model, train, test 
 		return err
 	}
 	o.study.add("MNIST, 9 against others", "no noise", math.Inf(1), k.Accuracy(clean, test.labels))
-	for _, epsilon := range novelEpsilons {
+	for _, epsilon := range append(slices.Clone(o.epsilons), 1) {
 		o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
 		z, err := vlmRelease(ctx, m, u, epsilon, seed, "novel class")
 		if err != nil {
