@@ -89,10 +89,13 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		return err
 	}
 	d.programs.loss = d.loss
-	if err := d.refinePure(ctx); err != nil || d.gap() <= d.options.Gap {
-		return err
-	}
-	for {
+	for pure := false; ; {
+		if cells > pureFrom && !pure {
+			pure = true
+			if err := d.refinePure(ctx, cells); err != nil || d.gap() <= d.options.Gap {
+				return err
+			}
+		}
 		split := d.split(cells)
 		// The next kernel and bound take somewhat longer than the last ones.
 		upperErr, lowerErr := d.both(ctx, 3*(d.certify+d.prove),

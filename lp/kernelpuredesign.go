@@ -16,10 +16,10 @@ import (
 
 // Tuning of the designs of this kind; any values give correct results.
 const (
-	pureFirst  = 16   // cells of the first grid, at least
+	pureFrom   = 24   // cells up to which the programs with delta > 0 take little time
 	pureGrowth = 1.3  // of the cells from grid to grid
-	pureGain   = 0.95 // so many grids running that bring the gap down to no less are enough
-	pureMisses = 2
+	pureGain   = 0.95 // a grid that brings the gap down to no less, or raises no bound, is a miss
+	pureMisses = 2    // running end it, and a miss at first
 	pureMargin = 1e-6
 	// Within so many times the gap asked for, cells of the program are split into parts, an odd
 	// number, until the width of own cells costs no more than a share of it.
@@ -29,19 +29,27 @@ const (
 )
 
 // refinePure designs kernels of this kind, and proves bounds, on finer and finer grids as
-// long as the gap falls.
-func (d *kernelDesigner) refinePure(ctx context.Context) error {
+// long as the gap falls. It comes before the first program with delta > 0 that takes time,
+// on so many cells.
+func (d *kernelDesigner) refinePure(ctx context.Context, cells int) error {
 	p := d.problem
 	if p.InstanceCap > 0 || p.Nodes != nil {
 		return nil
 	}
-	misses, last := 0, len(d.split(d.firstPure()).nodes)
-	for cells := d.firstPure(); cells <= d.options.MaxCells; cells = d.whole(int(pureGrowth * float64(cells))) {
-		before, unit, parts := d.gap(), d.loss/float64(cells), d.parts(cells)
+	if p.Cells == 0 {
+		cells = d.whole(cells + cells/2)
+	}
+	last, misses := d.kernel.Cells(), pureMisses-1
+	for ; cells <= d.options.MaxCells; cells = d.whole(int(pureGrowth * float64(cells))) {
+		unit, parts := d.loss/float64(cells), 1
+		if misses == 0 {
+			parts = d.parts(cells)
+		}
 		reserve := d.reserve(parts*cells, last)
 		for ; parts > 1 && reserve > d.left()/2; reserve = d.reserve(parts*cells, last) {
 			parts -= 2
 		}
+		gap, bound := d.gap(), d.bound
 		upperErr, lowerErr := d.both(ctx, reserve,
 			func(ctx context.Context) error { return d.upperPure(ctx, cells, parts, unit) },
 			func(ctx context.Context) error { return d.lowerPure(ctx, cells, unit) })
@@ -49,7 +57,7 @@ func (d *kernelDesigner) refinePure(ctx context.Context) error {
 		if err := errors.Join(upperErr, lowerErr); err != nil {
 			return err
 		}
-		if misses++; d.gap() < pureGain*before {
+		if misses++; d.gap() < pureGain*gap && d.bound > bound {
 			misses = 0
 		}
 		if d.gap() <= d.options.Gap || misses == pureMisses || p.Cells > 0 {
@@ -65,13 +73,6 @@ func (d *kernelDesigner) refinePure(ctx context.Context) error {
 func (d *kernelDesigner) reserve(cells, last int) time.Duration {
 	times := float64(cells) / float64(last)
 	return 2*time.Duration(times*times*float64(d.certify)) + 3*d.prove
-}
-
-func (d *kernelDesigner) firstPure() int {
-	if d.problem.Cells > 0 {
-		return d.problem.Cells
-	}
-	return max(d.first(), d.whole(pureFirst))
 }
 
 // upperPure designs a kernel of this kind, whose cells answer alike in groups of parts but
