@@ -130,7 +130,7 @@ func (o *minimaxOptions) after(ctx context.Context, p minimaxPoint, method minim
 		noise minimax.NoiseOptions
 		bounding
 	}{{noise, boundings[0]}, {noise, boundings[1]}, {noise, boundings[2]}, {centered, bounding{name: ", around the mean"}}} {
-		if v.scale != nil && method != minimax.Minimax {
+		if v.scale != nil && (method != minimax.Minimax || !o.full) {
 			continue
 		}
 		n, err := r.AddNoise(ctx, v.noise)
@@ -176,11 +176,11 @@ func (b bounding) apply(u encoder.Matrix) {
 	}
 }
 
-// guess scores a run: by linear attackers, and in the first run by the one of kernels too.
+// guess scores a run: by linear attackers, and in the first run by a network too.
 func (o *minimaxOptions) guess(ctx context.Context, p minimaxPoint, c minimaxCodes, run int) error {
 	private := []attack.Attacker{attack.Linear}
 	if run == 0 {
-		private = append(private, attack.RBF)
+		private = append(private, attack.MLP)
 	}
 	return o.study.score(ctx, p, c, []attack.Attacker{attack.Linear}, private, uint64(run)) //nolint:gosec // not negative
 }
@@ -197,7 +197,9 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 	}
 	for _, z := range []int{1, 2} {
 		options := o.options(minimax.Minimax, z, 0)
-		options.Steps = fewSteps
+		if o.full || o.figure.faces {
+			options.Steps = fewSteps
+		}
 		r, err := minimax.Train(ctx, train, options)
 		if err != nil {
 			return err
@@ -260,7 +262,7 @@ func noisyPanels() (out []minimaxPanel) {
 	}{
 		{"target, linear classifier", partVectors, roleTarget, attack.Linear},
 		{"private, linear attacker", partVectors, rolePrivate, attack.Linear},
-		{"private, kernel attacker", partVectors, rolePrivate, attack.RBF},
+		{"private, network as attacker", partVectors, rolePrivate, attack.MLP},
 		{"few coordinates: target", partFew, roleTarget, attack.Linear},
 	} {
 		panel := minimaxPanel{
