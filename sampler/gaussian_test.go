@@ -58,7 +58,7 @@ func TestGaussianRounding(t *testing.T) {
 		}
 		g.normal = deviate{whole: u % 7, fraction: uniform{w}}
 		if trial%2 == 0 { // next to half a step
-			half := new(big.Int).Lsh(big.NewInt(int64(u%50)*2+1), uint(64+g.shift-1))
+			half := new(big.Int).Lsh(big.NewInt(int64(u%50)*2+1), 64+g.shift-1)
 			half.Quo(half, new(big.Int).SetUint64(g.mantissa))
 			if half.Sub(half, big.NewInt(int64(u%3))); !half.IsInt64() {
 				continue

@@ -67,9 +67,11 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 	t := newTarget(&d.Target)
 	fit, held := split(&t, d.X.Rows, filterHeldOut, s.Seed)
 	unit := rangeOf(pick(d.X, fit))
+	width := 1.0
 	if t.classes == 0 {
 		fitted := t.pick(fit)
-		t.values = rangeOf(fitted.values).apply(t.values)
+		answers := rangeOf(fitted.values)
+		t.values, width = answers.apply(t.values), answers.scale[0]
 	}
 	scaled := *d
 	scaled.X = unit.apply(d.X)
@@ -84,6 +86,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 	if heldOut, err = r.Evaluate(people(&scaled, &t, held), judgeDraws, s.Seed); err != nil {
 		return nil, nil, heldOut, err
 	}
+	heldOut.Loss, heldOut.StandardError = heldOut.Loss*width*width, heldOut.StandardError*width*width
 	b, err = r.filter(ctx, unit, some.X)
 	return r, b, heldOut, err
 }

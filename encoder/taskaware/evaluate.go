@@ -21,21 +21,21 @@ type Evaluation struct {
 // Evaluate draws the noise of the schedule for other people, so many times for each.
 //
 // Errors wrap [dp.ErrInvalid].
-func (s *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, error) {
-	if err := sameShape(d, s.features); err != nil {
+func (r *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, error) {
+	if err := sameShape(d, r.features); err != nil {
 		return Evaluation{}, err
 	}
 	u := d.X
-	if s.encoder != nil {
-		u = s.encoder.Forward(&dense.Pass{}, d.X)
+	if r.encoder != nil {
+		u = r.encoder.Forward(&dense.Pass{}, d.X)
 	}
-	t, err := sameTarget(d, &s.like)
+	t, err := sameTarget(d, &r.like)
 	if err != nil {
 		return Evaluation{}, err
 	}
-	r := encoder.Rand(seed, "evaluation", 0)
-	return evaluate(&reader{net: s.reader.net, task: s.reader.task}, u, &t, draws, func(dst, u []float64) {
-		laplace(dst, s.Scale, r)
+	draw := encoder.Rand(seed, "evaluation", 0)
+	return evaluate(&reader{net: r.reader.net, task: r.reader.task}, u, &t, draws, func(dst, u []float64) {
+		laplace(dst, r.Scale, draw)
 		for i, v := range u {
 			dst[i] += v
 		}

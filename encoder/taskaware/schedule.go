@@ -84,8 +84,10 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 	run.Seed = s.Seed
 	for start := range scheduleStarts {
 		r := newScheduleRun(s, d, t, frozen, start)
-		below := run.Below(fmt.Sprintf("start-%d", start+1))
-		if err := below.Train(ctx, r, r.quietSteps()+s.Epochs); err != nil {
+		if start > 0 {
+			run.Directory = "" // the checkpoint is of the first start, and tells that it died
+		}
+		if err := run.Train(ctx, r, r.quietSteps()+s.Epochs); err != nil {
 			return nil, err
 		}
 		r.out.Scale = s.Shrink * r.out.Sensitivity / s.Epsilon

@@ -52,5 +52,6 @@ func AccuracyBound(epsilon float64, classes int) (float64, error) {
 	return sum, nil
 }
 
-// maxBoundClasses keeps the alternating sum accurate: the binomials of 49 are below 1e14.
+// maxBoundClasses keeps the alternating sum accurate: the binomials of 31 are below 4e8, and so
+// rounding errors below 1e-6.
 const maxBoundClasses = 64

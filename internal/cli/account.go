@@ -75,6 +75,10 @@ or a classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
 
+subsampled-gaussian is for neighbors that differ by one person who is added or removed,
+and for samples to which everybody belongs independently: not for batches of a fixed
+size, nor for neighbors in which a person is replaced.
+
 ` + hardTruncation + `
 
 With --json: "epsilon" and "delta" are the guarantee, "epsilon_lower" and

@@ -58,7 +58,9 @@ func stopped(tb testing.TB, signal os.Signal, checkpoint string, args ...string)
 	if err := cmd.Process.Signal(signal); err != nil {
 		tb.Fatal(err)
 	}
-	_ = <-ended // it was stopped
+	if err := <-ended; err == nil {
+		tb.Error("it ended as if it had not been stopped")
+	}
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 

@@ -61,7 +61,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.File(&o.data, "data", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
 	f.Require(&o.data, "data", "a CSV file")
-	f.String(&o.people.target, "target", "column of the truth, for bundles that decode to classes or a value")
+	f.String(&o.people.target, "target", "column of the truth, for bundles that decode to classes or values; attackers do without")
 	o.people.privateFlag(f, "column that attackers are to guess; may be given several times")
 	f.Func("attack", "words", "", "attackers, separated by commas: "+strings.Join(words, ", "), func(text string) error {
 		for word := range strings.SplitSeq(text, ",") {
@@ -123,24 +123,22 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.people.target == "" && b.Spec().Output != bundle.Features {
+	measured := o.people.target != "" || b.Spec().Output == bundle.Features
+	if !measured && len(o.attackers) == 0 {
 		return shell.BadInput("", fmt.Errorf("target is missing, want the column of what the bundle decodes to, %s", b.Spec().Output))
 	}
 	test, err := o.read(b, o.data)
 	if err != nil {
 		return err
 	}
-	report := encoderEvaluation{Schema: shell.Schema, Rows: test.X.Rows, Draws: o.draws, Output: string(b.Spec().Output), Confidence: evaluateConfidence, Attacks: []attackJSON{}}
+	report := encoderEvaluation{Schema: shell.Schema, Rows: test.X.Rows, Draws: o.draws, Output: string(b.Spec().Output), Confidence: evaluateConfidence, Measures: []measureJSON{}, Attacks: []attackJSON{}}
 	if report.Output == "" {
 		report.Output = "features"
 	}
-	line := o.Progress()
-	measures, err := encoder.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })
-	if err != nil {
-		return shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
-	}
-	for _, m := range measures {
-		report.Measures = append(report.Measures, newMeasureJSON(m, test.X.Rows))
+	if measured {
+		if report.Measures, err = o.measure(ctx, b, release, test); err != nil {
+			return err
+		}
 	}
 	if len(o.attackers) > 0 {
 		if report.Attacks, err = o.attacks(ctx, b, release, test); err != nil {
@@ -148,6 +146,19 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 		}
 	}
 	return o.Print(report, report.rows())
+}
+
+func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoder.Release, test *encoder.Data) ([]measureJSON, error) {
+	line := o.Progress()
+	measures, err := encoder.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })
+	if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
+	}
+	list := []measureJSON{}
+	for _, m := range measures {
+		list = append(list, newMeasureJSON(m, test.X.Rows))
+	}
+	return list, nil
 }
 
 // read reads the features of the bundle, the target and the private columns of a file.

@@ -109,10 +109,10 @@ func (o *trainVLMOptions) check() error {
 	if o.noise == noiseAuto {
 		bad("noise = auto, want one kind")
 	}
-	if o.target() == "" && (o.level == string(vlm.Classes) || o.classEpsilon > 0) {
+	private := o.protected == privateTraining
+	if o.target() == "" && !private && (o.level == string(vlm.Classes) || o.classEpsilon > 0) {
 		bad("target is missing, want the column of a class for level = classes and for class-epsilon")
 	}
-	private := o.protected == privateTraining
 	if !private && o.centralEpsilon > 0 {
 		bad("central-epsilon = %g, want training-set = private with it", o.centralEpsilon)
 	}
@@ -122,8 +122,8 @@ func (o *trainVLMOptions) check() error {
 		if o.centralEpsilon == 0 && err == nil {
 			bad("central-epsilon is missing, want a number above 0: with a private training set, %s at the level %s has the %s trained privately, for others see it, or what it computes", o.scenario, o.level, parts)
 		}
-		if o.target() != "" {
-			bad("target = %s, want none with a private training set: a classifier, and its accuracy, would tell of its people", o.target())
+		if o.target() != "" || o.level == string(vlm.Classes) || o.classEpsilon > 0 {
+			bad("target, level = classes or class-epsilon with a private training set, want none: a classifier, and its accuracy, would tell of its people")
 		}
 		if len(o.coordinates) > 1 {
 			bad("coordinates = %v, want one number with a private training set: to choose the best is to tell of its people", o.coordinates)
@@ -182,7 +182,11 @@ func (o *trainVLMOptions) trainPrivately(ctx context.Context, t *task, own vlm.O
 	if err != nil {
 		return nil, err
 	}
-	own.Central = &vlm.Central{Epsilon: o.centralEpsilon, Delta: o.centralDelta, Parts: parts}
+	own.Central = &vlm.Central{Epsilon: o.centralEpsilon, Delta: o.centralDelta, Parts: parts, Planned: func(steps int, deviation, epsilon float64) {
+		if !o.Quiet {
+			fmt.Fprintf(o.Err, "plan: %d steps with noise of standard deviation %.6g, together epsilon %s, delta %g for each person of the training set, added or removed\n", steps, deviation, shell.DigitsUp(epsilon), o.centralDelta)
+		}
+	}}
 	if !parts.Decoder {
 		// Nobody gets a decoder, so none is trained again.
 		own.Central.Parts.Decoder = true

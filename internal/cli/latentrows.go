@@ -73,7 +73,7 @@ func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.C
 	return f.Run(func(ctx context.Context) error { return o.run(ctx, c) })
 }
 
-const wantBundle = "a directory made by latent design"
+const wantBundle = "a directory made by latent design or encoder train"
 
 func newLatentPrivatizeCommand(s *shell.Streams) *cobra.Command {
 	return newRowsCommand(s, &cobra.Command{

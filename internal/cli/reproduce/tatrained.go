@@ -373,11 +373,12 @@ func (e *taRun) epochs() int {
 // promised trains with clipping.
 func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taskaware.Evaluation, string, error) {
 	choices := []encoder.Choice{{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball}}
-	switch {
-	case a == taskaware.Agnostic:
+	switch a {
+	case taskaware.Agnostic:
 		choices[0].Coordinates = e.train.X.Cols
-	case a == taskaware.Aware:
+	case taskaware.Aware:
 		choices = e.choices(epsilon)
+	case taskaware.PrivacyAgnostic: // as it is
 	}
 	results := map[encoder.Choice]*taskaware.Result{}
 	trials, err := encoder.Search(ctx, choices, func(ctx context.Context, c encoder.Choice) (loss, standardError float64, err error) {

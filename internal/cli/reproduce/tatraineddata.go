@@ -40,8 +40,12 @@ func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, err
 		return nil, err
 	}
 	defer in.Close()
-	f, kept, err := csvfile.ReadKept(in.Reader, func(name string) bool { return name != target && name != number }, func(name string) bool { return name == target }, false)
-	if err == nil && len(kept) == 0 {
+	there := false
+	f, _, err := csvfile.ReadKept(in.Reader, func(name string) bool {
+		there = there || name == target
+		return name != target && name != number
+	}, func(name string) bool { return name == target }, false)
+	if !there {
 		err = fmt.Errorf("no column %s", check.Quoted(target))
 	}
 	if err != nil {

@@ -122,6 +122,10 @@ func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon f
 // is that of 30 epochs on encodings, and more do not help on noisy ones.
 const pixelEpochs = 4
 
+// pixelRuns is how many runs have classifiers of features at most; they take most of the time
+// after the training.
+const pixelRuns = 2
+
 func (c *collection) cleanSeries(ctx context.Context) error {
 	s := &c.o.study
 	for _, epsilon := range append([]float64{math.Inf(1)}, c.o.epsilons...) {
@@ -136,6 +140,9 @@ func (c *collection) cleanSeries(ctx context.Context) error {
 			continue
 		}
 		s.add("MNIST", "latent"+c.name, epsilon, accuracy)
+		if c.seed >= pixelRuns {
+			continue
+		}
 		z, err := vlmRelease(ctx, c.model, c.u, vlmShare*epsilon, c.seed, "collection")
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -116,6 +117,7 @@ func (o *vlmOptions) run(ctx context.Context) error {
 	defer files.discard()
 	o.line = o.Progress()
 	defer o.line.Clear()
+	begin := time.Now()
 	if err := o.figure.run(ctx, o); err != nil {
 		return err
 	}
@@ -129,8 +131,9 @@ func (o *vlmOptions) run(ctx context.Context) error {
 	if err := files.commit(); err != nil {
 		return err
 	}
-	report := vlmReport{shell.Schema, o.figure.name, o.figure.published, o.study.points, files.names}
-	return o.Print(report, append(report.rows(), filesRow(files)))
+	took := time.Since(begin)
+	report := vlmReport{shell.Schema, o.figure.name, o.figure.published, o.study.points, math.Round(took.Seconds()), files.names}
+	return o.Print(report, append(report.rows(), shell.Row{"time", took.Round(time.Second).String()}, filesRow(files)))
 }
 
 // settings are those of the networks of images.
@@ -290,6 +293,7 @@ type vlmReport struct {
 	Name      string      `json:"name"`
 	Published []string    `json:"published"`
 	Points    []*vlmPoint `json:"points"`
+	Seconds   float64     `json:"seconds"`
 	Files     [2]string   `json:"files"`
 }
 
