@@ -114,7 +114,7 @@ func (o *trainVLMOptions) check() error {
 		bad("target is missing, want the column of a class for level = classes and for class-epsilon")
 	}
 	if !private && o.centralEpsilon > 0 {
-		bad("central-epsilon = %g, want training-set = private with it", o.centralEpsilon)
+		bad("training-set = public with central-epsilon, want private: there is nobody else that it protects")
 	}
 	if private {
 		parts, err := o.parts()
