@@ -96,7 +96,7 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 			return r.out, nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", scheduleStarts)
+	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died, or the weight decay left nothing of the encoding", scheduleStarts)
 }
 
 func (s *Schedule) validate(d *encoder.Data) error {

@@ -47,6 +47,9 @@ place of those with a hidden layer.`,
 	settings: func() []taSetting {
 		houses, cancer := realEstateSetting(), breastCancerSetting()
 		houses.hidden, cancer.hidden = true, false
+		// With the decay of the linear encoder nothing is left of one with sigmoids: it sends the
+		// same for everybody.
+		houses.decay = cancer.decay
 		return []taSetting{houses, cancer}
 	},
 	published: map[string]string{realEstate: "the paper prints no numbers for this figure"},
