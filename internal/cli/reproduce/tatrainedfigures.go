@@ -60,8 +60,8 @@ var taFigure8 = taFigure{
 	short: "Figure 8 of Cheng, Tang & Chinchali (2022): handwritten digits",
 	about: `Train linear encoders of 10 numbers for a linear classifier of handwritten digits: the
 first 6000 images of MNIST to learn from, the first 1000 to test. Steps are about 64
-images, 10 for each draw of noise, whose scale is that of the batch in training and that
-of all images to learn from in the test.`,
+images, 10 for each draw of noise, whose scale is that of the batch in training and the
+mean of those in the test.`,
 	protocols: []string{protocolFormula},
 	settings: func() []taSetting {
 		return []taSetting{{
