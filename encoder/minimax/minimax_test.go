@@ -247,9 +247,12 @@ func TestResume(t *testing.T) {
 	if !slices.Equal(resumed.net.Params(), whole.net.Params()) || resumed.Objective != whole.Objective {
 		t.Error("a resumed training ends at another filter")
 	}
-	o.Rho = 3
-	if _, err := Train(t.Context(), d, o); !errors.Is(err, check.ErrInvalid) {
-		t.Errorf("%v, want a refusal of a checkpoint of other options", err)
+	other, another := o, o
+	other.Rho, another.Seed = 3, 8
+	for _, o := range []Options{other, another} {
+		if _, err := Train(t.Context(), d, o); !errors.Is(err, check.ErrInvalid) {
+			t.Errorf("%v, want a refusal of a checkpoint of other options", err)
+		}
 	}
 }
 
