@@ -82,3 +82,29 @@ func ExampleCalibrate() {
 	// Output:
 	// each (0.120, 1.7e-08)-private, together (1.000, 1e-6); exponent 1.5
 }
+
+// A thousand steps of DP-SGD on batches of about one person in a hundred, and the noise that
+// a smaller total takes.
+func ExampleSubsampledGaussian() {
+	step, err := account.SubsampledGaussian(1, 0.01)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := account.Compose([]account.Release{{PLD: step, Times: 1000}}, account.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	epsilon, err := c.Epsilon(1e-5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("1000 steps are (%.2f, 1e-5)-private\n", epsilon.Upper)
+	multiplier, _, err := account.SubsampledMultiplier(0.01, 1000, 1, 1e-5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("for epsilon 1 the noise has to be %.2f times the norm\n", multiplier)
+	// Output:
+	// 1000 steps are (1.83, 1e-5)-private
+	// for epsilon 1 the noise has to be 1.42 times the norm
+}

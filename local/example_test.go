@@ -40,3 +40,20 @@ func Example() {
 	// mean loss over uniform values 3.66666666666667
 	// loss of 0.5 3.75
 }
+
+// The color of a car, answered truthfully about 71 times of 100.
+func ExampleRandomizedResponse() {
+	v, err := local.RandomizedResponse([]string{"red", "green", "blue"}, 1.6)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	r, c := v.Randomizer(), v.Certificate()
+	wrong, _ := c.MeanLoss.Float64()
+	least, _ := c.LowerBound.Float64()
+	fmt.Printf("red is answered as %.4f\n", r.PMF(0))
+	fmt.Printf("wrong with probability %.4f, at least %.4f for any such mechanism; delta %v\n", wrong, least, c.DeltaUpper.Sign())
+	// Output:
+	// red is answered as [0.7124 0.1438 0.1438]
+	// wrong with probability 0.2876, at least 0.2876 for any such mechanism; delta 0
+}

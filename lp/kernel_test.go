@@ -95,6 +95,22 @@ func TestKernelRefines(t *testing.T) {
 	}
 }
 
+// TestKernelLargeEpsilon: steps that are far narrower than the sensitivity are met by
+// kernels with delta = 0 that answer with the own cell's node with probability delta. The
+// loss and the bound are those of an independent program in another language, which
+// solved the programs with delta > 0.
+func TestKernelLargeEpsilon(t *testing.T) {
+	r, loss, bound := designKernel(t, unitRange(5, 0.25), 0.08)
+	if !r.Optimal || loss < 0.0958 || bound > 0.1026 {
+		t.Errorf("gap %g: [%g, %g]", r.Gap, bound, loss)
+	}
+	for _, weight := range []uint64{r.Kernel.Kernel().Weight(0, 0), r.Kernel.Kernel().Weight(5, 5)} {
+		if share := math.Ldexp(float64(weight), -64); share < 0.249 {
+			t.Errorf("a cell answers with its own node with probability %g, want at least nearly delta", share)
+		}
+	}
+}
+
 // TestKernelBeatsAdditiveNoise: a data independent law, clipped to the range, is
 // one of the mechanisms a kernel competes with.
 func TestKernelBeatsAdditiveNoise(t *testing.T) {

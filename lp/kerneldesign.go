@@ -67,12 +67,14 @@ type kernelDesigner struct {
 		laws  [][]float64
 	}
 
-	// The upper side, which has search.loss.
+	// programs is what kernels and bounds of the programs alone reach, see refinePure.
+	programs struct{ loss, bound float64 }
+	// The upper side, which has search.loss and programs.loss.
 	kernel      *kernels.Kernel
 	upperLaws   [][]float64
 	upperRounds int
 	certify     time.Duration // what the last kernel took
-	// The lower side, which has search.bound.
+	// The lower side, which has search.bound and programs.bound.
 	dual        *kernels.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   [][]float64
@@ -86,8 +88,19 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 	if err := d.begin(ctx, cells); err != nil {
 		return err
 	}
-	for {
-		upperErr, lowerErr := d.both(ctx, cells)
+	d.programs.loss = d.loss
+	for pure := false; ; {
+		if cells > pureFrom && !pure {
+			pure = true
+			if err := d.refinePure(ctx, cells); err != nil || d.gap() <= d.options.Gap {
+				return err
+			}
+		}
+		split := d.split(cells)
+		// The next kernel and bound take somewhat longer than the last ones.
+		upperErr, lowerErr := d.both(ctx, 3*(d.certify+d.prove),
+			func(ctx context.Context) error { return d.upper(ctx, split) },
+			func(ctx context.Context) error { return d.lower(ctx, cells) })
 		d.report(cells)
 		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, ErrLimit) {
 			return err
@@ -119,8 +132,9 @@ func (d *kernelDesigner) raiseCap() (bool, error) {
 		return false, nil
 	}
 	d.problem.InstanceCap = d.rounded.loss
-	d.dual, d.bound, d.infeasible = nil, 0, false
-	return true, d.keep(d.split(d.rounded.cells), d.rounded.laws)
+	d.dual, d.bound, d.programs.bound, d.infeasible = nil, 0, 0, false
+	_, err := d.keep(d.split(d.rounded.cells), d.rounded.laws)
+	return true, err
 }
 
 // roundedSuits reports whether there is rounded noise within the slack of the cap.
@@ -128,18 +142,17 @@ func (d *kernelDesigner) roundedSuits() bool {
 	return d.rounded.cells > 0 && d.rounded.loss <= d.problem.InstanceCap*(1+d.problem.CapSlack)
 }
 
-// both solves both programs, in the time that leaves enough to certify what they give,
-// somewhat larger than the last ones, and the result.
-func (d *kernelDesigner) both(ctx context.Context, cells int) (upperErr, lowerErr error) {
+// both works on both sides, in the time that leaves a reserve to certify what they give and
+// the result.
+func (d *kernelDesigner) both(ctx context.Context, reserve time.Duration, upper, lower func(context.Context) error) (upperErr, lowerErr error) {
 	if d.options.TimeLimit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.left()-3*(d.certify+d.prove))
+		ctx, cancel = context.WithTimeout(ctx, d.left()-reserve)
 		defer cancel()
 	}
-	split := d.split(cells)
 	var both sync.WaitGroup
-	both.Go(func() { upperErr = d.upper(ctx, split) })
-	both.Go(func() { lowerErr = d.lower(ctx, cells) })
+	both.Go(func() { upperErr = upper(ctx) })
+	both.Go(func() { lowerErr = lower(ctx) })
 	both.Wait()
 	return upperErr, lowerErr
 }
@@ -164,11 +177,11 @@ func (d *kernelDesigner) first() int {
 	return d.whole(max(8, int(math.Ceil((p.Queries.Upper-p.Queries.Lower)/p.Sensitivity))))
 }
 
-// next returns the number of cells expected to close the gap, if it falls
+// next returns the number of cells expected to close the gap of the programs, if it falls
 // with their square, and not too many more than before.
 func (d *kernelDesigner) next(cells int) int {
 	goal := 0.9 * max(d.aim(), d.options.Gap)
-	growth := min(max(math.Sqrt(d.gap()/goal), 1.12), 1.5)
+	growth := min(max(math.Sqrt(relativeGap(d.programs.loss, d.programs.bound)/goal), 1.12), 1.5)
 	return d.whole(int(math.Ceil(float64(cells) * growth)))
 }
 
@@ -213,7 +226,8 @@ func (d *kernelDesigner) begin(ctx context.Context, cells int) error {
 	}
 	answer := make([]float64, len(costs))
 	answer[best] = 1
-	return d.keep(split, slices.Repeat([][]float64{answer}, len(costs)))
+	_, err := d.keep(split, slices.Repeat([][]float64{answer}, len(costs)))
+	return err
 }
 
 // beginCapped looks for noise that does not depend on the query value and keeps the cap,
@@ -254,7 +268,7 @@ func (d *kernelDesigner) beginCapped(ctx context.Context, cells int) error {
 		if most := exact.FloatUp(v.Certificate().CapLoss); d.rounded.cells == 0 || most < d.rounded.loss {
 			d.rounded.cells, d.rounded.loss, d.rounded.laws = cells, most, laws
 		}
-		if err := d.keep(split, laws); !notKept(err) || p.Cells > 0 || d.roundedSuits() {
+		if _, err := d.keep(split, laws); !notKept(err) || p.Cells > 0 || d.roundedSuits() {
 			return nil
 		}
 		cells = d.whole(cells + cells/2)
@@ -295,18 +309,18 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 	return laws
 }
 
-// keep certifies the kernel with the given laws and keeps it if it is the best.
-// The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the exact test
-// of privacy or of the cap fails.
-func (d *kernelDesigner) keep(split partition, laws [][]float64) error {
+// keep certifies the kernel with the given laws and keeps it if it is the best. It returns
+// the expected loss. The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the
+// exact test of privacy or of the cap fails.
+func (d *kernelDesigner) keep(split partition, laws [][]float64) (loss float64, err error) {
 	v, err := d.certified(split, laws, d.problem.InstanceCap)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
+	if loss, _ = v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
 		d.kernel, d.loss = v.Kernel(), loss
 	}
-	return nil
+	return loss, nil
 }
 
 // certified certifies the kernel with the given laws and cap.
@@ -385,7 +399,11 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 		return nil // the cap is out of reach on these cells
 	}
 	d.upperLaws = prog.laws()
-	return d.keep(split, d.upperLaws)
+	loss, err := d.keep(split, d.upperLaws)
+	if err == nil {
+		d.programs.loss = min(d.programs.loss, loss)
+	}
+	return err
 }
 
 // lower proves a bound on equal cells and keeps it if it is the best.
@@ -410,7 +428,7 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 		start := d.elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
-		if bound > d.bound {
+		if d.programs.bound = max(d.programs.bound, bound); bound > d.bound {
 			d.dual, d.bound = dual, bound
 		}
 		d.prove = d.elapsed() - start

@@ -45,14 +45,16 @@ func (s *search) left() time.Duration {
 	return s.options.TimeLimit - s.elapsed()
 }
 
-func (s *search) gap() float64 {
-	if s.loss == 0 {
+func (s *search) gap() float64 { return relativeGap(s.loss, s.bound) }
+
+func relativeGap(loss, bound float64) float64 {
+	if loss == 0 {
 		return 0
 	}
-	if s.bound <= 0 {
+	if bound <= 0 {
 		return math.Inf(1)
 	}
-	return (s.loss - s.bound) / s.bound
+	return (loss - bound) / bound
 }
 
 // aim returns the gap to work towards next. It is one of a few, the same for all

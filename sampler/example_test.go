@@ -194,3 +194,25 @@ func ExampleNewRandomizer() {
 	// one of the answers: true <nil>
 	// sampler: the value is not a number in the randomizer's range, want -1 to 1
 }
+
+// Noise of a standard deviation of 2.5 on integers: as private as that noise on real numbers.
+func ExampleNewGaussian() {
+	g, err := sampler.NewGaussian(2.5, sampler.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	noise := make([]int64, 1000)
+	if err := g.Fill(noise); err != nil {
+		fmt.Println(err)
+		return
+	}
+	squares := 0.0
+	for _, n := range noise {
+		squares += float64(n * n)
+	}
+	// That of the noise, 6.25, and 1/12 of the rounding, but for chance.
+	fmt.Println("a mean square near 6.33:", squares/1000 > 4 && squares/1000 < 9)
+	// Output:
+	// a mean square near 6.33: true
+}

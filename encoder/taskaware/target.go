@@ -100,15 +100,6 @@ func (t *target) wrong(outputs dense.Matrix) float64 {
 	return float64(wrong) / float64(len(t.labels))
 }
 
-// pick returns some rows of x.
-func pick(x dense.Matrix, people []int) dense.Matrix {
-	m := dense.NewMatrix(len(people), x.Cols)
-	for i, p := range people {
-		copy(dense.Row(m, i), dense.Row(x, p))
-	}
-	return m
-}
-
 // validate checks data to learn from, and that there is a target.
 func validate(d *encoder.Data) error {
 	if d.Target.Values == nil && d.Target.Labels == nil {

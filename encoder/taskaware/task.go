@@ -5,13 +5,15 @@ import (
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
+	"github.com/noisewright/noisewright/encoder/internal/regress"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // TaskOptions say how a task network is trained.
 type TaskOptions struct {
-	// Hidden are the widths of its hidden layers, ReLU; nil means none, a linear network.
+	// Hidden are the widths of its hidden layers, ReLU; nil means none. A linear network,
+	// without ReLU either, is fitted, and the steps and the rate do not matter.
 	Hidden []int
 	// ReLU is applied to its answers too, as in the paper's networks. Answers that are 0
 	// for everybody are detected, and training begins anew.
@@ -40,6 +42,9 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		return trainScaledTask(ctx, d, o)
 	}
 	t := newTarget(&d.Target)
+	if len(o.Hidden) == 0 && !o.ReLU {
+		return fitTask(d, &t)
+	}
 	if o.Steps == 0 {
 		o.Steps = 2000
 	}
@@ -69,6 +74,30 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		}
 	}
 	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
+}
+
+// fitRidge is the ridge of linear tasks.
+const fitRidge = 1e-4
+
+// fitTask is TrainTask for a linear network: the training is a convex problem.
+func fitTask(d *encoder.Data, t *target) ([]bundle.Layer, error) {
+	n := mlp(d.X.Cols, nil, dense.Identity, t.outputs())
+	var fit *regress.Linear
+	if t.classes > 0 {
+		s, err := regress.FitSoftmax(d.X, t.labels, t.classes, regress.Options{Ridge: fitRidge, Bias: true, MajorIterations: 100})
+		if err != nil {
+			return nil, check.Errorf("taskaware", nil, "%w", err)
+		}
+		fit = &s.Linear
+	} else {
+		var err error
+		if fit, err = regress.FitRidge(d.X, t.values, fitRidge); err != nil {
+			return nil, check.Errorf("taskaware", nil, "%w", err)
+		}
+	}
+	copy(n.Layers[0].Weights.Data, fit.Weights.Data)
+	copy(n.Layers[0].Bias, fit.Bias)
+	return n.BundleLayers(), nil
 }
 
 // trainScaledTask is TrainTask with Scale.

@@ -375,7 +375,7 @@ func TestNaN(t *testing.T) {
 	for i := range d.X.Data {
 		d.X.Data[i] *= 1e200
 	}
-	if _, err := TrainTask(t.Context(), d, TaskOptions{Steps: 50}); err == nil || !strings.Contains(err.Error(), "want a finite number") {
+	if _, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{3}, Steps: 50}); err == nil || !strings.Contains(err.Error(), "want a finite number") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -437,4 +437,33 @@ func TestScalings(t *testing.T) {
 	out := n.Forward(&dense.Pass{}, d.X)
 	near("answering", unit.answering(n).Forward(&dense.Pass{}, d.X), unit.apply(out))
 	near("writing", unit.apply(unit.writing(n).Forward(&dense.Pass{}, d.X)), out)
+}
+
+// TestLinearTask: a linear task is found as it is, in the units of the data.
+func TestLinearTask(t *testing.T) {
+	d := twoNumbers(100, false, 1)
+	layers, err := TrainTask(t.Context(), d, TaskOptions{Scale: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := network(layers, 5, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range n.Forward(&dense.Pass{}, d.X).Data {
+		if math.Abs(v-d.Target.Values[i]) > 0.1 {
+			t.Fatalf("person %d: %g, want %g", i, v, d.Target.Values[i])
+		}
+	}
+	labeled := twoNumbers(100, true, 1)
+	if layers, err = TrainTask(t.Context(), labeled, TaskOptions{Scale: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err = network(layers, 5, 2); err != nil {
+		t.Fatal(err)
+	}
+	target := newTarget(&labeled.Target)
+	if wrong := target.wrong(n.Forward(&dense.Pass{}, labeled.X)); wrong > 0.03 {
+		t.Errorf("share %g wrong, want at most 0.03", wrong)
+	}
 }

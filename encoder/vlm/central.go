@@ -37,6 +37,9 @@ type Central struct {
 	// DP-Adam, against what was trained without. IT IS WITHOUT GUARANTEE, and the model's
 	// CentralEpsilon infinite.
 	PublishedOrder bool
+	// Planned, if not nil, is told before the first step how many there are going to be, the
+	// standard deviation of the noise on a sum of gradients, and the epsilon of all together.
+	Planned func(steps int, deviation, epsilon float64)
 	// Random is for samples and noise in studies, which are to be the same again. Where there
 	// is a guarantee it is nil, for numbers that nobody knows.
 	Random *rand.Rand
@@ -106,6 +109,9 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 		return check.Errorf("vlm", nil, "noise of the training: %w", err)
 	}
 	m.CentralEpsilon, m.CentralDelta = p.noise.Bounds().Upper, c.Delta
+	if c.Planned != nil {
+		c.Planned(p.steps(), p.noise.Deviation(), m.CentralEpsilon)
+	}
 	if c.PublishedOrder {
 		m.CentralEpsilon, m.CentralDelta = math.Inf(1), 0
 	}

@@ -26,13 +26,18 @@ func centralOptions(c Central) Options {
 // the encoder alone.
 func TestCentral(t *testing.T) {
 	x, labels := clusters(3000, 3, 1)
-	promise := Central{Epsilon: 20, Delta: 1e-5, Parts: Parts{Encoder: true, Decoder: true}}
+	planned := 0.0
+	promise := Central{Epsilon: 20, Delta: 1e-5, Parts: Parts{Encoder: true, Decoder: true}, Planned: func(steps int, deviation, epsilon float64) {
+		if planned = epsilon; steps != 25*30 || !(deviation > 0.3) {
+			t.Errorf("planned are %d steps with noise of %g, want 750", steps, deviation)
+		}
+	}}
 	both, err := Train(t.Context(), x, centralOptions(promise))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, bounds, err := account.SubsampledMultiplier(100.0/3000, 25*30, 20, 1e-5)
-	if err != nil || both.CentralEpsilon != bounds.Upper || both.CentralEpsilon > 20 || both.CentralDelta != 1e-5 {
+	if err != nil || both.CentralEpsilon != bounds.Upper || planned != bounds.Upper || both.CentralEpsilon > 20 || both.CentralDelta != 1e-5 {
 		t.Errorf("central ε = %g, δ = %g, want %g: %v", both.CentralEpsilon, both.CentralDelta, bounds.Upper, err)
 	}
 	c, err := TrainClassifier(t.Context(), both.Encode(x), labels, ClassifierOptions{Classes: 3, Epochs: 10})

@@ -94,6 +94,9 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
+		if r, err = r.Refit(ctx, own, t.again()); err != nil {
+			return nil, err
+		}
 		return &trained{
 			measure: squaredOr(t.data.Target, encoder.MeasureCrossEntropy), loss: r.HeldOut.Loss, standardError: r.HeldOut.StandardError, bundle: r.Bundle,
 		}, nil

@@ -84,6 +84,15 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 	return n, nil
 }
 
+// again is the run of a second training, with a checkpoint of its own.
+func (t *task) again() encoder.Run {
+	run := t.run
+	if run.Directory != "" {
+		run.Directory += "-again"
+	}
+	return run
+}
+
 // trained is what a system makes of a task.
 type trained struct {
 	measure             string  // what the loss is
@@ -254,29 +263,33 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		if ctx.Err() != nil {
 			o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
 		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
-			err = errors.Join(err, forget(run, choices))
+			err = errors.Join(err, forget(run))
 		}
 		return shell.LatentFailure(err)
 	}
 	if err := o.write(results[trials[0].Choice]); err != nil {
 		return err
 	}
-	if err := forget(run, choices); err != nil {
+	if err := forget(run); err != nil {
 		return err
 	}
 	return o.report(results[trials[0].Choice], trials)
 }
 
 // forget removes the checkpoints of all trainings.
-func forget(run encoder.Run, choices []encoder.Choice) error {
-	for _, c := range choices {
-		below := run.Below(c.String())
-		if err := below.Remove(); err != nil {
-			return err
-		}
+func forget(run encoder.Run) error {
+	entries, err := os.ReadDir(run.Directory)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	_ = os.Remove(run.Directory) // unless there is something else
-	return nil
+	for _, e := range entries {
+		below := run.Below(e.Name())
+		err = errors.Join(err, below.Remove())
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(run.Directory)
 }
 
 // run is that of all trainings.

@@ -172,7 +172,11 @@ func (o *trainVLMOptions) trainPrivately(ctx context.Context, t *task, own vlm.O
 	if err != nil {
 		return nil, err
 	}
-	own.Central = &vlm.Central{Epsilon: o.centralEpsilon, Delta: o.centralDelta, Parts: parts}
+	own.Central = &vlm.Central{Epsilon: o.centralEpsilon, Delta: o.centralDelta, Parts: parts, Planned: func(steps int, deviation, epsilon float64) {
+		if !o.Quiet {
+			fmt.Fprintf(o.Err, "plan: %d steps with noise of standard deviation %.6g, together epsilon %s, delta %g for each person of the training set, added or removed\n", steps, deviation, shell.DigitsUp(epsilon), o.centralDelta)
+		}
+	}}
 	if !parts.Decoder {
 		// Nobody gets a decoder, so none is trained again.
 		own.Central.Parts.Decoder = true

@@ -10,15 +10,23 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/sampler"
 )
 
 var good = Options{People: 2000, Batch: 100, Steps: 150, Parameters: 6, Clip: 1, Epsilon: 3, Delta: 1e-5}
 
+// mustNoise returns noise whose samples and draws are the same in every run.
 func mustNoise(t *testing.T, o Options) *Noise {
 	t.Helper()
 	n, err := New(o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.Random == nil {
+		n.choices = rand.NewChaCha8([32]byte{1})
+		if n.normal, err = sampler.NewGaussian(n.deviation, sampler.Options{Entropy: rand.NewChaCha8([32]byte{2})}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return n
 }

@@ -62,7 +62,7 @@ of all images to learn from in the test.`,
 	protocols: []string{protocolFormula},
 	settings: func() []taSetting {
 		return []taSetting{{
-			data: handwritten, decay: 0.2, task: taskaware.TaskOptions{Steps: 300, Rate: 0.01}, coordinates: []int{10},
+			data: handwritten, decay: 0.2, coordinates: []int{10},
 			epochs: 10, epsilons: []float64{10, 20, 50}, promised: []float64{20}, quick: []float64{20}, batch: 64, inner: 10,
 			than: []taskaware.Approach{taskaware.PrivacyAgnostic},
 		}}
