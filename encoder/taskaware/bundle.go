@@ -66,7 +66,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 	}
 	t := newTarget(&d.Target)
 	fit, held := split(&t, d.X.Rows, filterHeldOut, s.Seed)
-	unit := rangeOf(pick(d.X, fit))
+	unit := rangeOf(dense.Pick(d.X, fit))
 	width := 1.0
 	if t.classes == 0 {
 		fitted := t.pick(fit)
@@ -98,7 +98,7 @@ const filterHeldOut = 0.2
 func people(d *encoder.Data, t *target, rows []int) *encoder.Data {
 	own := t.pick(rows)
 	return &encoder.Data{
-		Features: d.Features, X: pick(d.X, rows),
+		Features: d.Features, X: dense.Pick(d.X, rows),
 		Target: encoder.Column{Name: d.Target.Name, Values: own.values.Data, Classes: d.Target.Classes, Labels: own.labels},
 	}
 }

@@ -37,8 +37,7 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 	}
 	m := newModel(x, o)
 	if o.Standardize {
-		m.mean, _ = moments(x)
-		m.deviation = deviations(x)
+		m.mean, m.deviation = dense.Standard(x)
 		x = m.standardized(x)
 	}
 	if o.Central == nil || o.Central.PublishedOrder {
@@ -81,8 +80,8 @@ func (m *Model) collapsed(x encoder.Matrix) error {
 	rows := min(x.Rows, 2000)
 	x = encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[:rows*x.Stride]}
 	decoded := m.decode(m.encode(x))
-	_, features := moments(x)
-	_, kept := moments(decoded)
+	_, features := dense.Moments(x)
+	_, kept := dense.Moments(decoded)
 	all, left := 0.0, 0.0
 	for j, v := range features {
 		all += v * v

@@ -97,6 +97,7 @@ func (t *task) again() encoder.Run {
 
 // trained is what a system makes of a task.
 type trained struct {
+	measure             string  // what the loss is
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
 	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
@@ -168,15 +169,15 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
-	usual := "auto"
+	counts := noiseAuto
 	if len(o.coordinates) == 1 {
-		usual = strconv.Itoa(o.coordinates[0])
+		counts = strconv.Itoa(o.coordinates[0])
 	}
-	f.Func("coordinates", "counts", usual, "numbers that a person sends: one count, several to choose the best of, such as 1,2,3, which is auto", func(text string) error {
-		if text == "auto" {
+	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
+		o.coordinates = nil
+		if text == noiseAuto {
 			text = "1,2,3"
 		}
-		o.coordinates = nil
 		for part := range strings.SplitSeq(text, ",") {
 			v, ok := shell.ParseCount(part)
 			if !ok || v < 1 || v > bundle.MaxCoordinates {
@@ -252,7 +253,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 			if check.Finite(loss) {
 				what += fmt.Sprintf(", loss %.4g", loss)
 			}
-			line.Share("training "+c.String(), share, what)
+			line.Share("training "+sent(c), share, what)
 		}
 		r, err := train(ctx, t)
 		if err != nil {
@@ -379,7 +380,8 @@ type trainReport struct {
 	Coordinates   int          `json:"coordinates"`
 	Noise         string       `json:"noise"`
 	Domain        string       `json:"domain"`
-	Loss          *float64     `json:"loss"` // null: not measured
+	Measure       string       `json:"measure,omitempty"` // what the loss is
+	Loss          *float64     `json:"loss"`              // null: not measured
 	StandardError *float64     `json:"standard_error"`
 	Trials        []trialJSON  `json:"trials"`
 	Details       any          `json:"details,omitempty"`
@@ -399,6 +401,19 @@ type trialJSON struct {
 	Error         string   `json:"error,omitempty"`
 }
 
+// sent tells in words how an encoding is sent.
+func sent(c encoder.Choice) string {
+	return fmt.Sprintf("%s, %s in the %s", counted(c.Coordinates, "number"), c.Noise, c.Domain)
+}
+
+// squaredOr names the measure of numbers, or that of classes.
+func squaredOr(c encoder.Column, ofClasses string) string {
+	if c.Classes == nil {
+		return encoder.MeasureSquared
+	}
+	return ofClasses
+}
+
 func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	first := trials[0]
 	r := trainReport{
@@ -406,7 +421,7 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 		Details: best.details,
 	}
 	if !best.unmeasured {
-		r.Loss, r.StandardError = shell.Finite(first.Loss), shell.Finite(first.StandardError)
+		r.Measure, r.Loss, r.StandardError = best.measure, shell.Finite(first.Loss), shell.Finite(first.StandardError)
 	}
 	promise := "NONE: a filter adds no noise"
 	if first.Noise != bundle.None {
@@ -416,7 +431,7 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	rows := []shell.Row{{"promise", promise}}
 	for i, t := range trials {
 		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
-		what, text := fmt.Sprintf("%s, %s in the %s", counted(t.Coordinates, "number"), t.Noise, t.Domain), ""
+		what, text := sent(t.Choice), ""
 		switch {
 		case best.unmeasured:
 			text = "not measured"
@@ -425,7 +440,7 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 			text = "failed: " + one.Error
 		default:
 			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
-			text = fmt.Sprintf("loss %.5g ± %.2g on people held out", t.Loss, t.StandardError)
+			text = fmt.Sprintf("%s %.5g ± %.2g on people held out", best.measure, t.Loss, t.StandardError)
 		}
 		if i == 0 {
 			text += " <- bundle"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,17 +86,7 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 	f.Integer(&o.network.Epochs, "epochs", "", 1, 1e6, "how often the training sees each person")
 	f.Integer(&o.network.Batch, "batch", "", 1, 1<<20, "people in a step")
 	f.OptionalNumber(&o.network.Rate, "rate", shell.Rule{Want: "a number above 0, at most 1", OK: func(v float64) bool { return v > 0 && v <= 1 }}, "rate of Adam: 0.0005")
-	f.Func("hidden", "widths", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end", func(text string) error {
-		o.hidden = nil
-		for part := range strings.SplitSeq(text, ",") {
-			w, ok := shell.ParseCount(part)
-			if !ok || w < 1 || w > 1<<14 {
-				return shell.Want("integers from 1 to 16384, separated by commas")
-			}
-			o.hidden = append(o.hidden, w)
-		}
-		return nil
-	})
+	widths(f, &o.hidden, "hidden", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end")
 }
 
 // check refuses what the table of scenarios does.
@@ -170,6 +159,7 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	out := &trained{}
 	server := vlm.Server{Level: vlm.Level(o.level), Classes: t.data.Target.Classes}
 	if t.data.Target.Classes == nil {
+		out.measure = "relative " + encoder.MeasureSquared
 		out.loss, out.standardError = reconstruction(m, noise, parts[2].x, t.run.Seed)
 	} else if server.Classifier, err = o.classify(ctx, t, m, noise, parts, out); err != nil {
 		return nil, err
@@ -258,6 +248,7 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	noise.Release(u.Data, u.Data, encoder.Rand(t.run.Seed, "tested encodings", 0))
 	private := c.Accuracy(u, test.labels)
 	n := float64(test.x.Rows)
+	out.measure = encoder.MeasureError
 	out.loss, out.standardError = 1-private, math.Sqrt(private*(1-private)/n)
 	spent := "not flipped"
 	if o.classEpsilon > 0 {
