@@ -267,7 +267,9 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
+			if _, none := os.Stat(run.Directory); none == nil { // a private training has none
+				o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
+			}
 		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
 			err = errors.Join(err, forget(run))
 		}
