@@ -150,11 +150,11 @@ func (r minimaxReport) rows() []shell.Row {
 				texts[q.Role] = append(texts[q.Role], fmt.Sprintf("%s %s", q.Attacker, text))
 			}
 		}
-		where := fmt.Sprintf("%d coordinates", p.Coordinates)
+		where := fmt.Sprintf("z = %d", p.Coordinates)
 		if p.Epsilon != nil {
 			where += fmt.Sprintf(", epsilon %g", *p.Epsilon)
 		}
-		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: target %s; private %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
+		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: accuracy of target %s; of private class %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
 	}
 	for _, text := range r.Published {
 		rows = append(rows, shell.Row{"published", text})
