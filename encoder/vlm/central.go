@@ -156,12 +156,12 @@ func (p *private) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		loss := p.step(sample, gradients)
+		p.step(sample, gradients)
 		if err := p.add(gradients); err != nil {
 			return err
 		}
 		if p.o.Run.Progress != nil {
-			p.o.Run.Progress(step+1, p.steps(), loss)
+			p.o.Run.Progress(step+1, p.steps(), math.NaN()) // the loss is not private
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (p *private) trained(of [2][]float64) (out [][]float64) {
 const together = 64
 
 // step sums the clipped gradients of a sample.
-func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
+func (p *private) step(sample []int, gradients [2][]float64) {
 	clear(gradients[0])
 	clear(gradients[1])
 	if p.batch.Data == nil {
@@ -194,7 +194,7 @@ func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
 			copy(dense.Row(p.batch, i), dense.Row(p.x, people[i%len(people)]))
 		}
 		p.e.draw(p.logScale, p.random)
-		loss += p.e.forward(p.batch) * float64(len(people)) / float64(len(sample))
+		p.e.forward(p.batch)
 		// The loss is a mean; the gradients of people are wanted.
 		for _, d := range []encoder.Matrix{p.e.dOutput, p.e.dMu} {
 			for i := range d.Data {
@@ -205,7 +205,6 @@ func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
 		p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)
 		p.clipped(gradients)
 	}
-	return loss
 }
 
 // clipped adds the clipped gradients of the sample. A person's gradients by the parts are

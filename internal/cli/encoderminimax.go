@@ -85,7 +85,7 @@ func (o *trainMinimaxOptions) filterFlags(f *shell.Flags) {
 		methods[i] = string(m)
 	}
 	f.Word(&o.method, "filter", "word", "how the filter is found: "+strings.Join(methods, ", "), methods...)
-	f.File(&o.mask, "mask", "for --filter mask: CSV file of a column theta, a factor for each feature", "csv", "gz")
+	f.File(&o.mask, "mask", "for --filter mask, with as many --coordinates as features: CSV file of a column theta, a factor for each", "csv", "gz")
 	widths(f, &o.filter.Hidden, "hidden", "", "widths of layers of sigmoids before the output, separated by commas; without it the filter is linear")
 	f.Bool(&o.filter.Standardize, "standardize", "give features the mean 0 and the variance 1 before the filter, which has that in it")
 	f.OptionalNumber(&o.filter.Rho, "rho", shell.Rule{Want: "a number above 0, at most 1e6", OK: func(v float64) bool { return v > 0 && v <= 1e6 }},
@@ -171,7 +171,7 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 		if err != nil {
 			return nil, err
 		}
-		own.Mask, own.Coordinates = frame.Data, len(frame.Data)
+		own.Mask = frame.Data
 	}
 	var err error
 	if m.result, err = minimax.Train(ctx, m.train, own); err != nil {

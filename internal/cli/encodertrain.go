@@ -20,9 +20,11 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // trainOptions are what the commands that train encoders have in common.
@@ -167,15 +169,15 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
-	counts := noiseAuto
+	usual := "auto"
 	if len(o.coordinates) == 1 {
-		counts = strconv.Itoa(o.coordinates[0])
+		usual = strconv.Itoa(o.coordinates[0])
 	}
-	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
-		o.coordinates = nil
-		if text == noiseAuto {
+	f.Func("coordinates", "counts", usual, "numbers that a person sends: one count, several to choose the best of, such as 1,2,3, which is auto", func(text string) error {
+		if text == "auto" {
 			text = "1,2,3"
 		}
+		o.coordinates = nil
 		for part := range strings.SplitSeq(text, ",") {
 			v, ok := shell.ParseCount(part)
 			if !ok || v < 1 || v > bundle.MaxCoordinates {
@@ -247,7 +249,11 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		done := len(results)
 		t.run.Progress = func(step, steps int, loss float64) {
 			share := (float64(done) + float64(step)/float64(steps)) / float64(len(choices))
-			line.Share("training "+sent(c), share, fmt.Sprintf("step %d of %d, loss %.4g", step, steps, loss))
+			what := fmt.Sprintf("step %d of %d", step, steps)
+			if check.Finite(loss) {
+				what += fmt.Sprintf(", loss %.4g", loss)
+			}
+			line.Share("training "+sent(c), share, what)
 		}
 		r, err := train(ctx, t)
 		if err != nil {
@@ -267,7 +273,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		}
 		return shell.LatentFailure(err)
 	}
-	if err := o.write(results[trials[0].Choice]); err != nil {
+	if err := o.write(ctx, results[trials[0].Choice]); err != nil {
 		return err
 	}
 	if err := forget(run); err != nil {
@@ -354,9 +360,12 @@ func (o *trainOptions) digest(d *encoder.Data) string {
 
 func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bits(v)) }
 
-// write writes the bundle.
-func (o *trainOptions) write(best *trained) error {
+// write proves the promise of the bundle, unless it is a filter, and writes it.
+func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	b, err := best.bundle()
+	if err == nil && b.Spec().Noise != bundle.None {
+		_, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+	}
 	if err == nil {
 		err = b.Write(o.Output, o.force)
 	}

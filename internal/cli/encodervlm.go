@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/vlm"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -57,10 +58,11 @@ classes (by the classifier).
 
 The training data is not protected, unless --training-set is private: then the parts
 of the network that others see are trained by DP-Adam, with --central-epsilon for
-people added or removed, and nothing is measured. Which parts these are depends on the
-scenario (noisewright reproduce vlm-table1 prints the table): in a collection or for a
-novel class the encoder, which is on the devices; in joining what computes the
-encodings or features that are handed out; and what is in the bundle.
+people added or removed, and nothing is measured. How many people there are, and which
+columns are features, counts as public: name them by --columns. Which parts these are
+depends on the scenario (noisewright reproduce vlm-table1 prints the table): in a
+collection or for a novel class the encoder, which is on the devices; in joining what
+computes the encodings or features that are handed out; and what is in the bundle.
 
 Source: Mansbridge et al. (2020), Learning to Noise, arXiv 2010.12464.`,
 		Example: `  noisewright encoder train vlm --data train.csv --target income --epsilon 7 --class-epsilon 3 -o bundle
@@ -103,7 +105,7 @@ func (o *trainVLMOptions) check() error {
 		bad("target is missing, want the column of a class for level = classes and for class-epsilon")
 	}
 	if !private && o.centralEpsilon > 0 {
-		bad("central-epsilon = %g, want training-set = private with it", o.centralEpsilon)
+		bad("training-set = public with central-epsilon, want private: there is nobody else that it protects")
 	}
 	if private {
 		parts, err := o.parts()
@@ -243,7 +245,7 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	out.loss, out.standardError = 1-private, math.Sqrt(private*(1-private)/n)
 	spent := "not flipped"
 	if o.classEpsilon > 0 {
-		spent = fmt.Sprintf("flipped with epsilon %g, %g in all", o.classEpsilon, o.promise.Epsilon+o.classEpsilon)
+		spent = fmt.Sprintf("flipped with epsilon %g, %s", o.classEpsilon, o.inAll())
 	}
 	counts := make([]int, classes)
 	for _, y := range test.labels {
@@ -255,6 +257,15 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	}
 	out.details = map[string]any{"accuracy_private": private, "accuracy_clean": clean, "classifier_people": train.x.Rows, "test_people": test.x.Rows}
 	return c, nil
+}
+
+// inAll says what a person spends who sends the class too.
+func (o *trainVLMOptions) inAll() string {
+	if o.noise == string(bundle.None) {
+		return "and NO PROMISE in all, for the filter adds no noise"
+	}
+	sum := exact.Rational(o.promise.Epsilon)
+	return fmt.Sprintf("%v in all", exact.FloatUp(sum.Add(sum, exact.Rational(o.classEpsilon))))
 }
 
 // reconstruction is the mean squared error of features decoded from encodings with noise, in

@@ -207,7 +207,7 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 		for _, kind := range []bundle.Kind{bundle.Designed, bundle.Laplace, bundle.Spherical} {
 			for i, epsilon := range epsilons {
 				o.line.Count(fmt.Sprintf("%d coordinates with %s noise, epsilons", z, kind), i, len(epsilons))
-				p := minimaxPoint{Part: partFew, Filter: fmt.Sprintf("%s, z = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}
+				p := minimaxPoint{Part: partFew, Filter: fmt.Sprintf("%s, d = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}
 				if err := o.draws(ctx, p, kind, epsilon, train, test, r); err != nil {
 					return err
 				}

@@ -66,7 +66,7 @@ func realEstateSetting() taSetting {
 func breastCancerSetting() taSetting {
 	return taSetting{
 		data: breastCancer, hidden: true, decay: 0.001, task: taskaware.TaskOptions{Hidden: []int{45}, ReLU: true, Steps: 4000}, coordinates: []int{3},
-		epochs: 400, epsilons: []float64{5, 7, 10, 20, 35, 50, 100}, published: []float64{20}, promised: []float64{2, 5, 10, 20, 50}, quick: []float64{20}, splits: true,
+		epochs: 1000, epsilons: []float64{5, 7, 10, 20, 35, 50, 100}, published: []float64{20}, promised: []float64{2, 5, 10, 20, 50}, quick: []float64{20}, splits: true,
 	}
 }
 
@@ -136,9 +136,9 @@ and ` + v.name + `.svg. Quick runs have few epochs and epsilons; --full has all.
 			return nil
 		})
 	}
-	f.Bool(&o.full, "full", "all epsilons, 2000 epochs (breast cancer 400, images 10), 3 runs")
+	f.Bool(&o.full, "full", "all epsilons, 2000 epochs (breast cancer 1000, images 10), 3 runs")
 	o.count(f, &o.runs, "runs", "runs, each with its own seed (default: 1, with --full 3)")
-	o.count(f, &o.epochs, "epochs", "epochs of the schedule (default: 40, of images 1; see --full)")
+	o.count(f, &o.epochs, "epochs", "epochs of the schedule (default: 40, of images 3; see --full)")
 	o.count(f, &o.steps, "steps", "steps of a restart in the protocol promised (default: 400)")
 	f.Func("epsilon", "numbers", "", "only these epsilons, separated by commas", func(text string) error {
 		o.epsilons = nil
@@ -364,7 +364,7 @@ func (e *taRun) epochs() int {
 	case e.o.full:
 		return e.setting.epochs
 	case e.setting.batch > 0:
-		return 1
+		return 3
 	default:
 		return 40
 	}
