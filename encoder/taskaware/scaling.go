@@ -22,6 +22,9 @@ func rangeOf(x dense.Matrix) scaling {
 			low, high = min(low, x.Data[i*x.Stride+j]), max(high, x.Data[i*x.Stride+j])
 		}
 		s.mean[j], s.scale[j] = low, high-low
+		if !(s.scale[j] > 0) {
+			s.scale[j] = 1 // it varies only among the people held out
+		}
 	}
 	return s
 }

@@ -333,6 +333,20 @@ func TestStandardError(t *testing.T) {
 	}
 }
 
+// TestConstantAmongFit: a column may be the same for all people but some who are held out.
+func TestConstantAmongFit(t *testing.T) {
+	x := dense.NewMatrix(10, 1)
+	for i := range x.Data {
+		x.Data[i] = 0.1
+	}
+	one := dense.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0.2}}
+	for name, s := range map[string]scaling{"standardize": standardize(x), "range": rangeOf(x)} {
+		if got := s.apply(one).Data[0]; got != 0.1 {
+			t.Errorf("%s: 0.2 becomes %g, want 0.1", name, got)
+		}
+	}
+}
+
 // TestFilter: what the schedule makes is a bundle that nothing proves private.
 func TestFilter(t *testing.T) {
 	d := twoNumbers(80, true, 1)

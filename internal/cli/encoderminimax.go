@@ -162,7 +162,7 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 		data *minimax.Data
 		rows []int
 	}{{&m.train, order[held:]}, {&m.test, order[:held]}} {
-		*part.data = o.tasks(choosePeople(t.data, part.rows))
+		*part.data = o.tasks(t.data.Pick(part.rows))
 	}
 	own := o.filter
 	own.Run, own.Coordinates = t.run, z
@@ -236,28 +236,4 @@ func guessTask(ctx context.Context, a attack.Attacker, train, test minimax.Task,
 		return attack.RelativeError(ctx, a, u, train.Values, v, test.Values, seed)
 	}
 	return attack.Accuracy(ctx, a, attack.Labeled{X: u, Labels: train.Labels}, attack.Labeled{X: v, Labels: test.Labels}, len(train.Classes), seed)
-}
-
-// choosePeople returns some of the rows.
-func choosePeople(d *encoder.Data, rows []int) *encoder.Data {
-	out := &encoder.Data{Features: d.Features, X: encoder.Matrix{Rows: len(rows), Cols: d.X.Cols, Stride: d.X.Cols}}
-	for _, i := range rows {
-		out.X.Data = append(out.X.Data, d.X.Data[i*d.X.Stride:][:d.X.Cols]...)
-	}
-	column := func(c encoder.Column) encoder.Column {
-		some := encoder.Column{Name: c.Name, Classes: c.Classes}
-		for _, i := range rows {
-			if c.Labels != nil {
-				some.Labels = append(some.Labels, c.Labels[i])
-			} else {
-				some.Values = append(some.Values, c.Values[i])
-			}
-		}
-		return some
-	}
-	out.Target = column(d.Target)
-	for _, c := range d.Private {
-		out.Private = append(out.Private, column(c))
-	}
-	return out
 }

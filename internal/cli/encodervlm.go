@@ -214,15 +214,8 @@ func divide(d *encoder.Data, seed uint64) (parts [3]encodedPeople) {
 	order := encoder.Rand(seed, "held out", 0).Perm(n)
 	ends := [4]int{0, n * 7 / 10, n * 85 / 100, n}
 	for k := range parts {
-		rows := order[ends[k]:ends[k+1]]
-		p := encodedPeople{x: encoder.Matrix{Rows: len(rows), Cols: d.X.Cols, Stride: d.X.Cols, Data: make([]float64, len(rows)*d.X.Cols)}}
-		for i, row := range rows {
-			copy(p.x.Data[i*d.X.Cols:], d.X.Data[row*d.X.Stride:][:d.X.Cols])
-			if d.Target.Labels != nil {
-				p.labels = append(p.labels, d.Target.Labels[row])
-			}
-		}
-		parts[k] = p
+		some := d.Pick(order[ends[k]:ends[k+1]])
+		parts[k] = encodedPeople{some.X, some.Target.Labels}
 	}
 	return parts
 }

@@ -154,7 +154,7 @@ func (r minimaxReport) rows() []shell.Row {
 		if p.Epsilon != nil {
 			where += fmt.Sprintf(", epsilon %g", *p.Epsilon)
 		}
-		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: target %s; private %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
+		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: accuracy of target %s; of private class %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
 	}
 	for _, text := range r.Published {
 		rows = append(rows, shell.Row{"published", text})
