@@ -79,7 +79,7 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
-		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile",
+		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
