@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,6 +106,9 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 
 // paper runs the schedule of the paper.
 func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, error) {
+	if wide := t.data.X.Cols; o.own.Hidden != nil && !slices.Equal(o.own.Hidden, []int{wide}) {
+		return nil, shell.BadInput("", fmt.Errorf("hidden = %v with paper-schedule, want %d: one layer, as wide as there are features", o.own.Hidden, wide))
+	}
 	network := taskaware.TaskOptions{Hidden: o.frozen, ReLU: true, Steps: 5000, Seed: t.run.Seed}
 	if network.Hidden == nil {
 		network.Hidden = []int{3 * t.data.X.Cols / 2}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/encoder/taskaware"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -156,7 +157,12 @@ func (s *taStudy) draw(out *shell.Output) error {
 				return err
 			}
 			b.LineStyle = figure.Solid(style.Color, 1)
-			p.Add(b)
+			dots, err := plotter.NewScatter(points) // one ε makes no line
+			if err != nil {
+				return err
+			}
+			dots.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+			p.Add(b, dots)
 			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
 		}
 		if err := figure.Add(p, curves); err != nil {
