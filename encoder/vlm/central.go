@@ -40,8 +40,8 @@ type Central struct {
 	// Planned, if not nil, is told before the first step how many there are going to be, the
 	// standard deviation of the noise on a sum of gradients, and the epsilon of all together.
 	Planned func(steps int, deviation, epsilon float64)
-	// Random is for samples and noise in studies, which are to be the same again. Where there
-	// is a guarantee it is nil, for numbers that nobody knows.
+	// Random is for samples and noise in studies, which are to be the same again. There is no
+	// guarantee then, as somebody knows the numbers, and the model's CentralEpsilon is infinite.
 	Random *rand.Rand
 }
 
@@ -108,12 +108,12 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 	if err != nil {
 		return check.Errorf("vlm", nil, "noise of the training: %w", err)
 	}
-	m.CentralEpsilon, m.CentralDelta = p.noise.Bounds().Upper, c.Delta
+	epsilon := p.noise.Bounds().Upper
 	if c.Planned != nil {
-		c.Planned(p.steps(), p.noise.Deviation(), m.CentralEpsilon)
+		c.Planned(p.steps(), p.noise.Deviation(), epsilon)
 	}
-	if c.PublishedOrder {
-		m.CentralEpsilon, m.CentralDelta = math.Inf(1), 0
+	if !c.PublishedOrder && c.Random == nil {
+		m.CentralEpsilon, m.CentralDelta = epsilon, c.Delta
 	}
 	if p.random == nil {
 		var seed [32]byte

@@ -19,7 +19,7 @@ type Model struct {
 	// learned. No guarantee rests on them.
 	Scales []float64
 	// CentralEpsilon and CentralDelta are the promise to the people of the training data, as
-	// Options.Central has it; 0 without one, and an infinite epsilon is no promise.
+	// Options.Central has it. An infinite epsilon is no promise.
 	CentralEpsilon, CentralDelta float64
 
 	encoder, decoder *dense.Network
@@ -64,7 +64,7 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 func newModel(x encoder.Matrix, o Options) *Model {
 	return &Model{
 		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
-		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood,
+		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood, CentralEpsilon: math.Inf(1),
 		encoder: dense.New(slices.Concat([]int{x.Cols}, o.Encoder, []int{o.Coordinates}), activations(len(o.Encoder))),
 		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
 	}

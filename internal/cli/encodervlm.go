@@ -58,8 +58,9 @@ classes (by the classifier).
 
 The training data is not protected, unless --training-set is private: then the parts
 of the network that others see are trained by DP-Adam, with --central-epsilon for
-people added or removed, and nothing is measured. How many people there are, and which
-columns are features, counts as public: name them by --columns. Which parts these are
+people added or removed, and nothing is measured. Every such training spends that
+epsilon again. How many people there are, and which columns are features, counts as
+public: name them by --columns. Which parts these are
 depends on the scenario (noisewright reproduce vlm-table1 prints the table): in a
 collection or for a novel class the encoder, which is on the devices; in joining what
 computes the encodings or features that are handed out; and what is in the bundle.
