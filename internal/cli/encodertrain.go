@@ -169,12 +169,12 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
-	counts := noiseAuto
+	usual := "auto"
 	if len(o.coordinates) == 1 {
-		counts = strconv.Itoa(o.coordinates[0])
+		usual = strconv.Itoa(o.coordinates[0])
 	}
-	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
-		if text == noiseAuto {
+	f.Func("coordinates", "counts", usual, "numbers that a person sends: one count, several to choose the best of, such as 1,2,3, which is auto", func(text string) error {
+		if text == "auto" {
 			text = "1,2,3"
 		}
 		o.coordinates = nil
