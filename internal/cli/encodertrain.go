@@ -90,7 +90,7 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 func (t *task) again() encoder.Run {
 	run := t.run
 	if run.Directory != "" {
-		run.Directory += "-again"
+		run.Directory += again
 	}
 	return run
 }
@@ -169,12 +169,12 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
-	usual := "auto"
+	counts := noiseAuto
 	if len(o.coordinates) == 1 {
-		usual = strconv.Itoa(o.coordinates[0])
+		counts = strconv.Itoa(o.coordinates[0])
 	}
-	f.Func("coordinates", "counts", usual, "numbers that a person sends: one count, several to choose the best of, such as 1,2,3, which is auto", func(text string) error {
-		if text == "auto" {
+	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
+		if text == noiseAuto {
 			text = "1,2,3"
 		}
 		o.coordinates = nil
@@ -271,33 +271,34 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 				o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
 			}
 		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
-			err = errors.Join(err, forget(run))
+			err = errors.Join(err, forget(run, choices))
 		}
 		return shell.LatentFailure(err)
 	}
-	if err := o.write(ctx, results[trials[0].Choice]); err != nil {
-		return err
+	err = o.write(ctx, results[trials[0].Choice])
+	if ctx.Err() == nil {
+		err = errors.Join(err, forget(run, choices))
 	}
-	if err := forget(run); err != nil {
+	if err != nil {
 		return err
 	}
 	return o.report(results[trials[0].Choice], trials)
 }
 
-// forget removes the checkpoints of all trainings.
-func forget(run encoder.Run) error {
-	entries, err := os.ReadDir(run.Directory)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+// again ends the name of the checkpoint of a second training.
+const again = "-again"
+
+// forget removes the checkpoints of all choices, and their directory if nothing else is in it.
+func forget(run encoder.Run, choices []encoder.Choice) error {
+	var errs []error
+	for _, c := range choices {
+		for _, name := range []string{c.String(), c.String() + again} {
+			below := run.Below(name)
+			errs = append(errs, below.Remove())
+		}
 	}
-	for _, e := range entries {
-		below := run.Below(e.Name())
-		err = errors.Join(err, below.Remove())
-	}
-	if err != nil {
-		return err
-	}
-	return os.Remove(run.Directory)
+	_ = os.Remove(run.Directory)
+	return errors.Join(errs...)
 }
 
 // run is that of all trainings.
