@@ -72,7 +72,8 @@ const scheduleStarts = 5
 // A decoder with the same answers for everybody makes it begin anew. A run with a Directory
 // leaves a checkpoint if the context ends.
 //
-// Errors wrap [dp.ErrInvalid] for bad data or options; others are those of encoder.Run.Train.
+// Errors wrap [dp.ErrInvalid] for bad data or options, and ErrDead if every start ended so;
+// others are those of encoder.Run.Train.
 func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer, run encoder.Run) (*Scheduled, error) {
 	if err := s.validate(d); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 			return r.out, nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died, or the weight decay left nothing of the encoding", scheduleStarts)
+	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died, or the weight decay left nothing of the encoding", scheduleStarts)
 }
 
 func (s *Schedule) validate(d *encoder.Data) error {

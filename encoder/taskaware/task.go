@@ -2,6 +2,7 @@ package taskaware
 
 import (
 	"context"
+	"errors"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -25,6 +26,10 @@ type TaskOptions struct {
 	Scale bool
 	Seed  uint64
 }
+
+// ErrDead marks a training after each start of which the answers are the same for everybody,
+// as the ReLUs of the task network are 0: another network may do better.
+var ErrDead = errors.New("the answers are the same for everybody")
 
 // taskStarts is how often the training of a task network begins anew before it gives up.
 const taskStarts = 10
@@ -73,7 +78,7 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 			return n.BundleLayers(), nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
+	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
 }
 
 // fitRidge is the ridge of linear tasks.

@@ -378,7 +378,7 @@ func TestDeadNetworks(t *testing.T) {
 		d.Target.Values[i] -= 1e4 // no ReLU answers that
 	}
 	_, err := TrainTask(t.Context(), d, TaskOptions{ReLU: true, Steps: 400, Rate: 0.1})
-	if err == nil || !strings.Contains(err.Error(), "its ReLUs died") {
+	if !errors.Is(err, ErrDead) || !strings.Contains(err.Error(), "its ReLUs died") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -296,11 +297,26 @@ type taRun struct {
 	seed        uint64
 	train, test *encoder.Data
 	task        []bundle.Layer
+	died        int // task networks
 }
 
 // approaches trains for each of the approaches, side by side: they are independent, and a
 // training keeps one processor busy.
 func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
+	for {
+		err := e.sideBySide(ctx, z, epsilon)
+		if !errors.Is(err, taskaware.ErrDead) || e.died == taskNetworks {
+			return err
+		}
+		e.died++
+		e.task = nil
+	}
+}
+
+// taskNetworks is how many other task networks a run tries in the place of one that dies.
+const taskNetworks = 5
+
+func (e *taRun) sideBySide(ctx context.Context, z int, epsilon float64) error {
 	do := e.promised
 	if e.protocol != protocolPromised {
 		do = e.scheduled
@@ -318,10 +334,10 @@ func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
 		wait.Go(func() { losses[i], noises[i], errs[i] = do(ctx, a, z, epsilon) })
 	}
 	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	for i, a := range all {
-		if errs[i] != nil {
-			return errs[i]
-		}
 		e.o.study.add(e.setting.data, e.protocol, a, z, epsilon, losses[i], noises[i])
 	}
 	return nil
@@ -331,7 +347,7 @@ func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
 func (e *taRun) trainTask(ctx context.Context) (err error) {
 	if e.task == nil {
 		options := e.setting.task
-		options.Seed = e.seed
+		options.Seed = e.seed + uint64(e.died)<<32 //nolint:gosec // a few
 		e.task, err = taskaware.TrainTask(ctx, e.train, options)
 	}
 	return err
