@@ -44,7 +44,8 @@ type Schedule struct {
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
 	// Batch is how many people a step is about: the paper's images are taken in batches, with
-	// Inner steps and a Δ of its own for each. 0 means all of them.
+	// Inner steps and a Δ of its own for each. 0 means all of them. The Δ of the result is
+	// the mean of those of batches, which is even less of a sensitivity.
 	Batch  int
 	Decay  float64
 	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
@@ -71,7 +72,8 @@ const scheduleStarts = 5
 // A decoder with the same answers for everybody makes it begin anew. A run with a Directory
 // leaves a checkpoint if the context ends.
 //
-// Errors wrap [dp.ErrInvalid] for bad data or options; others are those of encoder.Run.Train.
+// Errors wrap [dp.ErrInvalid] for bad data or options, and ErrDead if every start ended so;
+// others are those of encoder.Run.Train.
 func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer, run encoder.Run) (*Scheduled, error) {
 	if err := s.validate(d); err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 			return r.out, nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", scheduleStarts)
+	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died, or the weight decay left nothing of the encoding", scheduleStarts)
 }
 
 func (s *Schedule) validate(d *encoder.Data) error {
@@ -214,7 +216,7 @@ func (r *scheduleRun) use(people []int) {
 	}
 	t := r.target
 	if people != nil {
-		read, t = pick(read, people), r.target.pick(people)
+		read, t = dense.Pick(read, people), r.target.pick(people)
 	}
 	r.now = portion{read, dense.NewMatrix(read.Rows, r.Coordinates), dense.NewMatrix(read.Rows, r.Coordinates), t}
 }
@@ -258,10 +260,20 @@ func (r *scheduleRun) Step(step int) (loss float64, err error) {
 		}
 	}
 	if !r.fixed {
-		r.use(nil)
-		r.out.Sensitivity = largestDistance(r.code())
+		r.measure()
 	}
 	return loss, nil
+}
+
+// measure finds the sensitivity: of everybody, or the mean of those of batches.
+func (r *scheduleRun) measure() {
+	batches := r.batches(0)
+	r.out.Sensitivity = 0
+	for _, people := range batches {
+		r.use(people)
+		r.out.Sensitivity += largestDistance(r.code()) / float64(len(batches))
+	}
+	r.use(nil)
 }
 
 // quietStep goes over everybody once, without noise.
@@ -286,9 +298,8 @@ func (r *scheduleRun) freeze() {
 		r.encoded = dense.NewMatrix(u.Rows, u.Cols)
 		copy(r.encoded.Data, u.Data)
 	}
-	r.out.Sensitivity = largestDistance(r.encoded)
 	r.fixed = true
-	r.use(nil)
+	r.measure()
 }
 
 // State implements encoder.Training.

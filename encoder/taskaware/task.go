@@ -2,6 +2,7 @@ package taskaware
 
 import (
 	"context"
+	"errors"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -25,6 +26,10 @@ type TaskOptions struct {
 	Scale bool
 	Seed  uint64
 }
+
+// ErrDead marks a training after each start of which the answers are the same for everybody,
+// as the ReLUs of the task network are 0: another network may do better.
+var ErrDead = errors.New("the answers are the same for everybody")
 
 // taskStarts is how often the training of a task network begins anew before it gives up.
 const taskStarts = 10
@@ -73,7 +78,7 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 			return n.BundleLayers(), nil
 		}
 	}
-	return nil, check.Errorf("taskaware", nil, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
+	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
 }
 
 // fitRidge is the ridge of linear tasks.
@@ -130,5 +135,5 @@ func trainScaledTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bun
 
 // notFinite is the error of a training that leaves the numbers.
 func notFinite(what string, loss float64) error {
-	return check.Errorf("taskaware", nil, "the loss of the %s is %g, want a finite number: training diverged, try a smaller rate", what, loss)
+	return check.Errorf("taskaware", nil, "the training of the %s diverged at the loss %g, want finite losses and parameters: try a smaller rate", what, loss)
 }

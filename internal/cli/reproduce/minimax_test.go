@@ -98,6 +98,27 @@ func TestRunMinimax(t *testing.T) {
 	}
 }
 
+// TestRunMinimaxFull has all the noise, of whose epsilons a quick run has some.
+func TestRunMinimaxFull(t *testing.T) {
+	c, out := options(t)
+	o := &minimaxOptions{Common: c, figure: minimaxFigures[2], data: filterPeople(t, true), full: true, design: designOptions(0.5)}
+	o.figure.coordinates = []int{2}
+	if err := o.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	object(t, out)
+	epsilons := map[float64]bool{}
+	for _, p := range o.study.points {
+		epsilons[noiseless(p.Epsilon)] = true
+		if want := map[bool]int{true: 1, false: 10}[p.Epsilon == nil || p.Attacker == "mlp"]; p.Runs != want {
+			t.Errorf("%d runs of %s by %s, want %d", p.Runs, p.Filter, p.Attacker, want)
+		}
+	}
+	if len(epsilons) != 8 {
+		t.Errorf("epsilons %v, want 1, 2, 3, 5, 10, 30, 100 and none", epsilons)
+	}
+}
+
 func TestMinimaxData(t *testing.T) {
 	c, _ := options(t)
 	d, err := readMinimax(c.Streams, filterPeople(t, true), "expression", "gender", "split")

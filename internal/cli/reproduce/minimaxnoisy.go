@@ -25,9 +25,9 @@ const (
 	partFew     = "few coordinates" // noise of a useful ε
 )
 
-// The ε of the two parts.
+// The ε of the two parts. The paper's begin at 1000, of which there is no promise here.
 var (
-	vectorEpsilons = []float64{1000, 100, 100.0 / 3, 10}
+	vectorEpsilons = []float64{100, 30, 10}
 	fewEpsilons    = []float64{1, 2, 3, 5, 10}
 )
 

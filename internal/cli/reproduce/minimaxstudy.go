@@ -154,7 +154,7 @@ func (r minimaxReport) rows() []shell.Row {
 		if p.Epsilon != nil {
 			where += fmt.Sprintf(", epsilon %g", *p.Epsilon)
 		}
-		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: target %s; private %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
+		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: accuracy of target %s; of private class %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
 	}
 	for _, text := range r.Published {
 		rows = append(rows, shell.Row{"published", text})
@@ -170,6 +170,9 @@ type minimaxPanel struct {
 	at                func(p *minimaxPoint) float64
 	ticks             plot.Ticker // nil: round numbers
 }
+
+// shareTicks are those of shares, on an axis that has room for a legend above 1.
+var shareTicks = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.2, Label: "0.2"}, {Value: 0.4, Label: "0.4"}, {Value: 0.6, Label: "0.6"}, {Value: 0.8, Label: "0.8"}, {Value: 1, Label: "1"}}
 
 // draw draws panels side by side.
 func (s *minimaxStudy) draw(out *shell.Output, panels []minimaxPanel) error {
@@ -216,6 +219,7 @@ func (s *minimaxStudy) plots(panels []minimaxPanel) (plots []*plot.Plot, err err
 		}
 		p.Legend.Top = true
 		p.Y.Min, p.Y.Max = 0, 1+0.07*float64(len(curves)) // room for the legend
+		p.Y.Tick.Marker = shareTicks
 		plots = append(plots, p)
 	}
 	plots[0].Y.Label.Text = "accuracy on people not learned from"

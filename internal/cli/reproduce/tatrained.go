@@ -3,6 +3,7 @@ package reproduce
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -296,11 +297,26 @@ type taRun struct {
 	seed        uint64
 	train, test *encoder.Data
 	task        []bundle.Layer
+	died        int // task networks
 }
 
 // approaches trains for each of the approaches, side by side: they are independent, and a
 // training keeps one processor busy.
 func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
+	for {
+		err := e.sideBySide(ctx, z, epsilon)
+		if !errors.Is(err, taskaware.ErrDead) || e.died == taskNetworks {
+			return err
+		}
+		e.died++
+		e.task = nil
+	}
+}
+
+// taskNetworks is how many other task networks a run tries in the place of one that dies.
+const taskNetworks = 5
+
+func (e *taRun) sideBySide(ctx context.Context, z int, epsilon float64) error {
 	do := e.promised
 	if e.protocol != protocolPromised {
 		do = e.scheduled
@@ -318,10 +334,10 @@ func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
 		wait.Go(func() { losses[i], noises[i], errs[i] = do(ctx, a, z, epsilon) })
 	}
 	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	for i, a := range all {
-		if errs[i] != nil {
-			return errs[i]
-		}
 		e.o.study.add(e.setting.data, e.protocol, a, z, epsilon, losses[i], noises[i])
 	}
 	return nil
@@ -331,7 +347,7 @@ func (e *taRun) approaches(ctx context.Context, z int, epsilon float64) error {
 func (e *taRun) trainTask(ctx context.Context) (err error) {
 	if e.task == nil {
 		options := e.setting.task
-		options.Seed = e.seed
+		options.Seed = e.seed + uint64(e.died)<<32 //nolint:gosec // a few
 		e.task, err = taskaware.TrainTask(ctx, e.train, options)
 	}
 	return err
@@ -439,22 +455,29 @@ func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {
 		if p.Protocol != protocolPromised {
 			continue
 		}
-		text := fmt.Sprintf("epsilon %g: %s loss %.4g ± %.2g", p.Epsilon, p.Approach, p.Mean, p.Deviation)
+		text := fmt.Sprintf("epsilon %g: %s loss %.4g", p.Epsilon, p.Approach, p.Mean)
+		if p.Runs > 1 {
+			text += fmt.Sprintf(" ± %.2g", p.Deviation)
+		}
 		if p.Data != realEstate {
 			text += fmt.Sprintf(", error %s", shell.Percent(p.Wrong))
 		}
-		rows = append(rows, shell.Row{p.Data, text + ", " + strings.Join(p.Noise, " ")})
+		rows = append(rows, shell.Row{p.Data + ", " + p.Protocol, text + ", " + strings.Join(p.Noise, " ")})
 	}
 	for _, g := range r.Improvements {
-		text := fmt.Sprintf("epsilon %g, z = %d: task-aware is %.1f %%", g.Epsilon, g.Coordinates, 100*g.Share)
+		share, than := g.Share, "better"
+		if share < 0 {
+			share, than = -share, "worse"
+		}
+		text := fmt.Sprintf("epsilon %g, z = %d: task-aware is %.1f %%", g.Epsilon, g.Coordinates, 100*share)
 		if g.Runs > 1 {
 			text += fmt.Sprintf(" ± %.1f", 100*g.Deviation)
 		}
-		rows = append(rows, shell.Row{g.Data + ", " + g.Protocol, text + fmt.Sprintf(" better than %s, runs: %d", g.Than, g.Runs)})
+		rows = append(rows, shell.Row{g.Data + ", " + g.Protocol, text + fmt.Sprintf(" %s than %s, runs: %d", than, g.Than, g.Runs)})
 	}
 	for _, data := range []string{realEstate, breastCancer, handwritten} {
 		if text, ok := published[data]; ok && slices.ContainsFunc(r.Points, func(p *trainedPoint) bool { return p.Data == data }) {
-			rows = append(rows, shell.Row{"published", data + ": " + text})
+			rows = append(rows, shell.Row{"the paper", data + ": " + text})
 		}
 	}
 	return rows

@@ -47,6 +47,9 @@ place of those with a hidden layer.`,
 	settings: func() []taSetting {
 		houses, cancer := realEstateSetting(), breastCancerSetting()
 		houses.hidden, cancer.hidden = true, false
+		// With the decay of the linear encoder nothing is left of one with sigmoids: it sends the
+		// same for everybody.
+		houses.decay = cancer.decay
 		return []taSetting{houses, cancer}
 	},
 	published: map[string]string{realEstate: "the paper prints no numbers for this figure"},
@@ -57,8 +60,8 @@ var taFigure8 = taFigure{
 	short: "Figure 8 of Cheng, Tang & Chinchali (2022): handwritten digits",
 	about: `Train linear encoders of 10 numbers for a linear classifier of handwritten digits: the
 first 6000 images of MNIST to learn from, the first 1000 to test. Steps are about 64
-images, 10 for each draw of noise, whose scale is that of the batch in training and that
-of all images to learn from in the test.`,
+images, 10 for each draw of noise, whose scale is that of the batch in training and the
+mean of those in the test.`,
 	protocols: []string{protocolFormula},
 	settings: func() []taSetting {
 		return []taSetting{{
