@@ -120,9 +120,9 @@ func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon f
 
 // pixelEpochs is for classifiers of features, which are a hundred times as many as encodings,
 // and pixelRuns how many runs have them: they take most of the time after the training. With
-// fewer epochs they do not find the classes in the noise.
+// a third of the epochs they do not find the classes in the noise.
 const (
-	pixelEpochs = 10
+	pixelEpochs = 30
 	pixelRuns   = 1
 )
 
