@@ -58,6 +58,32 @@ func (d *Data) Validate() error {
 	return c.Err()
 }
 
+// Pick returns a copy of some rows.
+func (d *Data) Pick(rows []int) *Data {
+	n := d.X.Cols
+	some := &Data{Features: d.Features, X: Matrix{Rows: len(rows), Cols: n, Stride: n, Data: make([]float64, 0, len(rows)*n)}, Target: d.Target.pick(rows)}
+	for _, i := range rows {
+		some.X.Data = append(some.X.Data, d.row(i)...)
+	}
+	for k := range d.Private {
+		some.Private = append(some.Private, d.Private[k].pick(rows))
+	}
+	return some
+}
+
+func (t *Column) pick(rows []int) Column {
+	some := Column{Name: t.Name, Classes: t.Classes}
+	for _, i := range rows {
+		if t.Labels != nil {
+			some.Labels = append(some.Labels, t.Labels[i])
+		}
+		if t.Values != nil {
+			some.Values = append(some.Values, t.Values[i])
+		}
+	}
+	return some
+}
+
 // numbers checks numbers of people.
 func numbers(c *check.List, field string, values []float64) {
 	constant := true

@@ -39,7 +39,8 @@ type Run struct {
 	// Options tells what else the result depends on, in any words: a checkpoint of a run
 	// with others is refused.
 	Options string
-	// Progress is called after each step, with its loss; it may be nil.
+	// Progress is called after each step, with its loss, or NaN if it is not to be shown; it
+	// may be nil.
 	Progress func(step, steps int, loss float64)
 }
 

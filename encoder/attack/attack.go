@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/noisewright/noisewright/encoder/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -108,7 +109,7 @@ func RelativeError(ctx context.Context, a Attacker, trainX, train, testX, test b
 	if err != nil {
 		return Score{}, err
 	}
-	guesses, means := guess(testX), columnMeans(train)
+	guesses, means := guess(testX), dense.Means(train)
 	sum, spread := 0.0, 0.0
 	errs, spreads := make([]float64, test.Rows), make([]float64, test.Rows)
 	for i := range test.Rows {

@@ -2,7 +2,6 @@ package attack
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -66,23 +65,15 @@ func (t task) linear(o regress.Options) (*regress.Linear, error) {
 
 // rows returns the task of some people.
 func (t task) rows(which []int) task {
-	s := task{x: pick(t.x, which), classes: t.classes}
+	s := task{x: dense.Pick(t.x, which), classes: t.classes}
 	if t.classes == 0 {
-		s.targets = pick(t.targets, which)
+		s.targets = dense.Pick(t.targets, which)
 		return s
 	}
 	for _, i := range which {
 		s.labels = append(s.labels, t.labels[i])
 	}
 	return s
-}
-
-func pick(m dense.Matrix, which []int) dense.Matrix {
-	p := dense.NewMatrix(len(which), m.Cols)
-	for k, i := range which {
-		copy(dense.Row(p, k), dense.Row(m, i))
-	}
-	return p
 }
 
 // outputs is how many numbers a guesser returns for a person.
@@ -123,20 +114,8 @@ func holdOut(n, parts int, r *rand.Rand) (rest, held []int) {
 type scaling struct{ mean, deviation []float64 }
 
 func newScaling(x dense.Matrix) scaling {
-	s := scaling{columnMeans(x), make([]float64, x.Cols)}
-	for i := range x.Rows {
-		for j, v := range dense.Row(x, i) {
-			v -= s.mean[j]
-			s.deviation[j] += v * v
-		}
-	}
-	for j, v := range s.deviation {
-		s.deviation[j] = math.Sqrt(v / float64(x.Rows))
-		if s.deviation[j] == 0 {
-			s.deviation[j] = 1
-		}
-	}
-	return s
+	mean, deviation := dense.Standard(x)
+	return scaling{mean, deviation}
 }
 
 func (s scaling) apply(x dense.Matrix) dense.Matrix {
@@ -156,12 +135,4 @@ func (s scaling) undo(x dense.Matrix) {
 		floats.Mul(row, s.deviation)
 		floats.Add(row, s.mean)
 	}
-}
-
-func columnMeans(x dense.Matrix) []float64 {
-	mean := make([]float64, x.Cols)
-	for i := range x.Rows {
-		floats.AddScaled(mean, 1/float64(x.Rows), dense.Row(x, i))
-	}
-	return mean
 }

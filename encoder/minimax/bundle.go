@@ -150,10 +150,10 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 	return y, names
 }
 
-// digest is of all that the result of a training depends on, but for the seed.
+// digest is of all that the result of a training depends on.
 func (o *Options) digest(d *Data) string {
 	h := sha256.New()
-	fmt.Fprintln(h, o.Method, o.Coordinates, o.Hidden, o.Standardize, o.Rho, o.Ridge, o.NoIntercept, o.InnerIterations, o.Steps, o.Starts)
+	fmt.Fprintln(h, o.Seed, o.Method, o.Coordinates, o.Hidden, o.Standardize, o.Rho, o.Ridge, o.NoIntercept, o.InnerIterations, o.Steps, o.Starts)
 	writeNumbers(h, d.X.Data)
 	for _, side := range [][]Task{d.Targets, d.Private} {
 		for _, t := range side {

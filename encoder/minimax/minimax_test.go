@@ -247,9 +247,55 @@ func TestResume(t *testing.T) {
 	if !slices.Equal(resumed.net.Params(), whole.net.Params()) || resumed.Objective != whole.Objective {
 		t.Error("a resumed training ends at another filter")
 	}
-	o.Rho = 3
-	if _, err := Train(t.Context(), d, o); !errors.Is(err, check.ErrInvalid) {
-		t.Errorf("%v, want a refusal of a checkpoint of other options", err)
+	other, another := o, o
+	other.Rho, another.Seed = 3, 8
+	for _, o := range []Options{other, another} {
+		if _, err := Train(t.Context(), d, o); !errors.Is(err, check.ErrInvalid) {
+			t.Errorf("%v, want a refusal of a checkpoint of other options", err)
+		}
+	}
+}
+
+// TestLineSearchFails goes uphill, where no step helps: the filter is shaken, and then begins
+// again at the best one.
+func TestLineSearchFails(t *testing.T) {
+	d := people(8, 60)
+	o := Options{Coordinates: 2}
+	o.fill()
+	net := dense.New([]int{6, 2}, []dense.Activation{dense.Identity})
+	net.Init(encoder.Rand(1, "test", 0))
+	tr := newTrainer(&o, d.X, net, &d)
+	far := func(from []float64) float64 {
+		most := 0.0
+		for i, v := range net.Params() {
+			most = max(most, math.Abs(v-from[i]))
+		}
+		return most
+	}
+	uphill := func() {
+		phi, err := tr.answer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.gradient()
+		for i := range tr.grad {
+			tr.grad[i] = -tr.grad[i]
+		}
+		tr.descend(phi, encoder.Rand(1, "shake", 0))
+	}
+	at := slices.Clone(net.Params())
+	tr.length = 4
+	uphill()
+	if moved := far(at); !(moved > 0 && moved < 10*shaking) || tr.failed != 1 || tr.length != firstLength {
+		t.Errorf("after a failure the filter moved by %g, %g failures, length %g", moved, tr.failed, tr.length)
+	}
+	for i := range tr.best {
+		tr.best[i] = float64(i)
+	}
+	tr.value = math.Inf(-1) // nothing is better
+	uphill()
+	if moved := far(tr.best); !(moved > 0 && moved < 10*shaking) || tr.failed != 0 {
+		t.Errorf("after two failures the filter is %g from the best, %g failures", moved, tr.failed)
 	}
 }
 

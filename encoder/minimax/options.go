@@ -162,11 +162,8 @@ func (o *Options) validate(d *Data) error {
 			c.Badf(v.name, v.value, "1 to %d", maxSteps)
 		}
 	}
-	switch o.Method {
-	case Minimax, ClosedForm, LDS, PPLS:
-		if len(d.Private) == 0 {
-			c.Badf("private tasks", "none", "at least 1 for the method %s", o.Method)
-		}
+	if len(d.Private) == 0 && slices.Contains([]Method{Minimax, ClosedForm, LDS, PPLS}, o.Method) {
+		c.Badf("private tasks", "none", "at least 1 for the method %s", o.Method)
 	}
 	c.Add(o.Noise.validate())
 	return c.Err()

@@ -66,16 +66,18 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 	}
 	t := newTarget(&d.Target)
 	fit, held := split(&t, d.X.Rows, filterHeldOut, s.Seed)
-	unit := rangeOf(pick(d.X, fit))
+	unit := rangeOf(dense.Pick(d.X, fit))
 	width := 1.0
 	if t.classes == 0 {
 		fitted := t.pick(fit)
 		answers := rangeOf(fitted.values)
 		t.values, width = answers.apply(t.values), answers.scale[0]
 	}
-	scaled := *d
-	scaled.X = unit.apply(d.X)
-	some := people(&scaled, &t, fit)
+	scaled := encoder.Data{Features: d.Features, X: unit.apply(d.X), Target: d.Target}
+	if t.classes == 0 {
+		scaled.Target.Values = t.values.Data
+	}
+	some := scaled.Pick(fit)
 	task, err := TrainTask(ctx, some, o)
 	if err != nil {
 		return nil, nil, heldOut, err
@@ -83,7 +85,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 	if r, err = s.Train(ctx, some, task, run); err != nil {
 		return nil, nil, heldOut, err
 	}
-	if heldOut, err = r.Evaluate(people(&scaled, &t, held), judgeDraws, s.Seed); err != nil {
+	if heldOut, err = r.Evaluate(scaled.Pick(held), judgeDraws, s.Seed); err != nil {
 		return nil, nil, heldOut, err
 	}
 	heldOut.Loss, heldOut.StandardError = heldOut.Loss*width*width, heldOut.StandardError*width*width
@@ -93,15 +95,6 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 
 // filterHeldOut is the share of the people that Filter holds out.
 const filterHeldOut = 0.2
-
-// people returns some, with their targets.
-func people(d *encoder.Data, t *target, rows []int) *encoder.Data {
-	own := t.pick(rows)
-	return &encoder.Data{
-		Features: d.Features, X: pick(d.X, rows),
-		Target: encoder.Column{Name: d.Target.Name, Values: own.values.Data, Classes: d.Target.Classes, Labels: own.labels},
-	}
-}
 
 // filter makes a bundle of what was trained on scaled features x.
 func (r *Scheduled) filter(ctx context.Context, unit scaling, x dense.Matrix) (*bundle.Bundle, error) {

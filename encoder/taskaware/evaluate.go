@@ -11,8 +11,7 @@ import (
 type Evaluation struct {
 	// Loss is the mean squared error or the cross entropy in nats, the mean of all draws.
 	Loss float64
-	// StandardError is that of Loss, from the differences between draws; the people are
-	// given.
+	// StandardError is that of Loss, over people like these; 0 for one.
 	StandardError float64
 	// Wrong is the share of answers that are another class; 0 for numbers.
 	Wrong float64
@@ -45,16 +44,24 @@ func (r *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluatio
 // evaluate averages over releases of codes.
 func evaluate(r *reader, codes dense.Matrix, t *target, draws int, release func(dst, u []float64)) Evaluation {
 	released := dense.NewMatrix(codes.Rows, codes.Cols)
+	losses := make([]float64, codes.Rows) // of each person, over the draws
 	var e Evaluation
-	squares := 0.0
 	for range draws {
 		release(released.Data, codes.Data)
 		out := r.answer(released)
-		loss := t.loss(out, dense.Matrix{})
-		e.Loss += loss / float64(draws)
-		squares += loss * loss / float64(draws)
+		for i := range losses {
+			losses[i] += t.lossOf(out, i) / float64(draws)
+		}
 		e.Wrong += t.wrong(out) / float64(draws)
 	}
-	e.StandardError = math.Sqrt(max(0, squares-e.Loss*e.Loss) / float64(max(draws-1, 1)))
+	n := float64(len(losses))
+	for _, loss := range losses {
+		e.Loss += loss / n
+	}
+	squares := 0.0
+	for _, loss := range losses {
+		squares += (loss - e.Loss) * (loss - e.Loss)
+	}
+	e.StandardError = math.Sqrt(squares / max(n-1, 1) / n)
 	return e
 }

@@ -1,8 +1,6 @@
 package taskaware
 
 import (
-	"math"
-
 	"github.com/noisewright/noisewright/encoder/internal/dense"
 )
 
@@ -11,22 +9,8 @@ type scaling struct{ mean, scale []float64 }
 
 // standardize returns the scaling to mean 0 and variance 1, of columns that vary.
 func standardize(x dense.Matrix) scaling {
-	s := scaling{make([]float64, x.Cols), make([]float64, x.Cols)}
-	for j := range x.Cols {
-		for i := range x.Rows {
-			s.mean[j] += x.Data[i*x.Stride+j] / float64(x.Rows)
-		}
-		variance := 0.0
-		for i := range x.Rows {
-			d := x.Data[i*x.Stride+j] - s.mean[j]
-			variance += d * d / float64(x.Rows)
-		}
-		s.scale[j] = math.Sqrt(variance)
-		if !(s.scale[j] > 0) {
-			s.scale[j] = 1 // it varies only among the people held out
-		}
-	}
-	return s
+	mean, scale := dense.Standard(x) // 1 for what varies only among the people held out
+	return scaling{mean, scale}
 }
 
 // rangeOf returns the scaling to the range from 0 to 1, of columns that vary.
@@ -38,6 +22,9 @@ func rangeOf(x dense.Matrix) scaling {
 			low, high = min(low, x.Data[i*x.Stride+j]), max(high, x.Data[i*x.Stride+j])
 		}
 		s.mean[j], s.scale[j] = low, high-low
+		if !(s.scale[j] > 0) {
+			s.scale[j] = 1 // it varies only among the people held out
+		}
 	}
 	return s
 }

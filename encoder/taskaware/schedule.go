@@ -216,7 +216,7 @@ func (r *scheduleRun) use(people []int) {
 	}
 	t := r.target
 	if people != nil {
-		read, t = pick(read, people), r.target.pick(people)
+		read, t = dense.Pick(read, people), r.target.pick(people)
 	}
 	r.now = portion{read, dense.NewMatrix(read.Rows, r.Coordinates), dense.NewMatrix(read.Rows, r.Coordinates), t}
 }

@@ -69,6 +69,17 @@ func (t *target) loss(outputs, d dense.Matrix) float64 {
 	return dense.SquaredError(outputs, t.values, d)
 }
 
+// lossOf is the loss of one of the rows.
+func (t *target) lossOf(outputs dense.Matrix, row int) float64 {
+	one := func(m dense.Matrix) dense.Matrix {
+		return dense.Matrix{Rows: 1, Cols: m.Cols, Stride: m.Stride, Data: dense.Row(m, row)}
+	}
+	if t.classes > 0 {
+		return dense.CrossEntropy(one(outputs), t.labels[row:row+1], dense.Matrix{})
+	}
+	return dense.SquaredError(one(outputs), one(t.values), dense.Matrix{})
+}
+
 // wrong is the share of the rows whose largest logit is of another class, 0 for numbers.
 func (t *target) wrong(outputs dense.Matrix) float64 {
 	if t.classes == 0 {
@@ -87,15 +98,6 @@ func (t *target) wrong(outputs dense.Matrix) float64 {
 		}
 	}
 	return float64(wrong) / float64(len(t.labels))
-}
-
-// pick returns some rows of x.
-func pick(x dense.Matrix, people []int) dense.Matrix {
-	m := dense.NewMatrix(len(people), x.Cols)
-	for i, p := range people {
-		copy(dense.Row(m, i), dense.Row(x, p))
-	}
-	return m
 }
 
 // validate checks data to learn from, and that there is a target.

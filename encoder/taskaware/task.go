@@ -135,5 +135,5 @@ func trainScaledTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bun
 
 // notFinite is the error of a training that leaves the numbers.
 func notFinite(what string, loss float64) error {
-	return check.Errorf("taskaware", nil, "the loss of the %s is %g, want a finite number: training diverged, try a smaller rate", what, loss)
+	return check.Errorf("taskaware", nil, "the training of the %s diverged at the loss %g, want finite losses and parameters: try a smaller rate", what, loss)
 }

@@ -111,9 +111,9 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, spread := exactLoss(t, r, p, b, test, 40)
-			// The two are means of 40 and 100 draws for 200 people: eight standard errors,
-			// those of the exact one from its own draws.
-			if tolerance := 8 * (spread/math.Sqrt(40) + e.StandardError); math.Abs(got-e.Loss) > tolerance {
+			// The two are means of 40 and 100 draws for the same 200 people: eight standard
+			// errors, by the spread of the draws of the exact one.
+			if tolerance := 8 * spread * (1/math.Sqrt(40) + 0.1); math.Abs(got-e.Loss) > tolerance {
 				t.Errorf("loss of the bundle %g, evaluated %g, want within %g", got, e.Loss, tolerance)
 			}
 		})
@@ -318,6 +318,31 @@ func TestScheduleBatches(t *testing.T) {
 		e, err := r.Evaluate(d, 10, 1)
 		if err != nil || !(e.Loss > 0 && e.Loss < math.MaxFloat64 && r.Scale > 0) {
 			t.Errorf("%s: loss %g, scale %g, %v", a, e.Loss, r.Scale, err)
+		}
+	}
+}
+
+// TestStandardError: the error is over people, also where there is no noise to differ.
+func TestStandardError(t *testing.T) {
+	codes := dense.Matrix{Rows: 3, Cols: 1, Stride: 1, Data: []float64{1, 2, 3}}
+	truth := target{values: dense.NewMatrix(3, 1)}
+	e := evaluate(&reader{net: identity(1)}, codes, &truth, 2, func(dst, u []float64) { copy(dst, u) })
+	// Losses 1, 4, 9: their mean is 14/3, their variance 49/3.
+	if want := math.Sqrt(49.0 / 9); math.Abs(e.Loss-14.0/3) > 1e-12 || math.Abs(e.StandardError-want) > 1e-12 {
+		t.Errorf("loss %g ± %g, want %g ± %g", e.Loss, e.StandardError, 14.0/3, want)
+	}
+}
+
+// TestConstantAmongFit: a column may be the same for all people but some who are held out.
+func TestConstantAmongFit(t *testing.T) {
+	x := dense.NewMatrix(10, 1)
+	for i := range x.Data {
+		x.Data[i] = 0.1
+	}
+	one := dense.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0.2}}
+	for name, s := range map[string]scaling{"standardize": standardize(x), "range": rangeOf(x)} {
+		if got := s.apply(one).Data[0]; got != 0.1 {
+			t.Errorf("%s: 0.2 becomes %g, want 0.1", name, got)
 		}
 	}
 }

@@ -89,13 +89,13 @@ func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Opti
 	t := &training{Options: o, data: d, body: body, noise: noise, least: []float64{math.MaxFloat64, 0, 0}}
 	all := newTarget(&d.Target)
 	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
-	t.scaling = standardize(pick(d.X, fit))
+	t.scaling = standardize(dense.Pick(d.X, fit))
 	x := t.scaling.apply(d.X)
 	if all.classes == 0 {
-		t.unit = standardize(pick(all.values, fit))
+		t.unit = standardize(dense.Pick(all.values, fit))
 		all.values = t.unit.apply(all.values)
 	}
-	t.fit, t.heldOut = set{pick(x, fit), all.pick(fit)}, set{pick(x, held), all.pick(held)}
+	t.fit, t.heldOut = set{dense.Pick(x, fit), all.pick(fit)}, set{dense.Pick(x, held), all.pick(held)}
 	t.repeated = t.fit.target.repeat(o.Draws)
 	out := all.outputs()
 	if o.Task != nil {

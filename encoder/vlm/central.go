@@ -40,8 +40,8 @@ type Central struct {
 	// Planned, if not nil, is told before the first step how many there are going to be, the
 	// standard deviation of the noise on a sum of gradients, and the epsilon of all together.
 	Planned func(steps int, deviation, epsilon float64)
-	// Random is for samples and noise in studies, which are to be the same again. Where there
-	// is a guarantee it is nil, for numbers that nobody knows.
+	// Random is for samples and noise in studies, which are to be the same again. There is no
+	// guarantee then, as somebody knows the numbers, and the model's CentralEpsilon is infinite.
 	Random *rand.Rand
 }
 
@@ -108,12 +108,12 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 	if err != nil {
 		return check.Errorf("vlm", nil, "noise of the training: %w", err)
 	}
-	m.CentralEpsilon, m.CentralDelta = p.noise.Bounds().Upper, c.Delta
+	epsilon := p.noise.Bounds().Upper
 	if c.Planned != nil {
-		c.Planned(p.steps(), p.noise.Deviation(), m.CentralEpsilon)
+		c.Planned(p.steps(), p.noise.Deviation(), epsilon)
 	}
-	if c.PublishedOrder {
-		m.CentralEpsilon, m.CentralDelta = math.Inf(1), 0
+	if !c.PublishedOrder && c.Random == nil {
+		m.CentralEpsilon, m.CentralDelta = epsilon, c.Delta
 	}
 	if p.random == nil {
 		var seed [32]byte
@@ -156,12 +156,12 @@ func (p *private) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		loss := p.step(sample, gradients)
+		p.step(sample, gradients)
 		if err := p.add(gradients); err != nil {
 			return err
 		}
 		if p.o.Run.Progress != nil {
-			p.o.Run.Progress(step+1, p.steps(), loss)
+			p.o.Run.Progress(step+1, p.steps(), math.NaN()) // the loss is not private
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (p *private) trained(of [2][]float64) (out [][]float64) {
 const together = 64
 
 // step sums the clipped gradients of a sample.
-func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
+func (p *private) step(sample []int, gradients [2][]float64) {
 	clear(gradients[0])
 	clear(gradients[1])
 	if p.batch.Data == nil {
@@ -194,7 +194,7 @@ func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
 			copy(dense.Row(p.batch, i), dense.Row(p.x, people[i%len(people)]))
 		}
 		p.e.draw(p.logScale, p.random)
-		loss += p.e.forward(p.batch) * float64(len(people)) / float64(len(sample))
+		p.e.forward(p.batch)
 		// The loss is a mean; the gradients of people are wanted.
 		for _, d := range []encoder.Matrix{p.e.dOutput, p.e.dMu} {
 			for i := range d.Data {
@@ -205,7 +205,6 @@ func (p *private) step(sample []int, gradients [2][]float64) (loss float64) {
 		p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)
 		p.clipped(gradients)
 	}
-	return loss
 }
 
 // clipped adds the clipped gradients of the sample. A person's gradients by the parts are

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -39,7 +38,8 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 	if err := o.check(z, labels); err != nil {
 		return nil, err
 	}
-	c := &Classifier{scale: deviations(z)}
+	_, scale := dense.Standard(z)
+	c := &Classifier{scale: scale}
 	x := c.scaled(z)
 	c.network = dense.New(append(append([]int{z.Cols}, o.Hidden...), o.Classes), activations(len(o.Hidden)))
 	c.network.Init(encoder.Rand(o.Seed, "classifier", 0))
@@ -155,40 +155,6 @@ func (c *Classifier) Accuracy(z encoder.Matrix, labels []int) float64 {
 		}
 	}
 	return n / float64(z.Rows)
-}
-
-// deviations returns the standard deviations of the columns, 1 for one that is constant.
-func deviations(z encoder.Matrix) []float64 {
-	_, out := moments(z)
-	for j, v := range out {
-		if !(v > 0) {
-			out[j] = 1
-		}
-	}
-	return out
-}
-
-// moments returns the means and the standard deviations of the columns. Sums are of
-// differences from the first row, so that those of a constant column are 0, which else were
-// a rounding error to divide by.
-func moments(z encoder.Matrix) (mean, deviation []float64) {
-	first := dense.Row(z, 0)
-	mean, deviation = slices.Clone(first), make([]float64, z.Cols)
-	n := float64(z.Rows)
-	for i := range z.Rows {
-		for j, v := range dense.Row(z, i) {
-			mean[j] += (v - first[j]) / n
-		}
-	}
-	for i := range z.Rows {
-		for j, v := range dense.Row(z, i) {
-			deviation[j] += (v - mean[j]) * (v - mean[j]) / n
-		}
-	}
-	for j := range deviation {
-		deviation[j] = math.Sqrt(deviation[j])
-	}
-	return mean, deviation
 }
 
 // activations are ReLU for each hidden layer and none for the last one.

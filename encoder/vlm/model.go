@@ -19,7 +19,7 @@ type Model struct {
 	// learned. No guarantee rests on them.
 	Scales []float64
 	// CentralEpsilon and CentralDelta are the promise to the people of the training data, as
-	// Options.Central has it; 0 without one, and an infinite epsilon is no promise.
+	// Options.Central has it. An infinite epsilon is no promise.
 	CentralEpsilon, CentralDelta float64
 
 	encoder, decoder *dense.Network
@@ -37,8 +37,7 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 	}
 	m := newModel(x, o)
 	if o.Standardize {
-		m.mean, _ = moments(x)
-		m.deviation = deviations(x)
+		m.mean, m.deviation = dense.Standard(x)
 		x = m.standardized(x)
 	}
 	if o.Central == nil || o.Central.PublishedOrder {
@@ -65,7 +64,7 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 func newModel(x encoder.Matrix, o Options) *Model {
 	return &Model{
 		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
-		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood,
+		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood, CentralEpsilon: math.Inf(1),
 		encoder: dense.New(slices.Concat([]int{x.Cols}, o.Encoder, []int{o.Coordinates}), activations(len(o.Encoder))),
 		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
 	}
@@ -81,8 +80,8 @@ func (m *Model) collapsed(x encoder.Matrix) error {
 	rows := min(x.Rows, 2000)
 	x = encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[:rows*x.Stride]}
 	decoded := m.decode(m.encode(x))
-	_, features := moments(x)
-	_, kept := moments(decoded)
+	_, features := dense.Moments(x)
+	_, kept := dense.Moments(decoded)
 	all, left := 0.0, 0.0
 	for j, v := range features {
 		all += v * v

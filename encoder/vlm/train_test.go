@@ -148,7 +148,7 @@ func TestLearnedScales(t *testing.T) {
 		t.Errorf("scales %v, want one that was learned to be small", m.Scales)
 	}
 	back := m.Decode(m.Encode(x))
-	_, spread := moments(x)
+	_, spread := dense.Moments(x)
 	sum := 0.0
 	for i := range x.Rows {
 		d := (back.Data[i*6] - x.Data[i*6]) / spread[0]
@@ -227,19 +227,6 @@ func TestTrainRefuses(t *testing.T) {
 		if _, err := TrainClassifier(t.Context(), x, c.labels, c.o); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %q", c.o, err, c.want)
 		}
-	}
-}
-
-// TestConstantColumn: a column that is the same for everybody, of a value that rounds, is
-// divided by 1.
-func TestConstantColumn(t *testing.T) {
-	x := dense.NewMatrix(1000, 1)
-	for i := range x.Data {
-		x.Data[i] = 0.1
-	}
-	mean, deviation := moments(x)
-	if mean[0] != 0.1 || deviation[0] != 0 || deviations(x)[0] != 1 {
-		t.Errorf("mean %v, deviation %v", mean, deviation)
 	}
 }
 

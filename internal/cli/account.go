@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -267,6 +268,9 @@ func accountRows(args []string, counts []int, r accountReport) []shell.Row {
 		shell.Row{"epsilon", fmt.Sprintf("%s (at least %s at this delta)", shell.DigitsUp(r.Epsilon), shell.DigitsDown(r.EpsilonLower))},
 		shell.Row{"delta", fmt.Sprintf("%s (at least %s at this epsilon)", shell.DigitsUp(r.Delta), shell.DigitsDown(r.DeltaLower))},
 	)
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "subsampled-gaussian:") }) {
+		rows = append(rows, shell.Row{"neighbors", "differ by one person who is added or removed, and not by one who is replaced"})
+	}
 	if b := r.BasicEpsilon; b != nil && r.Releases > 1 {
 		saved := ""
 		if *b > r.Epsilon*1.0001 {

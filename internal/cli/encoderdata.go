@@ -70,7 +70,7 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 		return nil, shell.BadFile(file, err)
 	}
 	if len(f.Text) > 0 {
-		s.Warn("%s: %s left out, for it is not numbers", shell.InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
+		s.Warn("%s: %s left out: no numbers", shell.InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
 	}
 	if wanted == nil {
 		wanted = f.Names

@@ -85,17 +85,8 @@ func (o *trainMinimaxOptions) filterFlags(f *shell.Flags) {
 		methods[i] = string(m)
 	}
 	f.Word(&o.method, "filter", "word", "how the filter is found: "+strings.Join(methods, ", "), methods...)
-	f.File(&o.mask, "mask", "for --filter mask: CSV file of a column theta, a factor for each feature", "csv", "gz")
-	f.Func("hidden", "widths", "", "widths of layers of sigmoids before the output, separated by commas; without it the filter is linear", func(text string) error {
-		for part := range strings.SplitSeq(text, ",") {
-			w, ok := shell.ParseCount(part)
-			if !ok || w < 1 || w > 4096 {
-				return shell.Want("integers from 1 to 4096, separated by commas")
-			}
-			o.filter.Hidden = append(o.filter.Hidden, w)
-		}
-		return nil
-	})
+	f.File(&o.mask, "mask", "for --filter mask, with as many --coordinates as features: CSV file of a column theta, a factor for each", "csv", "gz")
+	widths(f, &o.filter.Hidden, "hidden", "", "widths of layers of sigmoids before the output, separated by commas; without it the filter is linear")
 	f.Bool(&o.filter.Standardize, "standardize", "give features the mean 0 and the variance 1 before the filter, which has that in it")
 	f.OptionalNumber(&o.filter.Rho, "rho", shell.Rule{Want: "a number above 0, at most 1e6", OK: func(v float64) bool { return v > 0 && v <= 1e6 }},
 		"what losses of the targets count against those of the private columns: 10")
@@ -143,9 +134,9 @@ func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, erro
 	if err != nil {
 		return nil, err
 	}
-	out := &trained{loss: target.Value, standardError: target.StandardError}
+	out := &trained{measure: "relative " + encoder.MeasureSquared, loss: target.Value, standardError: target.StandardError}
 	if m.train.Targets[0].Labels != nil {
-		out.loss = 1 - target.Value
+		out.measure, out.loss = encoder.MeasureError, 1-target.Value
 	}
 	// Only what is written is attacked: attackers take longer than noise.
 	out.bundle = func() (*bundle.Bundle, error) {
@@ -171,7 +162,7 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 		data *minimax.Data
 		rows []int
 	}{{&m.train, order[held:]}, {&m.test, order[:held]}} {
-		*part.data = o.tasks(choosePeople(t.data, part.rows))
+		*part.data = o.tasks(t.data.Pick(part.rows))
 	}
 	own := o.filter
 	own.Run, own.Coordinates = t.run, z
@@ -180,7 +171,7 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 		if err != nil {
 			return nil, err
 		}
-		own.Mask, own.Coordinates = frame.Data, len(frame.Data)
+		own.Mask = frame.Data
 	}
 	var err error
 	if m.result, err = minimax.Train(ctx, m.train, own); err != nil {
@@ -245,28 +236,4 @@ func guessTask(ctx context.Context, a attack.Attacker, train, test minimax.Task,
 		return attack.RelativeError(ctx, a, u, train.Values, v, test.Values, seed)
 	}
 	return attack.Accuracy(ctx, a, attack.Labeled{X: u, Labels: train.Labels}, attack.Labeled{X: v, Labels: test.Labels}, len(train.Classes), seed)
-}
-
-// choosePeople returns some of the rows.
-func choosePeople(d *encoder.Data, rows []int) *encoder.Data {
-	out := &encoder.Data{Features: d.Features, X: encoder.Matrix{Rows: len(rows), Cols: d.X.Cols, Stride: d.X.Cols}}
-	for _, i := range rows {
-		out.X.Data = append(out.X.Data, d.X.Data[i*d.X.Stride:][:d.X.Cols]...)
-	}
-	column := func(c encoder.Column) encoder.Column {
-		some := encoder.Column{Name: c.Name, Classes: c.Classes}
-		for _, i := range rows {
-			if c.Labels != nil {
-				some.Labels = append(some.Labels, c.Labels[i])
-			} else {
-				some.Values = append(some.Values, c.Values[i])
-			}
-		}
-		return some
-	}
-	out.Target = column(d.Target)
-	for _, c := range d.Private {
-		out.Private = append(out.Private, column(c))
-	}
-	return out
 }

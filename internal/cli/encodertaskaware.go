@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/taskaware"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -52,9 +54,9 @@ training of task-aware encoders. This is no advice on whether it concerns a use.
 	}, true)
 	f.Integer(&o.own.Steps, "steps", "", 1, 1e6, "steps of each restart")
 	f.Integer(&o.own.Restarts, "restarts", "", 1, 1000, "restarts, of which the best is kept")
-	widths(f, &o.own.Hidden, "hidden", "widths of the encoder's hidden layers, sigmoids, separated by commas (default: none, a linear encoder)")
-	widths(f, &o.own.Head, "head", "widths of the hidden layers of what reads the numbers, ReLUs (default: one, twice as wide as there are features)")
-	widths(f, &o.frozen, "task-network", "train a task network with hidden layers of these widths first, and freeze it")
+	widths(f, &o.own.Hidden, "hidden", "", "widths of the encoder's hidden layers, sigmoids, separated by commas (default: none, a linear encoder)")
+	widths(f, &o.own.Head, "head", "", "widths of the hidden layers of what reads the numbers, ReLUs (default: one, twice as wide as there are features, at most 64)")
+	widths(f, &o.frozen, "task-network", "", "train a task network with hidden layers of these widths first, and freeze it")
 	f.Word(&o.approach, "approach", "word", "task-aware, or a benchmark: task-agnostic (sends the features, scaled) or privacy-agnostic (trains the encoder without noise)",
 		string(taskaware.Aware), string(taskaware.Agnostic), string(taskaware.PrivacyAgnostic))
 	f.OptionalNumber(&o.schedule, "paper-schedule", shell.PositiveEpsilon, "the schedule of the paper, with noise for this epsilon: NO GUARANTEE, a filter; with --noise none")
@@ -96,12 +98,17 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 		if r, err = r.Refit(ctx, own, t.again()); err != nil {
 			return nil, err
 		}
-		return &trained{loss: r.HeldOut.Loss, standardError: r.HeldOut.StandardError, bundle: r.Bundle}, nil
+		return &trained{
+			measure: squaredOr(t.data.Target, encoder.MeasureCrossEntropy), loss: r.HeldOut.Loss, standardError: r.HeldOut.StandardError, bundle: r.Bundle,
+		}, nil
 	})
 }
 
 // paper runs the schedule of the paper.
 func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, error) {
+	if wide := t.data.X.Cols; o.own.Hidden != nil && !slices.Equal(o.own.Hidden, []int{wide}) {
+		return nil, shell.BadInput("", fmt.Errorf("hidden = %v with paper-schedule, want %d: one layer, as wide as there are features", o.own.Hidden, wide))
+	}
 	network := taskaware.TaskOptions{Hidden: o.frozen, ReLU: true, Steps: 5000, Seed: t.run.Seed}
 	if network.Hidden == nil {
 		network.Hidden = []int{3 * t.data.X.Cols / 2}
@@ -115,7 +122,7 @@ func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, e
 		return nil, err
 	}
 	return &trained{
-		loss: heldOut.Loss, standardError: heldOut.StandardError,
+		measure: squaredOr(t.data.Target, encoder.MeasureCrossEntropy), loss: heldOut.Loss, standardError: heldOut.StandardError,
 		rows: []shell.Row{{"schedule", fmt.Sprintf("trained with Laplace noise of scale %.4g, for the largest l1 distance of encodings in the data, %.4g: NO GUARANTEE; the loss is with this noise, which the filter does not add", r.Scale, r.Sensitivity)}},
 		details: struct {
 			Sensitivity string  `json:"sensitivity"`
@@ -126,9 +133,9 @@ func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, e
 	}, nil
 }
 
-// widths adds a flag for the widths of hidden layers.
-func widths(f *shell.Flags, p *[]int, name, usage string) {
-	f.Func(name, "widths", "", usage, func(text string) error {
+// widths adds a flag for the widths of hidden layers, and what its help has as default.
+func widths(f *shell.Flags, p *[]int, name, byDefault, usage string) {
+	f.Func(name, "widths", byDefault, usage, func(text string) error {
 		*p = nil
 		for part := range strings.SplitSeq(text, ",") {
 			v, ok := shell.ParseCount(part)

@@ -20,9 +20,11 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // trainOptions are what the commands that train encoders have in common.
@@ -88,13 +90,14 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 func (t *task) again() encoder.Run {
 	run := t.run
 	if run.Directory != "" {
-		run.Directory += "-again"
+		run.Directory += again
 	}
 	return run
 }
 
 // trained is what a system makes of a task.
 type trained struct {
+	measure             string  // what the loss is
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
 	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
@@ -165,10 +168,14 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
-		"radius of the body, in units of the encoding: 1")
-	f.Func("coordinates", "counts", "auto", "numbers that a person sends: one count, several to choose the best of, such as 1,2,3, or auto", func(text string) error {
-		if text == "auto" {
-			return nil
+		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
+	counts := noiseAuto
+	if len(o.coordinates) == 1 {
+		counts = strconv.Itoa(o.coordinates[0])
+	}
+	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
+		if text == noiseAuto {
+			text = "1,2,3"
 		}
 		o.coordinates = nil
 		for part := range strings.SplitSeq(text, ",") {
@@ -242,7 +249,11 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		done := len(results)
 		t.run.Progress = func(step, steps int, loss float64) {
 			share := (float64(done) + float64(step)/float64(steps)) / float64(len(choices))
-			line.Share("training "+c.String(), share, fmt.Sprintf("step %d of %d, loss %.4g", step, steps, loss))
+			what := fmt.Sprintf("step %d of %d", step, steps)
+			if check.Finite(loss) {
+				what += fmt.Sprintf(", loss %.4g", loss)
+			}
+			line.Share("training "+sent(c), share, what)
 		}
 		r, err := train(ctx, t)
 		if err != nil {
@@ -256,35 +267,38 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
+			if _, none := os.Stat(run.Directory); none == nil { // a private training has none
+				o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
+			}
 		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
-			err = errors.Join(err, forget(run))
+			err = errors.Join(err, forget(run, choices))
 		}
 		return shell.LatentFailure(err)
 	}
-	if err := o.write(results[trials[0].Choice]); err != nil {
-		return err
+	err = o.write(ctx, results[trials[0].Choice])
+	if ctx.Err() == nil {
+		err = errors.Join(err, forget(run, choices))
 	}
-	if err := forget(run); err != nil {
+	if err != nil {
 		return err
 	}
 	return o.report(results[trials[0].Choice], trials)
 }
 
-// forget removes the checkpoints of all trainings.
-func forget(run encoder.Run) error {
-	entries, err := os.ReadDir(run.Directory)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+// again ends the name of the checkpoint of a second training.
+const again = "-again"
+
+// forget removes the checkpoints of all choices, and their directory if nothing else is in it.
+func forget(run encoder.Run, choices []encoder.Choice) error {
+	var errs []error
+	for _, c := range choices {
+		for _, name := range []string{c.String(), c.String() + again} {
+			below := run.Below(name)
+			errs = append(errs, below.Remove())
+		}
 	}
-	for _, e := range entries {
-		below := run.Below(e.Name())
-		err = errors.Join(err, below.Remove())
-	}
-	if err != nil {
-		return err
-	}
-	return os.Remove(run.Directory)
+	_ = os.Remove(run.Directory)
+	return errors.Join(errs...)
 }
 
 // run is that of all trainings.
@@ -349,9 +363,12 @@ func (o *trainOptions) digest(d *encoder.Data) string {
 
 func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bits(v)) }
 
-// write writes the bundle.
-func (o *trainOptions) write(best *trained) error {
+// write proves the promise of the bundle, unless it is a filter, and writes it.
+func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	b, err := best.bundle()
+	if err == nil && b.Spec().Noise != bundle.None {
+		_, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+	}
 	if err == nil {
 		err = b.Write(o.Output, o.force)
 	}
@@ -366,7 +383,8 @@ type trainReport struct {
 	Coordinates   int          `json:"coordinates"`
 	Noise         string       `json:"noise"`
 	Domain        string       `json:"domain"`
-	Loss          *float64     `json:"loss"` // null: not measured
+	Measure       string       `json:"measure,omitempty"` // what the loss is
+	Loss          *float64     `json:"loss"`              // null: not measured
 	StandardError *float64     `json:"standard_error"`
 	Trials        []trialJSON  `json:"trials"`
 	Details       any          `json:"details,omitempty"`
@@ -386,6 +404,19 @@ type trialJSON struct {
 	Error         string   `json:"error,omitempty"`
 }
 
+// sent tells in words how an encoding is sent.
+func sent(c encoder.Choice) string {
+	return fmt.Sprintf("%s, %s in the %s", counted(c.Coordinates, "number"), c.Noise, c.Domain)
+}
+
+// squaredOr names the measure of numbers, or that of classes.
+func squaredOr(c encoder.Column, ofClasses string) string {
+	if c.Classes == nil {
+		return encoder.MeasureSquared
+	}
+	return ofClasses
+}
+
 func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	first := trials[0]
 	r := trainReport{
@@ -393,7 +424,7 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 		Details: best.details,
 	}
 	if !best.unmeasured {
-		r.Loss, r.StandardError = shell.Finite(first.Loss), shell.Finite(first.StandardError)
+		r.Measure, r.Loss, r.StandardError = best.measure, shell.Finite(first.Loss), shell.Finite(first.StandardError)
 	}
 	promise := "NONE: a filter adds no noise"
 	if first.Noise != bundle.None {
@@ -403,7 +434,7 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 	rows := []shell.Row{{"promise", promise}}
 	for i, t := range trials {
 		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
-		what, text := fmt.Sprintf("%s, %s in the %s", counted(t.Coordinates, "number"), t.Noise, t.Domain), ""
+		what, text := sent(t.Choice), ""
 		switch {
 		case best.unmeasured:
 			text = "not measured"
@@ -412,7 +443,7 @@ func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
 			text = "failed: " + one.Error
 		default:
 			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
-			text = fmt.Sprintf("loss %.5g ± %.2g on people held out", t.Loss, t.StandardError)
+			text = fmt.Sprintf("%s %.5g ± %.2g on people held out", best.measure, t.Loss, t.StandardError)
 		}
 		if i == 0 {
 			text += " <- bundle"

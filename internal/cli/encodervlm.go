@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/vlm"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -58,10 +58,12 @@ classes (by the classifier).
 
 The training data is not protected, unless --training-set is private: then the parts
 of the network that others see are trained by DP-Adam, with --central-epsilon for
-people added or removed, and nothing is measured. Which parts these are depends on the
-scenario (noisewright reproduce vlm-table1 prints the table): in a collection or for a
-novel class the encoder, which is on the devices; in joining what computes the
-encodings or features that are handed out; and what is in the bundle.
+people added or removed, and nothing is measured. Every such training spends that
+epsilon again. How many people there are, and which columns are features, counts as
+public: name them by --columns. Which parts these are
+depends on the scenario (noisewright reproduce vlm-table1 prints the table): in a
+collection or for a novel class the encoder, which is on the devices; in joining what
+computes the encodings or features that are handed out; and what is in the bundle.
 
 Source: Mansbridge et al. (2020), Learning to Noise, arXiv 2010.12464.`,
 		Example: `  noisewright encoder train vlm --data train.csv --target income --epsilon 7 --class-epsilon 3 -o bundle
@@ -85,17 +87,7 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 	f.Integer(&o.network.Epochs, "epochs", "", 1, 1e6, "how often the training sees each person")
 	f.Integer(&o.network.Batch, "batch", "", 1, 1<<20, "people in a step")
 	f.OptionalNumber(&o.network.Rate, "rate", shell.Rule{Want: "a number above 0, at most 1", OK: func(v float64) bool { return v > 0 && v <= 1 }}, "rate of Adam: 0.0005")
-	f.Func("hidden", "widths", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end", func(text string) error {
-		o.hidden = nil
-		for part := range strings.SplitSeq(text, ",") {
-			w, ok := shell.ParseCount(part)
-			if !ok || w < 1 || w > 1<<14 {
-				return shell.Want("integers from 1 to 16384, separated by commas")
-			}
-			o.hidden = append(o.hidden, w)
-		}
-		return nil
-	})
+	widths(f, &o.hidden, "hidden", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end")
 }
 
 // check refuses what the table of scenarios does.
@@ -114,7 +106,7 @@ func (o *trainVLMOptions) check() error {
 		bad("target is missing, want the column of a class for level = classes and for class-epsilon")
 	}
 	if !private && o.centralEpsilon > 0 {
-		bad("central-epsilon = %g, want training-set = private with it", o.centralEpsilon)
+		bad("training-set = public with central-epsilon, want private: there is nobody else that it protects")
 	}
 	if private {
 		parts, err := o.parts()
@@ -168,6 +160,7 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	out := &trained{}
 	server := vlm.Server{Level: vlm.Level(o.level), Classes: t.data.Target.Classes}
 	if t.data.Target.Classes == nil {
+		out.measure = "relative " + encoder.MeasureSquared
 		out.loss, out.standardError = reconstruction(m, noise, parts[2].x, t.run.Seed)
 	} else if server.Classifier, err = o.classify(ctx, t, m, noise, parts, out); err != nil {
 		return nil, err
@@ -222,15 +215,8 @@ func divide(d *encoder.Data, seed uint64) (parts [3]encodedPeople) {
 	order := encoder.Rand(seed, "held out", 0).Perm(n)
 	ends := [4]int{0, n * 7 / 10, n * 85 / 100, n}
 	for k := range parts {
-		rows := order[ends[k]:ends[k+1]]
-		p := encodedPeople{x: encoder.Matrix{Rows: len(rows), Cols: d.X.Cols, Stride: d.X.Cols, Data: make([]float64, len(rows)*d.X.Cols)}}
-		for i, row := range rows {
-			copy(p.x.Data[i*d.X.Cols:], d.X.Data[row*d.X.Stride:][:d.X.Cols])
-			if d.Target.Labels != nil {
-				p.labels = append(p.labels, d.Target.Labels[row])
-			}
-		}
-		parts[k] = p
+		some := d.Pick(order[ends[k]:ends[k+1]])
+		parts[k] = encodedPeople{some.X, some.Target.Labels}
 	}
 	return parts
 }
@@ -256,10 +242,11 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	noise.Release(u.Data, u.Data, encoder.Rand(t.run.Seed, "tested encodings", 0))
 	private := c.Accuracy(u, test.labels)
 	n := float64(test.x.Rows)
+	out.measure = encoder.MeasureError
 	out.loss, out.standardError = 1-private, math.Sqrt(private*(1-private)/n)
 	spent := "not flipped"
 	if o.classEpsilon > 0 {
-		spent = fmt.Sprintf("flipped with epsilon %g, %g in all", o.classEpsilon, o.promise.Epsilon+o.classEpsilon)
+		spent = fmt.Sprintf("flipped with epsilon %g, %s", o.classEpsilon, o.inAll())
 	}
 	counts := make([]int, classes)
 	for _, y := range test.labels {
@@ -271,6 +258,15 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	}
 	out.details = map[string]any{"accuracy_private": private, "accuracy_clean": clean, "classifier_people": train.x.Rows, "test_people": test.x.Rows}
 	return c, nil
+}
+
+// inAll says what a person spends who sends the class too.
+func (o *trainVLMOptions) inAll() string {
+	if o.noise == string(bundle.None) {
+		return "and NO PROMISE in all, for the filter adds no noise"
+	}
+	sum := exact.Rational(o.promise.Epsilon)
+	return fmt.Sprintf("%v in all", exact.FloatUp(sum.Add(sum, exact.Rational(o.classEpsilon))))
 }
 
 // reconstruction is the mean squared error of features decoded from encodings with noise, in

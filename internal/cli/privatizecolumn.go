@@ -100,8 +100,9 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 		}
 	}
 	if len(texts) == 0 {
-		_, err := readColumn("", settings)
-		add(columnOptions{}, err)
+		if _, err := readColumn("", settings); err != nil {
+			add(columnOptions{}, err)
+		}
 		add(columnOptions{}, shell.About("column", "", shell.Want("a name from the header")))
 	}
 	for _, text := range texts {

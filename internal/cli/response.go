@@ -4,12 +4,13 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/readfile"
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -46,7 +47,7 @@ func readResponse(settings map[string]string) (*response, error) {
 // readCategories reads categories separated by commas, or from the lines of a file.
 func readCategories(text string) ([]string, error) {
 	var found []string
-	if data, err := os.ReadFile(text); err == nil { //nolint:gosec // the file that the user names
+	if data, err := readRegular(text); err == nil {
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimSpace(line); line != "" {
 				found = append(found, line)
@@ -64,6 +65,23 @@ func readCategories(text string) ([]string, error) {
 		return nil, shell.About("categories", text, shell.Want("two categories or more, or a file with one in each line"))
 	}
 	return found, nil
+}
+
+// maxCategoriesFile is more than the longest names of all the categories there may be.
+const maxCategoriesFile = 4 << 20
+
+// readRegular reads a file, which is no pipe: opening one would wait.
+func readRegular(path string) ([]byte, error) {
+	f, err := readfile.Regular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(io.LimitReader(f, maxCategoriesFile+1))
+	if err == nil && len(data) > maxCategoriesFile {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("has more than %d bytes", maxCategoriesFile)}
+	}
+	return data, err
 }
 
 // verified returns the proof of the randomizer.

@@ -141,6 +141,22 @@ func TestGradientNorms(t *testing.T) {
 	}
 }
 
+// Gradients are clipped where the square of one factor is too small for a float64, and the
+// other factor makes up for it.
+func TestClippedGradientOfUnderflow(t *testing.T) {
+	n := dense.New([]int{1, 1}, []dense.Activation{dense.Identity})
+	for _, delta := range []float64{1e-170, 1e-163, 1e-160, 1e-155} {
+		const limit = 1e-17
+		var p dense.Pass
+		n.Forward(&p, dense.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1e153}})
+		grad := make([]float64, 2)
+		n.ClippedGradient(&p, dense.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{delta}}, limit, grad)
+		if size := math.Hypot(grad[0], grad[1]); size > limit {
+			t.Errorf("norm of the gradient with delta %g = %g, want at most %g", delta, size, limit)
+		}
+	}
+}
+
 // The sum of clipped gradients is that of the single ones, each scaled back to the limit;
 // what is not finite is left out.
 func TestClippedGradient(t *testing.T) {

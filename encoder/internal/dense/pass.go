@@ -129,11 +129,15 @@ func (n *Network) addNorms(p *Pass, squares []float64) {
 	x := p.input
 	for k := range n.Layers {
 		for i := range squares {
-			squares[i] += (square(Row(x, i)) + 1) * square(Row(p.deltas[k], i))
+			squares[i] += (square(Row(x, i)) + 1) * (square(Row(p.deltas[k], i)) + underflow)
 		}
 		x = p.outputs[k]
 	}
 }
+
+// underflow is more than 2^24 squares below the least normal float64 lose together, which is
+// much for a large x.
+const underflow = 0x1p-1050
 
 func square(x []float64) float64 {
 	sum := 0.0

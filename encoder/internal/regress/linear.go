@@ -101,10 +101,7 @@ func isCondition(err error) bool {
 
 // centered returns a copy less the means of the columns, and the means.
 func centered(x dense.Matrix) (dense.Matrix, []float64) {
-	mean := make([]float64, x.Cols)
-	for i := range x.Rows {
-		floats.AddScaled(mean, 1/float64(x.Rows), dense.Row(x, i))
-	}
+	mean := dense.Means(x)
 	c := x
 	c.Data = slices.Clone(x.Data)
 	for i := range c.Rows {

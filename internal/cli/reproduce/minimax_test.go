@@ -53,6 +53,12 @@ func TestRunMinimax(t *testing.T) {
 		c, out := options(t)
 		o := &minimaxOptions{Common: c, figure: f, data: filterPeople(t, f.faces), runs: 2, design: designOptions(0.5)}
 		o.figure.coordinates = []int{3}
+		if f.faces && !f.noisy {
+			o.mask = filepath.Join(t.TempDir(), "mask.csv")
+			if err := os.WriteFile(o.mask, []byte("theta\n1\n1\n0\n0\n1\n1\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := o.run(t.Context()); err != nil {
 			t.Fatalf("%s: %v", f.name, err)
 		}
@@ -81,11 +87,35 @@ func TestRunMinimax(t *testing.T) {
 		}
 		for what, limits := range map[string][2]float64{
 			"minimax target linear": {0.9, 1}, "none target linear": {0.95, 1}, "none private linear": {0.8, 1}, "minimax private linear": {0, 0.78},
+			"ddd mask private linear": {0.4, 0.78},
 		} {
-			if a := accuracies[what]; !(a >= limits[0] && a <= limits[1]) {
+			if a, ok := accuracies[what]; !ok && o.mask == "" {
+				continue
+			} else if !(a >= limits[0] && a <= limits[1]) {
 				t.Errorf("%s: accuracy of %s = %g, want %v", f.name, what, a, limits)
 			}
 		}
+	}
+}
+
+// TestRunMinimaxFull has all the noise, of whose epsilons a quick run has some.
+func TestRunMinimaxFull(t *testing.T) {
+	c, out := options(t)
+	o := &minimaxOptions{Common: c, figure: minimaxFigures[2], data: filterPeople(t, true), full: true, design: designOptions(0.5)}
+	o.figure.coordinates = []int{2}
+	if err := o.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	object(t, out)
+	epsilons := map[float64]bool{}
+	for _, p := range o.study.points {
+		epsilons[noiseless(p.Epsilon)] = true
+		if want := map[bool]int{true: 1, false: 10}[p.Epsilon == nil || p.Attacker == "mlp"]; p.Runs != want {
+			t.Errorf("%d runs of %s by %s, want %d", p.Runs, p.Filter, p.Attacker, want)
+		}
+	}
+	if len(epsilons) != 8 {
+		t.Errorf("epsilons %v, want 1, 2, 3, 5, 10, 30, 100 and none", epsilons)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/encoder/attack"
 	"github.com/noisewright/noisewright/encoder/minimax"
 	"github.com/noisewright/noisewright/internal/cli/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/lp"
 )
 
@@ -82,6 +83,7 @@ type minimaxOptions struct {
 	shell.Common
 	figure minimaxFigure
 	data   string
+	mask   string // CSV file of DDD, or ""
 	full   bool
 	runs   int
 	design lp.Options
@@ -116,6 +118,9 @@ the runs, and ` + v.name + `.svg. A quick run is the first part of the full one.
 	f.Folder(&o.Common)
 	f.File(&o.data, "data", "CSV file of the data, perhaps compressed with gzip", "csv", "gz")
 	f.Require(&o.data, "data", "a CSV file; noisewright reproduce "+v.name+" --help says which")
+	if v.faces && !v.noisy {
+		f.File(&o.mask, "mask", "CSV file of a column theta, a factor for each pixel: the filter DDD of the authors' program", "csv", "gz")
+	}
 	f.Bool(&o.full, "full", "all numbers of coordinates, all epsilons, all attackers (minutes)")
 	f.Integer(&o.runs, "runs", "", 1, 100, "runs, each with its own start, split and noise; with --full at least 5, or 10 of noise")
 	f.Summary(&o.Common, "output")
@@ -256,13 +261,31 @@ func (o *minimaxOptions) dimensions(ctx context.Context, d *minimaxData) error {
 			}
 		}
 		if run == 0 || !o.figure.faces {
-			codes := minimaxCodes{train, test, train.X, test.X}
-			if err := o.study.score(ctx, minimaxPoint{Part: "features", Filter: "none", Coordinates: train.X.Cols}, codes, []attack.Attacker{attack.Plain, attack.Linear}, []attack.Attacker{attack.Plain, attack.Linear}, 0); err != nil {
+			if err := o.features(ctx, train, test); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// features scores what is told from all features, as they are and behind a mask.
+func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data) error {
+	p := minimaxPoint{Part: "features", Filter: "none", Coordinates: train.X.Cols}
+	linear := []attack.Attacker{attack.Plain, attack.Linear}
+	if err := o.study.score(ctx, p, minimaxCodes{train, test, train.X, test.X}, linear, linear, 0); err != nil || o.mask == "" {
+		return err
+	}
+	theta, err := o.ReadNamed(o.mask, csvfile.Options{}, []string{"theta"})
+	if err != nil {
+		return err
+	}
+	r, err := minimax.Train(ctx, train, minimax.Options{Method: minimax.Masked, Mask: theta.Data, Coordinates: train.X.Cols})
+	if err != nil {
+		return err
+	}
+	p.Filter = "ddd mask"
+	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
 }
 
 // dimensionPanels are those of a figure over the number of coordinates.

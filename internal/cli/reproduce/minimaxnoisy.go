@@ -25,9 +25,9 @@ const (
 	partFew     = "few coordinates" // noise of a useful ε
 )
 
-// The ε of the two parts.
+// The ε of the two parts. The paper's begin at 1000, of which there is no promise here.
 var (
-	vectorEpsilons = []float64{1000, 100, 100.0 / 3, 10}
+	vectorEpsilons = []float64{100, 30, 10}
 	fewEpsilons    = []float64{1, 2, 3, 5, 10}
 )
 
@@ -207,7 +207,7 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 		for _, kind := range []bundle.Kind{bundle.Designed, bundle.Laplace, bundle.Spherical} {
 			for i, epsilon := range epsilons {
 				o.line.Count(fmt.Sprintf("%d coordinates with %s noise, epsilons", z, kind), i, len(epsilons))
-				p := minimaxPoint{Part: partFew, Filter: fmt.Sprintf("%s, %d coordinates", kind, z), Coordinates: z, Epsilon: &epsilons[i]}
+				p := minimaxPoint{Part: partFew, Filter: fmt.Sprintf("%s, d = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}
 				if err := o.draws(ctx, p, kind, epsilon, train, test, r); err != nil {
 					return err
 				}

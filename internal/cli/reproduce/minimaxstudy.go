@@ -150,11 +150,11 @@ func (r minimaxReport) rows() []shell.Row {
 				texts[q.Role] = append(texts[q.Role], fmt.Sprintf("%s %s", q.Attacker, text))
 			}
 		}
-		where := fmt.Sprintf("%d coordinates", p.Coordinates)
+		where := fmt.Sprintf("d = %d", p.Coordinates)
 		if p.Epsilon != nil {
 			where += fmt.Sprintf(", epsilon %g", *p.Epsilon)
 		}
-		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: target %s; private %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
+		rows = append(rows, shell.Row{p.Filter, fmt.Sprintf("%s: accuracy of target %s; of private class %s", where, strings.Join(texts[roleTarget], ", "), strings.Join(texts[rolePrivate], ", "))})
 	}
 	for _, text := range r.Published {
 		rows = append(rows, shell.Row{"published", text})
@@ -171,9 +171,20 @@ type minimaxPanel struct {
 	ticks             plot.Ticker // nil: round numbers
 }
 
-// draw draws panels side by side, with bars of a standard deviation either way.
+// shareTicks are those of shares, on an axis that has room for a legend above 1.
+var shareTicks = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.2, Label: "0.2"}, {Value: 0.4, Label: "0.4"}, {Value: 0.6, Label: "0.6"}, {Value: 0.8, Label: "0.8"}, {Value: 1, Label: "1"}}
+
+// draw draws panels side by side.
 func (s *minimaxStudy) draw(out *shell.Output, panels []minimaxPanel) error {
-	var plots []*plot.Plot
+	plots, err := s.plots(panels)
+	if err != nil {
+		return err
+	}
+	return figure.WriteRow(out, plots, vg.Length(len(plots))*12*vg.Centimeter, 12*vg.Centimeter)
+}
+
+// plots are the panels, with bars of a standard deviation either way.
+func (s *minimaxStudy) plots(panels []minimaxPanel) (plots []*plot.Plot, err error) {
 	for k, panel := range panels {
 		p := figure.New()
 		p.Title.Text, p.X.Label.Text = panel.title, panel.x
@@ -190,23 +201,29 @@ func (s *minimaxStudy) draw(out *shell.Output, panels []minimaxPanel) error {
 				plotter.YErrors
 			}{points, bars})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			b.LineStyle = figure.Solid(style.Color, 1)
-			p.Add(b)
+			dots, err := plotter.NewScatter(points) // a quick run may have no line
+			if err != nil {
+				return nil, err
+			}
+			dots.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+			p.Add(b, dots)
 		}
 		if err := figure.Add(p, curves); err != nil {
-			return err
+			return nil, err
 		}
 		if k > 0 && panel.part == panels[0].part {
 			p.Legend = plot.NewLegend() // that of the first panel is enough
 		}
 		p.Legend.Top = true
-		p.Y.Min, p.Y.Max = 0, 1.5 // room for the legend
+		p.Y.Min, p.Y.Max = 0, 1+0.07*float64(len(curves)) // room for the legend
+		p.Y.Tick.Marker = shareTicks
 		plots = append(plots, p)
 	}
 	plots[0].Y.Label.Text = "accuracy on people not learned from"
-	return figure.WriteRow(out, plots, vg.Length(len(plots))*12*vg.Centimeter, 12*vg.Centimeter)
+	return plots, nil
 }
 
 func minimaxStyle(i int) draw.LineStyle {

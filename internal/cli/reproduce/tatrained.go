@@ -455,22 +455,29 @@ func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {
 		if p.Protocol != protocolPromised {
 			continue
 		}
-		text := fmt.Sprintf("epsilon %g: %s loss %.4g ± %.2g", p.Epsilon, p.Approach, p.Mean, p.Deviation)
+		text := fmt.Sprintf("epsilon %g: %s loss %.4g", p.Epsilon, p.Approach, p.Mean)
+		if p.Runs > 1 {
+			text += fmt.Sprintf(" ± %.2g", p.Deviation)
+		}
 		if p.Data != realEstate {
 			text += fmt.Sprintf(", error %s", shell.Percent(p.Wrong))
 		}
-		rows = append(rows, shell.Row{p.Data, text + ", " + strings.Join(p.Noise, " ")})
+		rows = append(rows, shell.Row{p.Data + ", " + p.Protocol, text + ", " + strings.Join(p.Noise, " ")})
 	}
 	for _, g := range r.Improvements {
-		text := fmt.Sprintf("epsilon %g, z = %d: task-aware is %.1f %%", g.Epsilon, g.Coordinates, 100*g.Share)
+		share, than := g.Share, "better"
+		if share < 0 {
+			share, than = -share, "worse"
+		}
+		text := fmt.Sprintf("epsilon %g, z = %d: task-aware is %.1f %%", g.Epsilon, g.Coordinates, 100*share)
 		if g.Runs > 1 {
 			text += fmt.Sprintf(" ± %.1f", 100*g.Deviation)
 		}
-		rows = append(rows, shell.Row{g.Data + ", " + g.Protocol, text + fmt.Sprintf(" better than %s, runs: %d", g.Than, g.Runs)})
+		rows = append(rows, shell.Row{g.Data + ", " + g.Protocol, text + fmt.Sprintf(" %s than %s, runs: %d", than, g.Than, g.Runs)})
 	}
 	for _, data := range []string{realEstate, breastCancer, handwritten} {
 		if text, ok := published[data]; ok && slices.ContainsFunc(r.Points, func(p *trainedPoint) bool { return p.Data == data }) {
-			rows = append(rows, shell.Row{"published", data + ": " + text})
+			rows = append(rows, shell.Row{"the paper", data + ": " + text})
 		}
 	}
 	return rows

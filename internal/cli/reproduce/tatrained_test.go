@@ -135,3 +135,23 @@ func TestMeanAndDeviation(t *testing.T) {
 		t.Errorf("%g, %g", m, d)
 	}
 }
+
+// TestLineOf: points are by 1/ε, and each has its own bar.
+func TestLineOf(t *testing.T) {
+	study := taStudy{}
+	for i, epsilon := range []float64{1, 5, 2} {
+		for run := range 2 {
+			study.add(realEstate, protocolPromised, taskaware.Aware, 3, epsilon, taskaware.Evaluation{Loss: epsilon + float64(run*i)}, "laplace")
+		}
+	}
+	points, bars := lineOf(study.points, "task-aware, z = 3")
+	want := []struct{ x, y, bar float64 }{{0.2, 5.5, math.Sqrt(0.5)}, {0.5, 3, math.Sqrt2}, {1, 1, 0}}
+	if len(points) != len(want) || len(bars) != len(want) {
+		t.Fatalf("%d points and %d bars, want %d", len(points), len(bars), len(want))
+	}
+	for k, w := range want {
+		if points[k].X != w.x || points[k].Y != w.y || math.Abs(bars[k].Low-w.bar) > 1e-12 || math.Abs(bars[k].High-w.bar) > 1e-12 {
+			t.Errorf("point %d is %v with the bar %v, want %v", k, points[k], bars[k], w)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/encoder/taskaware"
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -112,9 +113,13 @@ func (s *taStudy) improvements() (out []taGain) {
 func (s *taStudy) records() [][]string {
 	out := [][]string{{"data", "protocol", "approach", "coordinates", "epsilon", "mean_loss", "deviation", "error", "runs", "noise"}}
 	for _, p := range s.points {
+		wrong := ""
+		if p.Data != realEstate {
+			wrong = trimmed(p.Wrong)
+		}
 		out = append(out, []string{
 			p.Data, p.Protocol, string(p.Approach), strconv.Itoa(p.Coordinates), fmt.Sprint(p.Epsilon), trimmed(p.Mean), trimmed(p.Deviation),
-			trimmed(p.Wrong), strconv.Itoa(p.Runs), strings.Join(p.Noise, " "),
+			wrong, strconv.Itoa(p.Runs), strings.Join(p.Noise, " "),
 		})
 	}
 	return out
@@ -140,16 +145,10 @@ func (s *taStudy) draw(out *shell.Output) error {
 		top := 0.0
 		for i, name := range inOrder(of, (*trainedPoint).series) {
 			style := figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
-			var points plotter.XYs
-			var bars plotter.YErrors
-			for _, v := range of {
-				if v.series() == name {
-					points = append(points, plotter.XY{X: 1 / v.Epsilon, Y: v.Mean})
-					bars = append(bars, struct{ Low, High float64 }{v.Deviation, v.Deviation})
-					top = max(top, v.Mean+v.Deviation)
-				}
+			points, bars := lineOf(of, name)
+			for k, v := range points {
+				top = max(top, v.Y+bars[k].High)
 			}
-			slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 			b, err := plotter.NewYErrorBars(struct {
 				plotter.XYs
 				plotter.YErrors
@@ -158,7 +157,12 @@ func (s *taStudy) draw(out *shell.Output) error {
 				return err
 			}
 			b.LineStyle = figure.Solid(style.Color, 1)
-			p.Add(b)
+			dots, err := plotter.NewScatter(points) // one ε makes no line
+			if err != nil {
+				return err
+			}
+			dots.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+			p.Add(b, dots)
 			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
 		}
 		if err := figure.Add(p, curves); err != nil {
@@ -168,6 +172,17 @@ func (s *taStudy) draw(out *shell.Output) error {
 		plots = append(plots, p)
 	}
 	return figure.WriteRow(out, plots, vg.Length(len(plots))*15*vg.Centimeter, 12*vg.Centimeter)
+}
+
+// lineOf returns the points of a series by 1/ε, and the bar of each.
+func lineOf(all []*trainedPoint, series string) (points plotter.XYs, bars plotter.YErrors) {
+	of := slices.DeleteFunc(slices.Clone(all), func(p *trainedPoint) bool { return p.series() != series })
+	slices.SortFunc(of, func(a, b *trainedPoint) int { return cmp.Compare(b.Epsilon, a.Epsilon) })
+	for _, p := range of {
+		points = append(points, plotter.XY{X: 1 / p.Epsilon, Y: p.Mean})
+		bars = append(bars, struct{ Low, High float64 }{p.Deviation, p.Deviation})
+	}
+	return points, bars
 }
 
 // series names the line that a point is on.

@@ -118,13 +118,13 @@ func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon f
 	return vlm.TrainClassifier(ctx, z, labels, o)
 }
 
-// pixelEpochs is for classifiers of features, which are a hundred times as many: the time
-// is that of 30 epochs on encodings, and more do not help on noisy ones.
-const pixelEpochs = 4
-
-// pixelRuns is how many runs have classifiers of features at most; they take most of the time
-// after the training.
-const pixelRuns = 2
+// pixelEpochs is for classifiers of features, which are a hundred times as many as encodings,
+// and pixelRuns how many runs have them: they take most of the time after the training. With
+// fewer epochs they do not find the classes in the noise.
+const (
+	pixelEpochs = 10
+	pixelRuns   = 1
+)
 
 func (c *collection) cleanSeries(ctx context.Context) error {
 	s := &c.o.study

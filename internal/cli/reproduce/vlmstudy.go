@@ -252,6 +252,7 @@ func (s *vlmStudy) draw(out *shell.Output) error {
 		p.Legend.Left = true
 		p.Legend.XOffs = vg.Points(8)
 		p.Y.Min, p.Y.Max = 0, 1.25 // room for the legend
+		p.Y.Tick.Marker = shareTicks
 		plots = append(plots, p)
 	}
 	return figure.WriteRow(out, plots, vg.Length(len(plots))*17*vg.Centimeter, 12*vg.Centimeter)

@@ -46,7 +46,7 @@ func (a *Streams) ReadFrame(file string, o csvfile.Options, choose func(column s
 		a.Warn("%s: the columns have numbers for names: is the header row missing?", InputName(file))
 	}
 	if len(f.Text) > 0 {
-		a.Warn("%s: %s left out, for it is not numbers", InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
+		a.Warn("%s: %s left out: no numbers", InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
 	}
 	return f, nil
 }
