@@ -562,11 +562,37 @@ func Suits(name string, q dp.Query) bool {
 
 // WriteRow draws plots side by side.
 func WriteRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	return writeRows(w, [][]*plot.Plot{plots}, width, height)
+}
+
+// mostInRow is how many plots WritePanels has in a row at most.
+const mostInRow = 3
+
+// WritePanels draws plots of one size, in as few rows as hold them, which are as long as each
+// other but for the last.
+func WritePanels(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	rows := (len(plots) + mostInRow - 1) / mostInRow
+	long := (len(plots) + rows - 1) / rows
+	all := make([][]*plot.Plot, rows)
+	for i := range all {
+		all[i] = make([]*plot.Plot, long)
+		copy(all[i], plots[i*long:])
+	}
+	return writeRows(w, all, vg.Length(long)*width, vg.Length(rows)*height)
+}
+
+// writeRows draws rows of as many plots each; nil leaves a place empty.
+func writeRows(w io.Writer, rows [][]*plot.Plot, width, height vg.Length) error {
+	const edge, between = 6, 8 // points
 	return writeSVG(w, width, height, func(dc draw.Canvas) {
 		whiten(dc)
-		tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(8), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
-		for i, canvas := range plot.Align([][]*plot.Plot{plots}, tiles, dc)[0] {
-			plots[i].Draw(canvas)
+		tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between, PadTop: edge, PadBottom: edge, PadLeft: edge, PadRight: edge}
+		for i, canvases := range plot.Align(rows, tiles, dc) {
+			for j, canvas := range canvases {
+				if rows[i][j] != nil {
+					rows[i][j].Draw(canvas)
+				}
+			}
 		}
 	})
 }
