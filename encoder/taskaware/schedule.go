@@ -45,8 +45,9 @@ type Schedule struct {
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
 	// Batch is how many people a step is about: the paper's images are taken in batches, with
-	// Inner steps and a Δ of its own for each. 0 means all of them. The Δ of the result is
-	// the mean of those of batches, which is even less of a sensitivity.
+	// Inner steps, noise in the first epoch too, and a Δ of its own for each. 0 means all of
+	// them. The Δ of the result is the mean of those of batches, which is even less of a
+	// sensitivity.
 	Batch  int
 	Decay  float64 // of the task-aware encoder
 	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
@@ -257,11 +258,11 @@ func (r *scheduleRun) Step(step int) (loss float64, err error) {
 	noise := r.rand("noise", epoch)
 	for _, people := range r.batches(epoch) {
 		r.use(people)
-		if epoch > 0 {
-			sensitivity := r.out.Sensitivity
-			if people != nil {
-				sensitivity = largestDistance(r.code())
-			}
+		sensitivity := r.out.Sensitivity
+		if people != nil {
+			sensitivity = largestDistance(r.code())
+		}
+		if epoch > 0 || people != nil {
 			laplace(r.now.noise.Data, r.Shrink*sensitivity/r.Epsilon, noise)
 		}
 		for range r.Inner {

@@ -489,7 +489,7 @@ func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {
 	}
 	for _, p := range r.Points {
 		if p.Redrawn+p.Replaced > 0 {
-			rows = append(rows, shell.Row{p.Data + ", " + p.Protocol, fmt.Sprintf("epsilon %g, z = %d: %s began anew from other networks as all answers were 0: %d times, with other task networks: %d", p.Epsilon, p.Coordinates, p.Approach, p.Redrawn, p.Replaced)})
+			rows = append(rows, shell.Row{p.Data + ", " + p.Protocol, fmt.Sprintf("epsilon %g, z = %d: answers were the same for everybody, and %s began anew: %d times, and with other task networks: %d", p.Epsilon, p.Coordinates, p.Approach, p.Redrawn, p.Replaced)})
 		}
 	}
 	for _, g := range r.Improvements {
