@@ -14,7 +14,8 @@ type reader struct {
 	task *dense.Network // frozen, reads what net decodes; nil: net answers the task
 
 	netPass, taskPass dense.Pass
-	gradient          dense.Matrix // of the loss, by the answers
+	answers           dense.Matrix // of the last loss
+	gradient          dense.Matrix // of that loss, by them
 }
 
 // answer returns what the task gets of released numbers.
@@ -29,6 +30,7 @@ func (r *reader) answer(u dense.Matrix) dense.Matrix {
 // loss returns that of released numbers, and remembers its gradient.
 func (r *reader) loss(u dense.Matrix, t *target) float64 {
 	out := r.answer(u)
+	r.answers = out
 	if r.gradient.Rows != out.Rows {
 		r.gradient = dense.NewMatrix(out.Rows, out.Cols)
 	}

@@ -2,6 +2,7 @@ package taskaware
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,9 +32,9 @@ const (
 // 0.001 on the full data; in an epoch one draw of Laplace noise of scale Shrink·Δ/Epsilon
 // for each person, without noise in the first, and Inner times a step of the encoder and then
 // one of the decoder; after it Δ, the largest ℓ1 distance of two people's encodings, is
-// measured anew. Weight decay is the encoder's alone. The task network is frozen and the
-// loss is that of its answers against the true target. The privacy-agnostic encoder is
-// trained for Epochs steps without noise.
+// measured anew. Weight decay is the task-aware encoder's alone. The task network is frozen
+// and the loss is that of its answers against the true target. The privacy-agnostic encoder
+// is trained for Epochs steps without noise, and its decoder's AMSGrad goes on from them.
 //
 // Δ is that of the sample: what is sent is private for nobody else, and there is NO GUARANTEE.
 type Schedule struct {
@@ -44,10 +45,11 @@ type Schedule struct {
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
 	// Batch is how many people a step is about: the paper's images are taken in batches, with
-	// Inner steps and a Δ of its own for each. 0 means all of them. The Δ of the result is
-	// the mean of those of batches, which is even less of a sensitivity.
+	// Inner steps, noise in the first epoch too, and a Δ of its own for each. 0 means all of
+	// them. The Δ of the result is the mean of those of batches, which is even less of a
+	// sensitivity.
 	Batch  int
-	Decay  float64
+	Decay  float64 // of the task-aware encoder
 	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
 	Seed   uint64
 }
@@ -58,6 +60,9 @@ type Scheduled struct {
 	Sensitivity float64
 	// Scale is that of the Laplace noise in each coordinate.
 	Scale float64
+	// Redrawn is how many trainings before this one ended with the same answers for everybody,
+	// and began anew from other random networks.
+	Redrawn int
 
 	features []string
 	like     encoder.Column // the target of the training
@@ -69,7 +74,7 @@ type Scheduled struct {
 const scheduleStarts = 5
 
 // Train runs the schedule for a task network, see TrainTask. Features are read as they are.
-// A decoder with the same answers for everybody makes it begin anew. A run with a Directory
+// The same answers for everybody after an epoch make it begin anew. A run with a Directory
 // leaves a checkpoint if the context ends.
 //
 // Errors wrap [dp.ErrInvalid] for bad data or options, and ErrDead if every start ended so;
@@ -89,9 +94,14 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 		if start > 0 {
 			run.Directory = "" // the checkpoint is of the first start, and tells that it died
 		}
-		if err := run.Train(ctx, r, r.quietSteps()+s.Epochs); err != nil {
+		err := run.Train(ctx, r, r.quietSteps()+s.Epochs)
+		if errors.Is(err, errConstant) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
+		r.out.Redrawn = start
 		r.out.Scale = s.Shrink * r.out.Sensitivity / s.Epsilon
 		r.use(nil)
 		if !constant(r.out.reader.answer(r.code())) {
@@ -100,6 +110,9 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 	}
 	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died, or the weight decay left nothing of the encoding", scheduleStarts)
 }
+
+// errConstant ends a start whose answers have become the same for everybody.
+var errConstant = errors.New("the answers are the same for everybody after an epoch")
 
 func (s *Schedule) validate(d *encoder.Data) error {
 	if err := validate(d); err != nil {
@@ -170,6 +183,9 @@ func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, 
 	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), r.adam(0))
 	r.out = &Scheduled{features: slices.Clone(d.Features), like: d.Target, reader: reader{net: r.decoder.Network, task: task}}
 	if r.Approach != Agnostic {
+		if s.Approach != Aware {
+			r.Decay = 0
+		}
 		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
 		r.out.encoder = r.encoder.Network
 		r.pass.NoInput = true
@@ -226,8 +242,7 @@ func (r *scheduleRun) batches(epoch int) [][]int {
 	if r.Batch == 0 || r.Batch >= r.x.Rows {
 		return [][]int{nil}
 	}
-	order := r.rand("batches", epoch).Perm(r.x.Rows)
-	return slices.Collect(slices.Chunk(order[:len(order)/r.Batch*r.Batch], r.Batch))
+	return batches(r.rand("batches", epoch), r.x.Rows, r.Batch)
 }
 
 // Step implements encoder.Training: a step without noise, or an epoch with one draw of
@@ -237,20 +252,17 @@ func (r *scheduleRun) Step(step int) (loss float64, err error) {
 	if epoch < 0 {
 		return r.quietStep(step)
 	}
-	if epoch == 0 {
-		r.decoder.adam = r.adam(0)
-	}
 	if r.Approach != Aware && !r.fixed {
 		r.freeze()
 	}
 	noise := r.rand("noise", epoch)
 	for _, people := range r.batches(epoch) {
 		r.use(people)
-		if epoch > 0 {
-			sensitivity := r.out.Sensitivity
-			if people != nil {
-				sensitivity = largestDistance(r.code())
-			}
+		sensitivity := r.out.Sensitivity
+		if people != nil {
+			sensitivity = largestDistance(r.code())
+		}
+		if epoch > 0 || people != nil {
 			laplace(r.now.noise.Data, r.Shrink*sensitivity/r.Epsilon, noise)
 		}
 		for range r.Inner {
@@ -258,6 +270,9 @@ func (r *scheduleRun) Step(step int) (loss float64, err error) {
 				return loss, err
 			}
 		}
+	}
+	if constant(r.out.reader.answers) {
+		return loss, errConstant
 	}
 	if !r.fixed {
 		r.measure()

@@ -3,6 +3,8 @@ package taskaware
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -14,12 +16,13 @@ import (
 // TaskOptions say how a task network is trained.
 type TaskOptions struct {
 	// Hidden are the widths of its hidden layers, ReLU; nil means none. A linear network,
-	// without ReLU either, is fitted, and the steps and the rate do not matter.
+	// without ReLU and Batch either, is fitted, and the steps and the rate do not matter.
 	Hidden []int
 	// ReLU is applied to its answers too, as in the paper's networks. Answers that are 0
 	// for everybody are detected, and training begins anew.
 	ReLU  bool
-	Steps int     // of the full data; 0 means 2000
+	Steps int     // 0 means 2000
+	Batch int     // how many people a step is about; 0 means all of them
 	Rate  float64 // of Adam; 0 means 0.001
 	// Scale has features, and a target of numbers, scaled to the range from 0 to 1 for the
 	// training. The layers read and answer in the units of the data either way.
@@ -47,7 +50,7 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		return trainScaledTask(ctx, d, o)
 	}
 	t := newTarget(&d.Target)
-	if len(o.Hidden) == 0 && !o.ReLU {
+	if len(o.Hidden) == 0 && !o.ReLU && o.Batch == 0 {
 		return fitTask(d, &t)
 	}
 	if o.Steps == 0 {
@@ -61,24 +64,47 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		n.Init(encoder.Rand(o.Seed, "task network", start))
 		r := reader{net: n}
 		r.netPass.NoInput = true
-		adam := dense.Adam{Rate: o.Rate}
-		grad := make([]float64, len(n.Params()))
-		for range o.Steps {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			clear(grad)
-			if loss := r.loss(d.X, &t); !check.Finite(loss) {
-				return nil, notFinite("task network", loss)
-			}
-			r.backward(grad)
-			adam.Step(n.Params(), grad)
+		if err := o.descend(ctx, &r, d.X, &t); err != nil {
+			return nil, err
 		}
 		if !constant(r.answer(d.X)) {
 			return n.BundleLayers(), nil
 		}
 	}
 	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
+}
+
+// descend does the steps of a task network.
+func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, t *target) error {
+	adam, grad := dense.Adam{Rate: o.Rate}, make([]float64, len(r.net.Params()))
+	passes := 0
+	var rest [][]int // batches of the pass
+	for range o.Steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		x, of := all, t
+		if o.Batch > 0 && o.Batch < all.Rows {
+			if len(rest) == 0 {
+				rest = batches(encoder.Rand(o.Seed, "task batches", passes), all.Rows, o.Batch)
+				passes++
+			}
+			picked := t.pick(rest[0])
+			x, of, rest = dense.Pick(all, rest[0]), &picked, rest[1:]
+		}
+		clear(grad)
+		if loss := r.loss(x, of); !check.Finite(loss) {
+			return notFinite("task network", loss)
+		}
+		r.backward(grad)
+		adam.Step(r.net.Params(), grad)
+	}
+	return nil
+}
+
+// batches divides people in a random order into batches of one size; some may be left over.
+func batches(r *rand.Rand, people, size int) [][]int {
+	return slices.Collect(slices.Chunk(r.Perm(people)[:people/size*size], size))
 }
 
 // fitRidge is the ridge of linear tasks.

@@ -303,6 +303,29 @@ func TestScheduleByHand(t *testing.T) {
 	}
 }
 
+// TestScheduleDecay: the weight decay is that of the task-aware encoder alone, as in the
+// authors' program.
+func TestScheduleDecay(t *testing.T) {
+	d := twoNumbers(30, false, 1)
+	task, err := TrainTask(t.Context(), d, TaskOptions{Scale: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []Approach{Aware, PrivacyAgnostic} {
+		var params [2][]float64
+		for i, decay := range []float64{0, 0.2} {
+			s, err := Schedule{Epsilon: 5, Approach: a, Coordinates: 2, Epochs: 5, Inner: 2, Decay: decay}.Train(t.Context(), d, task, encoder.Run{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			params[i] = s.encoder.Params()
+		}
+		if slices.Equal(params[0], params[1]) != (a == PrivacyAgnostic) {
+			t.Errorf("%s: decay and encoder do not go together", a)
+		}
+	}
+}
+
 // TestScheduleBatches: batches have a sensitivity of their own, and all is finite.
 func TestScheduleBatches(t *testing.T) {
 	d := twoNumbers(70, true, 1)
@@ -383,13 +406,26 @@ func TestDeadNetworks(t *testing.T) {
 	}
 }
 
+// TestDeadSchedule: a schedule for a task network that answers nothing begins anew at once,
+// so that many epochs cost nothing, and says so.
+func TestDeadSchedule(t *testing.T) {
+	d := twoNumbers(40, false, 1)
+	task := []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 5, Data: make([]float64, 5)}, Bias: []float64{-1}, Activation: bundle.ReLU}}
+	epochs := 0
+	run := encoder.Run{Progress: func(int, int, float64) { epochs++ }}
+	_, err := Schedule{Epsilon: 5, Approach: Aware, Coordinates: 2, Epochs: 1000, Inner: 1}.Train(t.Context(), d, task, run)
+	if !errors.Is(err, ErrDead) || epochs > 0 {
+		t.Errorf("%d epochs, error %v", epochs, err)
+	}
+}
+
 // TestNaN: a training that leaves the numbers stops with a sentence.
 func TestNaN(t *testing.T) {
 	d := twoNumbers(40, false, 1)
 	for i := range d.X.Data {
 		d.X.Data[i] *= 1e200
 	}
-	if _, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{3}, Steps: 50}); err == nil || !strings.Contains(err.Error(), "want a finite number") {
+	if _, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{3}, Steps: 50}); err == nil || !strings.Contains(err.Error(), "want finite losses") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -479,5 +515,31 @@ func TestLinearTask(t *testing.T) {
 	target := newTarget(&labeled.Target)
 	if wrong := target.wrong(n.Forward(&dense.Pass{}, labeled.X)); wrong > 0.03 {
 		t.Errorf("share %g wrong, want at most 0.03", wrong)
+	}
+}
+
+// TestTaskInBatches: steps about some of the people at a time come to about what the fit finds.
+func TestTaskInBatches(t *testing.T) {
+	d := twoNumbers(100, true, 1)
+	layers, err := TrainTask(t.Context(), d, TaskOptions{Batch: 32, Steps: 600, Rate: 0.03, Scale: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := network(layers, 5, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := newTarget(&d.Target)
+	if wrong := target.wrong(n.Forward(&dense.Pass{}, d.X)); wrong > 0.05 {
+		t.Errorf("share %g wrong, want at most 0.05", wrong)
+	}
+	seen := map[int]bool{}
+	for _, b := range batches(encoder.Rand(1, "test", 0), 100, 32) {
+		for _, i := range b {
+			seen[i] = true
+		}
+	}
+	if len(seen) != 96 {
+		t.Errorf("%d people in batches, want 96 of 100", len(seen))
 	}
 }

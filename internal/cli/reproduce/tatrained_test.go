@@ -63,7 +63,7 @@ func TestRunTATrained(t *testing.T) {
 			report := object(t, out)
 			points, _ := report["points"].([]any)
 			gains, _ := report["improvements"].([]any)
-			want := map[string][2]int{taFigure5.name: {6, 4}, taFigure6.name: {14, 12}, taFigure7.name: {6, 4}, taFigure8.name: {2, 1}}[v.name]
+			want := map[string][2]int{taFigure5.name: {6, 4}, taFigure6.name: {14, 12}, taFigure7.name: {6, 4}, taFigure8.name: {5, 3}}[v.name]
 			if len(points) != want[0] || len(gains) != want[1] || len(records(t, c, v.name+".csv")) != want[0]+1 {
 				t.Errorf("%d points and %d improvements, want %v", len(points), len(gains), want)
 			}

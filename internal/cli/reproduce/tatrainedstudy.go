@@ -30,6 +30,11 @@ type trainedPoint struct {
 	Wrong       float64            `json:"error"`     // share of wrong classes
 	Runs        int                `json:"runs"`
 	Noise       []string           `json:"noise"` // of the runs, distinct
+	// Redrawn is how many trainings of the schedule began anew as their answers were the same
+	// for everybody, and Replaced how many task networks were replaced by others for which
+	// each start ended so.
+	Redrawn  int `json:"redrawn"`
+	Replaced int `json:"task_networks_replaced"`
 
 	losses, wrong []float64
 }
@@ -46,7 +51,7 @@ func (s *taStudy) find(data, protocol string, a taskaware.Approach, z int, epsil
 	return nil
 }
 
-func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilon float64, e taskaware.Evaluation, noise string) {
+func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilon float64, e taskaware.Evaluation, noise string) *trainedPoint {
 	p := s.find(data, protocol, a, z, epsilon)
 	if p == nil {
 		p = &trainedPoint{Data: data, Protocol: protocol, Approach: a, Coordinates: z, Epsilon: epsilon}
@@ -59,6 +64,7 @@ func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilo
 	if !slices.Contains(p.Noise, noise) {
 		p.Noise = append(p.Noise, noise)
 	}
+	return p
 }
 
 // meanAndDeviation returns those of a sample; the deviation of one number is 0.
@@ -111,7 +117,7 @@ func (s *taStudy) improvements() (out []taGain) {
 }
 
 func (s *taStudy) records() [][]string {
-	out := [][]string{{"data", "protocol", "approach", "coordinates", "epsilon", "mean_loss", "deviation", "error", "runs", "noise"}}
+	out := [][]string{{"data", "protocol", "approach", "coordinates", "epsilon", "mean_loss", "deviation", "error", "runs", "noise", "redrawn", "task_networks_replaced"}}
 	for _, p := range s.points {
 		wrong := ""
 		if p.Data != realEstate {
@@ -119,7 +125,7 @@ func (s *taStudy) records() [][]string {
 		}
 		out = append(out, []string{
 			p.Data, p.Protocol, string(p.Approach), strconv.Itoa(p.Coordinates), fmt.Sprint(p.Epsilon), trimmed(p.Mean), trimmed(p.Deviation),
-			wrong, strconv.Itoa(p.Runs), strings.Join(p.Noise, " "),
+			wrong, strconv.Itoa(p.Runs), strings.Join(p.Noise, " "), strconv.Itoa(p.Redrawn), strconv.Itoa(p.Replaced),
 		})
 	}
 	return out
@@ -171,7 +177,7 @@ func (s *taStudy) draw(out *shell.Output) error {
 		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.4*top // room for the legend
 		plots = append(plots, p)
 	}
-	return figure.WriteRow(out, plots, vg.Length(len(plots))*15*vg.Centimeter, 12*vg.Centimeter)
+	return figure.WritePanels(out, plots, 15*vg.Centimeter, 12*vg.Centimeter)
 }
 
 // lineOf returns the points of a series by 1/ε, and the bar of each.
