@@ -425,7 +425,7 @@ func TestNaN(t *testing.T) {
 	for i := range d.X.Data {
 		d.X.Data[i] *= 1e200
 	}
-	if _, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{3}, Steps: 50}); err == nil || !strings.Contains(err.Error(), "want a finite number") {
+	if _, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{3}, Steps: 50}); err == nil || !strings.Contains(err.Error(), "want finite losses") {
 		t.Errorf("error %v", err)
 	}
 }

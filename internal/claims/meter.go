@@ -108,6 +108,9 @@ func NewOnce[T any]() *Once[T] { return &Once[T]{busy: make(chan struct{}, 1)} }
 // Get returns the value, and looks for it with find if nobody has found it. The value
 // counts unless find made the meter stop.
 func (o *Once[T]) Get(pkg string, m *Meter, find func() T) (value T, err error) {
+	if !m.Go() {
+		return value, m.Err(pkg)
+	}
 	select {
 	case o.busy <- struct{}{}:
 		defer func() { <-o.busy }()

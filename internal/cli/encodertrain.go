@@ -314,6 +314,9 @@ func (o *trainOptions) run() (encoder.Run, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return encoder.Run{}, shell.BadInput("", fmt.Errorf("checkpoint %s: %w", dir, shell.FileCause(err)))
 	}
+	if o.resume && len(entries) == 0 {
+		o.Warn("there is no checkpoint %s: the training begins anew", dir)
+	}
 	return encoder.Run{Seed: uint64(o.seed), Directory: dir, Every: o.every}, nil //nolint:gosec // at least 0
 }
 

@@ -118,11 +118,12 @@ func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon f
 	return vlm.TrainClassifier(ctx, z, labels, o)
 }
 
-// pixelEpochs is for classifiers of features, which are a hundred times as many as encodings,
-// and pixelRuns how many runs have them: they take most of the time after the training. With
-// fewer epochs they do not find the classes in the noise.
+// Classifiers of features, which are a hundred times as many as encodings: pixelEpochs and
+// pixelRate are of their training, which at the rate of others ends with one class for
+// everybody, and pixelRuns is how many runs have them, for they take most of the time.
 const (
 	pixelEpochs = 10
+	pixelRate   = 1e-4
 	pixelRuns   = 1
 )
 
@@ -147,7 +148,7 @@ func (c *collection) cleanSeries(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		o := vlm.ClassifierOptions{Flip: vlm.FlipProbability(digits, (1-vlmShare)*epsilon), Epochs: pixelEpochs}
+		o := vlm.ClassifierOptions{Flip: vlm.FlipProbability(digits, (1-vlmShare)*epsilon), Epochs: pixelEpochs, Rate: pixelRate}
 		if k, err = c.classifier(ctx, c.model.Decode(z), epsilon, o); err != nil {
 			return err
 		}

@@ -74,10 +74,10 @@ func novelLabels(p people) people {
 
 func (o *vlmOptions) novelSeries(ctx context.Context, m *vlm.Model, train, test people, seed uint64) error {
 	u, clean := m.Encode(train.x), m.Encode(test.x)
-	classify := func(z encoder.Matrix, epochs int) (*vlm.Classifier, error) {
-		return vlm.TrainClassifier(ctx, z, train.labels, vlm.ClassifierOptions{Classes: 2, Epochs: epochs, Seed: seed})
+	classify := func(z encoder.Matrix, epochs int, rate float64) (*vlm.Classifier, error) {
+		return vlm.TrainClassifier(ctx, z, train.labels, vlm.ClassifierOptions{Classes: 2, Epochs: epochs, Rate: rate, Seed: seed})
 	}
-	k, err := classify(u, 0)
+	k, err := classify(u, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -88,11 +88,11 @@ func (o *vlmOptions) novelSeries(ctx context.Context, m *vlm.Model, train, test 
 		if err != nil {
 			return err
 		}
-		if k, err = classify(z, 0); err != nil {
+		if k, err = classify(z, 0, 0); err != nil {
 			return err
 		}
 		o.study.add("MNIST, 9 against others", "latent", epsilon, k.Accuracy(clean, test.labels))
-		if k, err = classify(m.Decode(z), pixelEpochs); err != nil {
+		if k, err = classify(m.Decode(z), pixelEpochs, pixelRate); err != nil {
 			return err
 		}
 		o.study.add("MNIST, 9 against others", "features", epsilon, k.Accuracy(test.x, test.labels))
@@ -100,7 +100,7 @@ func (o *vlmOptions) novelSeries(ctx context.Context, m *vlm.Model, train, test 
 		if err := vlm.Ranges(train.x).Noise(noisy, train.x, epsilon, encoder.Rand(seed, "direct noise", 0)); err != nil {
 			return err
 		}
-		if k, err = classify(noisy, pixelEpochs); err != nil {
+		if k, err = classify(noisy, pixelEpochs, pixelRate); err != nil {
 			return err
 		}
 		o.study.add("MNIST, 9 against others", "direct noise", epsilon, k.Accuracy(test.x, test.labels))

@@ -1,0 +1,207 @@
+package figure
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/noisewright/noisewright/dp"
+)
+
+// New returns an empty plot in the program's style, with a grid.
+func New() *plot.Plot {
+	p := plot.New()
+	p.Title.TextStyle.Font = font.From(sans, 12)
+	p.Title.Padding = vg.Points(6)
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Font = font.From(sans, 11)
+		axis.Label.Padding = vg.Points(4)
+		axis.Tick.Label.Font = font.From(sans, 10)
+		axis.Tick.Marker = plot.TickerFunc(roundTicks)
+		axis.Padding = 0
+	}
+	p.Legend.Top = true
+	p.Legend.TextStyle.Font = font.From(sans, 9.5)
+	p.Legend.ThumbnailWidth = vg.Points(24)
+	p.Legend.Padding = vg.Points(2)
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), -vg.Points(4)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = colorGrid, colorGrid
+	p.Add(grid)
+	return p
+}
+
+// NewTitled is New with the privacy of the noise for a title.
+func NewTitled(privacy dp.Privacy) *plot.Plot {
+	p := New()
+	p.Title.Text = privacyTitle(privacy)
+	return p
+}
+
+func privacyTitle(p dp.Privacy) string {
+	return fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", p.Epsilon, p.Delta, p.Sensitivity)
+}
+
+// addLines draws curves, each on top of those before it.
+func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
+	lines := make([]*plotter.Line, len(curves))
+	for i, c := range curves {
+		line, err := plotter.NewLine(c.Points)
+		if err != nil {
+			return nil, err
+		}
+		line.LineStyle = c.Style
+		lines[i] = line
+		p.Add(line)
+	}
+	return lines, nil
+}
+
+// Add draws curves, each on top of those before it, and names them in the legend.
+func Add(p *plot.Plot, curves []Curve) error {
+	lines, err := addLines(p, curves)
+	for i, line := range lines {
+		p.Legend.Add(curves[i].Name, line)
+	}
+	return err
+}
+
+// Write renders a plot as svg or png.
+func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) error {
+	if format == "png" {
+		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
+		render(p, draw.New(c))
+		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+		return err
+	}
+	return writeSVG(w, width, height, func(dc draw.Canvas) { render(p, dc) })
+}
+
+// writeSVG writes what paint draws as SVG. It names fonts of the same metrics, for
+// viewers without the one named.
+func writeSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
+	c := vgsvg.New(width, height)
+	paint(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
+	return err
+}
+
+// render draws p with a margin around it, on white.
+func render(p *plot.Plot, c draw.Canvas) {
+	const margin = 6 // points
+	whiten(c)
+	p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
+}
+
+func whiten(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Path())
+}
+
+// arrow is a mass on the single point 0: a density without bound.
+type arrow struct{ draw.LineStyle }
+
+// Plot implements plot.Plotter.
+func (a arrow) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, _ := p.Transforms(&c)
+	a.stroke(c, toX(0), c.Min.Y, c.Max.Y)
+}
+
+// Thumbnail implements plot.Thumbnailer.
+func (a arrow) Thumbnail(c *draw.Canvas) {
+	a.stroke(*c, c.Center().X, c.Min.Y, c.Max.Y)
+}
+
+func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
+	const wide, long = 2.8, 6
+	c.StrokeLine2(a.LineStyle, x, bottom, x, top-long/2)
+	c.FillPolygon(a.Color, []vg.Point{{X: x, Y: top}, {X: x - wide, Y: top - long}, {X: x + wide, Y: top - long}})
+}
+
+// mostTicks bounds the labeled ticks of an axis.
+const mostTicks = 8
+
+// roundTicks labels round numbers.
+func roundTicks(lo, hi float64) []plot.Tick {
+	step := math.Pow(10, math.Ceil(math.Log10((hi-lo)/mostTicks)))
+	for _, part := range []float64{5, 2} { // the finest that is not too fine
+		if (hi-lo)*part/step <= mostTicks {
+			step /= part
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(lo / step); i*step <= hi; i++ {
+		// Through text, 3 times 0.1 is 0.3. Ceil may give -0, which + 0 mends.
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: strconv.FormatFloat(i*step+0, 'g', 6, 64)})
+	}
+	return ticks
+}
+
+// DecadeTicks labels powers of ten on an axis of exponents.
+func DecadeTicks(lo, hi float64) []plot.Tick {
+	first, last := int(math.Ceil(lo)), int(math.Floor(hi))
+	step := (last-first)/mostTicks + 1
+	var ticks []plot.Tick
+	for e := first; e <= last; e++ {
+		t := plot.Tick{Value: float64(e)}
+		if e%step == 0 {
+			t.Label = strconv.FormatFloat(math.Pow10(e), 'g', 5, 64) // up to 10000 in full
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks
+}
+
+// WriteRow draws plots side by side.
+func WriteRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	return writeRows(w, [][]*plot.Plot{plots}, width, height)
+}
+
+// mostInRow is how many plots WritePanels has in a row at most.
+const mostInRow = 3
+
+// WritePanels draws plots of one size, in as few rows as hold them, which are as long as each
+// other but for the last.
+func WritePanels(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	rows := (len(plots) + mostInRow - 1) / mostInRow
+	long := (len(plots) + rows - 1) / rows
+	all := make([][]*plot.Plot, rows)
+	for i := range all {
+		all[i] = make([]*plot.Plot, long)
+		copy(all[i], plots[i*long:])
+	}
+	return writeRows(w, all, vg.Length(long)*width, vg.Length(rows)*height)
+}
+
+// writeRows draws rows of as many plots each; nil leaves a place empty.
+func writeRows(w io.Writer, rows [][]*plot.Plot, width, height vg.Length) error {
+	const edge, between = 6, 8 // points
+	return writeSVG(w, width, height, func(dc draw.Canvas) {
+		whiten(dc)
+		tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between, PadTop: edge, PadBottom: edge, PadLeft: edge, PadRight: edge}
+		for i, canvases := range plot.Align(rows, tiles, dc) {
+			for j, canvas := range canvases {
+				if rows[i][j] != nil {
+					rows[i][j].Draw(canvas)
+				}
+			}
+		}
+	})
+}
