@@ -1,9 +1,7 @@
 package reproduce
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -25,32 +23,17 @@ type examples struct {
 // one, "?" or empty, counts as the mean; others, and those named as categories, become a
 // column for every value but the first; columns that are the same in every row are left out.
 func readExamples(s *shell.Streams, file, exclude, categories string) (*examples, error) {
-	in, err := s.OpenCSV(file, csvfile.Options{})
+	header, columns, err := readColumns(s, file)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	header, err := in.Header()
-	if err != nil {
-		return nil, shell.BadFile(file, err)
-	}
-	columns := make([][]string, len(header))
-	for {
-		if err := in.Row(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, shell.BadFile(file, err)
-		}
-		for i := range columns {
-			columns[i] = append(columns[i], strings.TrimSpace(in.Content(i)))
-		}
-	}
 	last := len(columns) - 1
 	values := distinct(columns[last])
-	if len(values) != 2 || in.Rows < 10 {
-		return nil, shell.BadFile(file, fmt.Errorf("%d rows with %d values in the last column, want at least 10 and two labels", in.Rows, len(values)))
+	rows := len(columns[last])
+	if len(values) != 2 || rows < 10 {
+		return nil, shell.BadFile(file, fmt.Errorf("%d rows with %d values in the last column, want at least 10 and two labels", rows, len(values)))
 	}
-	e := &examples{rows: make([][]float64, in.Rows), labels: make([]float64, in.Rows)}
+	e := &examples{rows: make([][]float64, rows), labels: make([]float64, rows)}
 	for i, v := range columns[last] {
 		e.rows[i] = []float64{1}
 		e.labels[i] = float64(2*slices.Index(values, v) - 1)

@@ -1,18 +1,14 @@
 package reproduce
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/minimax"
 	"github.com/noisewright/noisewright/internal/cli/shell"
-	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // minimaxData is the columns of a CSV file: rows are people, with a target and a private
@@ -28,29 +24,13 @@ type minimaxData struct {
 // readMinimax reads a file with a target and a private column; split, if not "", is the column
 // of the parts. Columns without numbers are left out, missing numbers are the mean.
 func readMinimax(s *shell.Streams, file, target, private, split string) (*minimaxData, error) {
-	in, err := s.OpenCSV(file, csvfile.Options{})
+	header, columns, err := readColumns(s, file)
 	if err != nil {
 		return nil, err
-	}
-	defer in.Close()
-	header, err := in.Header()
-	if err != nil {
-		return nil, shell.BadFile(file, err)
 	}
 	for _, name := range []string{target, private, split} {
 		if name != "" && !slices.Contains(header, name) {
 			return nil, shell.BadFile(file, fmt.Errorf("no column %s", name))
-		}
-	}
-	columns := make([][]string, len(header))
-	for {
-		if err := in.Row(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, shell.BadFile(file, err)
-		}
-		for i := range columns {
-			columns[i] = append(columns[i], strings.TrimSpace(in.Content(i)))
 		}
 	}
 	d := &minimaxData{file: file}

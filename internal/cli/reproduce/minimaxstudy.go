@@ -56,14 +56,7 @@ func (s *minimaxStudy) add(p minimaxPoint, accuracy float64) {
 	q := s.points[at]
 	q.values = append(q.values, accuracy)
 	q.Runs = len(q.values)
-	q.Mean, q.Deviation = 0, 0
-	for _, v := range q.values {
-		q.Mean += v / float64(q.Runs)
-	}
-	for _, v := range q.values {
-		q.Deviation += (v - q.Mean) * (v - q.Mean) / float64(max(1, q.Runs-1))
-	}
-	q.Deviation = math.Sqrt(q.Deviation)
+	q.Mean, q.Deviation = meanAndDeviation(q.values)
 }
 
 // noiseless is infinite without noise.

@@ -184,14 +184,7 @@ func (s *vlmStudy) add(data, series string, epsilon, accuracy float64) {
 	p := s.points[at]
 	p.values = append(p.values, accuracy)
 	p.Runs = len(p.values)
-	p.Mean, p.Deviation = 0, 0
-	for _, v := range p.values {
-		p.Mean += v / float64(p.Runs)
-	}
-	for _, v := range p.values {
-		p.Deviation += (v - p.Mean) * (v - p.Mean) / float64(max(1, p.Runs-1))
-	}
-	p.Deviation = math.Sqrt(p.Deviation)
+	p.Mean, p.Deviation = meanAndDeviation(p.values)
 }
 
 func (s *vlmStudy) records() [][]string {
