@@ -1,0 +1,104 @@
+package learn
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// descent minimizes
+//
+//	(1/n)·Σ_i ln(1 + exp(−y_i·x_i·h)) + λ·Σ_{j>0} |h_j|
+//
+// over h by proximal coordinate descent (Mangold, Bellet, Salmon & Tommasi 2022, Algorithm 1,
+// as Selvi, Liu & Wiesemann 2025 use it): in each of so many rounds, steps on some blocks of
+// coordinates, and then the mean of the points after them. Only sums over rows go through add,
+// and all that is made of them is a function of what add returned.
+type descent struct {
+	columns  [][]float64 // by coordinate, then row: numbers in [−1, 1]; the first is the intercept's, all 1
+	signs    []float64   // y, 1 or −1 of each row
+	blocks   [][]int     // coordinates of which a row has at most one that is not 0
+	rounds   int
+	steps    int // blocks in a round
+	stepSize float64
+	lambda   float64
+	// add returns sums in units of what a row changes of one of them at most, with noise. Of the sums of a
+	// call a row is in one at most.
+	add func(sums []int64) ([]float64, error)
+	// least is the smallest number of rows that a step is divided by.
+	least float64
+}
+
+// run returns h. It makes 1 + rounds·steps releases by add: the number of rows, and gradients.
+func (d *descent) run() ([]float64, error) {
+	count, err := d.add([]int64{int64(len(d.signs)) * gridSteps})
+	if err != nil {
+		return nil, err
+	}
+	scale := d.stepSize / max(count[0], d.least)
+	h, mean := make([]float64, len(d.columns)), make([]float64, len(d.columns))
+	margins := make([]float64, len(d.signs)) // x_i·h
+	// Which block is next depends on no data, and need not be a secret.
+	order := rand.New(rand.NewPCG(1, 2)) //nolint:gosec
+	var next []int
+	for range d.rounds {
+		clear(mean)
+		for range d.steps {
+			if len(next) == 0 { // every block as often as any other
+				next = order.Perm(len(d.blocks))
+			}
+			block := d.blocks[next[0]]
+			next = next[1:]
+			gradient, err := d.add(d.gradient(block, margins))
+			if err != nil {
+				return nil, err
+			}
+			for k, j := range block {
+				was := h[j]
+				h[j] -= scale * gradient[k]
+				if j > 0 { // the intercept is free
+					h[j] = math.Copysign(max(math.Abs(h[j])-d.stepSize*d.lambda, 0), h[j])
+				}
+				d.shift(margins, j, h[j]-was)
+			}
+			for j := range h {
+				mean[j] += h[j] / float64(d.steps)
+			}
+		}
+		copy(h, mean)
+		clear(margins) // and anew, for errors not to add up
+		for j := range h {
+			d.shift(margins, j, h[j])
+		}
+	}
+	return h, nil
+}
+
+// gradient returns the sums over rows of the derivatives of their losses by the coordinates of a block. A row adds to one sum at most, of the
+// grid's steps from −gridSteps to gridSteps that depend on the row and on the margin alone.
+func (d *descent) gradient(block []int, margins []float64) []int64 {
+	sums := make([]int64, len(block))
+	for k, j := range block {
+		for i, x := range d.columns[j] {
+			if x != 0 {
+				sums[k] += onGrid(derivative(d.signs[i], x, margins[i]))
+			}
+		}
+	}
+	return sums
+}
+
+// derivative is that of the loss of a row by a coordinate: from −1 to 1, or 0 if noise drove the
+// margin out of the range of numbers.
+func derivative(sign, x, margin float64) float64 {
+	if math.IsNaN(margin) {
+		return 0
+	}
+	return -sign * x / (1 + math.Exp(sign*margin))
+}
+
+// shift moves a coordinate: the margin of every row by itself.
+func (d *descent) shift(margins []float64, j int, by float64) {
+	for i, x := range d.columns[j] {
+		margins[i] += by * x
+	}
+}
