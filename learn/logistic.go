@@ -94,8 +94,8 @@ func FitLogistic(d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	descent := newDescent(d, o)
-	descent.add, descent.least = r.Release, max(1, r.noise.deviation)
+	descent := newDescent(d, r.noise.deviation, o)
+	descent.add = r.Release
 	h, err := descent.run()
 	if err != nil {
 		return nil, err
@@ -116,9 +116,9 @@ func FitLogistic(d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
 
 // newDescent lays out the columns: 1 for the intercept, the value of a numeric feature, and an
 // indicator of every category but the first.
-func newDescent(d *Data, o LogisticOptions) *descent {
+func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 	o = o.with(1 + len(d.schema.Features))
-	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda}
+	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda, least: max(1, deviation)}
 	column := func(of func(row int) float64) int {
 		c := make([]float64, d.Len())
 		for i := range c {
