@@ -79,9 +79,9 @@ type Logistic struct {
 // Mangold, Bellet, Salmon & Tommasi 2022). It makes the LogisticReleases, of which the first is
 // the number of records: no step depends on a number that is not released.
 //
-// Guarantee: that of the Releaser (docs/proofs/learn.md). Errors wrap dp.ErrInvalid for bad
-// options, classes that are not two and a Releaser for fewer releases; others are those of
-// Releaser.Release, after which there is no model.
+// Guarantee: that of the Releaser (docs/proofs/learn.md). The error wraps dp.ErrInvalid for bad
+// options, records without classes and classes that are not two, or is that of the Releaser:
+// ErrSpent if its noise is for fewer releases.
 func FitLogistic(d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
 	bad := check.In("learn")
 	bad.Add(o.Validate())
