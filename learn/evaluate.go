@@ -1,6 +1,8 @@
 package learn
 
 import (
+	"reflect"
+
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -30,7 +32,7 @@ func Evaluate(m *Model, d *Data) (Errors, error) {
 	switch {
 	case !d.Labeled():
 		bad.Bad("data", "not labeled", "records with their classes")
-	case d.schema != m.Schema:
+	case d.schema != m.Schema && !reflect.DeepEqual(d.schema, m.Schema):
 		bad.Bad("data", "of another schema", "records that were read by the model's")
 	case d.Len() == 0:
 		bad.Bad("data", "no records", "one at least")

@@ -162,7 +162,7 @@ func (f *naiveBayesFile) classifier(s *Schema, bad *check.List) Classifier {
 		bad.Badf("naive_bayes.features", len(f.Features), "%d of them, as the schema says", len(s.Features))
 		return nil
 	}
-	m := &NaiveBayes{schema: s, counts: f.Counts}
+	m := &NaiveBayes{counts: f.Counts}
 	for j, x := range f.Features {
 		field := fmt.Sprintf("naive_bayes.features[%d]", j)
 		if s.Features[j].Numeric() {

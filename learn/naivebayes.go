@@ -10,7 +10,6 @@ import (
 // Bayes classification, 2013): features count as independent given the class, categories
 // have frequencies, and numbers are normal. It is immutable and safe for concurrent use.
 type NaiveBayes struct {
-	schema   *Schema
 	counts   []float64 // of classes
 	features []naiveFeature
 }
@@ -53,7 +52,7 @@ func FitNaiveBayes(d *Data, r *Releaser) (*NaiveBayes, error) {
 		return nil, check.Field("learn", "data", "not labeled", "records with their classes")
 	}
 	classes := len(d.schema.Classes)
-	m := &NaiveBayes{schema: d.schema, features: make([]naiveFeature, len(d.schema.Features))}
+	m := &NaiveBayes{features: make([]naiveFeature, len(d.schema.Features))}
 	var err error
 	if m.counts, err = r.Release(d.sums(classes, func(row int) (cell int, steps int64) { return d.Class(row), gridSteps })); err != nil {
 		return nil, err
