@@ -208,8 +208,8 @@ func attackLogistic(t *testing.T, n *Noise) (with, without []float64) {
 	rows := "x,y\n" + strings.Repeat("1,b\n", 100)
 	small, large := readText(t, rows, s), readText(t, rows+"1,a\n", s)
 	o := LogisticOptions{Rounds: n.releases - 1, PerRound: 1, StepSize: 8}
-	if LogisticReleases(s, o) != n.releases {
-		t.Fatal("not all of the noise is used")
+	if releases, err := LogisticReleases(s, o); releases != n.releases || err != nil {
+		t.Fatalf("%d releases, %v, want all that there is noise for", releases, err)
 	}
 	of := func(d *Data, is bool) (out []float64) {
 		for fit := range auditFits {
@@ -244,7 +244,7 @@ func run(t *testing.T, n *Noise, d *Data, o LogisticOptions, add func([]int64) (
 	t.Helper()
 	descent := newDescent(d, n.deviation, o)
 	descent.add = add
-	if _, err := descent.run(); err != nil {
+	if _, err := descent.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

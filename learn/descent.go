@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 )
@@ -14,33 +15,44 @@ import (
 // coordinates, and then the mean of the points after them. Only sums over rows go through add,
 // and all that is made of them is a function of what add returned.
 type descent struct {
-	columns  [][]float64 // by coordinate, then row: numbers in [−1, 1]; the first is the intercept's, all 1
-	signs    []float64   // y, 1 or −1 of each row
+	columns  [][]float64 // by coordinate, then row: from −1 to 1; the first is that of the intercept, all 1
+	signs    []float64   // y, 1 or −1, by row
 	blocks   [][]int     // coordinates of which a row has at most one that is not 0
 	rounds   int
-	steps    int // blocks in a round
-	stepSize float64
+	steps    int     // in a round, each on a block
+	stepSize float64 // along the mean gradient, at most
 	lambda   float64
-	// add returns sums in units of what a row changes of one of them at most, with noise. Of the sums of a
+	// add returns sums in units of gridSteps, with noise of the deviation. Of the sums of a
 	// call a row is in one at most.
-	add func(sums []int64) ([]float64, error)
-	// least is the smallest number of rows that a step is divided by.
-	least float64
+	add       func(sums []int64) ([]float64, error)
+	deviation float64
 }
 
+// mostNoise is how far a step may move a coordinate by one deviation of the noise: margins of
+// some units decide, and a coordinate makes some 25 steps.
+const mostNoise = 0.2
+
 // run returns h. It makes 1 + rounds·steps releases by add: the number of rows, and gradients.
-func (d *descent) run() ([]float64, error) {
+// How long steps are follows from what was released.
+func (d *descent) run(ctx context.Context) ([]float64, error) {
 	count, err := d.add([]int64{int64(len(d.signs)) * gridSteps})
 	if err != nil {
 		return nil, err
 	}
-	scale := d.stepSize / max(count[0], d.least)
+	rows := max(count[0], 1)
+	step := d.stepSize
+	if d.deviation > 0 {
+		step = min(step, mostNoise*rows/d.deviation)
+	}
 	h, mean := make([]float64, len(d.columns)), make([]float64, len(d.columns))
 	margins := make([]float64, len(d.signs)) // x_i·h
 	// Which block is next depends on no data, and need not be a secret.
 	order := rand.New(rand.NewPCG(1, 2)) //nolint:gosec
 	var next []int
 	for range d.rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		clear(mean)
 		for range d.steps {
 			if len(next) == 0 { // every block as often as any other
@@ -54,9 +66,9 @@ func (d *descent) run() ([]float64, error) {
 			}
 			for k, j := range block {
 				was := h[j]
-				h[j] -= scale * gradient[k]
+				h[j] -= step / rows * gradient[k]
 				if j > 0 { // the intercept is free
-					h[j] = math.Copysign(max(math.Abs(h[j])-d.stepSize*d.lambda, 0), h[j])
+					h[j] = math.Copysign(max(math.Abs(h[j])-step*d.lambda, 0), h[j])
 				}
 				d.shift(margins, j, h[j]-was)
 			}

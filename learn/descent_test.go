@@ -17,7 +17,7 @@ func exactly(sums []int64) ([]float64, error) {
 
 // known returns 200 rows of three numbers and of two indicators, of which one is 1 at most.
 func known() *descent {
-	d := &descent{columns: make([][]float64, 6), blocks: [][]int{{0}, {1}, {2}, {3}, {4, 5}}, steps: 5, add: exactly, least: 1}
+	d := &descent{columns: make([][]float64, 6), blocks: [][]int{{0}, {1}, {2}, {3}, {4, 5}}, steps: 5, add: exactly}
 	indicator := func(is bool) float64 {
 		if is {
 			return 1
@@ -47,7 +47,7 @@ func TestAgreesWithReference(t *testing.T) {
 	} {
 		d := known()
 		d.rounds, d.stepSize, d.lambda = 1500, 3, lambda
-		h, err := d.run()
+		h, err := d.run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestAgreesWithReference(t *testing.T) {
 func TestRecoversParameters(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	want := []float64{-0.5, 2, -1, 0, 1}
-	d := &descent{columns: make([][]float64, 5), blocks: [][]int{{0}, {1}, {2}, {3, 4}}, rounds: 100, steps: 4, stepSize: 4, lambda: 1e-8, least: 1}
+	d := &descent{columns: make([][]float64, 5), blocks: [][]int{{0}, {1}, {2}, {3, 4}}, rounds: 100, steps: 4, stepSize: 4, lambda: 1e-8}
 	const n = 20000
 	for range n {
 		x := []float64{1, 2*random.Float64() - 1, 2*random.Float64() - 1, 0, 0}
@@ -88,7 +88,7 @@ func TestRecoversParameters(t *testing.T) {
 		}
 		return out, err
 	}
-	h, err := d.run()
+	h, err := d.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

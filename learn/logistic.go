@@ -2,6 +2,7 @@ package learn
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -14,7 +15,9 @@ type LogisticOptions struct {
 	// PerRound is how many features a round makes steps on, the intercept counted as one; 0 means a
 	// quarter of them, rounded up. Each costs a release.
 	PerRound int
-	// StepSize is that of a step along the mean gradient; 0 means 1. Above 8 steps do not converge.
+	// StepSize is that of a step along the mean gradient, above 0 and at most 8; 0 means 4, the
+	// inverse of the largest curvature of the mean loss. Steps are smaller where noise would
+	// move a coefficient by more than 0.2 in one.
 	StepSize float64
 	// Lambda is the weight of the sum of the magnitudes of coefficients beside the mean loss; 0
 	// means 1e-8.
@@ -30,8 +33,8 @@ func (o LogisticOptions) Validate() error {
 	if o.PerRound < 0 || o.PerRound > MaxRounds {
 		bad.Badf("per-round", o.PerRound, "from 1 to %d", MaxRounds)
 	}
-	if o.StepSize != 0 && !(o.StepSize > 0 && o.StepSize <= maxStepSize) {
-		bad.Badf("step-size", o.StepSize, "a number above 0, at most %d", maxStepSize)
+	if o.StepSize != 0 && !(o.StepSize > 0 && o.StepSize <= MaxStepSize) {
+		bad.Badf("step-size", o.StepSize, "a number above 0, at most %d", MaxStepSize)
 	}
 	if o.Lambda != 0 && !(o.Lambda > 0 && o.Lambda <= 1) {
 		bad.Bad("lambda", o.Lambda, "a number above 0, at most 1")
@@ -44,23 +47,29 @@ const twoClasses = "two for logistic regression"
 const (
 	// MaxRounds bounds the Rounds, and the steps of each.
 	MaxRounds = 4096
-
-	maxStepSize = 8 // twice the inverse of 1/4, the largest curvature
+	// MaxStepSize is twice the inverse of the largest curvature, 1/4: longer steps diverge.
+	MaxStepSize = 8
 )
 
 // with returns the options with their defaults for a number of blocks.
 func (o LogisticOptions) with(blocks int) LogisticOptions {
 	return LogisticOptions{
 		Rounds: cmp.Or(o.Rounds, 100), PerRound: cmp.Or(o.PerRound, (blocks+3)/4),
-		StepSize: cmp.Or(o.StepSize, 1), Lambda: cmp.Or(o.Lambda, 1e-8),
+		StepSize: cmp.Or(o.StepSize, 4), Lambda: cmp.Or(o.Lambda, 1e-8),
 	}
 }
 
 // LogisticReleases returns how many releases FitLogistic makes: the number of records, and the
-// gradients of every step.
-func LogisticReleases(s *Schema, o LogisticOptions) int {
+// gradients of every step. The error wraps dp.ErrInvalid for bad options, and for classes that
+// are not two.
+func LogisticReleases(s *Schema, o LogisticOptions) (int, error) {
+	bad := check.In("learn")
+	bad.Add(o.Validate())
+	if n := len(s.Classes); n != 2 {
+		bad.Bad("classes", n, twoClasses)
+	}
 	o = o.with(1 + len(s.Features))
-	return 1 + o.Rounds*o.PerRound
+	return 1 + o.Rounds*o.PerRound, bad.Err()
 }
 
 // Logistic is a classifier for two classes: the logarithm of the odds of the second is an
@@ -82,21 +91,19 @@ type Logistic struct {
 // Guarantee: that of the Releaser (docs/proofs/learn.md). The error wraps dp.ErrInvalid for bad
 // options, records without classes and classes that are not two, or is that of the Releaser:
 // ErrSpent if its noise is for fewer releases.
-func FitLogistic(d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
+func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
 	bad := check.In("learn")
-	bad.Add(o.Validate())
-	if n := len(d.schema.Classes); n != 2 {
-		bad.Bad("classes", n, twoClasses)
-	}
+	_, err := LogisticReleases(d.schema, o)
+	bad.Add(err)
 	if !d.Labeled() {
-		bad.Bad("data", "records without classes", "labeled ones")
+		bad.Bad("data", "not labeled", "records with their classes")
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
 	descent := newDescent(d, r.noise.deviation, o)
 	descent.add = r.Release
-	h, err := descent.run()
+	h, err := descent.run(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +125,7 @@ func FitLogistic(d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
 // indicator of every category but the first.
 func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 	o = o.with(1 + len(d.schema.Features))
-	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda, least: max(1, deviation)}
+	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda, deviation: deviation}
 	column := func(of func(row int) float64) int {
 		c := make([]float64, d.Len())
 		for i := range c {

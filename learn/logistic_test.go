@@ -44,11 +44,11 @@ func TestOneRecordOneSum(t *testing.T) {
 					releases++
 					return history[releases-1], nil
 				}
-				if _, err := descent.run(); err != nil {
+				if _, err := descent.run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if want := LogisticReleases(mixed, o); releases != want {
-					t.Fatalf("%d releases, want %d", releases, want)
+				if want, err := LogisticReleases(mixed, o); releases != want || err != nil {
+					t.Fatalf("%d releases, want %d, %v", releases, want, err)
 				}
 			}
 			most := int64(0)
@@ -94,7 +94,11 @@ func TestDerivative(t *testing.T) {
 
 func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*Logistic, error) {
 	t.Helper()
-	n, err := NewNoise(t.Context(), None, Budget{}, LogisticReleases(d.Schema(), o), Options{})
+	releases, err := LogisticReleases(d.Schema(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := NewNoise(t.Context(), None, Budget{}, releases, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +106,7 @@ func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*Logistic, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return FitLogistic(d, r, o)
+	return FitLogistic(t.Context(), d, r, o)
 }
 
 // TestLogisticModel: what is written is read again, and predicts the same.
@@ -162,13 +166,13 @@ func TestLogisticErrors(t *testing.T) {
 		{"no number", good, LogisticOptions{Lambda: math.NaN()}, "lambda = NaN"},
 	} {
 		n := &Noise{releases: 1000}
-		m, err := FitLogistic(c.d, &Releaser{noise: n, left: 1000}, c.o)
+		m, err := FitLogistic(t.Context(), c.d, &Releaser{noise: n, left: 1000}, c.o)
 		if m != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
 		}
 	}
 	r := &Releaser{noise: &Noise{releases: 5}, left: 5}
-	if m, err := FitLogistic(good, r, LogisticOptions{}); m != nil || !errors.Is(err, ErrSpent) {
+	if m, err := FitLogistic(t.Context(), good, r, LogisticOptions{}); m != nil || !errors.Is(err, ErrSpent) {
 		t.Errorf("noise for fewer releases: %v", err)
 	}
 }
