@@ -20,14 +20,14 @@ var ErrFormat = errors.New("not of the format")
 // Schema says what is public about records. All of it counts as known before anybody looks
 // at them: what is read off the data is not protected.
 type Schema struct {
+	// Draft says that Draft read the schema off a file and nobody has looked at it since.
+	// Nothing is fitted by a draft.
+	Draft bool `json:"draft,omitempty"`
 	// Target is the column of the class, one of at least two Classes.
 	Target  string   `json:"target"`
 	Classes []string `json:"classes"`
 	// Features are the columns that the class is predicted from, at least one.
 	Features []Feature `json:"features"`
-	// Draft says that Draft read the schema off a file and nobody has looked at it since.
-	// Nothing is fitted by a draft.
-	Draft bool `json:"draft,omitempty"`
 }
 
 // Feature is a column: either Categories or Bounds.
@@ -157,6 +157,6 @@ func (s *Schema) Encode(w io.Writer) error {
 	if err := json.Indent(&out, line.Bytes(), "", "  "); err != nil {
 		return err
 	}
-	_, err := w.Write(out.Bytes())
+	_, err := w.Write(append(out.Bytes(), '\n'))
 	return err
 }
