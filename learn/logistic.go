@@ -10,7 +10,7 @@ import (
 
 // LogisticOptions tune FitLogistic. They are public, and the zero value is useful.
 type LogisticOptions struct {
-	// Rounds is how often steps are averaged; 0 means 100.
+	// Rounds of steps; coefficients are averaged over the second half of them. 0 means 100.
 	Rounds int
 	// PerRound is how many features a round makes steps on, the intercept counted as one; 0 means a
 	// quarter of them, rounded up. Each costs a release.

@@ -30,13 +30,13 @@ what a step is divided by is the released one.
 beside the noise. Steps are shorter where noise would move a coefficient by more than
 0.2 in one.
 
-Source: Selvi, Liu & Wiesemann (2025), Differential privacy via distributionally robust
-optimization, section 5.3; Mangold, Bellet, Salmon & Tommasi (2022), Differentially
-private coordinate descent for composite empirical risk minimization.`,
+Source: Selvi, Liu and Wiesemann (2025), Differential Privacy via Distributionally
+Robust Optimization, section 5.3; Mangold, Bellet, Salmon and Tommasi (2022),
+Differentially private coordinate descent for composite empirical risk minimization.`,
 		Example: "  noisewright learn pcd --data train.csv --schema schema.json --epsilon 1 --delta 1e-6 --test test.csv -o model.json",
 	})
 	own.Rounds, own.StepSize, own.Lambda = 100, 4, 1e-8
-	f.Integer(&own.Rounds, "rounds", "", 1, learn.MaxRounds, "rounds of steps, over which coefficients are averaged")
+	f.Integer(&own.Rounds, "rounds", "", 1, learn.MaxRounds, "rounds of steps; coefficients are averaged over the second half of them")
 	f.Func("per-round", "count", "", "steps in a round (default a quarter of the features, the intercept counted as one)", func(text string) error {
 		n, ok := shell.ParseCount(text)
 		if !ok || n < 1 || n > learn.MaxRounds {
