@@ -22,7 +22,7 @@ func TestLogisticOnSets(t *testing.T) {
 		}
 	})
 	t.Run("abalone", func(t *testing.T) {
-		d := load(t, "abalone")
+		d := load(t, "abalone-all")
 		private := logisticError(t, d, Budget{1, 1e-5, ledger.AddRemove}, Gaussian, 6, 1)
 		if exact := logisticError(t, d, Budget{}, None, 6, 1); !(private < exact+0.5 && exact < 28) {
 			t.Errorf("%.2f %% errors, %.2f without noise, want half a percent more at most", private, exact)
