@@ -188,10 +188,10 @@ func logistic(x float64) float64 {
 	if !(at > 0) {
 		return 0
 	}
-	i := int(at)
-	if i >= len(logisticTable)-1 {
+	if at >= float64(len(logisticTable)-1) {
 		return 1
 	}
+	i := int(at)
 	low := logisticTable[i]
 	return low + (at-float64(i))*(logisticTable[i+1]-low)
 }

@@ -86,6 +86,11 @@ func DataDependent(k *additive.Kernel) Noise {
 	for j := range edges {
 		edges[j] = (float64(g.FirstPoint(j)) - 0.5) * step / sensitivity
 	}
+	// Inner edges, in units of the sensitivity; finding a cell by CellAt takes microseconds.
+	var inner []float64
+	for i := 1; i < k.Cells(); i++ {
+		inner = append(inner, k.Edge(i)/sensitivity)
+	}
 	laws := make([]quantiles, k.Cells())
 	for i := range laws {
 		for j := range masses {
@@ -94,7 +99,7 @@ func DataDependent(k *additive.Kernel) Noise {
 		laws[i] = newQuantiles(edges, masses)
 	}
 	return Noise{"data-dependent", func(u, value float64) float64 {
-		i, _ := k.CellAt(value * sensitivity) // cell 0 for what no gradient is
+		i := sort.Search(len(inner), func(i int) bool { return value < inner[i] })
 		return laws[i].at(u)
 	}}
 }
