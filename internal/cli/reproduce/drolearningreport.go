@@ -65,6 +65,7 @@ type droLearningErrors struct {
 	OutError     *float64 `json:"out_of_sample_error"`
 	PublishedIn  *float64 `json:"published_in_sample"`
 	PublishedOut *float64 `json:"published_out_of_sample"`
+	added        drolearn.Estimate // out of sample, to those without noise
 }
 
 // droLearningTest is a paired t test, two-sided, of a difference of errors.
@@ -130,6 +131,7 @@ func (s *droLearningSet) fill(table string, errs []drolearn.Errors) error {
 		byName[e.Noise] = e
 		in, out := drolearn.NewEstimate(e.In), drolearn.NewEstimate(e.Out)
 		row := droLearningErrors{Noise: e.Noise, In: 100 * in.Mean, InError: shell.Finite(100 * in.Error), Out: 100 * out.Mean, OutError: shell.Finite(100 * out.Error)}
+		row.added = drolearn.Paired(e.Out, errs[0].Out).Difference
 		if p, ok := published[e.Noise]; ok {
 			row.PublishedIn, row.PublishedOut = &p[0], &p[1]
 		}
@@ -253,7 +255,8 @@ func (r droLearningReport) write(b *strings.Builder) {
 	shell.WriteRows(b, []shell.Row{{"splits", strconv.Itoa(r.Splits)}, {"time", fmt.Sprintf("%gs", r.Seconds)}, {"files", strings.Join(r.Files[:], ", ")}})
 }
 
-// draw shows how much each noise adds to the errors out of sample, set by set.
+// draw shows how much each noise adds to the errors out of sample, set by set, with bars of a
+// standard error either way.
 func (r droLearningReport) draw(out *shell.Output) error {
 	p := figure.New()
 	p.Y.Label.Text = "errors that noise adds, out of sample (percentage points)"
@@ -265,12 +268,9 @@ func (r droLearningReport) draw(out *shell.Output) error {
 		var bars plotter.YErrors
 		for i, s := range r.Sets {
 			names[i] = s.Set
-			e := s.Errors[k+1]
-			at := plotter.XY{X: float64(i) + 0.1*float64(k) - 0.25, Y: e.Out - s.Errors[0].Out}
-			half := 0.0
-			if e.OutError != nil {
-				half = *e.OutError
-			}
+			added := s.Errors[k+1].added
+			half := 100 * added.Error
+			at := plotter.XY{X: float64(i) + 0.1*float64(k) - 0.25, Y: 100 * added.Mean}
 			points, bars = append(points, at), append(bars, struct{ Low, High float64 }{half, half})
 			most = max(most, at.Y+half)
 		}

@@ -68,6 +68,8 @@ type bayesFit struct {
 	means, sds []float64 // [number][class]
 	likely     []float64 // [value][class], of the last noise
 	logPriors  []float64
+	sums       []float64 // of classes
+	ratios     []float64 // [value], log, of two classes
 }
 
 // The least that counts and standard deviations are taken for.
@@ -83,6 +85,7 @@ func (b *Bayes) learn(train []bool) trial {
 		Bayes: b, train: train, priors: make([]float64, classes), logPriors: make([]float64, classes),
 		counts: make([]float64, b.starts[categories]*classes), likely: make([]float64, b.starts[len(b.starts)-1]*classes),
 		means: make([]float64, len(b.numbers)*classes), sds: make([]float64, len(b.numbers)*classes),
+		sums: make([]float64, classes), ratios: make([]float64, b.starts[len(b.starts)-1]),
 	}
 	features := categories + len(b.numbers)
 	for i, y := range b.set.Labels {
@@ -163,40 +166,57 @@ func (f *bayesFit) draw(r *rand.Rand, n Noise) (in, out float64) {
 func (f *bayesFit) errors() (in, out float64) {
 	features := len(f.starts) - 1
 	var wrong [2]float64
-	sums := make([]float64, f.set.Classes)
+	predict := f.likeliest
+	if f.set.Classes == 2 {
+		predict = f.likelierOfTwo()
+	}
 	for i, y := range f.set.Labels {
-		row := f.codes[i*features:][:features]
-		best := 0
-		if len(sums) == 2 {
-			a, b := f.logPriors[0], f.logPriors[1]
-			for _, code := range row {
-				pair := f.likely[2*int(code):][:2]
-				a += pair[0]
-				b += pair[1]
-			}
-			if b > a {
-				best = 1
-			}
-		} else {
-			copy(sums, f.logPriors)
-			for _, code := range row {
-				for c, l := range f.likely[int(code)*len(sums):][:len(sums)] {
-					sums[c] += l
-				}
-			}
-			for c, l := range sums {
-				if l > sums[best] {
-					best = c
-				}
-			}
+		if predict(f.codes[i*features:][:features]) == y {
+			continue
 		}
-		if best != y {
-			if f.train[i] {
-				wrong[0]++
-			} else {
-				wrong[1]++
-			}
+		if f.train[i] {
+			wrong[0]++
+		} else {
+			wrong[1]++
 		}
 	}
 	return wrong[0] / f.rows[0], wrong[1] / f.rows[1]
+}
+
+// likeliest returns the class of a row.
+func (f *bayesFit) likeliest(row []int32) int {
+	sums := f.sums
+	copy(sums, f.logPriors)
+	for _, code := range row {
+		for c, l := range f.likely[int(code)*len(sums):][:len(sums)] {
+			sums[c] += l
+		}
+	}
+	best := 0
+	for c, l := range sums {
+		if l > sums[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// likelierOfTwo is likeliest for two classes, by differences of their log likelihoods, half
+// the sums. Where one class is impossible the difference is infinite, and where both are it is
+// no number, which is not above 0: so is the sum, which is what the first class is for.
+func (f *bayesFit) likelierOfTwo() func(row []int32) int {
+	for i := range f.ratios {
+		f.ratios[i] = f.likely[2*i+1] - f.likely[2*i]
+	}
+	prior := f.logPriors[1] - f.logPriors[0]
+	return func(row []int32) int {
+		sum := prior
+		for _, code := range row {
+			sum += f.ratios[code]
+		}
+		if sum > 0 {
+			return 1
+		}
+		return 0
+	}
 }

@@ -40,8 +40,8 @@ type Recipe struct {
 var Recipes = []Recipe{
 	{Name: "post-operative", File: "post_operative.csv", Target: "decision", Numeric: []string{"COMFORT"}, Complete: true, Without: "I", Draws: 1000},
 	{Name: "ecoli", File: "ecoli.csv", Target: "class", Against: "cp", Numeric: []string{"mcg", "gvh", "aac", "alm1", "alm2"}, Numbers: []string{"*"}, Scale: 1000, Draws: 1000},
-	{Name: "spect", File: "spect.csv", Target: "OVERALL_DIAGNOSIS", Exclude: []string{"split"}, Draws: 200},
-	{Name: "breast-cancer", File: "breast_cancer_wisconsin.csv", Target: "Class", Complete: true, Numbers: []string{"*"}, Draws: 200},
+	{Name: "spect", File: "spect.csv", Target: "OVERALL_DIAGNOSIS", Exclude: []string{"split"}, Draws: 100},
+	{Name: "breast-cancer", File: "breast_cancer_wisconsin.csv", Target: "Class", Complete: true, Numbers: []string{"*"}, Draws: 100},
 	{Name: "dermatology", File: "dermatology.csv", Target: "class", Numeric: []string{"erythema", "scaling"}},
 	{Name: "cylinder-bands", File: "bands.csv", Target: "band_type", Drop: 522, Numeric: []string{
 		"proof_cut", "viscosity", "caliper", "ink_temperature", "humifity", "roughness", "blade_pressure", "varnish_pct", "press_speed", "ink_pct",
