@@ -110,6 +110,45 @@ func TestDROLearningText(t *testing.T) {
 	}
 }
 
+// TestDROTable2OnData: on four of the paper's data sets the means are in its order, and
+// designed noise is nowhere significantly worse than truncated Laplace noise.
+func TestDROTable2OnData(t *testing.T) {
+	withSolver(t)
+	data := filepath.Join("..", "..", "..", "..", "shared", "data") // beside the repository
+	sets := "breast-cancer,contraceptive,ecoli,post-operative"
+	for _, r := range drolearn.Recipes {
+		if files, _ := filepath.Glob(filepath.Join(data, "*", r.File+"*")); strings.Contains(sets, r.Name) && len(files) == 0 {
+			t.Skipf("data set %s not found in ../shared/data beside the repository", r.Name)
+		}
+	}
+	c, out := options(t)
+	o := &droLearningOptions{Common: c, table: droLearnings[0], data: data, sets: sets, splits: 20, draws: 20, design: designOptions(0.001)}
+	if err := o.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	report := object(t, out)
+	means := report["means"].([]any)
+	for _, sample := range []string{"in_sample", "out_of_sample"} {
+		var last float64
+		for k, noise := range []string{"none", "designed", "truncated-laplace", "analytic-gaussian", "gaussian"} {
+			m := means[slices.IndexFunc(means, func(m any) bool { return m.(map[string]any)["noise"] == noise })].(map[string]any)
+			if v := m[sample].(float64); k > 0 && v <= last {
+				t.Errorf("%s: %s has %.2f %% of errors, want more than %.2f", sample, noise, v, last)
+			} else {
+				last = v
+			}
+		}
+	}
+	for _, set := range report["sets"].([]any) {
+		set := set.(map[string]any)
+		for _, test := range set["tests"].([]any) {
+			if v := test.(map[string]any); v["noise"] == "designed" && v["verdict"] == "worse" {
+				t.Errorf("%s: %v", set["set"], v)
+			}
+		}
+	}
+}
+
 // TestFill: what the tests over splits say in words.
 func TestFill(t *testing.T) {
 	low, high := []float64{0.1, 0.2, 0.3}, []float64{0.2, 0.31, 0.4}

@@ -58,13 +58,13 @@ type droComposed struct {
 // droLearningErrors are the errors with a noise. The errors of means are standard errors over
 // the splits, as if these were independent.
 type droLearningErrors struct {
-	Noise        string   `json:"noise"`
-	In           float64  `json:"in_sample"`
-	InError      *float64 `json:"in_sample_error"`
-	Out          float64  `json:"out_of_sample"`
-	OutError     *float64 `json:"out_of_sample_error"`
-	PublishedIn  *float64 `json:"published_in_sample"`
-	PublishedOut *float64 `json:"published_out_of_sample"`
+	Noise        string            `json:"noise"`
+	In           float64           `json:"in_sample"`
+	InError      *float64          `json:"in_sample_error"`
+	Out          float64           `json:"out_of_sample"`
+	OutError     *float64          `json:"out_of_sample_error"`
+	PublishedIn  *float64          `json:"published_in_sample"`
+	PublishedOut *float64          `json:"published_out_of_sample"`
 	added        drolearn.Estimate // out of sample, to those without noise
 }
 

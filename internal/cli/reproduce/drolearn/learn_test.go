@@ -56,10 +56,12 @@ func plainBayes(s *Set, train []bool, row int) int {
 				mean += s.Recipe.Scale * column[i] / n
 			}
 			for _, i := range members {
-				square += math.Pow(s.Recipe.Scale*column[i]-mean, 2) / n
+				d := s.Recipe.Scale*column[i] - mean
+				square += d * d / n
 			}
 			sd := max(1, math.Sqrt(square))
-			score += math.Log(math.Exp(-math.Pow(s.Recipe.Scale*column[row]-mean, 2)/(2*sd*sd)) / (math.Sqrt(2*math.Pi) * sd))
+			z := (s.Recipe.Scale*column[row] - mean) / sd
+			score += math.Log(math.Exp(-z*z/2) / (math.Sqrt(2*math.Pi) * sd))
 		}
 		if score > most {
 			best, most = y, score
@@ -125,7 +127,8 @@ func TestBayesNoise(t *testing.T) {
 	}
 	for i, y := range s.Labels[:59] {
 		if y == 1 {
-			square += math.Pow(10*s.Numbers[1][i]-mean, 2) / 29
+			d := 10*s.Numbers[1][i] - mean
+			square += d * d / 29
 		}
 	}
 	if want := fmt.Sprintf("%.6g", math.Sqrt(square)/math.Ceil(10*(high-low)/math.Sqrt(30))); of[len(of)-1] != want {
