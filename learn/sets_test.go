@@ -98,6 +98,10 @@ var sets = map[string]set{
 		file: "ecoli/ecoli.csv", target: "class", features: []string{"mcg", "gvh", "aac", "alm1", "alm2"},
 		positive: func(c string) bool { return c == "cp" },
 	},
+	"ecoli-all": { // numbers, as logistic regression takes them
+		file: "ecoli/ecoli.csv", target: "class",
+		positive: func(c string) bool { return c == "cp" },
+	},
 	"breast-cancer": {file: "breast-cancer-wisconsin/breast_cancer_wisconsin.csv", target: "Class"},
 	"abalone": {
 		file: "abalone/abalone.csv", target: "Class_Rings",
