@@ -1,7 +1,7 @@
 """Tables, kernels, local randomizers and bundles of noisewright: verified, drawn from and used.
 
-    table = noisewright.load("table.json")
-    y = table.add_noise(x)
+table = noisewright.load("table.json")
+y = table.add_noise(x)
 """
 
 from noisewright._load import load

@@ -125,6 +125,7 @@ def words_from(stream: Uint64s) -> Words:
         if place + count > stream.size:
             raise InvalidError(f"{stream.size} words, want more")
         place += count
-        return stream[place - count : place].copy()
+        taken: Uint64s = stream[place - count : place].copy()
+        return taken
 
     return take

@@ -165,7 +165,9 @@ def _keeps(spec: Spec, meter: Meter) -> None:
             raise _broken(f"max_variance = {c.max_variance!r} is stated, but it is {decimal_up(found)}")
     for (p, t), (loss, bound) in zip(c.quantiles, c.moments(), strict=True):
         if (found := _expected(spec, loss, meter)) > bound:
-            raise _broken(f"quantiles = {p!r},{t!r} is stated, but more lies beyond with probability {decimal_up(found)}")
+            raise _broken(
+                f"quantiles = {p!r},{t!r} is stated, but more lies beyond with probability {decimal_up(found)}"
+            )
     if c.max_distinguishing:
         found = _worst(spec, INFINITY, meter)[0]
         if found > Fraction(c.max_distinguishing):
