@@ -147,7 +147,7 @@ def _coefficients(d: dict[str, Any], cell: int, first: int, count: int) -> tuple
 
 def _multipliers(m: dict[str, Any], first: int, count: int) -> list[int]:
     """Those of so many nodes from the first on."""
-    start, given = first - m["first"], m["multipliers"]
+    start = first - m["first"]
     below = min(max(-start, 0), count)
-    inside = given[max(start, 0) : max(start + count, 0)]
+    inside: list[int] = m["multipliers"][max(start, 0) : max(start + count, 0)]
     return [m["below"]] * below + inside + [m["above"]] * (count - below - len(inside))

@@ -251,4 +251,6 @@ def _check_dual(s: Spec, d: dict[str, Any]) -> None:
 
 def largest(m: dict[str, Any]) -> int:
     """The price of a shift of the dual: its largest multiplier."""
-    return max(m["below"], m["above"], *m["multipliers"], 0)
+    multipliers: list[int] = m["multipliers"]
+    ends: list[int] = [m["below"], m["above"]]
+    return max(ends + multipliers)

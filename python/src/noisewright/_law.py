@@ -52,11 +52,12 @@ class Cells:
     def entries(self, u: Uint64s) -> Int64s:
         """The entries of words."""
         if u.size < _BUCKETS >> 4:
-            return np.searchsorted(self.last, u, side="left").astype(np.int64) + self.skip
+            found: Int64s = np.searchsorted(self.last, u, side="left").astype(np.int64) + self.skip
+            return found
         if self._guide is None:
             least = np.arange(_BUCKETS, dtype=np.uint64) << _BUCKET_SHIFT
             self._guide = np.searchsorted(self.last, least, side="left").astype(np.int64)
-        k = self._guide[(u >> _BUCKET_SHIFT).astype(np.int64)]
+        k: Int64s = self._guide[(u >> _BUCKET_SHIFT).astype(np.int64)]
         behind = np.flatnonzero(self.last[k] < u)
         if behind.size:
             k[behind] = np.searchsorted(self.last, u[behind], side="left")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from noisewright._meter import Meter
 
@@ -54,7 +55,7 @@ class LineSearch:
             seen = min(seen, middle)
             return u, v, low
 
-        for u, v in zip(points, points[1:], strict=False):
+        for u, v in pairwise(points):
             self.meter.spend(1)
             open_parts.append(look(u, v))
         count = len(open_parts)

@@ -6,9 +6,10 @@ import os
 import stat
 from typing import Any
 
-from noisewright import _additivefile, _kernelfile, _randomizerfile, _strictjson, _tablefile
+from noisewright import _additivefile, _bundlefile, _kernelfile, _randomizerfile, _strictjson, _tablefile
 from noisewright.additive import AdditiveKernel
-from noisewright.errors import FormatError
+from noisewright.bundle import Bundle
+from noisewright.errors import Error, FormatError
 from noisewright.kernel import Kernel
 from noisewright.randomizer import Randomizer
 from noisewright.table import Table
@@ -49,9 +50,27 @@ def _sized(raw: bytes, most: int) -> bytes:
     return raw
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made:
-    """Reads a table, a kernel, an additive kernel or a local randomizer, and proves what it
-    promises and states.
+def _bundle(path: str | os.PathLike[str]) -> Bundle:
+    """The bundle in a directory."""
+
+    def file(name: str, most: int) -> bytes:
+        return read_file(os.path.join(path, *name.split("/")), most)
+
+    def law(name: str) -> Table | Randomizer:
+        try:
+            made = parse(file(name, _additivefile.MAX_SIZE))
+        except Error as err:
+            raise type(err)(f"{name}: {err}") from err
+        if not isinstance(made, Table | Randomizer):
+            raise FormatError(f"{name} is neither a table nor a randomizer")
+        return made
+
+    return Bundle(_bundlefile.decode(file, law))
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
+    """Reads a table, a kernel, an additive kernel, a local randomizer, or the bundle in a directory,
+    and proves what it promises and states.
 
     `work` is the most elementary operations that the check may take, by default as many as the
     program takes some ten seconds for. With verify=False nothing is proved until verify is
@@ -59,9 +78,10 @@ def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None 
 
     Raises FormatError or InvalidError for what is malformed, NotPrivateError if the privacy
     promise is not kept, FalseClaimError if another statement does not hold, WorkError if the
-    check would take too long, and OSError.
+    check would take too long, and OSError. Of bundles see also Bundle.verify: a filter has nothing
+    to prove, and is loaded with verify=False.
     """
-    made = parse(read_file(path, _additivefile.MAX_SIZE))
+    made = _bundle(path) if os.path.isdir(path) else parse(read_file(path, _additivefile.MAX_SIZE))
     if verify:
-        made.verify(work)
+        made.verify(work=work)
     return made

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from noisewright._exact import RATIO_BITS, at, ceil, exp_up, floor_at, power_of_two, shift
@@ -459,7 +460,7 @@ def _centroids(spec: Spec, edges: list[Fraction]) -> list[tuple[Fraction, Fracti
     """The mass, centroid and variance of the weight between edges that run over the range; where
     there is no weight, the last two of a uniform one."""
     out, k, pieces = [], 0, spec.densities()
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         moments, a = [ZERO] * 3, first
         while a < last:
             while pieces[k].end <= a:

@@ -28,9 +28,8 @@ def verify(spec: Spec, meter: Meter) -> dict[str, Any]:
     expected = _expected(spec, spec.loss, meter)
     bound = lower_bound(spec, meter)
     if Fraction(spec.privacy.sensitivity) > spec.period * spec.step:
-        raise NotPrivateError(
-            f"sensitivity = {spec.privacy.sensitivity!r} is longer than {spec.cells} cells of {spec.points} points of {float(spec.step):g}"
-        )
+        reach = f"{spec.cells} cells of {spec.points} points of {float(spec.step):g}"
+        raise NotPrivateError(f"sensitivity = {spec.privacy.sensitivity!r} is longer than {reach}")
     _keeps(spec, meter)
     hold_delta(spec.privacy.delta, delta, f"at a shift of {shift} cells")
     hold_claims(spec.certificate, CLAIMS, (delta, expected, bound))

@@ -73,9 +73,9 @@ class Kernel:
         return self._spec.loss.name
 
     @property
-    def nodes(self) -> Floats:
+    def nodes(self) -> list[float]:
         """The answers, ascending."""
-        return self._nodes.copy()
+        return list(self._spec.nodes)
 
     @property
     def source(self) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,12 +108,6 @@ class Randomizer:
             self._certificate = RandomizerCertificate(**_randomizercheck.verify(self._spec, Meter(work)))
         return self._certificate
 
-    @overload
-    def release(self, x: float) -> float: ...
-    @overload
-    def release(self, x: str) -> str: ...
-    @overload
-    def release(self, x: npt.ArrayLike) -> npt.NDArray[Any]: ...
     def release(self, x: Any) -> Any:
         """Private answers to values, or categories, each of a person of its own.
 

@@ -230,9 +230,8 @@ class Table:
         width, most = Fraction(upper) - Fraction(lower), Fraction(self.privacy.sensitivity)
         if width > most:
             if to_float(width) != self.privacy.sensitivity:
-                raise InvalidError(
-                    f"upper - lower = {to_float(width)!r}, want at most {self.privacy.sensitivity!r}, the sensitivity of the table"
-                )
+                found = f"upper - lower = {to_float(width)!r}"
+                raise InvalidError(f"{found}, want at most {self.privacy.sensitivity!r}, the sensitivity of the table")
             upper = float_down(Fraction(lower) + most)
         for name, end in (("lower", lower), ("upper", upper)):
             if self.query == "integer" and end != math.trunc(end):
