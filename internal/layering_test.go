@@ -41,12 +41,13 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "lp/internal/interior", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
 	"lp/internal/staircase": {"loss"},
 	"lp/internal/ratio":     {},
+	"lp/internal/interior":  {"lp/internal/cuts", "lp/solver", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/lapack"},
 	"lp/solver":             {},
 	"lp/highs":              {"lp/solver", "internal/check"},
 
