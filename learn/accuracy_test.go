@@ -9,9 +9,14 @@ import (
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
-// errorOf fits naive Bayes to random four fifths of the records, with fresh noise each time,
+// fitter is one of the learners.
+type fitter func(*Data, *Releaser) (Classifier, error)
+
+func fitNaiveBayes(d *Data, r *Releaser) (Classifier, error) { return FitNaiveBayes(d, r) }
+
+// errorOf fits to random four fifths of the records, with fresh noise each time,
 // and returns the mean error on the others in percent, with its standard error over splits.
-func errorOf(t *testing.T, d *Data, n *Noise, splits, draws int) (mean, standardError float64) {
+func errorOf(t *testing.T, fit fitter, d *Data, n *Noise, splits, draws int) (mean, standardError float64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	var square float64
@@ -25,7 +30,7 @@ func errorOf(t *testing.T, d *Data, n *Noise, splits, draws int) (mean, standard
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := FitNaiveBayes(train, r)
+			m, err := fit(train, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,8 +66,8 @@ func TestErrors(t *testing.T) {
 			d := load(t, c.set)
 			k := NaiveBayesReleases(d.Schema())
 			n := noiseOf(t, Auto, c.budget, k, Options{})
-			mean, standardError := errorOf(t, d, n, c.splits, c.draws)
-			exact, _ := errorOf(t, d, noiseOf(t, None, Budget{}, k, Options{}), c.splits, 1)
+			mean, standardError := errorOf(t, fitNaiveBayes, d, n, c.splits, c.draws)
+			exact, _ := errorOf(t, fitNaiveBayes, d, noiseOf(t, None, Budget{}, k, Options{}), c.splits, 1)
 			t.Logf("%d releases at epsilon %v, delta %v, %s: %.2f ± %.2f %%, without noise %.2f %%", k, c.budget.Epsilon, c.budget.Delta, n.Guarantee().Noise, mean, standardError, exact)
 			if mean > c.most {
 				t.Errorf("an error of %.2f %%, want at most %v", mean, c.most)

@@ -40,6 +40,7 @@ func (m *Model) Predict(d *Data, row int) int {
 // The kinds of models.
 const (
 	kindNaiveBayes = "naive-bayes"
+	kindLogistic   = "logistic"
 )
 
 // modelFormat is that of the file of a model.
@@ -47,7 +48,7 @@ var modelFormat = strictjson.Format{
 	Noun: "model", Name: "noisewright-model", Version: 1, MaxSize: 256 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
 		"classes": MaxClasses, "features": MaxFeatures, "categories": MaxCategories,
-		"counts": MaxClasses, "cells": MaxCategories, "means": MaxClasses, "variances": MaxClasses,
+		"counts": MaxClasses, "cells": MaxCategories, "means": MaxClasses, "variances": MaxClasses, "coefficients": MaxFeatures,
 	},
 }
 
@@ -58,6 +59,7 @@ type modelFile struct {
 	Schema     Schema          `json:"schema"`
 	Guarantee  *Guarantee      `json:"guarantee" strict:"null"`
 	NaiveBayes *naiveBayesFile `json:"naive_bayes,omitempty"`
+	Logistic   *logisticFile   `json:"logistic,omitempty"`
 }
 
 type naiveBayesFile struct {
@@ -100,8 +102,10 @@ func ReadModel(r io.Reader) (*Model, error) {
 	switch {
 	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil:
 		m.Classifier = f.NaiveBayes.classifier(m.Schema, bad)
+	case f.Kind == kindLogistic && f.Logistic != nil:
+		m.Classifier = f.Logistic.classifier(m.Schema, bad)
 	default:
-		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+", with its parameters")
+		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters")
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err

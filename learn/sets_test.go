@@ -89,6 +89,12 @@ type set struct {
 	bounds      map[string]Bounds // of those that are not from 0 to 1
 }
 
+func moreThanNine(rings string) bool { return len(rings) > 1 }
+
+var abaloneBounds = map[string]Bounds{
+	"Height": {0, 1.2}, "Whole weight": {0, 3}, "Shucked weight": {0, 1.5}, "Shell weight": {0, 1.1},
+}
+
 var sets = map[string]set{
 	"ecoli": {
 		file: "ecoli/ecoli.csv", target: "class", categorical: []string{"lip", "chg"},
@@ -98,14 +104,19 @@ var sets = map[string]set{
 		file: "ecoli/ecoli.csv", target: "class", features: []string{"mcg", "gvh", "aac", "alm1", "alm2"},
 		positive: func(c string) bool { return c == "cp" },
 	},
+	"ecoli-all": { // numbers, as logistic regression takes them
+		file: "ecoli/ecoli.csv", target: "class",
+		positive: func(c string) bool { return c == "cp" },
+	},
 	"breast-cancer": {file: "breast-cancer-wisconsin/breast_cancer_wisconsin.csv", target: "Class"},
 	"abalone": {
 		file: "abalone/abalone.csv", target: "Class_Rings",
 		features: []string{"Length", "Diameter", "Height", "Whole weight", "Shucked weight", "Viscera weight", "Shell weight"},
-		positive: func(rings string) bool { return len(rings) > 1 }, // more than 9
-		bounds: map[string]Bounds{
-			"Height": {0, 1.2}, "Whole weight": {0, 3}, "Shucked weight": {0, 1.5}, "Shell weight": {0, 1.1},
-		},
+		positive: moreThanNine, bounds: abaloneBounds,
+	},
+	"abalone-all": {
+		file: "abalone/abalone.csv", target: "Class_Rings",
+		positive: moreThanNine, bounds: abaloneBounds,
 	},
 	"adult": {
 		file: "adult/adult.csv.gz", target: "income",

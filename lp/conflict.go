@@ -59,7 +59,7 @@ func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, err
 		return false, err
 	}
 	status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
-	if err := errors.Join(err, prog.relaxation.Close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
+	if err := errors.Join(err, prog.Close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
 		return false, err
 	}
 	if ctx.Err() != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/internal/interior"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -425,29 +426,55 @@ func (d *designer) hopeless(g grid) bool {
 
 // solve solves a program of a side and keeps what it gives. If the solver gave up, that
 // is no error.
-func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, interior int) (value float64, status solver.Status, err error) {
+func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
 	unit := d.scale()
-	prog, err := newProgram(s.bound.layout(g, unit, margin), d.options.NewSolver, interior)
-	if err != nil {
+	prog, status, err := d.solved(ctx, s, g, unit, margin, rows)
+	if prog == nil {
 		return 0, solver.StatusFailed, err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	tolerance, stall := s.bound.effort(d.aim(), margin)
-	status, err = prog.run(ctx, g, s.hint, tolerance, stall)
-	d.rounds += prog.relaxation.Rounds()
+	defer func() { err = errors.Join(err, prog.Close()) }()
+	d.rounds += prog.Rounds()
 	var taken error
-	if prog.relaxation.Rounds() > 0 {
+	if prog.Rounds() > 0 {
 		start := d.elapsed()
 		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
 		s.certify = d.elapsed() - start
 	}
 	switch {
-	case errors.Is(err, cuts.ErrFailed):
+	case errors.Is(err, cuts.ErrFailed) || errors.Is(err, interior.ErrFailed):
 		return value, solver.StatusFailed, nil
 	case err == nil && status == solver.StatusLimit:
 		return value, status, ErrLimit
 	}
 	return value, status, cmp.Or(err, taken)
+}
+
+// solved solves a program of a side: complete if it can be, and by constraint generation
+// otherwise or if that fails. The caller closes what is not nil.
+func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin float64, rows int) (*program, solver.Status, error) {
+	l := s.bound.layout(g, unit, margin)
+	tolerance, stall := s.bound.effort(d.aim(), margin)
+	if d.complete(&l) {
+		want := interior.Accuracy{Gap: stallShare * d.aim(), Excess: tolerance}
+		if s == &d.lower {
+			want.Excess = math.Inf(1)
+		}
+		prog, status, err := solveComplete(ctx, l, want, d.options.step)
+		if d.options.NewSolver == nil || !errors.Is(err, interior.ErrFailed) {
+			return prog, status, err
+		}
+	}
+	prog, err := newProgram(l, d.options.NewSolver, rows)
+	if err != nil {
+		return nil, solver.StatusFailed, err
+	}
+	status, err := prog.run(ctx, g, s.hint, tolerance, stall)
+	return prog, status, err
+}
+
+// complete reports whether a program is one for the interior point method.
+func (d *designer) complete(l *layout) bool {
+	return d.folded && d.points == 0 && !d.options.generate
 }
 
 // allow refuses grids with too many cells.

@@ -117,8 +117,16 @@ func (l *lower) reach(gap float64) float64 {
 		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
+	if p.Epsilon >= nearFrom && l.Constraints.None() {
+		// Measured for l1 and l2.
+		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
+	}
 	return min(r, tailReach(p, gap/2)+1)
 }
+
+// nearFrom is the epsilon from which events more than little beyond a sensitivity say
+// next to nothing.
+const nearFrom = 4
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.
 func (l *lower) order() float64 {

@@ -25,7 +25,9 @@ type Options struct {
 	// goroutine.
 	Progress func(Progress)
 
-	clock func() time.Duration // the time taken so far; nil: that of the wall
+	clock    func() time.Duration // the time taken so far; nil: that of the wall
+	step     func(work float64)   // see interior.Options
+	generate bool                 // constraints for all programs, by NewSolver
 }
 
 // Defaults of Options.

@@ -222,22 +222,22 @@ func (w *sweep) descend(ctx context.Context, of func(*member) *side, g grid, ope
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
+	defer func() { err = errors.Join(err, prog.Close()) }()
 	rounds := 0
 	for i, d := range open {
 		s := of(d)
 		_, delta := s.bound.privacy(g, margin)
-		if err := prog.relaxation.Tighten(delta); err != nil {
+		if err := prog.generation.Tighten(delta); err != nil {
 			return failed, err
 		}
 		var status solver.Status
 		if i == 0 {
 			status, err = prog.run(ctx, g, s.hint, tolerance, stall)
 		} else {
-			status, err = prog.relaxation.Solve(ctx, tolerance, stall)
+			status, err = prog.generation.Solve(ctx, tolerance, stall)
 		}
 		var taken error
-		if solved := prog.relaxation.Rounds() - rounds; solved > 0 {
+		if solved := prog.Rounds() - rounds; solved > 0 {
 			d.rounds += solved
 			rounds += solved
 			s.value, taken = s.bound.take(d.designer, prog, g, unit, err == nil && status == solver.StatusOptimal)

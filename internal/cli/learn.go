@@ -40,7 +40,7 @@ model alone and cost nothing.`,
   noisewright learn nb --data train.csv --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
   noisewright learn predict --model model.json --data new.csv -o predictions.csv`,
 	}
-	return shell.Group(cmd, "command", newLearnSchemaCommand(s), newLearnNBCommand(s), newLearnPredictCommand(s))
+	return shell.Group(cmd, "command", newLearnSchemaCommand(s), newLearnNBCommand(s), newLearnPCDCommand(s), newLearnPredictCommand(s))
 }
 
 // learnOptions are what the commands that learn have in common.
@@ -58,8 +58,9 @@ type learnOptions struct {
 
 // learner is what is learned.
 type learner struct {
-	// text says what it is and what it depends on but the data and the budget.
-	text string
+	kind string
+	// parameters are all that the fit depends on but the data, the schema and the budget.
+	parameters string
 	// plan refuses schemas that it is not for, and returns how many releases it makes.
 	plan func(*learn.Schema) (releases int, err error)
 	fit  func(context.Context, *learn.Data, *learn.Releaser) (learn.Classifier, error)
@@ -84,7 +85,7 @@ classification.`,
 	})
 	return f.Run(func(ctx context.Context) error {
 		return o.run(ctx, learner{
-			text: "naive-bayes",
+			kind: "naive-bayes",
 			plan: func(s *learn.Schema) (int, error) { return learn.NaiveBayesReleases(s), nil },
 			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 				return learn.FitNaiveBayes(d, r)
@@ -265,7 +266,7 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 // learn returns the file of the model: the one that the ledger has of an equal call, or a new
 // one that was charged before.
 func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *ledger.Ledger, data *learn.Data, digest string) ([]byte, *releaseLedger, error) {
-	query := ledger.Query{Data: digest, Neighbors: o.budget.Neighbors, Unit: ledger.Row, Summary: "learn " + l.text}
+	query := ledger.Query{Data: digest, Neighbors: o.budget.Neighbors, Unit: ledger.Row, Summary: "learn " + l.kind}
 	var before ledger.Record
 	if book != nil {
 		var err error
@@ -309,12 +310,13 @@ func (o *learnOptions) ledgerText(l learner, s *learn.Schema) (string, error) {
 	}
 	text, err := json.Marshal(struct {
 		Learn     string  `json:"learn"`
+		With      string  `json:"with,omitempty"`
 		Epsilon   float64 `json:"epsilon"`
 		Delta     float64 `json:"delta"`
 		Neighbors string  `json:"neighbors"`
 		Noise     string  `json:"noise"`
 		Schema    string  `json:"schema_sha256"`
-	}{l.text, o.budget.Epsilon, o.budget.Delta, o.budget.Neighbors, o.kind, fmt.Sprintf("%x", sha256.Sum256([]byte(schema.String())))})
+	}{l.kind, l.parameters, o.budget.Epsilon, o.budget.Delta, o.budget.Neighbors, o.kind, fmt.Sprintf("%x", sha256.Sum256([]byte(schema.String())))})
 	return string(text), err
 }
 
@@ -373,7 +375,7 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnR
 	if err != nil {
 		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
 	}
-	r := &learnReport{Schema: shell.Schema, Kind: l.text, Guarantee: m.Guarantee, NotProtected: []string{
+	r := &learnReport{Schema: shell.Schema, Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
 		"errors: that nothing was learned, and why, is about the records", "how long it took",
