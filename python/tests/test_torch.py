@@ -158,6 +158,7 @@ def distinct(rows: Any) -> None:
     assert len(set(rows)) == len(rows)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("context", multiprocessing.get_all_start_methods())
 def test_workers_of_a_data_loader(table: Any, context: str) -> None:
     if context == "forkserver":

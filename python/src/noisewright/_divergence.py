@@ -77,7 +77,8 @@ class Weights:
         if self.words == 1:
             return low
         v, t = partner._values[1][other], self._least[1][own]
-        return (v < t) | ((v == t) & low)
+        both: Bools = (v < t) | ((v == t) & low)
+        return both
 
     def excess(self, own: slice, partner: Weights, other: slice) -> int:
         """Σ (w - E·v)₊ over pairs of own weights and a partner's, times 2^96."""
@@ -108,3 +109,33 @@ def probability(units: int) -> Fraction:
     """A sum of weights times 2^96."""
     return Fraction(units, 1 << 64 + RATIO_BITS)
 
+
+class Rows:
+    """The laws of the rows of a kernel, over the same answers, made ready for divergences."""
+
+    def __init__(self, rows: Sequence[Sequence[int]], ratio: int) -> None:
+        self._rows, self._ratio = rows, ratio
+        self._values = np.array(rows, dtype=np.uint64)
+        self._limbs = np.stack([limbs(row) for row in rows])
+
+    def pure(self) -> bool:
+        """Whether no weight of an answer is more than E times another one."""
+        low, high = self._values.min(axis=0), self._values.max(axis=0)
+        least = np.array(thresholds([int(w) for w in high], self._ratio), dtype=np.uint64)
+        return not bool(np.any(low < least))
+
+    def worst_of(self, gain: int, lose: Sequence[int]) -> tuple[int, int]:
+        """The largest Σ_j (p_j - E·q_j)₊, times 2^96, p that row and q one of others, and which."""
+        least = np.array(thresholds(self._rows[gain], self._ratio), dtype=np.uint64)
+        worst, at = -1, -1
+        batch = max(1, (1 << 20) // len(least))
+        for start in range(0, len(lose), batch):
+            chosen = list(lose[start : start + batch])
+            exceeds = (self._values[chosen] < least).astype(np.float64)
+            gains = exceeds @ self._limbs[gain].T
+            prices = np.einsum("ij,ikj->ik", exceeds, self._limbs[chosen])
+            for i, other in enumerate(chosen):
+                h = (joined(gains[i]) << RATIO_BITS) - joined(prices[i]) * self._ratio
+                if h > worst:
+                    worst, at = h, other
+        return worst, at

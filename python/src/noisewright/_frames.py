@@ -37,9 +37,11 @@ def clipped(values: npt.NDArray[Any], lower: float, upper: float, whole: bool) -
         limits = np.iinfo(values.dtype)
         if lower > limits.max or upper < limits.min:  # all values are on one side
             return np.full(values.shape, int(lower if lower > limits.max else upper), dtype=np.int64)
-        return np.clip(values, max(int(lower), int(limits.min)), min(int(upper), int(limits.max)))
+        whole_values: npt.NDArray[Any] = np.clip(values, max(int(lower), limits.min), min(int(upper), limits.max))
+        return whole_values
     if kind not in "iuf":
         raise InvalidError(f"values of type {values.dtype}, want numbers")
     if kind == "f" and bool(np.isnan(values).any()):
         raise InvalidError("a value is not a number, want numbers")
-    return np.clip(values.astype(np.float64), lower, upper)
+    floats: npt.NDArray[Any] = np.clip(values.astype(np.float64), lower, upper)
+    return floats

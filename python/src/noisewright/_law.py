@@ -25,10 +25,12 @@ def times_high(v: Uint64s, s: int) -> Uint64s:
     s_low, s_high = np.uint64(s & 0xFFFFFFFF), np.uint64(s >> 32)
     cross = high * s_low
     if not s_high:
-        return (cross + ((low * s_low) >> _32)) >> _32  # below 2^64: (2^32-1)² + 2^32-1
+        short: Uint64s = (cross + ((low * s_low) >> _32)) >> _32  # below 2^64: (2^32-1)² + 2^32-1
+        return short
     other = low * s_high
     middle = ((low * s_low) >> _32) + (cross & _LOW) + (other & _LOW)
-    return high * s_high + (cross >> _32) + (other >> _32) + (middle >> _32)
+    long: Uint64s = high * s_high + (cross >> _32) + (other >> _32) + (middle >> _32)
+    return long
 
 
 class Cells:
@@ -50,15 +52,17 @@ class Cells:
     def entries(self, u: Uint64s) -> Int64s:
         """The entries of words."""
         if u.size < _BUCKETS >> 4:
-            return np.searchsorted(self.last, u, side="left").astype(np.int64) + self.skip
+            found: Int64s = np.searchsorted(self.last, u, side="left").astype(np.int64) + self.skip
+            return found
         if self._guide is None:
             least = np.arange(_BUCKETS, dtype=np.uint64) << _BUCKET_SHIFT
             self._guide = np.searchsorted(self.last, least, side="left").astype(np.int64)
-        k = self._guide[(u >> _BUCKET_SHIFT).astype(np.int64)]
+        k: Int64s = self._guide[(u >> _BUCKET_SHIFT).astype(np.int64)]
         behind = np.flatnonzero(self.last[k] < u)
         if behind.size:
             k[behind] = np.searchsorted(self.last, u[behind], side="left")
-        return k + self.skip if self.skip else k
+        k += self.skip
+        return k
 
     def draw(self, count: int, words: Words) -> Int64s:
         """So many entries; each takes a word."""
@@ -125,3 +129,16 @@ class Law:
             move = np.where(periods > (1 << 54) // self._period, _FAR, periods * self._period)
             n[outside] += np.where(left[outside], -move, move)
         return n
+
+
+def draw_rows(laws: Sequence[Cells], rows: Int64s, words: Words) -> Int64s:
+    """An entry of the law of each row, each by a word of its own."""
+    u = words(rows.size)
+    out = np.empty(rows.size, dtype=np.int64)
+    flat = rows.ravel()
+    order = np.argsort(flat, kind="stable")
+    starts = np.flatnonzero(np.diff(flat[order], prepend=-1))
+    for chosen in np.split(order, starts[1:]):
+        if chosen.size:
+            out[chosen] = laws[int(flat[chosen[0]])].entries(u[chosen])
+    return out.reshape(rows.shape)

@@ -233,6 +233,16 @@ class Piecewise(Loss):
             total = -total
         return 2 * total / (d * d)
 
+    def integral(self, x: Fraction) -> Fraction:
+        """The integral of c from 0 to x."""
+        total, a, b = ZERO, min(ZERO, x), max(ZERO, x)
+        for i in range(bisect_right(self.knots, a), bisect_left(self.knots, b) + 1):
+            start = max(a, self.knots[i - 1]) if i > 0 else a
+            end = min(b, self.knots[i]) if i < len(self.knots) else b
+            c0, c1, c2 = self.pieces[i]
+            total += ((c2 * end / 3 + c1 / 2) * end + c0) * end - ((c2 * start / 3 + c1 / 2) * start + c0) * start
+        return -total if x < 0 else total
+
     def lower_node(self, j: int, step: Fraction) -> Fraction:
         return self._lower_node(j * step, step)
 
@@ -278,7 +288,9 @@ class Piecewise(Loss):
         for knot in self.knots:
             n = floor(side * knot / step)
             cells.update(c for c in range(n - 3, n + 4) if c > abs(j))
-        at = {n: (self._lower_node(side * n * step, step), self.at_down(side * n * step)) for n in self._with_next(cells)}
+        at = {
+            n: (self._lower_node(side * n * step, step), self.at_down(side * n * step)) for n in self._with_next(cells)
+        }
         return min(min(at[n + 1][0] - at[n][0], at[n + 1][1] - at[n][1]) for n in cells)
 
     @staticmethod
@@ -569,9 +581,7 @@ def sum_piecewise(name: str, terms: Sequence[tuple[Piecewise, Fraction]]) -> Pie
     pieces: list[Quadratic] = []
     for i in range(len(knots) + 1):
         # The piece of every term that ends at knot i or beyond.
-        held = [
-            (loss.pieces[bisect_left(loss.knots, knots[i]) if i < len(knots) else -1], w) for loss, w in terms
-        ]
+        held = [(loss.pieces[bisect_left(loss.knots, knots[i]) if i < len(knots) else -1], w) for loss, w in terms]
         c0, c1, c2 = (sum((q[k] * w for q, w in held), ZERO) for k in range(3))
         pieces.append((c0, c1, c2))
     return Piecewise(name, [float(x) for x in knots], pieces, at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 
 from noisewright._loss import (
     HALF,
@@ -196,7 +197,7 @@ def _pwl(name: str, text: str) -> Loss:
         raise InvalidError("pwl: first segment, want the knot -inf and no jump")
     if not (first[1] < 0 < last[1]):
         raise InvalidError("pwl: want a first slope < 0 and a last slope > 0, for otherwise the loss does not grow")
-    if not all(b[0] > a[0] for a, b in zip(segments, segments[1:], strict=False)):
+    if not all(b[0] > a[0] for a, b in pairwise(segments)):
         raise InvalidError("pwl: want knots in ascending order")
     knots = [s[0] for s in segments[1:]]
     pieces: list[Quadratic] = [(-Fraction(knots[0]) * Fraction(first[1]), Fraction(first[1]), ZERO)]

@@ -97,9 +97,7 @@ class _Nodes:
         """A bound on how much it grows from j outwards."""
         if self.edges:
             return ZERO  # neither the loss nor the moments decrease
-        return self._symmetrized(
-            j, lambda i: self._sum(lambda loss: loss.growth(i, self.step), -1 if i < 0 else 1)
-        )
+        return self._symmetrized(j, lambda i: self._sum(lambda loss: loss.growth(i, self.step), -1 if i < 0 else 1))
 
     def _one(self, loss: Loss, j: int) -> Fraction:
         if not self.edges and not self.points:

@@ -19,9 +19,8 @@ class Meter:
     def spend(self, n: int) -> None:
         """Announces n operations."""
         if n > self.limit - self.used:
-            raise WorkError(
-                f"checking it takes more than {self.limit} elementary operations, the most that were allowed: it is not checked"
-            )
+            most = f"{self.limit} elementary operations, the most that were allowed"
+            raise WorkError(f"checking it takes more than {most}: it is not checked")
         self.used += n
 
 

@@ -103,9 +103,8 @@ def _below_exactly(w: int, theta: Fraction, words: Words) -> bool:
 
 
 def too_large(step: float, limit: int) -> InvalidError:
-    return InvalidError(
-        f"a value is not a number or too large, want a magnitude of at most {float(limit) * step:g} ({limit} steps of {step:g})"
-    )
+    most = f"{float(limit) * step:g} ({limit} steps of {step:g})"
+    return InvalidError(f"a value is not a number or too large, want a magnitude of at most {most}")
 
 
 def checked_sum(n: Int64s) -> Int64s:
@@ -125,6 +124,7 @@ def words_from(stream: Uint64s) -> Words:
         if place + count > stream.size:
             raise InvalidError(f"{stream.size} words, want more")
         place += count
-        return stream[place - count : place].copy()
+        taken: Uint64s = stream[place - count : place].copy()
+        return taken
 
     return take

@@ -71,7 +71,9 @@ class Record:
     known: dict[str, tuple[Kind, bool, bool]] = field(init=False)
 
     def __post_init__(self) -> None:
-        known = {name.rstrip("?!"): (kind, name.endswith("?"), name.endswith("!")) for name, kind in self.fields.items()}
+        known = {
+            name.rstrip("?!"): (kind, name.endswith("?"), name.endswith("!")) for name, kind in self.fields.items()
+        }
         object.__setattr__(self, "known", known)
 
 
@@ -179,7 +181,9 @@ def check_format(fields: dict[str, Any], name: str, versions: tuple[int, ...] = 
     if fields["format"] != name:
         raise FormatError(f"format = {_clip(fields['format'])!r}, want {name!r}")
     if fields["version"] not in versions:
-        raise FormatError(f"version = {fields['version']}, want {' or '.join(map(str, versions))}, which this package reads")
+        raise FormatError(
+            f"version = {fields['version']}, want {' or '.join(map(str, versions))}, which this package reads"
+        )
 
 
 def _wrong(path: str, value: Any, want: str) -> FormatError:

@@ -28,9 +28,8 @@ def verify(spec: Spec, meter: Meter) -> dict[str, Any]:
     expected = _expected(spec, spec.loss, meter)
     bound = lower_bound(spec, meter)
     if Fraction(spec.privacy.sensitivity) > spec.period * spec.step:
-        raise NotPrivateError(
-            f"sensitivity = {spec.privacy.sensitivity!r} is longer than {spec.cells} cells of {spec.points} points of {float(spec.step):g}"
-        )
+        reach = f"{spec.cells} cells of {spec.points} points of {float(spec.step):g}"
+        raise NotPrivateError(f"sensitivity = {spec.privacy.sensitivity!r} is longer than {reach}")
     _keeps(spec, meter)
     hold_delta(spec.privacy.delta, delta, f"at a shift of {shift} cells")
     hold_claims(spec.certificate, CLAIMS, (delta, expected, bound))
@@ -165,7 +164,9 @@ def _keeps(spec: Spec, meter: Meter) -> None:
             raise _broken(f"max_variance = {c.max_variance!r} is stated, but it is {decimal_up(found)}")
     for (p, t), (loss, bound) in zip(c.quantiles, c.moments(), strict=True):
         if (found := _expected(spec, loss, meter)) > bound:
-            raise _broken(f"quantiles = {p!r},{t!r} is stated, but more lies beyond with probability {decimal_up(found)}")
+            raise _broken(
+                f"quantiles = {p!r},{t!r} is stated, but more lies beyond with probability {decimal_up(found)}"
+            )
     if c.max_distinguishing:
         found = _worst(spec, INFINITY, meter)[0]
         if found > Fraction(c.max_distinguishing):

@@ -315,9 +315,16 @@ def _check_tail(s: Spec) -> None:
             if beyond is None:
                 # Summed up to less than 1000/(1-ρ) periods.
                 most = int(2.0**61 / 1000 * (float((1 << 64) - s.tail_ratio) * 2.0**-64))
-                want(s.period <= most, "points_per_cell", s.points, f"fewer points for a tail with the loss {part.name}")
+                want(
+                    s.period <= most, "points_per_cell", s.points, f"fewer points for a tail with the loss {part.name}"
+                )
                 runs = len(s.block_runs())
-                want(runs <= _MAX_TAIL_RUNS, "weights", f"{runs} runs of equal weights in a tail", f"at most {_MAX_TAIL_RUNS}")
+                want(
+                    runs <= _MAX_TAIL_RUNS,
+                    "weights",
+                    f"{runs} runs of equal weights in a tail",
+                    f"at most {_MAX_TAIL_RUNS}",
+                )
             else:
                 near = beyond[0] <= _MAX_TAIL_TERMS * s.points * s.step
                 want(near, "loss", part.name, f"one that is a polynomial from {_MAX_TAIL_TERMS} cells on")
@@ -355,4 +362,3 @@ def _check_dual(d: dict[str, Any]) -> None:
         want(left_run is None and not mean, "dual.mirrored", "true", "false with multipliers without mirror image")
     for v in [d.get("variance", 0), *d.get("quantiles", [])]:
         want(v >= 0, "dual moment multiplier", v, "a finite number >= 0")
-

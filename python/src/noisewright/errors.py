@@ -33,3 +33,12 @@ class EntropyError(Error):
 
 class BeyondError(Error, OverflowError):
     """The noise of a tail makes a result too large to be a float64. Nothing is released."""
+
+
+class NoPromiseError(Error):
+    """A bundle that adds no noise: it promises nothing, so there is nothing to prove."""
+
+
+class UnprovedError(Error):
+    """A promise that this package cannot prove, while the program may. It says nothing about the
+    file."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, overload
@@ -15,7 +14,6 @@ from noisewright import _tablecheck, _tablefile
 from noisewright._claims import Privacy, gap
 from noisewright._exact import decimal_down, decimal_up, float_down, float_up, to_float
 from noisewright._frames import clipped, column_like
-
 from noisewright._meter import Meter
 from noisewright._quantile import outermost, quantile_point
 from noisewright._rounding import at_random, checked_sum, float_values, to_grid
@@ -168,7 +166,7 @@ class Table:
     def sample(self, shape: Shape | None = None) -> float | Floats:
         """Draws noise, exactly: an array of the shape, or a number."""
         steps = self.sample_steps(1 if shape is None else shape)
-        noise: Floats = steps * self.step
+        noise = np.multiply(steps, self.step)
         return float(noise[0]) if shape is None else noise
 
     def sample_steps(self, shape: Shape) -> Int64s:
@@ -195,7 +193,7 @@ class Table:
         released = self._released(values, system_words)
         if self.query == "integer" and np.asarray(x).dtype.kind in "iu":
             return int(released.flat[0]) if np.ndim(x) == 0 else released
-        noisy: Floats = released * self.step
+        noisy = np.multiply(released, self.step)
         return float(noisy.flat[0]) if np.ndim(x) == 0 else noisy
 
     def add_noise_steps(self, x: npt.ArrayLike) -> Int64s:
@@ -232,13 +230,14 @@ class Table:
         width, most = Fraction(upper) - Fraction(lower), Fraction(self.privacy.sensitivity)
         if width > most:
             if to_float(width) != self.privacy.sensitivity:
-                raise InvalidError(
-                    f"upper - lower = {to_float(width)!r}, want at most {self.privacy.sensitivity!r}, the sensitivity of the table"
-                )
+                found = f"upper - lower = {to_float(width)!r}"
+                raise InvalidError(f"{found}, want at most {self.privacy.sensitivity!r}, the sensitivity of the table")
             upper = float_down(Fraction(lower) + most)
         for name, end in (("lower", lower), ("upper", upper)):
             if self.query == "integer" and end != math.trunc(end):
                 raise InvalidError(f"{name} = {end!r}, want an integer, as the table is for integer queries")
             if abs(Fraction(end)) > self._spec.limit * self._spec.step:
-                raise InvalidError(f"{name} = {end!r}, want a magnitude of at most {self.largest!r}, what the grid holds")
+                raise InvalidError(
+                    f"{name} = {end!r}, want a magnitude of at most {self.largest!r}, what the grid holds"
+                )
         return upper
