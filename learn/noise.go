@@ -272,9 +272,6 @@ func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
 // Deviation returns the standard deviation of a release; 0 for None.
 func (n *Noise) Deviation() float64 { return n.deviation }
 
-// Releases returns how many releases the noise is for.
-func (n *Noise) Releases() int { return n.releases }
-
 // Costs returns what a model costs, for a ledger with the budget's neighbors.
 func (n *Noise) Costs() []ledger.Cost {
 	if n.table == nil {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -44,7 +45,7 @@ func dataset(t *testing.T, name string) *records {
 	all := &records{names: csv.Columns()}
 	for {
 		record, _, err := csv.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {

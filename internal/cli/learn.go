@@ -257,7 +257,7 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 		err = shell.BadInput("noisewright ledger create FILE --unit "+ledger.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", ledger.Row, t.Unit))
 	}
 	if err != nil {
-		book.Close()
+		_ = book.Close()
 		return nil, err
 	}
 	return book, nil
