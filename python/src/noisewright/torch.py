@@ -208,7 +208,8 @@ def _inputs(encoder: nn.Module | None, coordinates: int) -> int:
     """The number of features of an encoder, which its first linear layer tells."""
     for module in _modules(encoder):
         if isinstance(module, nn.Linear):
-            return module.in_features
+            width: int = module.in_features
+            return width
     return coordinates
 
 
@@ -300,5 +301,6 @@ _fork = _Fork()
 
 def _training_words(count: int) -> Uint64s:
     """Words that follow torch.manual_seed. They are good enough to train with, and for no release."""
-    words = torch.empty(count, dtype=torch.int64).random_(-(1 << 63), None, generator=_fork.generator())
-    return words.numpy().view(np.uint64)
+    drawn = torch.empty(count, dtype=torch.int64).random_(-(1 << 63), None, generator=_fork.generator())
+    words: Uint64s = drawn.numpy().view(np.uint64)
+    return words
