@@ -35,12 +35,13 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 // Design finds noise whose expected loss is within the requested gap of the
 // best possible. If a limit stops it first, or the context ends, the best
 // proven result is returned beside an error that wraps ErrLimit; other errors
-// come without a result. With Delta = 0 no solver is needed: Options.NewSolver may be nil.
+// come without a result. Options.NewSolver may be nil if Delta is 0, or if the query is
+// real and symmetric noise among the best, as for a symmetric loss.
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
 func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
-	if err := errors.Join(validate(p), o.forDelta(p.Delta).validate()); err != nil {
+	if err := errors.Join(validate(p), o.forProblem(p).validate()); err != nil {
 		return nil, err
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, 1)
@@ -454,27 +455,28 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, r
 func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin float64, rows int) (*program, solver.Status, error) {
 	l := s.bound.layout(g, unit, margin)
 	tolerance, stall := s.bound.effort(d.aim(), margin)
-	if d.complete(&l) {
+	var solved *program
+	if d.complete(d.model) {
 		want := interior.Accuracy{Gap: stallShare * d.aim(), Excess: tolerance}
 		if s == &d.lower {
 			want.Excess = math.Inf(1)
 		}
-		prog, status, err := solveComplete(ctx, l, want, d.options.step)
-		if d.options.NewSolver == nil || !errors.Is(err, interior.ErrFailed) {
-			return prog, status, err
+		var status solver.Status
+		var err error
+		solved, status, err = solveComplete(ctx, l, want, d.options.step)
+		if !errors.Is(err, interior.ErrFailed) || d.options.NewSolver == nil {
+			return solved, status, err
 		}
 	}
 	prog, err := newProgram(l, d.options.NewSolver, rows)
-	if err != nil {
+	switch {
+	case err != nil && solved != nil: // there is no other method
+		return solved, solver.StatusFailed, interior.ErrFailed
+	case err != nil:
 		return nil, solver.StatusFailed, err
 	}
 	status, err := prog.run(ctx, g, s.hint, tolerance, stall)
 	return prog, status, err
-}
-
-// complete reports whether a program is one for the interior point method.
-func (d *designer) complete(l *layout) bool {
-	return d.folded && d.points == 0 && !d.options.generate
 }
 
 // allow refuses grids with too many cells.

@@ -117,7 +117,7 @@ func (l *lower) reach(gap float64) float64 {
 		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
-	if p.Epsilon >= nearFrom && l.Constraints.None() {
+	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
 		// Measured for l1 and l2.
 		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
 	}

@@ -29,6 +29,11 @@ type search struct {
 	direct  bool    // go for the requested gap at once
 }
 
+// complete reports whether programs of a model are for the interior point method.
+func (s *search) complete(m *model) bool {
+	return m.folded && m.points == 0 && !s.options.generate
+}
+
 // elapsed returns the time taken so far.
 func (s *search) elapsed() time.Duration {
 	if s.options.clock != nil {

@@ -39,7 +39,7 @@ func learningOptions(t *testing.T, table int) (*droLearningOptions, *bytes.Buffe
 	patients(t, filepath.Join(data, "post-operative"))
 	c, out := options(t)
 	return &droLearningOptions{
-		Common: c, table: droLearnings[table], data: data, splits: 6, draws: 4, bins: 2, design: designOptions(0.01),
+		Common: c, table: droLearnings[table], data: data, splits: 6, draws: 4, design: designOptions(0.01),
 	}, out
 }
 
