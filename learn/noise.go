@@ -158,8 +158,11 @@ func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options)
 	}
 	problem := dp.Problem{Privacy: b.addRemove(), Query: dp.RealQuery, Loss: loss.L2}
 	table, err := o.find(ctx, kind, account.Target{Problem: problem, Releases: releases})
-	if err != nil {
-		return nil, err
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, check.Errorf("learn", dp.ErrInvalid, "epsilon = %v, delta = %v: no noise was found for %d releases: %w", b.Epsilon, b.Delta, releases, err)
 	}
 	return prove(table, b, releases)
 }

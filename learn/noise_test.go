@@ -93,6 +93,8 @@ func TestNewNoiseRefuses(t *testing.T) {
 		"releases = 0":      {Auto, addRemove, 0},
 		"delta = 0, want a": {Gaussian, Budget{1, 0, ledger.AddRemove}, 1},
 		"epsilon = 1, want": {None, addRemove, 1},
+		"epsilon = 1e-05, delta = 0: no noise was found for 13 releases": {Auto, Budget{1e-5, 0, ledger.AddRemove}, 13},
+		"epsilon = 1000, delta = 1e-05: no noise was found":              {Auto, Budget{1000, 1e-5, ledger.Replace}, 13},
 	} {
 		if n, err := NewNoise(t.Context(), c.kind, c.budget, c.releases, Options{}); n != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)

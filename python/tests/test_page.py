@@ -75,7 +75,7 @@ def test_notebook(needs_program: str, tmp_path: Path) -> None:
     if absent := missing(notebook.read_text(encoding="utf-8")):
         pytest.skip(f"not installed: {', '.join(absent)}")
     # Fewer steps of training: what is tested is that it runs.
-    code = notebook.read_text(encoding="utf-8").replace("range(400)", "range(40)").replace("1_000_000", "10_000")
+    code = notebook.read_text(encoding="utf-8").replace("range(400)", "range(40)").replace("range(20)", "range(2)")
     (tmp_path / "notebook.py").write_text(code, encoding="utf-8")
     run = [sys.executable, "notebook.py", "."]
     environment = {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "NOISEWRIGHT": needs_program, "PATH": "/usr/bin:/bin"}

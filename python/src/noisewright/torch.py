@@ -29,6 +29,9 @@ from noisewright.table import Table
 
 __all__ = ["TableNoise", "design"]
 
+# As that of the designs of `noisewright encoder train`.
+EFFORT = Effort(gap=0.005, time_limit="20s")
+
 _ACTIVATIONS: dict[type[nn.Module], Activation] = {nn.Sigmoid: "sigmoid", nn.ReLU: "relu", nn.Tanh: "tanh"}
 
 
@@ -140,7 +143,7 @@ class TableNoise(nn.Module):
             decoder=head,
             output="features" if plain else "classes" if classes is not None else "values",
             outputs=[] if plain else names,
-            clip_origin="declared: " + ", ".join(f"{axis:g}" for axis in dict.fromkeys(self.axes.tolist())),
+            clip_origin="declared: box of radius " + ", ".join(f"{r:g}" for r in dict.fromkeys(self.axes.tolist())),
         )
         write_bundle(path, content)
 
@@ -182,7 +185,7 @@ def design(
     *,
     leak: float = 0.0,
     constraints: Constraints | None = None,
-    effort: Effort | None = None,
+    effort: Effort = EFFORT,
 ) -> TableNoise:
     """Designs a table for coordinates clipped to ±clip, each with an equal share of epsilon and delta.
 
