@@ -162,6 +162,7 @@ const (
 	leapsEnd   = 12   // with a time limit, the K from which growth is slow: a much larger program may take too long
 	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
+	cheapShare = 0.1  // unless its program takes less than this share of the work of the other one's
 	worthless  = 0.02 // and one that gains less than this is not refined at all
 )
 
@@ -271,6 +272,15 @@ func (d *designer) worth() (upper, lower float64) {
 	}
 	if upper <= idleShare*left {
 		upper = 0
+	}
+	if d.complete(d.model) {
+		// A program that costs little beside the last one of the other side is worth more
+		// than an estimate of what it gains.
+		if u, l := d.upper.grid.work(), d.lower.grid.work(); upper == 0 && u < cheapShare*l {
+			upper = left / 2
+		} else if lower == 0 && l < cheapShare*u {
+			lower = left / 2
+		}
 	}
 	if lower == 0 && upper == 0 {
 		// Both look converged and yet do not meet: the supports are to
