@@ -397,6 +397,9 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	if err := d.options.allow(g); err != nil {
 		return err
 	}
+	if d.options.NewSolver == nil && !d.fits(d.model, g) {
+		return tooFine(g)
+	}
 	if d.hopeless(g) {
 		s.closed = check.Errorf("lp", ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
@@ -466,7 +469,7 @@ func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin flo
 	l := s.bound.layout(g, unit, margin)
 	tolerance, stall := s.bound.effort(d.aim(), margin)
 	var solved *program
-	if d.complete(d.model) {
+	if d.fits(d.model, g) {
 		want := interior.Accuracy{Gap: stallShare * d.aim(), Excess: tolerance}
 		if s == &d.lower {
 			want.Excess = math.Inf(1)
@@ -495,9 +498,13 @@ func (o Options) allow(g grid) error {
 		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, o.MaxCells)
 	}
 	if int64(g.n)*int64(g.k) > maxProgramWork {
-		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
+		return tooFine(g)
 	}
 	return nil
+}
+
+func tooFine(g grid) error {
+	return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
 }
 
 // begin begins a program of the side.
