@@ -41,8 +41,8 @@ func TestAudit(t *testing.T) {
 		{"logistic", Gaussian, 33, 4, 9.3, attackLogistic},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			promised := noiseFor(t, c.kind, c.epsilon, c.releases)
-			half := noiseFor(t, c.kind, c.doubled, c.releases)
+			promised := noiseOf(t, c.kind, Budget{c.epsilon, 1e-5, ledger.AddRemove}, c.releases, Options{})
+			half := noiseOf(t, c.kind, Budget{c.doubled, 1e-5, ledger.AddRemove}, c.releases, Options{})
 			if r := half.Deviation() / promised.Deviation(); !(r > 0.47 && r < 0.53) {
 				t.Fatalf("the noise to be noticed is %.3f of that promised, want half", r)
 			}
@@ -55,15 +55,6 @@ func TestAudit(t *testing.T) {
 			}
 		})
 	}
-}
-
-func noiseFor(t *testing.T, kind Kind, epsilon float64, releases int) *Noise {
-	t.Helper()
-	n, err := NewNoise(t.Context(), kind, Budget{epsilon, 1e-5, ledger.AddRemove}, releases, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // promise is what noise keeps: by epsilon, the least delta that is proved of all releases together.
@@ -168,13 +159,13 @@ func attackNaiveBayes(t *testing.T, n *Noise) (with, without []float64) {
 	const each = 200
 	rows := "c,x,y\n" + strings.Repeat("u,0.1,a\nv,0.9,a\nu,0.1,b\nv,0.9,b\n", each/2)
 	small, large := readText(t, rows, s), readText(t, rows+"u,1,a\n", s)
-	sum, squares := 0.0, 0.0
+	sum, squares := 0.0, 0.0 // of x, and of 2x² − 1
 	for row := range small.Len() {
 		if small.Class(row) != 0 {
 			continue
 		}
 		x := small.Unit(1, row)
-		sum, squares = sum+x, squares+x*x
+		sum, squares = sum+x, squares+2*x*x-1
 	}
 	of := func(d *Data, is bool) (out []float64) {
 		for fit := range auditFits {
@@ -188,7 +179,7 @@ func attackNaiveBayes(t *testing.T, n *Noise) (with, without []float64) {
 				{count, each},
 				{m.features[0].cells[0][0] - cellCount, each / 2},
 				{mean * count, sum},
-				{(m.features[1].variances[0] + mean*mean) * count, squares},
+				{2*(m.features[1].variances[0]+mean*mean)*count - count, squares},
 			} {
 				log += n.ratio(release.seen, release.without+1, release.without)
 			}

@@ -85,14 +85,15 @@ func Read(rows release.Rows, s *Schema) (*Data, error) { return read(rows, s, tr
 // ReadUnlabeled is Read for records whose classes are not known. If there is a column of the
 // Target, it is read.
 func ReadUnlabeled(rows release.Rows, s *Schema) (*Data, error) {
-	return read(rows, s, slices.Contains(rows.Columns(), s.Target))
+	_, err := columnOf(rows, s.Target)
+	return read(rows, s, err == nil)
 }
 
 func read(rows release.Rows, s *Schema, labeled bool) (*Data, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	r, err := newReader(rows.Columns(), s, labeled)
+	r, err := newReader(rows, s, labeled)
 	if err != nil {
 		return nil, err
 	}
@@ -117,17 +118,12 @@ type reader struct {
 	code []map[string]int32
 }
 
-func newReader(columns []string, s *Schema, labeled bool) (*reader, error) {
+func newReader(rows release.Rows, s *Schema, labeled bool) (*reader, error) {
 	r := &reader{data: &Data{schema: s, columns: make([][]int32, len(s.Features))}}
 	bad := check.In("learn")
 	find := func(name string) {
-		i := slices.Index(columns, name)
-		switch {
-		case i < 0:
-			bad.Bad("column", check.Quoted(name), "one of the data, as the schema says")
-		case slices.Contains(columns[i+1:], name):
-			bad.Bad("column", check.Quoted(name), "one that is there once")
-		}
+		i, err := columnOf(rows, name)
+		bad.Add(err)
 		r.at = append(r.at, i)
 	}
 	codes := func(list []string) map[string]int32 {
@@ -150,6 +146,26 @@ func newReader(columns []string, s *Schema, labeled bool) (*reader, error) {
 		r.data.classes = []int32{}
 	}
 	return r, bad.Err()
+}
+
+// columnOf returns where a column stands. Files know what may be wrong with their headers.
+func columnOf(rows release.Rows, name string) (int, error) {
+	if file, ok := rows.(*release.CSV); ok {
+		i, err := file.Find(name)
+		if err != nil {
+			err = check.Errorf("learn", dp.ErrInvalid, "%w", err)
+		}
+		return i, err
+	}
+	columns := rows.Columns()
+	i := slices.Index(columns, name)
+	switch {
+	case i < 0:
+		return i, check.Field("learn", "column", check.Quoted(name), "one of the data, as the schema says")
+	case slices.Contains(columns[i+1:], name):
+		return i, check.Field("learn", "column", check.Quoted(name), "one that is there once")
+	}
+	return i, nil
 }
 
 // row takes a record whole or not at all.

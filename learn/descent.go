@@ -16,7 +16,7 @@ import (
 // of the noise. Only sums over rows go through add, and all that is made of them is a function
 // of what add returned.
 type descent struct {
-	columns  [][]float64 // by coordinate, then row: from −1 to 1; the first is that of the intercept, all 1
+	columns  [][]float64 // by coordinate, then row: from −1 to 1; the first, all 1, is the intercept's
 	signs    []float64   // y, 1 or −1, by row
 	blocks   [][]int     // coordinates of which a row has at most one that is not 0
 	rounds   int
@@ -83,8 +83,9 @@ func (d *descent) run(ctx context.Context) ([]float64, error) {
 	return mean, nil
 }
 
-// gradient returns the sums over rows of the derivatives of their losses by the coordinates of a block. A row adds to one sum at most, of the
-// grid's steps from −gridSteps to gridSteps that depend on the row and on the margin alone.
+// gradient returns, for the coordinates of a block, the sums over rows of the derivatives of
+// their losses. A row adds to one sum at most, from −gridSteps to gridSteps, and that depends
+// on the row and its margin alone.
 func (d *descent) gradient(block []int, margins []float64) []int64 {
 	sums := make([]int64, len(block))
 	for k, j := range block {
@@ -97,8 +98,8 @@ func (d *descent) gradient(block []int, margins []float64) []int64 {
 	return sums
 }
 
-// derivative is that of the loss of a row by a coordinate: from −1 to 1, or 0 if noise drove the
-// margin out of the range of numbers.
+// derivative is that of the loss of a row by a coordinate: from −1 to 1, and 0 if noise drove
+// the margin out of the range of numbers.
 func derivative(sign, x, margin float64) float64 {
 	if math.IsNaN(margin) {
 		return 0

@@ -12,5 +12,6 @@
 //	releaser, err := noise.Releaser()
 //	model, err := learn.FitNaiveBayes(data, releaser) // private
 //
-// docs/proofs/learn.md says why the guarantee holds, docs/learn.md how to use it.
+// [FitLogistic] is another learner. docs/proofs/learn.md says why the guarantee holds,
+// docs/learn.md how to use it.
 package learn

@@ -23,15 +23,18 @@ type DraftOptions struct {
 }
 
 // Draft reads a schema off a file: the bounds and the categories that are there, of columns
-// that are not the same in every row. It is for people to replace by what is public, and
+// with a name that are not the same in every row. It is for people to replace by what is public, and
 // no part of it is private: its Draft is true, and nothing is fitted by it.
 //
 // Errors are those of rows, or wrap dp.ErrInvalid: for a target that is no column, and for a
 // file without the two classes or without a feature.
 func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
-	names := rows.Columns()
-	if !slices.Contains(names, target) {
-		return nil, check.Field("learn", "target", check.Quoted(target), "a column of the data")
+	var names []string
+	for _, name := range rows.Columns() {
+		names = append(names, strings.TrimSpace(name))
+	}
+	if _, err := columnOf(rows, target); err != nil {
+		return nil, check.Errorf("learn", nil, "target: %w", err)
 	}
 	columns := make([]seen, len(names))
 	for {
@@ -43,7 +46,7 @@ func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
 			return nil, err
 		}
 		for i, name := range names {
-			if name != target && o.Feature != nil && !o.Feature(name) {
+			if name == "" || name != target && o.Feature != nil && !o.Feature(name) {
 				continue
 			}
 			columns[i].take(strings.TrimSpace(record[i]))

@@ -57,13 +57,18 @@ func (b Budget) addRemove() dp.Privacy {
 	p := dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}
 	if b.Neighbors == ledger.Replace {
 		p.Epsilon /= 2
-		const bits = 64
-		one := exact.PowerOfTwo(bits)
-		factor := new(big.Rat).SetInt(exact.ExpUp(p.Epsilon, bits))
-		factor.Quo(factor.Add(factor, one), one)
-		p.Delta = exact.FloatDown(factor.Quo(exact.Rational(p.Delta), factor))
+		p.Delta = exact.FloatDown(new(big.Rat).Quo(exact.Rational(p.Delta), twoSteps(p.Epsilon)))
 	}
 	return p
+}
+
+// twoSteps returns 1+exp(epsilon), rounded up.
+func twoSteps(epsilon float64) *big.Rat {
+	const bits = 64
+	one := exact.PowerOfTwo(bits)
+	r := new(big.Rat).SetInt(exact.ExpUp(epsilon, bits))
+	r.Quo(r, one)
+	return r.Add(r, big.NewRat(1, 1))
 }
 
 // Kind is a kind of noise.
@@ -153,8 +158,11 @@ func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options)
 	}
 	problem := dp.Problem{Privacy: b.addRemove(), Query: dp.RealQuery, Loss: loss.L2}
 	table, err := o.find(ctx, kind, account.Target{Problem: problem, Releases: releases})
-	if err != nil {
-		return nil, err
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, check.Errorf("learn", dp.ErrInvalid, "epsilon = %v, delta = %v: no noise was found for %d releases: %w", b.Epsilon, b.Delta, releases, err)
 	}
 	return prove(table, b, releases)
 }
@@ -224,8 +232,9 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		return nil, check.Errorf("learn", nil, "%d releases of the noise found cost epsilon = %v, more than the %v of the budget", releases, epsilon, p.Epsilon)
 	}
 	if b.Neighbors == ledger.Replace { // of the pair of steps, see Budget.addRemove
+		delta := new(big.Rat).Mul(twoSteps(epsilon), exact.Rational(p.Delta))
 		epsilon *= 2
-		cost = ledger.Cost{Epsilon: epsilon, Delta: b.Delta, Times: 1}
+		cost = ledger.Cost{Epsilon: epsilon, Delta: exact.FloatUp(delta), Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
 	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
@@ -265,9 +274,6 @@ func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
 
 // Deviation returns the standard deviation of a release; 0 for None.
 func (n *Noise) Deviation() float64 { return n.deviation }
-
-// Releases returns how many releases the noise is for.
-func (n *Noise) Releases() int { return n.releases }
 
 // Costs returns what a model costs, for a ledger with the budget's neighbors.
 func (n *Noise) Costs() []ledger.Cost {

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -44,7 +45,7 @@ func dataset(t *testing.T, name string) *records {
 	all := &records{names: csv.Columns()}
 	for {
 		record, _, err := csv.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {
@@ -89,6 +90,12 @@ type set struct {
 	bounds      map[string]Bounds // of those that are not from 0 to 1
 }
 
+func moreThanNine(rings string) bool { return len(rings) > 1 }
+
+var abaloneBounds = map[string]Bounds{
+	"Height": {0, 1.2}, "Whole weight": {0, 3}, "Shucked weight": {0, 1.5}, "Shell weight": {0, 1.1},
+}
+
 var sets = map[string]set{
 	"ecoli": {
 		file: "ecoli/ecoli.csv", target: "class", categorical: []string{"lip", "chg"},
@@ -106,10 +113,11 @@ var sets = map[string]set{
 	"abalone": {
 		file: "abalone/abalone.csv", target: "Class_Rings",
 		features: []string{"Length", "Diameter", "Height", "Whole weight", "Shucked weight", "Viscera weight", "Shell weight"},
-		positive: func(rings string) bool { return len(rings) > 1 }, // more than 9
-		bounds: map[string]Bounds{
-			"Height": {0, 1.2}, "Whole weight": {0, 3}, "Shucked weight": {0, 1.5}, "Shell weight": {0, 1.1},
-		},
+		positive: moreThanNine, bounds: abaloneBounds,
+	},
+	"abalone-all": {
+		file: "abalone/abalone.csv", target: "Class_Rings",
+		positive: moreThanNine, bounds: abaloneBounds,
 	},
 	"adult": {
 		file: "adult/adult.csv.gz", target: "income",

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -256,7 +257,7 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 		err = shell.BadInput("noisewright ledger create FILE --unit "+ledger.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", ledger.Row, t.Unit))
 	}
 	if err != nil {
-		book.Close()
+		_ = book.Close()
 		return nil, err
 	}
 	return book, nil
@@ -285,9 +286,11 @@ func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book 
 	}
 	draw := func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }
 	if book == nil {
-		if o.kind != string(learn.None) {
-			o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
+		warning := "no ledger: nothing adds up what your releases about these people cost together (see ledger create)"
+		if o.kind == string(learn.None) {
+			warning = "the model is NOT PRIVATE: there is no noise"
 		}
+		o.Warn("%s", warning)
 		text, err := draw(ctx)
 		return text, nil, learnFailure(err)
 	}
@@ -421,8 +424,8 @@ func guaranteeRows(g *learn.Guarantee) []shell.Row {
 	}
 }
 
-// errorRow says how many errors there are, with an interval.
+// errorRow says how many errors there are, with an interval, rounded outwards.
 func errorRow(e learn.Errors) shell.Row {
-	return shell.Row{"errors", fmt.Sprintf("%d of %d, %s, and of such records between %s and %s with a probability of at least %v",
-		e.Wrong, e.Rows, shell.Percent(e.Rate), shell.Percent(e.Lower), shell.Percent(e.Upper), e.Level)}
+	return shell.Row{"errors", fmt.Sprintf("%d of %d: %s; of records like these %.2f to %.2f %%, with a probability of at least %v",
+		e.Wrong, e.Rows, shell.Percent(e.Rate), math.Floor(1e4*e.Lower)/100, math.Ceil(1e4*e.Upper)/100, e.Level)}
 }

@@ -21,14 +21,13 @@ descent: steps on the intercept or on a feature, each along a gradient with nois
 
 ` + learnHelp + `
 
-Released are the number of records and the gradient of every step, by default some two
-hundred and more in all. For so many the noise of least variance has the shape of Gaussian
-noise; designed noise has no place here. No step depends on the exact number of records:
-what a step is divided by is the released one.
+Released are the number of records and the gradients of every step: by default 201 of
+seven features. For so many the noise of least variance has the shape of Gaussian noise;
+designed noise has no place here. What gradients are divided by is the released number.
 
---step-size is that along the mean gradient, where the released number of records is large
-beside the noise. Steps are shorter where noise would move a coefficient by more than
-0.2 in one.
+A step goes --step-size along the mean gradient, and less where noise would move a
+coefficient by more than 0.2. With thousands of records --rounds 300 --step-size 8 fits
+better.
 
 Source: Selvi, Liu and Wiesemann (2025), Differential Privacy via Distributionally
 Robust Optimization, section 5.3; Mangold, Bellet, Salmon and Tommasi (2022),

@@ -11,16 +11,19 @@ from collections.abc import Callable
 
 import pandas as pd
 from pyspark.sql import Column
-from pyspark.sql.functions import pandas_udf
+from pyspark.sql.functions import col, pandas_udf
 
 import noisewright
 
 
 def private_column(table: noisewright.Table, lower: float, upper: float) -> Callable[[str], Column]:
-    """A function of a column that clips it to [lower, upper], no wider than the sensitivity, and adds noise."""
+    """A function of a column's name, which clips it to [lower, upper], no wider than the sensitivity, and adds noise.
+    Missing values are refused."""
 
     @pandas_udf("double")
     def private(values: pd.Series) -> pd.Series:
         return table.privatize(values, lower, upper)
 
-    return private.asNondeterministic()  # or else the optimizer may call it twice for one row, or once for two
+    # The optimizer may call other functions twice for one row, or once for two.
+    noisy = private.asNondeterministic()
+    return lambda name: noisy(col(name).cast("double"))

@@ -23,7 +23,6 @@ from noisewright.errors import (
     WorkError,
 )
 from noisewright.kernel import Kernel, KernelCertificate
-from noisewright.randomizer import Randomizer, RandomizerCertificate
 from noisewright.program import (
     Calibration,
     Comparison,
@@ -39,6 +38,7 @@ from noisewright.program import (
     compare,
     design,
 )
+from noisewright.randomizer import Randomizer, RandomizerCertificate
 from noisewright.table import Table, TableCertificate
 
 __all__ = [

@@ -13,6 +13,7 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
+from noisewright._load import load
 from noisewright._words import Floats
 from noisewright.errors import InvalidError
 from noisewright.table import Table
@@ -87,7 +88,7 @@ class Content:
 
 
 def write_bundle(path: str | os.PathLike[str], content: Content) -> None:
-    """Writes a new directory, which appears whole or not at all, and only if every number is finite."""
+    """Writes a new directory, which appears whole or not at all, and only if its promise is proved."""
     path = Path(path)
     if path.exists() or path.is_symlink():
         raise FileExistsError(f"{str(path)!r} is there already, want the name of a new folder")
@@ -102,6 +103,7 @@ def write_bundle(path: str | os.PathLike[str], content: Content) -> None:
         (work / "tables").mkdir()
         for k, table in enumerate(content.tables):
             (work / "tables" / f"{k:02d}.json").write_bytes(table.source)
+        load(work)  # which proves the promise
         work.chmod(0o777 & ~_umask())
         work.rename(path)
     finally:

@@ -29,6 +29,9 @@ from noisewright.table import Table
 
 __all__ = ["TableNoise", "design"]
 
+# As that of the designs of `noisewright encoder train`.
+EFFORT = Effort(gap=0.005, time_limit="20s")
+
 _ACTIVATIONS: dict[type[nn.Module], Activation] = {nn.Sigmoid: "sigmoid", nn.ReLU: "relu", nn.Tanh: "tanh"}
 
 
@@ -85,7 +88,7 @@ class TableNoise(nn.Module):
 
     def release(self, encoding: Tensor) -> Tensor:
         """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
-        every call. Each call spends the promise again. Refuses what is not finite."""
+        every call. Each call spends the promise again. Refuses NaN."""
         self._check_shape(encoding)
         values = encoding.detach().to("cpu", torch.float64).numpy()
         noisy = self._noisy(np.clip(values, -self.axes, self.axes), system_words)
@@ -140,7 +143,7 @@ class TableNoise(nn.Module):
             decoder=head,
             output="features" if plain else "classes" if classes is not None else "values",
             outputs=[] if plain else names,
-            clip_origin="declared: " + ", ".join(f"{axis:g}" for axis in dict.fromkeys(self.axes.tolist())),
+            clip_origin="declared: box of radius " + ", ".join(f"{r:g}" for r in dict.fromkeys(self.axes.tolist())),
         )
         write_bundle(path, content)
 
@@ -182,7 +185,7 @@ def design(
     *,
     leak: float = 0.0,
     constraints: Constraints | None = None,
-    effort: Effort | None = None,
+    effort: Effort = EFFORT,
 ) -> TableNoise:
     """Designs a table for coordinates clipped to ±clip, each with an equal share of epsilon and delta.
 
@@ -208,7 +211,8 @@ def _inputs(encoder: nn.Module | None, coordinates: int) -> int:
     """The number of features of an encoder, which its first linear layer tells."""
     for module in _modules(encoder):
         if isinstance(module, nn.Linear):
-            return module.in_features
+            width: int = module.in_features
+            return width
     return coordinates
 
 
@@ -300,5 +304,6 @@ _fork = _Fork()
 
 def _training_words(count: int) -> Uint64s:
     """Words that follow torch.manual_seed. They are good enough to train with, and for no release."""
-    words = torch.empty(count, dtype=torch.int64).random_(-(1 << 63), None, generator=_fork.generator())
-    return words.numpy().view(np.uint64)
+    drawn = torch.empty(count, dtype=torch.int64).random_(-(1 << 63), None, generator=_fork.generator())
+    words: Uint64s = drawn.numpy().view(np.uint64)
+    return words
