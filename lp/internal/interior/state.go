@@ -209,8 +209,8 @@ func (s *state) miss() float64 {
 
 // done reports whether the point is as good as wanted, up to a multiple of the gap.
 func (s *state) done(want Accuracy, slack float64) bool {
-	gap := (s.primal - s.dual + s.penalty) / math.Abs(s.primal)
-	if !(gap <= want.Gap*slack) {
+	gap := s.primal - s.dual + s.penalty
+	if !(gap <= want.Gap*slack*math.Abs(s.primal)) {
 		return false
 	}
 	return math.IsInf(want.Excess, 1) || s.excess <= want.Excess && s.misses <= totalTolerance
