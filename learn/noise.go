@@ -232,9 +232,10 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		return nil, check.Errorf("learn", nil, "%d releases of the noise found cost epsilon = %v, more than the %v of the budget", releases, epsilon, p.Epsilon)
 	}
 	if b.Neighbors == ledger.Replace { // of the pair of steps, see Budget.addRemove
-		delta := new(big.Rat).Mul(twoSteps(epsilon), exact.Rational(p.Delta))
 		epsilon *= 2
-		cost = ledger.Cost{Epsilon: epsilon, Delta: exact.FloatUp(delta), Times: 1}
+		// The budget, not what is proved: of an equal call the ledger takes up a charge that has
+		// no answer, also if other noise is found by then.
+		cost = ledger.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
 	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}

@@ -52,6 +52,12 @@ func TestNoiseKeepsBudget(t *testing.T) {
 		if g.Noise != c.noise || math.Abs(g.Deviation/c.deviation-1) > 0.01 || n.Deviation() != g.Deviation {
 			t.Errorf("%s, %+v: %s of deviation %v, want %s and %v", c.kind, c.budget, g.Noise, g.Deviation, c.noise, c.deviation)
 		}
+		if c.budget.Neighbors == ledger.Replace { // a promise, the same whatever noise is found
+			if got := n.Costs(); len(got) != 1 || got[0] != (ledger.Cost{Epsilon: c.budget.Epsilon, Delta: c.budget.Delta, Times: 1}) {
+				t.Errorf("%s, %+v: costs %+v, want the budget", c.kind, c.budget, got)
+			}
+			continue
+		}
 		// A ledger counts no less.
 		e, err := release.Compose(n.Costs(), c.budget.Delta)
 		if err != nil || e > c.budget.Epsilon || e < g.Epsilon*(1-1e-6) {

@@ -15,9 +15,17 @@ import (
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
-// TestLearnAfterCrash: a model that was charged and has no answer, because the process died,
-// is learned with the noise that was charged, whatever would be found now.
+// TestLearnAfterCrash: a model that was charged and has no answer, because the process died, is
+// learned with the noise that was charged, whatever would be found now; or, where a promise was
+// charged, with what is found now and keeps it.
 func TestLearnAfterCrash(t *testing.T) {
+	for neighbors, noise := range map[string]string{ledger.AddRemove: string(learn.Gaussian), ledger.Replace: "designed"} {
+		t.Run(neighbors, func(t *testing.T) { learnAfterCrash(t, neighbors, noise) })
+	}
+}
+
+func learnAfterCrash(t *testing.T, neighbors, noise string) {
+	t.Helper()
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -33,11 +41,11 @@ func TestLearnAfterCrash(t *testing.T) {
 	o := newLearnOptions(s)
 	o.data, o.schema = file("people.csv", "x,class\n1,a\n2,b\n"), file("schema.json", `{"format":"noisewright-schema","version":1,
 		"target":"class","classes":["a","b"],"features":[{"name":"x","bounds":{"lower":0,"upper":3}}]}`)
-	o.csv.Delimiter, o.budget.Epsilon, o.budget.Delta, o.cache = ',', 1, 1e-5, "-"
+	o.csv.Delimiter, o.budget, o.cache = ',', learn.Budget{Epsilon: 1, Delta: 1e-5, Neighbors: neighbors}, "-"
 	o.ledger, o.Output = file("people.ledger", ""), file("model.json", "")
 
 	ctx := t.Context()
-	if err := ledger.Create(ctx, o.ledger, ledger.Terms{Epsilon: 1, Delta: 1e-5, Neighbors: ledger.AddRemove, Unit: ledger.Row}); err != nil {
+	if err := ledger.Create(ctx, o.ledger, ledger.Terms{Epsilon: 1, Delta: 1e-5, Neighbors: neighbors, Unit: ledger.Row}); err != nil {
 		t.Fatal(err)
 	}
 	book, err := ledger.Open(ctx, o.ledger)
@@ -73,7 +81,7 @@ func TestLearnAfterCrash(t *testing.T) {
 	}
 	crash := errors.New("crash")
 	_, err = book.Release(ctx, ledger.Query{
-		Text: text, Data: digest, Summary: "learn", Neighbors: ledger.AddRemove, Unit: ledger.Row, Costs: gaussian.Costs(),
+		Text: text, Data: digest, Summary: "learn", Neighbors: neighbors, Unit: ledger.Row, Costs: gaussian.Costs(),
 	}, func(context.Context) ([]byte, error) { return nil, crash })
 	if !errors.Is(err, crash) {
 		t.Fatal(err)
@@ -88,8 +96,8 @@ func TestLearnAfterCrash(t *testing.T) {
 	}
 	defer in.Close()
 	m, err := learn.ReadModel(in)
-	if err != nil || m.Guarantee == nil || m.Guarantee.Noise != string(learn.Gaussian) {
-		t.Errorf("%+v, %v, want the Gaussian noise that was charged", m, err)
+	if err != nil || m.Guarantee == nil || m.Guarantee.Noise != noise {
+		t.Errorf("%+v, %v, want %s noise", m, err, noise)
 	}
 	if !strings.Contains(out.String(), "release 1, charged") {
 		t.Errorf("%s", out.String())
