@@ -16,9 +16,8 @@ import (
 // of the noise. Only sums over rows go through add, and all that is made of them is a function
 // of what add returned.
 type descent struct {
-	columns  [][]float64 // by coordinate, then row: from −1 to 1; the first, all 1, is the intercept's
-	signs    []float64   // y, 1 or −1, by row
-	blocks   [][]int     // coordinates of which a row has at most one that is not 0
+	blocks   []block   // the first has one coordinate, all 1, which is the intercept's
+	signs    []float64 // y, 1 or −1, by row
 	rounds   int
 	steps    int     // in a round, each on a block
 	stepSize float64 // along the mean gradient, at most
@@ -27,6 +26,13 @@ type descent struct {
 	// call a row is in one at most.
 	add       func(sums []int64) ([]float64, error)
 	deviation float64
+}
+
+// block is one coordinate or more, of which a row has at most one that is not 0.
+type block struct {
+	values []float64 // of the one coordinate, from −1 to 1, by row; nil: indicators
+	codes  []int32   // by row: which of the indicators is 1, counted from 1, or 0 for none
+	size   int       // coordinates
 }
 
 // mostNoise is how far a step may move a coordinate by one deviation of the noise: margins of
@@ -45,12 +51,17 @@ func (d *descent) run(ctx context.Context) ([]float64, error) {
 	if d.deviation > 0 {
 		step = min(step, mostNoise*rows/d.deviation)
 	}
-	h, mean := make([]float64, len(d.columns)), make([]float64, len(d.columns))
+	first, coordinates := make([]int, len(d.blocks)), 0 // where blocks start
+	for i, b := range d.blocks {
+		first[i] = coordinates
+		coordinates += b.size
+	}
+	h, mean := make([]float64, coordinates), make([]float64, coordinates)
 	margins := make([]float64, len(d.signs)) // x_i·h
 	// Which block is next depends on no data, and need not be a secret.
 	order := rand.New(rand.NewPCG(1, 2)) //nolint:gosec
 	var next []int
-	first := d.rounds / 2 // round that is averaged
+	averaged := d.rounds / 2 // the first round that is
 	for round := range d.rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -59,24 +70,27 @@ func (d *descent) run(ctx context.Context) ([]float64, error) {
 			if len(next) == 0 { // every block as often as any other
 				next = order.Perm(len(d.blocks))
 			}
-			block := d.blocks[next[0]]
+			block, at := d.blocks[next[0]], first[next[0]]
 			next = next[1:]
 			gradient, err := d.add(d.gradient(block, margins))
 			if err != nil {
 				return nil, err
 			}
-			for k, j := range block {
+			by := make([]float64, block.size)
+			for k := range by {
+				j := at + k
 				was := h[j]
 				h[j] -= step / rows * gradient[k]
 				if j > 0 { // the intercept is free
 					h[j] = math.Copysign(max(math.Abs(h[j])-step*d.lambda, 0), h[j])
 				}
-				d.shift(margins, j, h[j]-was)
+				by[k] = h[j] - was
 			}
+			block.shift(margins, by)
 		}
-		if round >= first {
+		if round >= averaged {
 			for j := range h {
-				mean[j] += h[j] / float64(d.rounds-first)
+				mean[j] += h[j] / float64(d.rounds-averaged)
 			}
 		}
 	}
@@ -86,13 +100,16 @@ func (d *descent) run(ctx context.Context) ([]float64, error) {
 // gradient returns, for the coordinates of a block, the sums over rows of the derivatives of
 // their losses. A row adds to one sum at most, from −gridSteps to gridSteps, and that depends
 // on the row and its margin alone.
-func (d *descent) gradient(block []int, margins []float64) []int64 {
-	sums := make([]int64, len(block))
-	for k, j := range block {
-		for i, x := range d.columns[j] {
-			if x != 0 {
-				sums[k] += onGrid(derivative(d.signs[i], x, margins[i]))
-			}
+func (d *descent) gradient(b block, margins []float64) []int64 {
+	sums := make([]int64, b.size)
+	for i, x := range b.values {
+		if x != 0 {
+			sums[0] += onGrid(derivative(d.signs[i], x, margins[i]))
+		}
+	}
+	for i, code := range b.codes {
+		if code > 0 {
+			sums[code-1] += onGrid(derivative(d.signs[i], 1, margins[i]))
 		}
 	}
 	return sums
@@ -107,9 +124,14 @@ func derivative(sign, x, margin float64) float64 {
 	return -sign * x / (1 + math.Exp(sign*margin))
 }
 
-// shift moves a coordinate: the margin of every row by itself.
-func (d *descent) shift(margins []float64, j int, by float64) {
-	for i, x := range d.columns[j] {
-		margins[i] += by * x
+// shift moves the coordinates: the margin of every row by itself.
+func (b block) shift(margins, by []float64) {
+	for i, x := range b.values {
+		margins[i] += by[0] * x
+	}
+	for i, code := range b.codes {
+		if code > 0 {
+			margins[i] += by[code-1]
+		}
 	}
 }

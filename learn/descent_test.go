@@ -15,23 +15,32 @@ func exactly(sums []int64) ([]float64, error) {
 	return out, nil
 }
 
+// blocksOf returns blocks of so many numbers, and one of so many indicators.
+func blocksOf(numbers, indicators int) (out []block) {
+	for range numbers {
+		out = append(out, block{size: 1})
+	}
+	return append(out, block{size: indicators})
+}
+
+// row adds a row of numbers, and which of the indicators is 1, counted from 1.
+func (d *descent) row(numbers []float64, code int) {
+	for j, x := range numbers {
+		d.blocks[j].values = append(d.blocks[j].values, x)
+	}
+	last := &d.blocks[len(numbers)]
+	last.codes = append(last.codes, int32(code))
+}
+
 // known returns 200 rows of three numbers and of two indicators, of which one is 1 at most.
 func known() *descent {
-	d := &descent{columns: make([][]float64, 6), blocks: [][]int{{0}, {1}, {2}, {3}, {4, 5}}, steps: 5, add: exactly}
-	indicator := func(is bool) float64 {
-		if is {
-			return 1
-		}
-		return 0
-	}
+	d := &descent{blocks: blocksOf(4, 2), steps: 5, add: exactly}
 	for i := range 200 {
 		r := float64(i)
 		c := i * i % 7 % 3
-		x := []float64{1, math.Sin(1.3*r + 0.1), math.Sin(0.7*r*r + 0.5), math.Cos(2.9 * r), indicator(c == 1), indicator(c == 2)}
-		z := 0.3 + 2*x[1] - x[2] + 1.5*x[4] - 0.5*x[5]
-		for j := range x {
-			d.columns[j] = append(d.columns[j], x[j])
-		}
+		x := []float64{1, math.Sin(1.3*r + 0.1), math.Sin(0.7*r*r + 0.5), math.Cos(2.9 * r)}
+		z := 0.3 + 2*x[1] - x[2] + []float64{0, 1.5, -0.5}[c]
+		d.row(x, c)
 		d.signs = append(d.signs, math.Copysign(1, z+2.5*math.Sin(5.1*r*r)))
 	}
 	return d
@@ -63,18 +72,19 @@ func TestAgreesWithReference(t *testing.T) {
 func TestRecoversParameters(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	want := []float64{-0.5, 2, -1, 0, 1}
-	d := &descent{columns: make([][]float64, 5), blocks: [][]int{{0}, {1}, {2}, {3, 4}}, rounds: 100, steps: 4, stepSize: 4, lambda: 1e-8}
+	d := &descent{blocks: blocksOf(3, 2), rounds: 100, steps: 4, stepSize: 4, lambda: 1e-8}
 	const n = 20000
 	for range n {
-		x := []float64{1, 2*random.Float64() - 1, 2*random.Float64() - 1, 0, 0}
-		if c := random.IntN(3); c > 0 {
-			x[2+c] = 1
-		}
+		x := []float64{1, 2*random.Float64() - 1, 2*random.Float64() - 1}
 		z := 0.0
 		for j := range x {
-			d.columns[j] = append(d.columns[j], x[j])
 			z += want[j] * x[j]
 		}
+		c := random.IntN(3)
+		if c > 0 {
+			z += want[2+c]
+		}
+		d.row(x, c)
 		sign := -1.0
 		if random.Float64() < 1/(1+math.Exp(-z)) {
 			sign = 1

@@ -108,15 +108,14 @@ func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (
 		return nil, err
 	}
 	m := &Logistic{schema: d.schema, intercept: h[0]}
+	h = h[1:]
 	for j, block := range descent.blocks[1:] {
 		var c []float64
 		if !d.schema.Features[j].Numeric() {
 			c = []float64{0}
 		}
-		for _, k := range block {
-			c = append(c, h[k])
-		}
-		m.coefficients = append(m.coefficients, c)
+		m.coefficients = append(m.coefficients, append(c, h[:block.size]...))
+		h = h[block.size:]
 	}
 	return m, nil
 }
@@ -126,29 +125,20 @@ func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (
 func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 	o = o.with(1 + len(d.schema.Features))
 	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda, deviation: deviation}
-	column := func(of func(row int) float64) int {
-		c := make([]float64, d.Len())
-		for i := range c {
-			c[i] = of(i)
+	number := func(of func(row int) float64) {
+		b := block{values: make([]float64, d.Len()), size: 1}
+		for i := range b.values {
+			b.values[i] = of(i)
 		}
-		out.columns = append(out.columns, c)
-		return len(out.columns) - 1
+		out.blocks = append(out.blocks, b)
 	}
-	out.blocks = [][]int{{column(func(int) float64 { return 1 })}}
+	number(func(int) float64 { return 1 })
 	for j, f := range d.schema.Features {
-		var block []int
 		if f.Numeric() {
-			block = append(block, column(func(row int) float64 { return d.Unit(j, row) }))
+			number(func(row int) float64 { return d.Unit(j, row) })
+		} else {
+			out.blocks = append(out.blocks, block{codes: d.columns[j], size: len(f.Categories) - 1})
 		}
-		for code := 1; code < len(f.Categories); code++ {
-			block = append(block, column(func(row int) float64 {
-				if d.Code(j, row) == code {
-					return 1
-				}
-				return 0
-			}))
-		}
-		out.blocks = append(out.blocks, block)
 	}
 	out.signs = make([]float64, d.Len())
 	for i := range out.signs {

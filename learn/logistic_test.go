@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,6 +73,25 @@ func TestOneRecordOneSum(t *testing.T) {
 	}
 	if fits != 30 {
 		t.Errorf("%d fits", fits)
+	}
+}
+
+// TestManyCategories: as many as a schema may have take no more memory than records do, and the
+// model can be read.
+func TestManyCategories(t *testing.T) {
+	f := Feature{Name: "c"}
+	for i := range MaxCategories {
+		f.Categories = append(f.Categories, strconv.Itoa(i))
+	}
+	s := &Schema{Target: "y", Classes: []string{"no", "yes"}, Features: []Feature{f}}
+	d := readText(t, "c,y\n"+strings.Repeat("99999,yes\n0,no\n", 10_000), s)
+	m, err := fitWithoutNoise(t, d, LogisticOptions{Rounds: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reread(t, &Model{Schema: s, Classifier: m})
+	if c := m.coefficients[0]; len(c) != MaxCategories || !(c[MaxCategories-1] > 0) || c[1] != 0 {
+		t.Errorf("%d coefficients, the last %v", len(c), c[len(c)-1])
 	}
 }
 

@@ -3,6 +3,8 @@ package learn
 import (
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
@@ -48,7 +50,8 @@ var modelFormat = strictjson.Format{
 	Noun: "model", Name: "noisewright-model", Version: 1, MaxSize: 256 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
 		"classes": MaxClasses, "features": MaxFeatures, "categories": MaxCategories,
-		"counts": MaxClasses, "cells": MaxCategories, "means": MaxClasses, "variances": MaxClasses, "coefficients": MaxFeatures,
+		"counts": MaxClasses, "cells": MaxCategories, "means": MaxClasses, "variances": MaxClasses,
+		"coefficients": MaxCategories, // of features, and of the categories of one
 	},
 }
 
@@ -117,9 +120,15 @@ func (g *Guarantee) validate(bad *check.List) {
 	if g == nil {
 		return
 	}
-	err := Budget{g.Epsilon, g.Delta, g.Neighbors}.Validate()
-	if err != nil {
+	budget := Budget{g.Epsilon, g.Delta, g.Neighbors}
+	if budget.Epsilon == 0 { // proved of noise for which delta alone is enough
+		budget.Epsilon = MaxEpsilon
+	}
+	if err := budget.Validate(); err != nil {
 		bad.Add(check.Errorf("learn", nil, "guarantee: %w", err))
+	}
+	if check.Shortened(g.Noise) != g.Noise || strings.ContainsFunc(g.Noise, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		bad.Bad("guarantee.noise", check.Quoted(check.Shortened(g.Noise)), "a few words")
 	}
 	if g.Releases < 1 {
 		bad.Bad("guarantee.releases", g.Releases, "at least 1")

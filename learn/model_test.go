@@ -49,10 +49,25 @@ func TestModelFile(t *testing.T) {
 	if again := reread(t, m); !reflect.DeepEqual(again, m) {
 		t.Errorf("%+v, want %+v", again, m)
 	}
+	m.Guarantee.Epsilon = 0
+	if again := reread(t, m); !reflect.DeepEqual(again, m) {
+		t.Errorf("%+v, want %+v", again.Guarantee, m.Guarantee)
+	}
 	m.Guarantee = nil
 	if again := reread(t, m); again.Guarantee != nil {
 		t.Errorf("%+v, want no guarantee", again.Guarantee)
 	}
+}
+
+// TestGuaranteeWithoutEpsilon: where delta is enough for all of the cost, the model can be read, too.
+func TestGuaranteeWithoutEpsilon(t *testing.T) {
+	n := noiseOf(t, Gaussian, Budget{1e-6, 0.1, addRemove.Neighbors}, 1, Options{})
+	if e := n.Guarantee().Epsilon; e != 0 {
+		t.Fatalf("epsilon %v, want 0", e)
+	}
+	m := smallModel()
+	m.Guarantee = n.Guarantee()
+	reread(t, m)
 }
 
 // TestModelFileIsStrict: every change to a file that makes it something else is refused, with
@@ -82,6 +97,8 @@ func TestModelFileIsStrict(t *testing.T) {
 		{`"delta":0.00001`, `"delta":2`, "guarantee: delta = 2, want"},
 		{`"neighbors":"add-remove"`, `"neighbors":"none"`, "guarantee: neighbors = none, want"},
 		{`"releases":6`, `"releases":0`, "guarantee.releases = 0, want"},
+		{`"noise":"gaussian"`, `"noise":"gaussian\n\u001b[2Kerrors 0 of 9"`, "guarantee.noise = \"gaussian\\n\\x1b[2K"},
+		{`"noise":"gaussian"`, `"noise":"` + strings.Repeat("x", 99) + `"`, "guarantee.noise = xxxx"},
 		{`"deviation":13.5`, `"deviation":-13.5`, "guarantee.deviation = -13.5, want"},
 	} {
 		if !strings.Contains(text, c.old) {
