@@ -56,7 +56,8 @@ func (d *Data) Unit(feature, row int) float64 {
 	return float64(d.columns[feature][row]) / gridSteps
 }
 
-// Select returns the records of these numbers, in their order.
+// Select returns the records of these numbers, in their order. A number that stands there
+// several times is as many records, and the guarantee is about one of them.
 func (d *Data) Select(rows []int) *Data {
 	pick := func(column []int32) []int32 {
 		if column == nil {
@@ -79,7 +80,8 @@ func (d *Data) Select(rows []int) *Data {
 //
 // Errors are those of rows; or they wrap dp.ErrInvalid: for a bad schema, a column that is
 // missing, and a record that does not keep to the schema. They tell the line and the column,
-// not the text, and are about the data: they must not be published.
+// not the text, and are about the data: they must not be published. Names of columns are told
+// only if there is one of the schema: a header without any may be a record.
 func Read(rows release.Rows, s *Schema) (*Data, error) { return read(rows, s, true) }
 
 // ReadUnlabeled is Read for records whose classes are not known. If there is a column of the
@@ -120,10 +122,11 @@ type reader struct {
 
 func newReader(rows release.Rows, s *Schema, labeled bool) (*reader, error) {
 	r := &reader{data: &Data{schema: s, columns: make([][]int32, len(s.Features))}}
-	bad := check.In("learn")
+	bad, known := check.In("learn"), false
 	find := func(name string) {
 		i, err := columnOf(rows, name)
 		bad.Add(err)
+		known = known || err == nil || slices.Contains(rows.Columns(), name)
 		r.at = append(r.at, i)
 	}
 	codes := func(list []string) map[string]int32 {
@@ -145,7 +148,11 @@ func newReader(rows release.Rows, s *Schema, labeled bool) (*reader, error) {
 		r.code = append(r.code, codes(s.Classes))
 		r.data.classes = []int32{}
 	}
-	return r, bad.Err()
+	err := bad.Err()
+	if err != nil && !known && len(rows.Columns()) > 1 { // of a single one the delimiter may be another
+		err = check.Errorf("learn", dp.ErrInvalid, "the header has none of the schema's columns, want their names in the first line")
+	}
+	return r, err
 }
 
 // columnOf returns where a column stands. Files know what may be wrong with their headers.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/release"
 )
 
 func smallRecords(rows ...string) *records {
@@ -81,6 +82,16 @@ func TestReadErrors(t *testing.T) {
 	for _, r := range []*records{missing, twice} {
 		if _, err := Read(r, small()); err == nil || !strings.Contains(err.Error(), "column = x, want one") {
 			t.Errorf("%q: %v", r.names, err)
+		}
+	}
+	// A header with none of the names may be a record.
+	for _, text := range []string{"secret,q\nb,p\n", "secret;q\nb;p\n"} {
+		rows, err := release.NewCSV(strings.NewReader(text), ',')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(rows, small()); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "header") {
+			t.Errorf("%v", err)
 		}
 	}
 	bad := small()

@@ -60,6 +60,9 @@ func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
 			s.Classes = c.categories()
 		case len(c.texts) < 2: // the same in every row, or not chosen
 		case !c.text && (o.Categorical == nil || !o.Categorical(name)):
+			if c.lower == c.upper { // the same number
+				continue
+			}
 			s.Features = append(s.Features, Feature{Name: name, Bounds: &Bounds{c.lower, c.upper}})
 		case len(c.texts) > MaxCategories:
 			return nil, check.Errorf("learn", dp.ErrInvalid, "column %s has more than %d texts, want fewer categories, or no feature of it", check.Quoted(name), MaxCategories)

@@ -92,7 +92,7 @@ func (s *Schema) Validate() error {
 
 func (f Feature) validate(bad *check.List, field string) {
 	switch {
-	case f.Numeric() == (len(f.Categories) > 0):
+	case f.Numeric() == (f.Categories != nil):
 		bad.Bad(field, "no feature", "either categories or bounds")
 	case f.Numeric():
 		if b := *f.Bounds; !(b.Lower < b.Upper) || math.Abs(b.Lower) > maxBound || math.Abs(b.Upper) > maxBound {

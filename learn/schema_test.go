@@ -60,6 +60,7 @@ func TestSchemaValidate(t *testing.T) {
 		"features[0].name = class":           func(s *Schema) { s.Features[0].Name = "class" },
 		"features[1].name = , want":          func(s *Schema) { s.Features[1].Name = "" },
 		"want either categories or bounds":   func(s *Schema) { s.Features[1].Bounds = &Bounds{0, 1} },
+		"0] x = no feature, want either":     func(s *Schema) { s.Features[0].Categories = []string{} },
 		"features[0] x = no feature":         func(s *Schema) { s.Features[0].Bounds = nil },
 		"bounds = 1, 1, want lower below":    func(s *Schema) { s.Features[0].Bounds = &Bounds{1, 1} },
 		"bounds = NaN, 1":                    func(s *Schema) { s.Features[0].Bounds = &Bounds{math.NaN(), 1} },
@@ -93,8 +94,8 @@ func TestSchemaValidate(t *testing.T) {
 
 func TestDraft(t *testing.T) {
 	rows := func() *records {
-		return &records{names: []string{"id", "n", "mixed", "same", "class"}, rows: [][]string{
-			{"10", " 5", "9", "1", "yes"}, {"9", "-2.5", "?", "1", "no"}, {"8", "4e1", "10", "1", "yes"},
+		return &records{names: []string{"id", "n", "mixed", "same", "equal", "class"}, rows: [][]string{
+			{"10", " 5", "9", "1", "1", "yes"}, {"9", "-2.5", "?", "1", "1.0", "no"}, {"8", "4e1", "10", "1", "1e0", "yes"},
 		}}
 	}
 	got, err := Draft(rows(), "class", DraftOptions{Categorical: func(c string) bool { return c == "id" }})
