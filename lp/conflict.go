@@ -67,7 +67,7 @@ func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, err
 
 // settled solves a program for its status alone.
 func (d *designer) settled(ctx context.Context, m *model, l layout, g grid) (solver.Status, error) {
-	complete := d.complete(m)
+	complete := d.fits(m, g)
 	if complete {
 		_, status, err := solveComplete(ctx, l, interior.Accuracy{Gap: 1, Excess: lowerTolerance}, d.options.step)
 		if !errors.Is(err, interior.ErrFailed) || d.options.NewSolver == nil {

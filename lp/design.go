@@ -162,6 +162,7 @@ const (
 	leapsEnd   = 12   // with a time limit, the K from which growth is slow: a much larger program may take too long
 	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
+	cheapShare = 0.1  // unless its program takes less than this share of the work of the other one's
 	worthless  = 0.02 // and one that gains less than this is not refined at all
 )
 
@@ -271,6 +272,15 @@ func (d *designer) worth() (upper, lower float64) {
 	}
 	if upper <= idleShare*left {
 		upper = 0
+	}
+	if d.complete(d.model) {
+		// A program that costs little beside the last one of the other side is worth more
+		// than an estimate of what it gains.
+		if u, l := d.upper.grid.work(), d.lower.grid.work(); upper == 0 && u < cheapShare*l {
+			upper = left / 2
+		} else if lower == 0 && l < cheapShare*u {
+			lower = left / 2
+		}
 	}
 	if lower == 0 && upper == 0 {
 		// Both look converged and yet do not meet: the supports are to
@@ -387,6 +397,9 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	if err := d.options.allow(g); err != nil {
 		return err
 	}
+	if d.options.NewSolver == nil && !d.fits(d.model, g) {
+		return tooFine(g)
+	}
 	if d.hopeless(g) {
 		s.closed = check.Errorf("lp", ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
@@ -456,7 +469,7 @@ func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin flo
 	l := s.bound.layout(g, unit, margin)
 	tolerance, stall := s.bound.effort(d.aim(), margin)
 	var solved *program
-	if d.complete(d.model) {
+	if d.fits(d.model, g) {
 		want := interior.Accuracy{Gap: stallShare * d.aim(), Excess: tolerance}
 		if s == &d.lower {
 			want.Excess = math.Inf(1)
@@ -485,9 +498,13 @@ func (o Options) allow(g grid) error {
 		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, o.MaxCells)
 	}
 	if int64(g.n)*int64(g.k) > maxProgramWork {
-		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
+		return tooFine(g)
 	}
 	return nil
+}
+
+func tooFine(g grid) error {
+	return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
 }
 
 // begin begins a program of the side.

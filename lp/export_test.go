@@ -102,6 +102,12 @@ type Work struct{ now time.Duration }
 // perEntry is the time that an iteration takes per row and column.
 const perEntry = 100 * time.Nanosecond
 
+// Generating returns options with which all programs are solved by constraint generation.
+func Generating(o Options) Options {
+	o.generate = true
+	return o
+}
+
 // perProduct is the time that the interior point method takes for a multiplication.
 const perProduct = 1e-9 // seconds
 

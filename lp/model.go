@@ -77,7 +77,7 @@ func newModel(p dp.Problem) (*model, error) {
 
 // foldable reports whether a symmetric noise is among the best.
 func foldable(p dp.Problem) bool {
-	return (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
+	return p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
 }
 
 // of returns the model that a bound is of.

@@ -13,14 +13,6 @@ import noisewright
 from noisewright import Constraints, Effort, InvalidError, ProgramError, ProgramMissingError
 
 
-@pytest.fixture
-def needs_program() -> str:
-    try:
-        return noisewright.program.program()
-    except ProgramMissingError as err:
-        pytest.skip(str(err))
-
-
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """A program that is not ours."""
     path = tmp_path / "fake"
@@ -29,7 +21,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     monkeypatch.setenv("NOISEWRIGHT", str(path))
 
 
-def test_design(needs_program: str, tmp_path: Path) -> None:
+def test_design(called: str, tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     made = noisewright.design(1, 0.1, 1, "l1", effort=Effort(gap=0.01), path=path)
     assert made.status == "optimal"
@@ -44,7 +36,7 @@ def test_design(needs_program: str, tmp_path: Path) -> None:
     assert path.read_bytes() == made.table.source
 
 
-def test_design_flags(needs_program: str) -> None:
+def test_design_flags(called: str) -> None:
     held = Constraints(symmetric=True, support=(-4, 4), quantiles=[(0.9, 2)])
     made = noisewright.design(Decimal("1"), "0.1", 1, ["l1:0.7", "exceed:2:0.3"], query="integer", constraints=held)
     assert made.loss == "l1:0.7 + exceed:2:0.3" and made.query == "integer" and made.step == 1
@@ -52,7 +44,7 @@ def test_design_flags(needs_program: str) -> None:
     assert abs(noise).max() <= 4
 
 
-def test_calibrate_and_account(needs_program: str, tmp_path: Path) -> None:
+def test_calibrate_and_account(called: str, tmp_path: Path) -> None:
     made = noisewright.calibrate(4, 1, 1e-6, 1, "l1", noise="gaussian")
     assert made.releases == 4 and made.noise == "gaussian" and 0.9 < made.epsilon_upper <= 1
     assert made.table.claimed_total is not None
@@ -65,7 +57,7 @@ def test_calibrate_and_account(needs_program: str, tmp_path: Path) -> None:
     assert mixed.releases == 3 and 0 < mixed.delta_lower <= mixed.delta < 1e-3 and mixed.epsilon == 2
 
 
-def test_compare(needs_program: str) -> None:
+def test_compare(called: str) -> None:
     found = noisewright.compare(1, 0.1, 1, effort=Effort(gap=0.01))
     designed, laplace = found["designed"], found["laplace"]
     assert found.lower_bound is not None and laplace.loss == 1
@@ -77,12 +69,12 @@ def test_compare(needs_program: str) -> None:
     assert of_table["table"].loss == designed.loss
 
 
-def test_limit(needs_program: str) -> None:
+def test_limit(called: str) -> None:
     made = noisewright.design(1, 1e-6, 1, effort=Effort(gap="1e-6", time_limit="1ms"))
     assert made.status == "limit" and made.table.proved
 
 
-def test_bad_input(needs_program: str, tmp_path: Path) -> None:
+def test_bad_input(called: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidError) as err:
         noisewright.design(-1, 0.1, 1, "l7", path=tmp_path / "none.json")
     assert "epsilon = -1, want" in str(err.value) and 'loss = "l7", want one of' in str(err.value)
@@ -95,7 +87,7 @@ def test_bad_input(needs_program: str, tmp_path: Path) -> None:
         noisewright.design(1, 0.1, 1, constraints=Constraints(unbiased=True, support=(0, "inf")))
 
 
-def test_forged_release(needs_program: str, tmp_path: Path) -> None:
+def test_forged_release(called: str, tmp_path: Path) -> None:
     made = json.loads(noisewright.design(1, 0.1, 1, effort=Effort(gap=0.1)).table.source)
     made["privacy"]["delta"] = 0.01
     path = tmp_path / "forged.json"
@@ -128,7 +120,7 @@ def test_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         noisewright.account("laplace:epsilon=1", delta=0)
 
 
-def test_arguments_are_no_flags(needs_program: str) -> None:
+def test_arguments_are_no_flags(called: str) -> None:
     with pytest.raises(InvalidError):
         noisewright.account("--help", delta=0)
-    assert subprocess.run([needs_program, "version"], capture_output=True, check=True).stdout
+    assert subprocess.run([called, "version"], capture_output=True, check=True).stdout

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import noisewright
-from noisewright import InvalidError, ProgramMissingError
+from noisewright import InvalidError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 nw = pytest.importorskip("noisewright.torch")
@@ -38,14 +38,6 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def table() -> Any:
     return noisewright.load(ROOT / "docs" / "example-table.json")
-
-
-@pytest.fixture
-def needs_program() -> str:
-    try:
-        return noisewright.program.program()
-    except ProgramMissingError as err:
-        pytest.skip(str(err))
 
 
 def run(program: str, *arguments: object) -> str:
@@ -198,10 +190,10 @@ def test_forked_clients(table: Any) -> None:
 # Bundles.
 
 
-def test_export_alone(table: Any, needs_program: str, tmp_path: Path) -> None:
+def test_export_alone(table: Any, called: str, tmp_path: Path) -> None:
     noise = nw.TableNoise([table, table], 2, [0.5, 0.25])
     noise.export(tmp_path / "bundle")
-    said = json.loads(run(needs_program, "latent", "verify", "--json", tmp_path / "bundle"))
+    said = json.loads(run(called, "latent", "verify", "--json", tmp_path / "bundle"))
     assert said["valid"] is True
     fields = json.loads((tmp_path / "bundle" / "bundle.json").read_text())
     assert fields["version"] == 1 and fields["privacy"] == {"epsilon": 2, "delta": 0.2}
@@ -224,11 +216,11 @@ def test_promise(table: Any, tmp_path: Path) -> None:
     noise.export(tmp_path / "bundle", promise={"epsilon": "3", "delta": Decimal("0.30000000000000004")})
 
 
-def test_shares_keep_the_promise(needs_program: str, tmp_path: Path) -> None:
+def test_shares_keep_the_promise(called: str, tmp_path: Path) -> None:
     noise = nw.design(1, 0.1, 3, 1.0, effort=noisewright.Effort(gap=0.1))
     assert noise.epsilon <= 1 and noise.delta <= Fraction(0.1)
     noise.export(tmp_path / "bundle", promise={"epsilon": 1, "delta": 0.1})
-    assert json.loads(run(needs_program, "latent", "verify", "--json", tmp_path / "bundle"))["valid"] is True
+    assert json.loads(run(called, "latent", "verify", "--json", tmp_path / "bundle"))["valid"] is True
 
 
 NETWORKS = [
@@ -243,7 +235,7 @@ NETWORKS = [
 @pytest.mark.parametrize("make", NETWORKS)
 @pytest.mark.parametrize("scaled", [False, True])
 def test_networks_as_the_program_computes_them(
-    table: Any, needs_program: str, tmp_path: Path, make: Any, scaled: bool
+    table: Any, called: str, tmp_path: Path, make: Any, scaled: bool
 ) -> None:
     """The encoder by a bundle whose noise was taken out, the decoder by decoding; within 1e-6 of torch."""
     encoder, decoder = make(), nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 2))
@@ -252,7 +244,7 @@ def test_networks_as_the_program_computes_them(
     noise = nw.TableNoise(table, 3, 0.5)
     folder = tmp_path / "bundle"
     noise.export(folder, encoder=encoder, decoder=decoder, values=["a", "b"], mean=mean, scale=scale)
-    assert json.loads(run(needs_program, "latent", "verify", "--json", folder))["valid"] is True
+    assert json.loads(run(called, "latent", "verify", "--json", folder))["valid"] is True
     assert json.loads((folder / "bundle.json").read_text())["features"] == ["x1", "x2", "x3", "x4", "x5"]
 
     filtered = json.loads((folder / "bundle.json").read_text())
@@ -260,14 +252,14 @@ def test_networks_as_the_program_computes_them(
     filtered["noise"] |= {"kind": "none", "composition": "none", "tables": 0, "table_of": []}
     (folder / "bundle.json").write_text(json.dumps(filtered))
     write_csv(tmp_path / "in.csv", ["x1", "x2", "x3", "x4", "x5"], x.double().tolist())
-    encoded = read_csv(run(needs_program, "latent", "privatize", "--bundle", folder, tmp_path / "in.csv"))
+    encoded = read_csv(run(called, "latent", "privatize", "--bundle", folder, tmp_path / "in.csv"))
     ready = (x - torch.tensor(mean)) / torch.tensor(scale) if scaled else x
     with torch.no_grad():
         expected = encoder(ready).clamp(-0.5, 0.5)
     assert np.abs(encoded - expected.numpy()).max() < 1e-6
 
     write_csv(tmp_path / "u.csv", ["u1", "u2", "u3"], encoded.tolist())
-    decoded = read_csv(run(needs_program, "latent", "decode", "--bundle", folder, tmp_path / "u.csv"))
+    decoded = read_csv(run(called, "latent", "decode", "--bundle", folder, tmp_path / "u.csv"))
     with torch.no_grad():
         assert np.abs(decoded - decoder(torch.from_numpy(encoded).float()).numpy()).max() < 1e-6
 
@@ -320,7 +312,7 @@ def people() -> tuple[Any, Any]:
     return torch.tensor(features, dtype=torch.float32), torch.tensor(labels) == 1
 
 
-def test_program_of_the_page(needs_program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_of_the_page(called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It tells 95 % of the people held out right at epsilon 10, its bundle is proved, and what the program draws from
     it has the law of what release draws."""
     (program,) = re.findall(r"^```python\n(import torch, noisewright.torch.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -340,13 +332,13 @@ def test_program_of_the_page(needs_program: str, tmp_path: Path, monkeypatch: py
                 said = made["dec"](made["noise"].release(encoded)).argmax(1)
                 right.append((said == labels[399:]).float().mean().item())
     assert np.mean(right) >= 0.95
-    assert json.loads(run(needs_program, "latent", "verify", "--json", "bundle0"))["valid"] is True
+    assert json.loads(run(called, "latent", "verify", "--json", "bundle0"))["valid"] is True
 
     # Four people, one of whom is clipped, 10,000 times each.
     four = torch.cat([encoded[:3], torch.tensor([[3.0, -0.5]])]).double()
     rows = four.repeat(10_000, 1)
     write_csv(tmp_path / "encoded.csv", ["u1", "u2"], rows.tolist())
-    sent = read_csv(run(needs_program, "latent", "privatize", "--bundle", "bundle2", "encoded.csv"))
+    sent = read_csv(run(called, "latent", "privatize", "--bundle", "bundle2", "encoded.csv"))
     released = made["noise"].release(rows).numpy()
     for person in range(4):
         for i in range(2):

@@ -63,7 +63,7 @@ func newState(p *Program) *state {
 	s.border = blas64.General{Rows: len(p.equal), Cols: n, Stride: n, Data: make([]float64, len(p.equal)*n)}
 	s.offset = make([]int32, terms)
 	for i, t := range p.terms {
-		s.offset[i] = int32(max(t.gain, t.lose))*int32(n) + int32(min(t.gain, t.lose))
+		s.offset[i] = max(t.gain, t.lose)*int32(n) + min(t.gain, t.lose)
 	}
 	return s
 }
@@ -209,8 +209,8 @@ func (s *state) miss() float64 {
 
 // done reports whether the point is as good as wanted, up to a multiple of the gap.
 func (s *state) done(want Accuracy, slack float64) bool {
-	gap := (s.primal - s.dual + s.penalty) / math.Abs(s.primal)
-	if !(gap <= want.Gap*slack) {
+	gap := s.primal - s.dual + s.penalty
+	if !(gap <= want.Gap*slack*math.Abs(s.primal)) {
 		return false
 	}
 	return math.IsInf(want.Excess, 1) || s.excess <= want.Excess && s.misses <= totalTolerance

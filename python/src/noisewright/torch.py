@@ -88,7 +88,7 @@ class TableNoise(nn.Module):
 
     def release(self, encoding: Tensor) -> Tensor:
         """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
-        every call. Each call spends the promise again. Refuses what is not finite."""
+        every call. Each call spends the promise again. Refuses NaN."""
         self._check_shape(encoding)
         values = encoding.detach().to("cpu", torch.float64).numpy()
         noisy = self._noisy(np.clip(values, -self.axes, self.axes), system_words)
