@@ -67,8 +67,9 @@ var (
 // beside an error that wraps lp.ErrLimit: proved, and usable, but its
 // Certificate().Gap() is larger. Other errors come without a table and wrap
 // dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints that cannot be
-// kept together and highs.ErrUnavailable in a build without cgo. It takes between
-// milliseconds and, for epsilon above 5 or so, minutes.
+// kept together and highs.ErrUnavailable in a build without cgo, if the query is not real
+// or the loss not symmetric. It takes milliseconds to seconds, but minutes for an epsilon
+// above 10 or so.
 func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }
 
 var design = lp.Designer(lp.Options{NewSolver: highs.New})

@@ -172,6 +172,7 @@ func baseLayout(b bound, g grid, unit, margin float64) layout {
 		// The expected fall: e^(−ε) per sensitivity, down to the order of δ.
 		x := g.center(i)/float64(g.k) - m.peak
 		l.scale = append(l.scale, max(math.Exp(-epsilon*math.Abs(x)), delta/10))
+		l.start = append(l.start, max(math.Exp(-startRate*epsilon*math.Abs(x)), delta/1000))
 	}
 	for k := 1; k <= g.k; k++ {
 		l.shifts = append(l.shifts, k)
@@ -184,6 +185,9 @@ func baseLayout(b bound, g grid, unit, margin float64) layout {
 	}
 	return l
 }
+
+// startRate is how slowly masses to start from fall, in units of ε: with some slack.
+const startRate = 0.7
 
 // foldedCost returns cost, averaged with that of the mirror image if folded.
 func foldedCost(b bound, g *grid, l loss.Loss, i int) float64 {

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/internal/interior"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -54,18 +55,34 @@ func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, err
 	if limit := p.Constraints.MaxDistinguishing; limit > 0 {
 		l.distinguish(m.folded, [2]bool{!g.openBelow, !g.openAbove}, g.k, limit)
 	}
-	prog, err := newProgram(l, d.options.NewSolver, 0)
-	if err != nil {
-		return false, err
-	}
-	status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
-	if err := errors.Join(err, prog.relaxation.Close()); err != nil && !errors.Is(err, cuts.ErrFailed) {
+	status, err := d.settled(ctx, m, l, g)
+	if err != nil && !errors.Is(err, cuts.ErrFailed) && !errors.Is(err, interior.ErrFailed) {
 		return false, err
 	}
 	if ctx.Err() != nil {
 		return false, ErrLimit
 	}
 	return err == nil && status == solver.StatusInfeasible, nil
+}
+
+// settled solves a program for its status alone.
+func (d *designer) settled(ctx context.Context, m *model, l layout, g grid) (solver.Status, error) {
+	complete := d.fits(m, g)
+	if complete {
+		_, status, err := solveComplete(ctx, l, interior.Accuracy{Gap: 1, Excess: lowerTolerance}, d.options.step)
+		if !errors.Is(err, interior.ErrFailed) || d.options.NewSolver == nil {
+			return status, err
+		}
+	}
+	prog, err := newProgram(l, d.options.NewSolver, 0)
+	switch {
+	case err != nil && complete: // there is no other method
+		return solver.StatusFailed, interior.ErrFailed
+	case err != nil:
+		return solver.StatusFailed, err
+	}
+	status, err := prog.run(ctx, g, nil, lowerTolerance, 0)
+	return status, errors.Join(err, prog.Close())
 }
 
 // noTable says why there is no table.

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/internal/interior"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -34,12 +35,13 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 // Design finds noise whose expected loss is within the requested gap of the
 // best possible. If a limit stops it first, or the context ends, the best
 // proven result is returned beside an error that wraps ErrLimit; other errors
-// come without a result. With Delta = 0 no solver is needed: Options.NewSolver may be nil.
+// come without a result. Options.NewSolver may be nil if Delta is 0, or if the query is
+// real and symmetric noise among the best, as for a symmetric loss.
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
 func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
-	if err := errors.Join(validate(p), o.forDelta(p.Delta).validate()); err != nil {
+	if err := errors.Join(validate(p), o.forProblem(p).validate()); err != nil {
 		return nil, err
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, 1)
@@ -160,6 +162,7 @@ const (
 	leapsEnd   = 12   // with a time limit, the K from which growth is slow: a much larger program may take too long
 	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
+	cheapShare = 0.1  // unless its program takes less than this share of the work of the other one's
 	worthless  = 0.02 // and one that gains less than this is not refined at all
 )
 
@@ -269,6 +272,15 @@ func (d *designer) worth() (upper, lower float64) {
 	}
 	if upper <= idleShare*left {
 		upper = 0
+	}
+	if d.complete(d.model) {
+		// A program that costs little beside the last one of the other side is worth more
+		// than an estimate of what it gains.
+		if u, l := d.upper.grid.work(), d.lower.grid.work(); upper == 0 && u < cheapShare*l {
+			upper = left / 2
+		} else if lower == 0 && l < cheapShare*u {
+			lower = left / 2
+		}
 	}
 	if lower == 0 && upper == 0 {
 		// Both look converged and yet do not meet: the supports are to
@@ -385,6 +397,9 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	if err := d.options.allow(g); err != nil {
 		return err
 	}
+	if d.options.NewSolver == nil && !d.fits(d.model, g) {
+		return tooFine(g)
+	}
 	if d.hopeless(g) {
 		s.closed = check.Errorf("lp", ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
@@ -425,29 +440,56 @@ func (d *designer) hopeless(g grid) bool {
 
 // solve solves a program of a side and keeps what it gives. If the solver gave up, that
 // is no error.
-func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, interior int) (value float64, status solver.Status, err error) {
+func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
 	unit := d.scale()
-	prog, err := newProgram(s.bound.layout(g, unit, margin), d.options.NewSolver, interior)
-	if err != nil {
+	prog, status, err := d.solved(ctx, s, g, unit, margin, rows)
+	if prog == nil {
 		return 0, solver.StatusFailed, err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	tolerance, stall := s.bound.effort(d.aim(), margin)
-	status, err = prog.run(ctx, g, s.hint, tolerance, stall)
-	d.rounds += prog.relaxation.Rounds()
+	defer func() { err = errors.Join(err, prog.Close()) }()
+	d.rounds += prog.Rounds()
 	var taken error
-	if prog.relaxation.Rounds() > 0 {
+	if prog.Rounds() > 0 {
 		start := d.elapsed()
 		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
 		s.certify = d.elapsed() - start
 	}
 	switch {
-	case errors.Is(err, cuts.ErrFailed):
+	case errors.Is(err, cuts.ErrFailed) || errors.Is(err, interior.ErrFailed):
 		return value, solver.StatusFailed, nil
 	case err == nil && status == solver.StatusLimit:
 		return value, status, ErrLimit
 	}
 	return value, status, cmp.Or(err, taken)
+}
+
+// solved solves a program of a side: complete if it can be, and by constraint generation
+// otherwise or if that fails. The caller closes what is not nil.
+func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin float64, rows int) (*program, solver.Status, error) {
+	l := s.bound.layout(g, unit, margin)
+	tolerance, stall := s.bound.effort(d.aim(), margin)
+	var solved *program
+	if d.fits(d.model, g) {
+		want := interior.Accuracy{Gap: stallShare * d.aim(), Excess: tolerance}
+		if s == &d.lower {
+			want.Excess = math.Inf(1)
+		}
+		var status solver.Status
+		var err error
+		solved, status, err = solveComplete(ctx, l, want, d.options.step)
+		if !errors.Is(err, interior.ErrFailed) || d.options.NewSolver == nil {
+			return solved, status, err
+		}
+	}
+	prog, err := newProgram(l, d.options.NewSolver, rows)
+	switch {
+	case err != nil && solved != nil: // there is no other method
+		return solved, solver.StatusFailed, interior.ErrFailed
+	case err != nil:
+		return nil, solver.StatusFailed, err
+	}
+	status, err := prog.run(ctx, g, s.hint, tolerance, stall)
+	return prog, status, err
 }
 
 // allow refuses grids with too many cells.
@@ -456,9 +498,13 @@ func (o Options) allow(g grid) error {
 		return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", g.n, o.MaxCells)
 	}
 	if int64(g.n)*int64(g.k) > maxProgramWork {
-		return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
+		return tooFine(g)
 	}
 	return nil
+}
+
+func tooFine(g grid) error {
+	return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
 }
 
 // begin begins a program of the side.

@@ -3,7 +3,6 @@
 package lp_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/tables"
 )
 
 var bothLosses = []loss.Loss{loss.L1, loss.L2}
@@ -43,27 +41,6 @@ func design(t *testing.T, p dp.Problem, gap float64) *lp.Result {
 		t.Errorf("the table promises %+v for %+v", got, p)
 	}
 	return r
-}
-
-// fromFile verifies a table once more, from its file, that is, from nothing but its
-// bytes.
-func fromFile(v *tables.Verified) error {
-	var file bytes.Buffer
-	if err := v.Table().Encode(&file); err != nil {
-		return err
-	}
-	back, err := tables.Decode(&file)
-	if err != nil {
-		return err
-	}
-	again, err := back.Verify()
-	if err != nil {
-		return err
-	}
-	if c, d := again.Certificate(), v.Certificate(); c.ExpectedLoss.Cmp(d.ExpectedLoss) != 0 || c.LowerBound.Cmp(d.LowerBound) != 0 {
-		return errors.New("the file's certificate differs from the result's")
-	}
-	return nil
 }
 
 func losses(r *lp.Result) (loss, bound float64) {
@@ -420,7 +397,7 @@ func TestBadProblems(t *testing.T) {
 		"gap = 2":            func(_ *dp.Problem, o *lp.Options) { o.Gap = 2 },
 		"max-cells = -1":     func(_ *dp.Problem, o *lp.Options) { o.MaxCells = -1 },
 		"time-limit = -1s":   func(_ *dp.Problem, o *lp.Options) { o.TimeLimit = -time.Second },
-		"solver = none":      func(_ *dp.Problem, o *lp.Options) { o.NewSolver = nil },
+		"solver = none":      func(p *dp.Problem, o *lp.Options) { p.Query, o.NewSolver = dp.IntegerQuery, nil },
 	} {
 		p, o := good, lp.Options{NewSolver: highs.New}
 		change(&p, &o)

@@ -22,7 +22,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 	}
 	var total float64
 	for i := range p.shifts {
-		total += p.relaxation.Price(i) * unit
+		total += p.Price(i) * unit
 	}
 	descents := p.descents()
 	for _, run := range descents {
@@ -139,12 +139,12 @@ func (p *program) repaired() [][]float64 {
 	y := make([][]float64, len(p.shifts))
 	own, from := make([]float64, n), make([]float64, n)
 	for i, k := range p.shifts {
-		if p.relaxation.Price(i) == 0 {
+		if p.Price(i) == 0 {
 			continue
 		}
 		y[i] = make([]float64, n)
 		for j := p.eventLo; j < p.eventHi; j++ {
-			y[i][j] = p.relaxation.Multiplier(i, j-p.eventLo)
+			y[i][j] = p.Multiplier(i, j-p.eventLo)
 			own[j] += y[i][j]
 			if j-k >= 0 && j-k < n {
 				from[j-k] += y[i][j]

@@ -54,14 +54,14 @@ func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta
 	if err != nil {
 		return 0, err
 	}
-	status, err := p.relaxation.Solve(ctx, 1e-9, 0)
+	status, err := p.generation.Solve(ctx, 1e-9, 0)
 	if err == nil && status != solver.StatusOptimal {
 		err = fmt.Errorf("status %d", status)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return p.relaxation.Value(), p.relaxation.Close()
+	return p.generation.Value(), p.Close()
 }
 
 // SolveIntegers solves the upper and the lower program of a query on the
@@ -92,23 +92,37 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	if err != nil {
 		return 0, err
 	}
-	return p.relaxation.Value(), p.relaxation.Close()
+	return p.generation.Value(), p.Close()
 }
 
-// Work is a clock that only the solver moves on, so that what a Design does in some
+// Work is a clock that only solving moves on, so that what a Design does in some
 // time can be repeated.
 type Work struct{ now time.Duration }
 
 // perEntry is the time that an iteration takes per row and column.
 const perEntry = 100 * time.Nanosecond
 
-// DesignAtWork is Design with the time that the work of the solver takes: its
-// iterations, and as much as one for each call.
+// Generating returns options with which all programs are solved by constraint generation.
+func Generating(o Options) Options {
+	o.generate = true
+	return o
+}
+
+// perProduct is the time that the interior point method takes for a multiplication.
+const perProduct = 1e-9 // seconds
+
+// DesignAtWork is Design with the time that the work of the solver takes, its iterations
+// and as much as one for each call, and that of the interior point method.
 func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w, limit, newSolver := &Work{}, o.TimeLimit, o.NewSolver
 	o.clock = func() time.Duration { return w.now }
+	o.step = func(products float64) {
+		if w.now += time.Duration(products * perProduct * float64(time.Second)); w.now >= limit {
+			cancel()
+		}
+	}
 	o.NewSolver = func() (solver.Solver, error) {
 		s, err := newSolver()
 		return &counted{Solver: s, work: w, limit: limit, cancel: cancel}, err

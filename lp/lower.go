@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // lower is the program that every noise solves: the masses are the averages of cell
@@ -117,8 +118,22 @@ func (l *lower) reach(gap float64) float64 {
 		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
+	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
+		// Measured for l1 and l2.
+		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
+		if step, ok := noise.StaircaseStep(p.Epsilon, p.Loss); ok && p.Epsilon >= coreFrom {
+			r = 1.3 * step
+		}
+	}
 	return min(r, tailReach(p, gap/2)+1)
 }
+
+// nearFrom is the epsilon from which events more than little beyond a sensitivity say
+// next to nothing, and coreFrom that from which those beyond the first step do.
+const (
+	nearFrom = 4
+	coreFrom = 8
+)
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.
 func (l *lower) order() float64 {

@@ -50,7 +50,7 @@ type moment struct {
 
 func newModel(p dp.Problem) (*model, error) {
 	m := &model{Problem: p}
-	m.folded = (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
+	m.folded = foldable(p)
 	if p.Query == dp.IntegerQuery || p.Query == dp.LatticeQuery {
 		m.unit = new(big.Rat).SetInt64(1)
 		if p.Query == dp.LatticeQuery {
@@ -73,6 +73,11 @@ func newModel(p dp.Problem) (*model, error) {
 	}
 	m.peak, m.jumping = m.findPeak(), m.jumps()
 	return m, nil
+}
+
+// foldable reports whether a symmetric noise is among the best.
+func foldable(p dp.Problem) bool {
+	return p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
 }
 
 // of returns the model that a bound is of.

@@ -3,12 +3,13 @@ package lp
 import (
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune a Design. Only NewSolver is required, and that not with delta = 0.
+// Options tune a Design. Only NewSolver is required, and that not for all problems.
 type Options struct {
 	// Gap is the relative certified gap to reach,
 	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
@@ -19,13 +20,16 @@ type Options struct {
 	// TimeLimit bounds the whole design; 0 means none. The result so far
 	// is returned when it is reached, beside ErrLimit.
 	TimeLimit time.Duration
-	// NewSolver makes the LP solver, e.g. highs.New.
+	// NewSolver makes the LP solver, e.g. highs.New, for programs that the interior
+	// point method of this package does not take, or fails to solve.
 	NewSolver solver.Factory
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
 	Progress func(Progress)
 
-	clock func() time.Duration // the time taken so far; nil: that of the wall
+	clock    func() time.Duration // the time taken so far; nil: that of the wall
+	step     func(work float64)   // see interior.Options
+	generate bool                 // constraints for all programs, by NewSolver
 }
 
 // Defaults of Options.
@@ -80,6 +84,14 @@ func (o Options) forDelta(delta float64) Options {
 		o.NewSolver = func() (solver.Solver, error) { return nil, nil } // never called
 	}
 	return o
+}
+
+// forProblem returns the options with the solver that a problem does without.
+func (o Options) forProblem(p dp.Problem) Options {
+	if foldable(p) && p.Query != dp.IntegerQuery && p.Query != dp.LatticeQuery {
+		return o.forDelta(0)
+	}
+	return o.forDelta(p.Delta)
 }
 
 func (o Options) validate() error {

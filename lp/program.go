@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/internal/interior"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -25,8 +26,9 @@ type layout struct {
 	variable []int
 	// cost per variable, of one cell's mass.
 	cost []float64
-	// scale per variable: the expected order of magnitude of its mass.
-	scale []float64
+	// scale per variable: the expected order of magnitude of its mass. start is a mass
+	// that keeps most limits with some slack.
+	scale, start []float64
 	// eventLo, eventHi bound the cells [lo, hi) whose gain counts.
 	eventLo, eventHi int
 	// shifts in cells; with mirrored variables the positive ones suffice.
@@ -119,10 +121,22 @@ func (l *layout) limits() []cuts.Limit {
 	return limits
 }
 
-// program is a layout that is being solved.
+// program is a layout that is being solved: by constraint generation, or complete by the
+// interior point method, for which generation is nil.
 type program struct {
 	layout
-	relaxation *cuts.Program
+	relaxation
+	generation *cuts.Program
+}
+
+// relaxation is what a program gives once it is solved, see cuts.Program.
+type relaxation interface {
+	Masses() []float64
+	Dual(row int) float64
+	Price(limit int) float64
+	Multiplier(limit, term int) float64
+	Rounds() int
+	Close() error
 }
 
 // Tuning of the constraint generation; any values give correct results: at most 1/8
@@ -134,14 +148,38 @@ var shiftBatch = cuts.Batch{Least: 2, Share: 8, Worst: 0.2, Spread: true}
 func newProgram(l layout, newSolver solver.Factory, interior int) (*program, error) {
 	p := &program{layout: l}
 	var err error
-	p.relaxation, err = cuts.New(l.problem(), cuts.Options{
+	p.generation, err = cuts.New(l.problem(), cuts.Options{
 		NewSolver: newSolver, Batch: shiftBatch, Interior: interior, Settle: p.settle,
 	})
 	if err != nil {
 		return nil, err
 	}
+	p.relaxation = p.generation
 	return p, nil
 }
+
+// solveComplete solves a folded layout by the interior point method; step may be nil.
+func solveComplete(ctx context.Context, l layout, want interior.Accuracy, step func(work float64)) (*program, solver.Status, error) {
+	o := interior.Options{Start: l.start, Step: step}
+	if l.atom {
+		o.Start = append(slices.Clone(l.start), l.delta)
+	}
+	if l.ratio >= fewTerms {
+		n := len(l.variable)
+		distance := func(i int) int { return max(2*i+1-n, n-1-2*i) } // from 0, in half cells
+		o.Skip = func(limit, term int) bool {
+			i := l.eventLo + term
+			return distance(i-l.shifts[limit]) <= distance(i)
+		}
+	}
+	solved := interior.New(l.problem(), o)
+	status, err := solved.Solve(ctx, want)
+	return &program{layout: l, relaxation: solved}, status, err
+}
+
+// fewTerms is the e^ε from which a cell hardly ever gains on one that is no further
+// from 0.
+const fewTerms = 20
 
 // run lifts what is expected to matter and solves; see cuts.Program.Solve for tolerance
 // and stall. Without a hint the expected shape is the scale of the variables, and the
@@ -159,10 +197,10 @@ func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall flo
 			expected = append(expected, i)
 		}
 	}
-	if err := p.relaxation.Expect(mass, expected, cuts.TermSlack); err != nil {
+	if err := p.generation.Expect(mass, expected, cuts.TermSlack); err != nil {
 		return solver.StatusFailed, err
 	}
-	return p.relaxation.Solve(ctx, tolerance, stall)
+	return p.generation.Solve(ctx, tolerance, stall)
 }
 
 // steep is the e^ε from which most shifts bind.
@@ -225,7 +263,7 @@ func (l *layout) fromOutside() []int {
 
 // masses returns the mass of every cell.
 func (p *program) masses() []float64 {
-	of := p.relaxation.Masses()
+	of := p.Masses()
 	m := make([]float64, len(p.variable))
 	for j, v := range p.variable {
 		m[j] = of[v]
@@ -237,22 +275,22 @@ func (p *program) atomMass() float64 {
 	if !p.atom {
 		return 0
 	}
-	return p.relaxation.Masses()[len(p.cost)]
+	return p.Masses()[len(p.cost)]
 }
 
 // level returns the coefficient that all cells with mass share at an optimum: the
 // price of the total mass.
-func (p *program) level() float64 { return p.relaxation.Dual(0) }
+func (p *program) level() float64 { return p.Dual(0) }
 
 // descent returns the multiplier of the i-th demand that masses decrease, in the
 // program's cost units.
-func (p *program) descent(i int) float64 { return max(0, p.relaxation.Dual(1+i)) }
+func (p *program) descent(i int) float64 { return max(0, p.Dual(1+i)) }
 
 // momentPrice returns by how much the optimum grows per unit of the i-th
 // moment's limit, of either sign; at most 0 for an upper limit.
 func (p *program) momentPrice(i int) float64 {
 	m := &p.moments[i]
-	price := p.relaxation.Dual(1+len(p.decreasing)+i) / m.scale
+	price := p.Dual(1+len(p.decreasing)+i) / m.scale
 	if math.IsInf(m.lower, -1) {
 		price = min(price, 0)
 	}
@@ -272,10 +310,10 @@ func (p *program) hint(g grid) *hint {
 	h := &hint{grid: g, active: make(map[int]bool)}
 	var top float64
 	for i := range p.shifts {
-		top = max(top, p.relaxation.Price(i))
+		top = max(top, p.Price(i))
 	}
 	for i, k := range p.shifts {
-		h.active[k] = p.relaxation.Price(i) > 1e-9*top
+		h.active[k] = p.Price(i) > 1e-9*top
 	}
 	for _, m := range p.masses() {
 		h.density = append(h.density, m*float64(g.k))

@@ -21,11 +21,11 @@ import (
 // error wraps ErrLimit if a design stopped short of the gap; its Result says so.
 // The time limit is for each delta, on average.
 //
-// From about epsilon = 2 on, where a design is slow, it takes much less time than
-// one by one. The programs differ only in how much delta they may spend: they are
-// one program, solved with less and less, each time from the last optimum. And
-// what proves a bound for one delta proves one for all, and noise for one, mixed
-// with an atom, is noise for a larger one. For real queries without constraints.
+// It takes less time than one by one, as what proves a bound for one delta proves one
+// for all, and noise for one, mixed with an atom, is noise for a larger one. Where the
+// loss is not symmetric, the programs, which differ only in how much delta they may
+// spend, are one program, solved with less and less, each time from the last optimum.
+// For real queries without constraints.
 func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done func(i int, r *Result) error) error {
 	errs := check.In("lp")
 	errs.Add(o.validate())
@@ -59,6 +59,9 @@ func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done 
 		w.members = append(w.members, &member{designer: d, index: i})
 	}
 	slices.SortFunc(w.members, func(a, b *member) int { return cmp.Compare(b.Delta, a.Delta) })
+	if p.Loss.Symmetric() && !o.generate {
+		return w.each(ctx)
+	}
 	stopped := w.refine(ctx)
 	for _, d := range w.members {
 		if err := w.deliver(d, stopped); err != nil {
@@ -120,6 +123,54 @@ func (w *sweep) offer(from *designer, dual *tables.Dual) {
 			d.keepDual(dual)
 		}
 	}
+}
+
+// each designs for one delta after another, the smallest first.
+func (w *sweep) each(ctx context.Context) error {
+	for i, d := range slices.Backward(w.members) {
+		d.offer, d.start = nil, time.Now()
+		if i+1 < len(w.members) {
+			w.mixInto(i)
+			w.prove(i)
+		}
+		var stopped error
+		if d.gap() > w.options.Gap {
+			stopped = d.refine(ctx)
+		}
+		if err := w.deliver(d, stopped); err != nil {
+			return err
+		}
+	}
+	return w.limit
+}
+
+// prove offers a member the multipliers of smaller deltas that prove most for its own:
+// what they prove is A − δ·Ση.
+func (w *sweep) prove(i int) {
+	to, best, bound := w.members[i], (*tables.Dual)(nil), 0.0
+	for _, from := range w.members[i+1:] {
+		if from.dual == nil {
+			continue
+		}
+		if b := from.bound - (to.Delta-from.Delta)*priceOf(from.dual); b > bound {
+			best, bound = from.dual, b
+		}
+	}
+	if bound > to.bound {
+		to.keepDual(best)
+	}
+}
+
+// priceOf returns the price of delta in multipliers: the sum over shifts of their largest.
+func priceOf(d *tables.Dual) float64 {
+	var sum float64
+	for _, s := range d.Shifts {
+		sum += float64(slices.Max(s.Multipliers))
+	}
+	if d.Mirrored {
+		sum *= 2
+	}
+	return math.Ldexp(sum, d.Exponent)
 }
 
 func upperOf(d *member) *side { return &d.upper }
@@ -222,22 +273,22 @@ func (w *sweep) descend(ctx context.Context, of func(*member) *side, g grid, ope
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
+	defer func() { err = errors.Join(err, prog.Close()) }()
 	rounds := 0
 	for i, d := range open {
 		s := of(d)
 		_, delta := s.bound.privacy(g, margin)
-		if err := prog.relaxation.Tighten(delta); err != nil {
+		if err := prog.generation.Tighten(delta); err != nil {
 			return failed, err
 		}
 		var status solver.Status
 		if i == 0 {
 			status, err = prog.run(ctx, g, s.hint, tolerance, stall)
 		} else {
-			status, err = prog.relaxation.Solve(ctx, tolerance, stall)
+			status, err = prog.generation.Solve(ctx, tolerance, stall)
 		}
 		var taken error
-		if solved := prog.relaxation.Rounds() - rounds; solved > 0 {
+		if solved := prog.Rounds() - rounds; solved > 0 {
 			d.rounds += solved
 			rounds += solved
 			s.value, taken = s.bound.take(d.designer, prog, g, unit, err == nil && status == solver.StatusOptimal)
@@ -260,28 +311,33 @@ func (w *sweep) descend(ctx context.Context, of func(*member) *side, g grid, ope
 	return failed, nil
 }
 
-// mix offers every table, mixed with an atom, to the larger deltas: with an atom
-// of weight t, (ε, δ₀)-private noise is (ε, (1−t)δ₀+t)-private, and its loss is
-// smaller by the factor 1−t.
+// mix offers every table to the next larger delta.
 func (w *sweep) mix() {
-	for i := len(w.members) - 1; i > 0; i-- {
-		from, to := w.members[i], w.members[i-1]
-		if from.table == nil || to.delivered {
-			continue
-		}
-		t := (to.Delta - from.Delta) / (1 - from.Delta) * (1 - mixMargin)
-		if from.loss*(1-t) >= to.loss*(1-mixGain) {
-			continue
-		}
-		masses, atom := from.table.Table().PMF()
-		for j := range masses {
-			masses[j] *= 1 - t
-		}
-		cells := from.table.Table().Grid()
-		g := grid{k: cells.CellsPerSensitivity, first: cells.FirstCell, n: len(masses), table: cells}
-		if mixed, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
-			to.keepTable(mixed)
-		}
+	for i := len(w.members) - 2; i >= 0; i-- {
+		w.mixInto(i)
+	}
+}
+
+// mixInto offers the table of the next smaller delta, mixed with an atom, to a member:
+// with an atom of weight t, (ε, δ₀)-private noise is (ε, (1−t)δ₀+t)-private, and its loss
+// is smaller by the factor 1−t.
+func (w *sweep) mixInto(i int) {
+	from, to := w.members[i+1], w.members[i]
+	if from.table == nil || to.delivered {
+		return
+	}
+	t := (to.Delta - from.Delta) / (1 - from.Delta) * (1 - mixMargin)
+	if from.loss*(1-t) >= to.loss*(1-mixGain) {
+		return
+	}
+	masses, atom := from.table.Table().PMF()
+	for j := range masses {
+		masses[j] *= 1 - t
+	}
+	cells := from.table.Table().Grid()
+	g := grid{k: cells.CellsPerSensitivity, first: cells.FirstCell, n: len(masses), table: cells}
+	if mixed, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
+		to.keepTable(mixed)
 	}
 }
 

@@ -212,9 +212,29 @@ func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (
 		return 0, nil
 	}
 	d.upper.hint = p.hint(g)
-	t, err := u.makeTable(g, p.masses(), p.atomMass())
+	t, err := u.makeTable(g, u.ended(p), p.atomMass())
 	if err != nil {
 		return 0, err
 	}
 	return d.keepTable(t), nil
+}
+
+// ended returns the masses of a program without the cells at the ends that weigh next to
+// nothing, as an interior point method leaves them: what other cells gain by that is a small
+// share of the margin.
+func (u upper) ended(p *program) []float64 {
+	masses := p.masses()
+	if p.generation != nil || !u.Constraints.None() {
+		return masses
+	}
+	const share = 0.1
+	spare := share * (u.Delta - p.delta) / p.ratio
+	for i := 0; 2*i+1 < len(masses); i++ {
+		mirror := len(masses) - 1 - i
+		if spare -= masses[i] + masses[mirror]; spare < 0 {
+			break
+		}
+		masses[i], masses[mirror] = 0, 0
+	}
+	return masses
 }

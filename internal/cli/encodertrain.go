@@ -23,7 +23,6 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -257,9 +256,6 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		}
 		r, err := train(ctx, t)
 		if err != nil {
-			if len(choices) > 1 {
-				err = check.Errorf("", nil, "%s: %w", c, err)
-			}
 			return 0, 0, err
 		}
 		results[c] = r
@@ -320,15 +316,9 @@ func (o *trainOptions) run() (encoder.Run, error) {
 	return encoder.Run{Seed: uint64(o.seed), Directory: dir, Every: o.every}, nil //nolint:gosec // at least 0
 }
 
-// designer makes designed tables, from the cache if they are there; nil without a solver.
+// designer makes designed tables, from the cache if they are there; nil if there are none to make.
 func (o *trainOptions) designer() (encoder.Design, error) {
 	if o.noise != noiseAuto && o.noise != noiseDesigned {
-		return nil, nil
-	}
-	if highs.Version() == "" {
-		if o.promise.Delta > 0 {
-			o.Warn("%s; designed noise is that with delta 0", highs.ErrUnavailable.Error())
-		}
 		return nil, nil
 	}
 	store, err := shell.NewStore(o.Streams, o.cache, o.design)

@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -276,12 +275,7 @@ func checkBundleOutput(out string, force bool) error {
 func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
 	var curve *latent.Curve
 	o.design.Progress = line.Design(o.design.TimeLimit)
-	switch {
-	case highs.Version() == "" && o.noise == noiseDesigned:
-		return nil, &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
-	case highs.Version() == "":
-		o.Warn("%s; designed noise is left out", highs.ErrUnavailable.Error())
-	case o.noise == noiseAuto || o.noise == noiseDesigned:
+	if o.noise == noiseAuto || o.noise == noiseDesigned {
 		if curve, err = shell.NewCurve(o.Streams, o.cache, o.design); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,13 @@ def program() -> str:
     return found
 
 
+@pytest.fixture
+def called(program: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The program, which the functions of the package call too."""
+    monkeypatch.setenv("NOISEWRIGHT", program)
+    return program
+
+
 def file(name: str) -> Path:
     """A file of data."""
     return DATA / "files" / f"{name}.json"

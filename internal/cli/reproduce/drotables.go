@@ -127,9 +127,6 @@ code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
 }
 
 func (o *droTableOptions) run(ctx context.Context) error {
-	if err := needSolver(); err != nil {
-		return err
-	}
 	store, err := newDesignStore(o.Streams, filepath.Join(o.Output, "tables"))
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/encoder/minimax"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -240,11 +238,8 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPoint, kind bundle.
 	return nil
 }
 
-// designer makes tables; without a solver they are the best ones of delta 0.
+// designer makes tables.
 func (o *minimaxOptions) designer() encoder.Design {
-	if errors.Is(needSolver(), highs.ErrUnavailable) {
-		return nil
-	}
 	return func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 		r, _, err := shell.Design(ctx, p, o.design)
 		if err != nil {

@@ -72,9 +72,6 @@ perhaps compressed with gzip. --data names it.`,
 }
 
 func (o *taFigure4Options) run(ctx context.Context) error {
-	if err := needSolver(); err != nil {
-		return err
-	}
 	curve, err := shell.NewCurve(o.Streams, o.cache, o.design)
 	if err != nil {
 		return err

@@ -23,6 +23,21 @@ from noisewright.errors import (
     WorkError,
 )
 from noisewright.kernel import Kernel, KernelCertificate
+from noisewright.program import (
+    Calibration,
+    Comparison,
+    Constraints,
+    Design,
+    Effort,
+    Mechanism,
+    ProgramError,
+    ProgramMissingError,
+    Total,
+    account,
+    calibrate,
+    compare,
+    design,
+)
 from noisewright.randomizer import Randomizer, RandomizerCertificate
 from noisewright.table import Table, TableCertificate
 
@@ -31,6 +46,11 @@ __all__ = [
     "BeyondError",
     "Bundle",
     "BundleCertificate",
+    "Calibration",
+    "Comparison",
+    "Constraints",
+    "Design",
+    "Effort",
     "EntropyError",
     "Error",
     "FalseClaimError",
@@ -38,15 +58,23 @@ __all__ = [
     "InvalidError",
     "Kernel",
     "KernelCertificate",
+    "Mechanism",
     "NoPromiseError",
     "NotPrivateError",
     "Privacy",
+    "ProgramError",
+    "ProgramMissingError",
     "Randomizer",
     "RandomizerCertificate",
     "Table",
     "TableCertificate",
+    "Total",
     "UnprovedError",
     "WorkError",
+    "account",
+    "calibrate",
+    "compare",
+    "design",
     "generator",
     "load",
 ]

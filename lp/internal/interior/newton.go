@@ -1,0 +1,229 @@
+package interior
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+)
+
+// With g_i = p_gain − E·p_lose of term i of limit k (E the ratio), the program is
+//
+//	minimize   c·p
+//	subject to g_i = s_i − t_i,  Σ_{i in k} s_i + alone_k·p + r_k = δ,  A·p = b,  C·p − x = d
+//	           p, s, t, r, x ≥ 0,
+//
+// with the duals y_i of the terms, η_k of the limits, λ and π of the rows, z of p and
+// w_i = η_k − y_i, which is kept apart: the difference would cancel. Complementary are
+// s·w, t·y, r·η, p·z and x·π. With σ = s/w, τ = t/y, D = σ+τ, and e of right sides,
+// Newton's equations give for the terms
+//
+//	Δy = (Δg + e + σΔη)/D,  Δw = (τΔη − Δg − e)/D,
+//
+// and the price of each limit by itself:
+//
+//	Δη_k = (B_k·Δp + const_k)/h_k,  B_k = Σ σ/D·∂g + alone_k,  h_k = Σ στ/D + r_k/η_k.
+//
+// What remains is symmetric and positive definite,
+//
+//	M = diag(z/p) + Σ_i ∂g∂gᵀ/D + Σ_k B_k·B_kᵀ/h_k + Cᵀ·diag(π/x)·C,
+//
+// bordered by A. M and h are sums of positive parts, so that rounding leaves them so.
+// (To eliminate p first, and keep the η, would need less work, but fails numerically.)
+
+// build computes M and factors it, and reports whether it could.
+func (s *state) build() bool {
+	n, m := s.n, s.matrix.Data
+	clear(m)
+	clear(s.diagonal)
+	for k := range s.eta {
+		s.collect(k)
+		root := 1 / math.Sqrt(s.h[k])
+		s.root[k] = root
+		for v, b := range s.band {
+			s.bands.Data[v*s.bands.Stride+k] = b * root
+		}
+	}
+	for i, r := range s.least {
+		f := s.price[i] / s.x[i]
+		for _, a := range r.entries {
+			for _, b := range r.entries {
+				if b.index <= a.index {
+					m[a.index*n+b.index] += f * a.value * b.value
+				}
+			}
+		}
+	}
+	for v := range s.p {
+		m[v*n+v] += s.diagonal[v] + s.z[v]/s.p[v]
+	}
+	blas64.Syrk(blas.NoTrans, 1, s.bands, 1, s.matrix)
+	for v := range s.diagonal {
+		s.diagonal[v] = 1 / math.Sqrt(m[v*n+v])
+	}
+	for v := range n {
+		row, d := m[v*n:v*n+v+1], s.diagonal[v]
+		for u := range row {
+			row[u] *= d * s.diagonal[u]
+		}
+		row[v] += regular
+	}
+	var ok bool
+	if s.factor, ok = lapack64.Potrf(s.matrix); !ok {
+		return false
+	}
+	for i, r := range s.equal {
+		x := s.border.Data[i*n : (i+1)*n]
+		clear(x)
+		for _, e := range r.entries {
+			x[e.index] = e.value
+		}
+		s.solve(x)
+	}
+	return true
+}
+
+// regular is added to the unit diagonal of the scaled matrix: some ten times the rounding
+// errors of its factors.
+const regular = 1e-13
+
+// collect computes B and h of a limit, and adds its terms to the matrix.
+func (s *state) collect(k int) {
+	m, band := s.matrix.Data, s.band
+	clear(band)
+	e, square := s.Ratio, s.Ratio*s.Ratio
+	h := s.r[k] / s.eta[k]
+	for i := s.first[k]; i < s.first[k+1]; i++ {
+		iw, iy := 1/s.w[i], 1/s.y[i]
+		sigma, tau := s.s[i]*iw, s.t[i]*iy
+		inverse := 1 / (sigma + tau)
+		s.iw[i], s.iy[i], s.sigma[i], s.tau[i], s.inverse[i] = iw, iy, sigma, tau, inverse
+		f := sigma * inverse
+		h += f * tau
+		t := s.terms[i]
+		band[t.gain] += f
+		band[t.lose] -= e * f
+		s.diagonal[t.gain] += inverse
+		s.diagonal[t.lose] += square * inverse
+		m[s.offset[i]] -= e * inverse
+	}
+	for _, a := range s.alone[k] {
+		band[a.index] += a.value
+	}
+	s.h[k] = h
+}
+
+// solve replaces x by M⁻¹x.
+func (s *state) solve(x []float64) {
+	for v := range x {
+		x[v] *= s.diagonal[v]
+	}
+	blas64.Trsv(blas.NoTrans, s.factor, vector(x))
+	blas64.Trsv(blas.Trans, s.factor, vector(x))
+	for v := range x {
+		x[v] *= s.diagonal[v]
+	}
+}
+
+func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
+
+// direction solves Newton's equations for the right sides.
+func (s *state) direction() {
+	right := s.right
+	for v := range right {
+		right[v] = s.cp[v]/s.p[v] - s.z[v] - s.rd[v]
+	}
+	for k := range s.eta {
+		sum := s.sides(k)
+		s.constant[k] = sum + s.cr[k]/s.eta[k] - s.r[k] - s.rk[k]
+		s.byLimit[k] = -s.constant[k] * s.root[k]
+	}
+	blas64.Gemv(blas.NoTrans, 1, s.bands, vector(s.byLimit), 1, vector(right))
+	for i, r := range s.least {
+		// −Cᵀ Δπ, with Δπ = (cx − x·π)/x − π/x·(C·Δp + what the row misses).
+		f := s.cx[i]/s.x[i] - s.price[i] + s.price[i]/s.x[i]*s.rx[i]
+		for _, e := range r.entries {
+			right[e.index] += f * e.value
+		}
+	}
+	copy(s.dp, right)
+	s.solve(s.dp)
+	s.meet()
+	blas64.Gemv(blas.Trans, 1, s.bands, vector(s.dp), 0, vector(s.byLimit))
+	for k := range s.eta {
+		s.deta[k] = s.byLimit[k]*s.root[k] + s.constant[k]/s.h[k]
+		s.dr[k] = s.cr[k]/s.eta[k] - s.r[k] - s.r[k]/s.eta[k]*s.deta[k]
+		s.expand(k)
+	}
+	for v := range s.dp {
+		s.dz[v] = s.cp[v]/s.p[v] - s.z[v] - s.z[v]/s.p[v]*s.dp[v]
+	}
+	for i, r := range s.least {
+		s.dx[i] = r.at(s.dp) - s.rx[i]
+		s.dprice[i] = (s.cx[i]-s.price[i]*s.dx[i])/s.x[i] - s.price[i]
+	}
+}
+
+// sides computes the right sides of the terms of a limit, subtracts them from those of
+// the masses, and returns their share in that of the limit.
+func (s *state) sides(k int) (sum float64) {
+	right := s.right
+	for i := s.first[k]; i < s.first[k+1]; i++ {
+		toS, toT := s.cs[i]*s.iw[i]-s.s[i], s.ct[i]*s.iy[i]-s.t[i]
+		e := toT - toS - s.rg[i]
+		s.e[i] = e
+		f := e * s.inverse[i]
+		sum += toS + s.sigma[i]*f
+		t := s.terms[i]
+		right[t.gain] -= f
+		right[t.lose] += s.Ratio * f
+	}
+	return sum
+}
+
+// expand computes the directions of the terms of a limit.
+func (s *state) expand(k int) {
+	deta := s.deta[k]
+	for i := s.first[k]; i < s.first[k+1]; i++ {
+		t := s.terms[i]
+		g := s.dp[t.gain] - s.Ratio*s.dp[t.lose] + s.e[i]
+		dy := (g + s.sigma[i]*deta) * s.inverse[i]
+		dw := (s.tau[i]*deta - g) * s.inverse[i]
+		s.dy[i], s.dw[i] = dy, dw
+		s.ds[i] = s.cs[i]*s.iw[i] - s.s[i] - s.sigma[i]*dw
+		s.dt[i] = s.ct[i]*s.iy[i] - s.t[i] - s.tau[i]*dy
+	}
+}
+
+// meet adds to the direction of the masses what meets the equations: of one or two, so
+// Gauss does.
+func (s *state) meet() {
+	count, n := len(s.equal), s.n
+	gram := make([][]float64, count)
+	for i := range s.equal {
+		gram[i] = make([]float64, count+1)
+		for j := range s.equal {
+			gram[i][j] = s.equal[i].at(s.border.Data[j*n : (j+1)*n])
+		}
+		gram[i][count] = s.re[i] - s.equal[i].at(s.dp)
+	}
+	for i := range gram {
+		for j := i + 1; j < count; j++ {
+			f := gram[j][i] / gram[i][i]
+			for c := i; c <= count; c++ {
+				gram[j][c] -= f * gram[i][c]
+			}
+		}
+	}
+	for i := count - 1; i >= 0; i-- {
+		x := gram[i][count]
+		for j := i + 1; j < count; j++ {
+			x -= gram[i][j] * s.dlambda[j]
+		}
+		s.dlambda[i] = x / gram[i][i]
+		for v, b := range s.border.Data[i*n : (i+1)*n] {
+			s.dp[v] += s.dlambda[i] * b
+		}
+	}
+}

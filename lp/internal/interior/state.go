@@ -1,0 +1,217 @@
+package interior
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// state is a point of the interior, and a direction from it, with the names of newton.go.
+type state struct {
+	*Program
+	n, pairs int
+
+	p, z, r, eta, x, price, lambda []float64
+	s, t, y, w                     []float64 // by term
+
+	dp, dz, dr, deta, dx, dprice, dlambda []float64
+	ds, dt, dy, dw                        []float64
+
+	kept [][]float64 // the direction before a corrector
+
+	cp, cr, cx, cs, ct []float64 // what products are to be
+
+	rg             []float64 // s − t − g
+	rd, reduced    []float64 // what the duals of masses miss; c + Σ y∂g + … before equations
+	rk             []float64 // δ − what limits have
+	re, rx         []float64 // what rows miss
+	primal, dual   float64
+	excess, misses float64 // the worst relative ones, of limits and of equations
+	penalty        float64 // of what all of them miss, at their prices
+	mean           float64 // of the products
+	dearest        float64 // at least what any masses cost
+
+	e, sigma, tau, inverse, iw, iy []float64
+	h, root                        []float64
+	bands                          blas64.General // B/√h, a row for each mass
+	band                           []float64
+	matrix                         blas64.Symmetric
+	factor                         blas64.Triangular
+	diagonal                       []float64
+	border                         blas64.General // M⁻¹Aᵀ, a row for each equation
+	offset                         []int32
+	right, byLimit, constant       []float64
+}
+
+func newState(p *Program) *state {
+	n, terms, limits := len(p.Cost), len(p.terms), len(p.Limits)
+	s := &state{Program: p, n: n, pairs: n + 2*terms + limits + len(p.least)}
+	vectors := func(length int, all ...*[]float64) {
+		for _, v := range all {
+			*v = make([]float64, length)
+		}
+	}
+	vectors(n, &s.p, &s.z, &s.dp, &s.dz, &s.cp, &s.rd, &s.reduced, &s.band, &s.diagonal, &s.right)
+	vectors(limits, &s.r, &s.eta, &s.dr, &s.deta, &s.cr, &s.rk, &s.h, &s.root, &s.byLimit, &s.constant)
+	vectors(len(p.least), &s.x, &s.price, &s.dx, &s.dprice, &s.cx, &s.rx)
+	vectors(len(p.equal), &s.lambda, &s.dlambda, &s.re)
+	vectors(terms, &s.s, &s.t, &s.y, &s.w, &s.ds, &s.dt, &s.dy, &s.dw, &s.cs, &s.ct, &s.rg)
+	vectors(terms, &s.e, &s.sigma, &s.tau, &s.inverse, &s.iw, &s.iy)
+	s.bands = blas64.General{Rows: n, Cols: limits, Stride: max(limits, 1), Data: make([]float64, n*limits)}
+	s.matrix = blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: make([]float64, n*n)}
+	s.border = blas64.General{Rows: len(p.equal), Cols: n, Stride: n, Data: make([]float64, len(p.equal)*n)}
+	s.offset = make([]int32, terms)
+	for i, t := range p.terms {
+		s.offset[i] = max(t.gain, t.lose)*int32(n) + min(t.gain, t.lose)
+	}
+	return s
+}
+
+// start takes the expected masses, and puts all else where products are alike.
+func (s *state) start() {
+	total := &s.equal[0]
+	sum := total.at(s.Start)
+	for v := range s.p {
+		s.p[v] = s.Start[v] / sum * total.bound
+	}
+	for _, e := range total.entries {
+		s.dearest = max(s.dearest, s.Cost[e.index]/e.value*total.bound)
+	}
+	limits := float64(max(len(s.Limits), 1))
+	mu := startGap / float64(s.pairs)
+	for k := range s.eta {
+		s.eta[k] = 1 / (limits * s.Delta)
+		s.r[k] = mu / s.eta[k]
+		for i := s.first[k]; i < s.first[k+1]; i++ {
+			t := s.terms[i]
+			// s − t = g, s·w = t·y = μ and y + w = η; of the two shares of η, one is
+			// computed without cancellation, and so is the other.
+			q := (s.p[t.gain] - s.Ratio*s.p[t.lose]) * s.eta[k] / mu
+			root := math.Hypot(q, 2)
+			s.y[i] = s.eta[k] * 2 / (2 + opposite(root, q))
+			s.w[i] = s.eta[k] * 2 / (2 + opposite(root, -q))
+			s.s[i], s.t[i] = mu/s.w[i], mu/s.y[i]
+		}
+	}
+	for i, r := range s.least {
+		s.x[i] = max(r.at(s.p)-r.bound, 1e-2*(math.Abs(r.bound)+math.Abs(r.at(s.p))), 1e-12)
+		s.price[i] = mu / s.x[i]
+	}
+	s.residuals()
+	for v, p := range s.p {
+		s.z[v] = max(mu/p, s.reduced[v]) // so that the dearest do not hold all others up
+	}
+}
+
+// startGap is the sum of all products at the start, where costs are about 1. It is what
+// took the fewest iterations.
+const startGap = 10
+
+// opposite returns √(q²+4) − q.
+func opposite(root, q float64) float64 {
+	if q > 0 {
+		return 4 / (root + q)
+	}
+	return root - q
+}
+
+// at returns the row's sum.
+func (r *row) at(p []float64) float64 {
+	var sum float64
+	for _, e := range r.entries {
+		sum += e.value * p[e.index]
+	}
+	return sum
+}
+
+// residuals computes what the point misses, and what it proves.
+func (s *state) residuals() {
+	copy(s.reduced, s.Cost)
+	gap, prices := 0.0, 0.0
+	s.primal, s.excess, s.misses, s.penalty, s.dual = 0, 0, 0, 0, 0
+	for v, c := range s.Cost {
+		s.primal += c * s.p[v]
+		gap += s.p[v] * s.z[v]
+	}
+	for k, eta := range s.eta {
+		alone := 0.0
+		for _, e := range s.alone[k] {
+			alone += e.value * s.p[e.index]
+			s.reduced[e.index] += e.value * eta
+		}
+		lo, hi := s.first[k], s.first[k+1]
+		sum, excess, products := s.limit(lo, hi)
+		gap += products + s.r[k]*eta
+		prices += eta
+		s.rk[k] = s.Delta - s.r[k] - alone - sum
+		over := (alone+excess)/s.Delta - 1
+		s.excess = max(s.excess, over)
+		s.penalty += max(over, 0) * s.Delta * eta
+	}
+	for i := range s.least {
+		r, pi := &s.least[i], s.price[i]
+		for _, e := range r.entries {
+			s.reduced[e.index] -= e.value * pi
+		}
+		s.rx[i] = r.bound + s.x[i] - r.at(s.p)
+		gap += s.x[i] * pi
+		s.dual += pi * r.bound
+		s.penalty += max(0, r.bound-r.at(s.p)) * pi
+	}
+	s.mean = gap / float64(s.pairs)
+	s.dual -= s.Delta * prices
+	copy(s.rd, s.reduced)
+	for i := range s.equal {
+		r := &s.equal[i]
+		for _, e := range r.entries {
+			s.rd[e.index] -= e.value * s.lambda[i]
+		}
+		s.re[i] = r.bound - r.at(s.p)
+		s.misses = max(s.misses, math.Abs(s.re[i])/max(math.Abs(r.bound), 1e-3))
+		s.penalty += math.Abs(s.re[i] * s.lambda[i])
+		if i > 0 {
+			s.dual += s.lambda[i] * r.bound
+		}
+	}
+	// The price of the total is the least that all reduced costs allow.
+	least := math.Inf(1)
+	for _, e := range s.equal[0].entries {
+		least = min(least, (s.rd[e.index]+e.value*s.lambda[0])/e.value)
+	}
+	s.dual += least * s.equal[0].bound
+	for v := range s.rd {
+		s.rd[v] -= s.z[v]
+	}
+}
+
+// limit sums over the terms of a limit: s, the positive parts, and the products.
+func (s *state) limit(lo, hi int) (sum, excess, products float64) {
+	for i := lo; i < hi; i++ {
+		t, y := s.terms[i], s.y[i]
+		g := s.p[t.gain] - s.Ratio*s.p[t.lose]
+		s.rg[i] = s.s[i] - s.t[i] - g
+		sum += s.s[i]
+		if g > 0 {
+			excess += g
+		}
+		products += s.s[i]*s.w[i] + s.t[i]*y
+		s.reduced[t.gain] += y
+		s.reduced[t.lose] -= s.Ratio * y
+	}
+	return sum, excess, products
+}
+
+// miss is how far the point is from an optimum.
+func (s *state) miss() float64 {
+	return (math.Abs(s.primal-s.dual)+s.penalty)/math.Abs(s.primal) + s.misses
+}
+
+// done reports whether the point is as good as wanted, up to a multiple of the gap.
+func (s *state) done(want Accuracy, slack float64) bool {
+	gap := s.primal - s.dual + s.penalty
+	if !(gap <= want.Gap*slack*math.Abs(s.primal)) {
+		return false
+	}
+	return math.IsInf(want.Excess, 1) || s.excess <= want.Excess && s.misses <= totalTolerance
+}

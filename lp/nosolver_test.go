@@ -1,0 +1,79 @@
+package lp_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// TestNoSolver: real queries with symmetric noise need no LP solver, and others say that
+// they do.
+func TestNoSolver(t *testing.T) {
+	huber, err := loss.New("huber", 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		epsilon, delta float64
+		loss           loss.Loss
+		constraints    dp.Constraints
+	}{
+		{0.1, 1e-3, loss.L1, dp.Constraints{}},
+		{1, 1e-6, loss.L1, dp.Constraints{}},
+		{1, 0.5, loss.L2, dp.Constraints{}},
+		{2, 0.05, huber, dp.Constraints{}},
+		{3, 0.1, loss.L2, dp.Constraints{}},
+		{5, 0.01, loss.L2, dp.Constraints{}},
+		{10, 1e-9, loss.L1, dp.Constraints{}},
+		{10, 1e-9, loss.L2, dp.Constraints{}},
+		{1, 0.05, loss.L1, dp.Constraints{Monotone: true}},
+		{1, 0.05, loss.L1, dp.Constraints{Monotone: true, MaxVariance: 1.5}},
+		{1, 0.1, loss.L2, dp.Constraints{Support: &dp.Interval{Lower: -2.5, Upper: 2.5}}},
+	} {
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 1}, Loss: c.loss, Constraints: c.constraints}
+		name := fmt.Sprintf("%g, %g, %s", c.epsilon, c.delta, c.loss.Name())
+		r, err := lp.Design(t.Context(), p, lp.Options{Gap: 2e-3})
+		if err != nil {
+			t.Errorf("%s, %+v: %v", name, c.constraints, err)
+			continue
+		}
+		if err := fromFile(r.Table); err != nil || !r.Optimal || r.Gap > 2e-3 {
+			t.Errorf("%s, %+v: gap %g, %v", name, c.constraints, r.Gap, err)
+		}
+	}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1, Constraints: dp.Constraints{MaxVariance: 0.1}}
+	if r, err := lp.Design(t.Context(), p, lp.Options{}); r != nil || !errors.Is(err, lp.ErrInfeasible) {
+		t.Errorf("too small a variance: result %v, error %v", r, err)
+	}
+	p.Constraints, p.Query = dp.Constraints{}, dp.IntegerQuery
+	if r, err := lp.Design(t.Context(), p, lp.Options{}); r != nil || !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("an integer query: result %v, error %v", r, err)
+	}
+}
+
+// fromFile verifies a table once more, from its file, that is, from nothing but its
+// bytes.
+func fromFile(v *tables.Verified) error {
+	var file bytes.Buffer
+	if err := v.Table().Encode(&file); err != nil {
+		return err
+	}
+	back, err := tables.Decode(&file)
+	if err != nil {
+		return err
+	}
+	again, err := back.Verify()
+	if err != nil {
+		return err
+	}
+	if c, d := again.Certificate(), v.Certificate(); c.ExpectedLoss.Cmp(d.ExpectedLoss) != 0 || c.LowerBound.Cmp(d.LowerBound) != 0 {
+		return errors.New("the file's certificate differs from the result's")
+	}
+	return nil
+}
