@@ -19,7 +19,6 @@ from noisewright._exact import float_down, float_up
 from noisewright._load import parse
 
 
-
 def code(verify: Any) -> int:
     """The exit code that the program would have."""
     try:
@@ -102,7 +101,11 @@ def test_program_agrees(program: str) -> None:
 
 def test_files_of_the_repository() -> None:
     """Tables that the program's own tests and documents use."""
-    for name in ("docs/example-table.json", "account/testdata/table-1-1e-6.json", "account/testdata/table-0.1-1e-9.json"):
+    for name in (
+        "docs/example-table.json",
+        "account/testdata/table-1-1e-6.json",
+        "account/testdata/table-0.1-1e-9.json",
+    ):
         table = nw.load(REPOSITORY / name)
         assert isinstance(table, nw.Table)
         stated = json.loads((REPOSITORY / name).read_text())["certificate"]

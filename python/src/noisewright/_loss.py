@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 from noisewright._exact import floor, pow_down, power_of_two
 from noisewright._meter import rational_work
@@ -232,6 +233,23 @@ class Piecewise(Loss):
         if d < 0:
             total = -total
         return 2 * total / (d * d)
+
+    def scaled(self, scale: int, bits: int) -> Callable[[int], int]:
+        """⌈c(n/scale)·2^bits⌉ as a function of n."""
+        # A knot is below n/scale exactly if its floor is below n.
+        floors = [floor(x * scale) for x in self.knots]
+        at = {floor(x * scale): v for x, v in zip(self.knots, self.at_knots, strict=True) if not x * scale % 1}
+        q = lcm(*(c.denominator for p in self.pieces for c in p))
+        pieces = [(int(c0 * q) * scale * scale, int(c1 * q) * scale, int(c2 * q)) for c0, c1, c2 in self.pieces]
+        unit = q * scale * scale
+
+        def value(n: int) -> int:
+            if n in at:
+                return -floor(-at[n] * (1 << bits))
+            a0, a1, a2 = pieces[bisect_left(floors, n)]
+            return -(-(((a2 * n + a1) * n + a0) << bits) // unit)
+
+        return value
 
     def integral(self, x: Fraction) -> Fraction:
         """The integral of c from 0 to x."""
