@@ -413,8 +413,9 @@ class Power(Loss):
 
     def _bounds(self, x: Fraction) -> tuple[Fraction, Fraction]:
         """Bounds on x^p from below and above; neighboring cells share their ends."""
-        if self._last is not None and self._last[0] == x:
-            return self._last[1], self._last[2]
+        last = self._last  # read once: another thread may replace it
+        if last is not None and last[0] == x:
+            return last[1], last[2]
         down = pow_down(x, self.p, _POWER_BITS)
         up = down * _POWER_EXCESS
         self._last = x, down, up
