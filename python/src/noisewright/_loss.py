@@ -413,8 +413,9 @@ class Power(Loss):
 
     def _bounds(self, x: Fraction) -> tuple[Fraction, Fraction]:
         """Bounds on x^p from below and above; neighboring cells share their ends."""
-        if self._last is not None and self._last[0] == x:
-            return self._last[1], self._last[2]
+        last = self._last  # read once: another thread may replace it
+        if last is not None and last[0] == x:
+            return last[1], last[2]
         down = pow_down(x, self.p, _POWER_BITS)
         up = down * _POWER_EXCESS
         self._last = x, down, up
@@ -590,16 +591,3 @@ class Combination(Loss):
         if len(self.parts) == 1:
             return [self]
         return [loss if factor == 1 else Combination(loss.name, [(loss, factor)]) for loss, factor, _ in self.parts]
-
-
-def sum_piecewise(name: str, terms: Sequence[tuple[Piecewise, Fraction]]) -> Piecewise:
-    """The weighted sum of piecewise losses."""
-    knots = sorted({x for loss, _ in terms for x in loss.knots})
-    at = [sum((w * loss.at_down(x) for loss, w in terms), ZERO) for x in knots]
-    pieces: list[Quadratic] = []
-    for i in range(len(knots) + 1):
-        # The piece of every term that ends at knot i or beyond.
-        held = [(loss.pieces[bisect_left(loss.knots, knots[i]) if i < len(knots) else -1], w) for loss, w in terms]
-        c0, c1, c2 = (sum((q[k] * w for q, w in held), ZERO) for k in range(3))
-        pieces.append((c0, c1, c2))
-    return Piecewise(name, [float(x) for x in knots], pieces, at)
