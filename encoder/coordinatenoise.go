@@ -47,7 +47,7 @@ func newPerCoordinate(ctx context.Context, b base, design Design) (Noise, error)
 	}
 	t, composition, err := latent.EqualTable(ctx, p, b.body.Coordinates, 2*b.body.Radius, design)
 	if err != nil {
-		return nil, check.Errorf("encoder", nil, "%w", err)
+		return nil, b.shared(err)
 	}
 	return &perCoordinate{b, composition, t, newLaw(t)}, nil
 }
@@ -120,6 +120,14 @@ func (b base) uniform() *randomized {
 	return &randomized{base: b, epsilon: latent.EqualShare(b.promise.Epsilon, b.body.Coordinates)}
 }
 
+// shared says of an error about the share of one coordinate that it is about that.
+func (b base) shared(err error) error {
+	if z := b.body.Coordinates; z > 1 {
+		return check.Errorf("encoder", nil, "with the share of one of %d numbers, %w", z, err)
+	}
+	return check.Errorf("encoder", nil, "%w", err)
+}
+
 // evenly returns points of the body's ranges, row by row.
 func (b base) evenly() Matrix {
 	const points = 1 << 10
@@ -153,7 +161,7 @@ func Fit(n Noise, u Matrix) (Noise, error) {
 		}
 		one, err := latent.FitRandomizer(values, m.body.Radius, m.epsilon)
 		if err != nil {
-			return nil, check.Errorf("encoder", nil, "%w", err)
+			return nil, m.shared(err)
 		}
 		fitted.randomizers = append(fitted.randomizers, one)
 		fitted.responses = append(fitted.responses, newResponse(one))
@@ -169,7 +177,7 @@ func newUnbiased(ctx context.Context, b base) (Noise, error) {
 		Loss: loss.L2, Objective: local.Worst, Demands: local.Demands{Unbiased: true},
 	}, lp.Options{Gap: unbiasedGap})
 	if err != nil {
-		return nil, check.Errorf("encoder", nil, "%w", err)
+		return nil, b.shared(err)
 	}
 	m.randomizers = []*local.Randomizer{r.Randomizer.Randomizer()}
 	m.responses = slices.Repeat([]*response{newResponse(m.randomizers[0])}, b.body.Coordinates)

@@ -321,7 +321,7 @@ func TestNoiseRefuses(t *testing.T) {
 		{bundle.Laplace, Body{bundle.Box, 1, 0}, bundle.Promise{Epsilon: 1}, "coordinates = 0, want 1 to 4096"},
 		{bundle.LocalUnbiased, good, bundle.Promise{Epsilon: 1e-4}, "epsilon = 5e-05, want"},
 		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1e-4, Delta: 1e-6}, "scale of the noise = "},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 100, Delta: 1e-6}, "delta = 1e-06 is too small for Gaussian noise"},
+		{bundle.Gaussian, good, bundle.Promise{Epsilon: 100, Delta: 1e-6}, "epsilon = 100 is too large for Gaussian noise"},
 	} {
 		if _, err := NewNoise(t.Context(), c.kind, c.body, c.promise, truncated); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c, err, c.want)

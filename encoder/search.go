@@ -97,7 +97,11 @@ func Search(ctx context.Context, choices []Choice, train func(context.Context, C
 				return nil, t.Err
 			}
 			t.Loss, t.StandardError = math.Inf(1), 0
-			failed = append(failed, t.Err)
+			if len(choices) > 1 {
+				failed = append(failed, check.Errorf("", nil, "%s: %w", c, t.Err))
+			} else {
+				failed = append(failed, t.Err)
+			}
 		}
 		trials[i] = t
 	}

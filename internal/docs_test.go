@@ -98,6 +98,7 @@ func TestFormatPages(t *testing.T) {
 		"table-format.md":  {"tables/codec.go", "tables/table.go", "tables/dual.go", "dp/privacy.go", "dp/constraints.go", "internal/claims/file.go"},
 		"kernel-format.md": {"kernels/codec.go", "kernels/kernel.go", "kernels/dual.go", "kernels/queries.go", "dp/privacy.go", "internal/claims/file.go"},
 		"bundle-format.md": {"latent/bundle/codec.go", "latent/bundle/spec.go"},
+		"learn.md":         {"learn/schema.go", "learn/model.go", "learn/logistic.go", "learn/noise.go"},
 	} {
 		text, err := os.ReadFile(filepath.Join("../docs", page))
 		if err != nil {

@@ -62,6 +62,10 @@ var arrows = map[string][]string{
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
+	"learn": {
+		"release", "release/ledger", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
+	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},
 
@@ -81,7 +85,7 @@ var arrows = map[string][]string{
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
 		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
-		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "latent", "latent/bundle",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
@@ -90,11 +94,13 @@ var arrows = map[string][]string{
 		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"internal/cli/reproduce": {
-		"internal/cli/shell", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
+		"internal/cli/shell", "internal/cli/reproduce/drolearn", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
+	"internal/cli/reproduce/drolearn": {"tables", "kernels/additive", "noise", "dp", "internal/csvfile", "gonum.org/v1/gonum/stat"},
+
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
 	"internal/figure":       {"tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},

@@ -44,8 +44,9 @@ func (c *CSV) Next() ([]string, int, error) {
 	return c.record, c.r.Line, nil
 }
 
-// find returns where a column stands; its errors know what headers look like.
-func (c *CSV) find(column string) (int, error) { return c.r.Find(c.header, column) }
+// Find returns where the named column stands among the Columns; blanks around a name in the
+// file do not count. Errors say what is wrong with the header, such as another delimiter.
+func (c *CSV) Find(column string) (int, error) { return c.r.Find(c.header, column) }
 
 // suspect is the error of a header that seems to have another delimiter, nil if not.
 func (c *CSV) suspect() error { return c.r.WrongDelimiter(c.header) }

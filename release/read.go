@@ -142,7 +142,7 @@ func newReader(rows Rows, q Query) (*reader, error) {
 			return -1
 		}
 		if file != nil {
-			i, err := file.find(name)
+			i, err := file.Find(name)
 			if err != nil {
 				bad.Add(check.Errorf("release", dp.ErrInvalid, "%s: %w", field, err))
 			}

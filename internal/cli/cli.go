@@ -113,6 +113,7 @@ Exit codes:
 		newEncoderCommand(a),
 		newSampleCommand(a),
 		newReleaseCommand(a),
+		newLearnCommand(a),
 		newPrivatizeCommand(a),
 		newIntervalCommand(a),
 		newPlotCommand(a),

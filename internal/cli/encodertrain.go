@@ -256,9 +256,6 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		}
 		r, err := train(ctx, t)
 		if err != nil {
-			if len(choices) > 1 {
-				err = check.Errorf("", nil, "%s: %w", c, err)
-			}
 			return 0, 0, err
 		}
 		results[c] = r

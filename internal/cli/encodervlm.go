@@ -150,6 +150,9 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	own.Standardize = true
 	parts := divide(t.data, t.run.Seed)
 	m, err := vlm.Train(ctx, parts[0].x, own)
+	if errors.Is(err, vlm.ErrCollapsed) && own.TrainingEpsilon > 0 {
+		return nil, shell.BadInput(fmt.Sprintf("--training-epsilon %g", 3*own.TrainingEpsilon), err)
+	}
 	if err != nil {
 		return nil, err
 	}

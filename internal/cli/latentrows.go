@@ -179,6 +179,9 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 		func(name string) bool { return csvfile.Matches(patterns, name) })
 	if err != nil {
 		input.Close()
+		if errors.Is(err, csvfile.ErrNoFeature) {
+			err = fmt.Errorf("%w The bundle wants %s", err, check.Quoted(check.Shortened(strings.Join(columns, ","))))
+		}
 		return nil, shell.BadFile(file, err)
 	}
 	for _, column := range columns {

@@ -300,14 +300,15 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 	}
 }
 
-// source returns where noise comes from: the directory of tables, and designs.
-func (o *releaseOptions) source() (release.Source, error) {
-	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+// tableSource returns where noise comes from: the directory of tables that the named flag
+// gives, "" for the user's own, and designs.
+func tableSource(c *shell.Common, flag, given string, design lp.Options) (release.Source, error) {
+	design.Progress = c.Progress().Design(design.TimeLimit)
 	options := release.TablesOptions{
-		Directory: shell.CacheDirectory(o.tables, "tables", o.design),
-		Rejected:  func(err error) { o.Warn("tables %s", shell.Sentence(err)) },
+		Directory: shell.CacheDirectory(given, "tables", design),
+		Rejected:  func(err error) { c.Warn("tables %s", shell.Sentence(err)) },
 		Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-			d := o.design
+			d := design
 			if gap > d.Gap {
 				d.Gap = gap
 			}
@@ -323,12 +324,12 @@ func (o *releaseOptions) source() (release.Source, error) {
 		},
 	}
 	source, err := release.Tables(options)
-	if err != nil && o.tables == "" {
+	if err != nil && given == "" {
 		options.Directory = "" // the user's own may not be writable
 		source, err = release.Tables(options)
 	}
 	if err != nil {
-		return nil, shell.BadInput("", fmt.Errorf("tables = %s: %w", check.Quoted(o.tables), shell.FileCause(err)))
+		return nil, shell.BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), shell.FileCause(err)))
 	}
 	return source, nil
 }
@@ -352,33 +353,43 @@ func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error
 		_, err = rand.Read(nonce[:])
 		return d, hex.EncodeToString(nonce[:]), err
 	}
-	in, err := o.Open(o.data)
+	var d *release.Data
+	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
+		d, err = release.Read(rows, o.query)
+		return err
+	})
+	if release.IsMissing(err) {
+		err = shell.BadInput("--missing drop leaves such rows out", err)
+	}
+	return d, digest, err
+}
+
+// readRows lets read take the rows of a file, and returns the digest of all of it, which
+// ledgers know data by.
+func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Options, read func(*release.CSV) error) (string, error) {
+	in, err := c.Open(file)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	defer in.Close()
 	hash := sha256.New()
-	hash.Write([]byte{o.csv.Delimiter}) // with another one it is other data
-	tee := io.TeeReader(&watched{ctx, in, o.Progress()}, hash)
-	rows, err := release.NewCSV(tee, o.csv.Delimiter)
+	hash.Write([]byte{o.Delimiter}) // with another one it is other data
+	tee := io.TeeReader(&watched{ctx, in, c.Progress()}, hash)
+	rows, err := release.NewCSV(tee, o.Delimiter)
 	if err != nil {
-		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
+		return "", shell.BadFile(file, shell.FileCause(err))
 	}
 	defer rows.Close()
-	d, err := release.Read(rows, o.query)
-	if err != nil {
+	if err := read(rows); err != nil {
 		if ctx.Err() != nil {
-			return nil, "", ctx.Err()
+			return "", ctx.Err()
 		}
-		if release.IsMissing(err) {
-			return nil, "", shell.BadInput("--missing drop leaves such rows out", fmt.Errorf("%s: %w", shell.InputName(o.data), err))
-		}
-		return nil, "", shell.BadFile(o.data, err)
+		return "", shell.BadFile(file, err)
 	}
 	if _, err := io.Copy(io.Discard, tee); err != nil {
-		return nil, "", shell.BadFile(o.data, shell.FileCause(err))
+		return "", shell.BadFile(file, shell.FileCause(err))
 	}
-	return d, hex.EncodeToString(hash.Sum(nil)), nil
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // decimal reads a decimal number exactly.
@@ -424,7 +435,7 @@ func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, data *
 			return o.recorded(before)
 		}
 	}
-	source, err := o.source()
+	source, err := tableSource(&o.Common, "tables", o.tables, o.design)
 	if err != nil {
 		return nil, err
 	}

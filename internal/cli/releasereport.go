@@ -50,6 +50,14 @@ type releaseLedger struct {
 	Replayed bool      `json:"replayed"`
 }
 
+func (l *releaseLedger) row() shell.Row {
+	text := fmt.Sprintf("release %d, charged %s", l.Release, l.Charged.Format(time.RFC3339))
+	if l.Replayed {
+		text += "; answered from the ledger, at no cost"
+	}
+	return shell.Row{"ledger", text}
+}
+
 // about is all of the answer but the numbers.
 func (o *releaseOptions) about(plan *release.Plan) (*releaseAnswer, error) {
 	q := plan.Query()
@@ -169,11 +177,7 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 		rows = append(rows, shell.Row{"table", t})
 	}
 	if l := r.Ledger; l != nil {
-		text := fmt.Sprintf("release %d, charged %s", l.Release, l.Charged.Format(time.RFC3339))
-		if l.Replayed {
-			text += "; answered from the ledger, at no cost"
-		}
-		rows = append(rows, shell.Row{"ledger", text})
+		rows = append(rows, l.row())
 	}
 	for _, s := range r.NotProtected {
 		rows = append(rows, shell.Row{"not protected", s})

@@ -61,8 +61,12 @@ type Columns struct {
 	text     []bool // those columns
 }
 
+// ErrNoFeature marks a header without any feature.
+var ErrNoFeature = errors.New("no feature")
+
 // NewColumns reads the header: choose takes columns as features, keep those that are
-// kept; nil keeps none. A file without any feature is an error. The caller closes
+// kept; nil keeps none. A file without any feature is an error,
+// ErrNoFeature if it is no matter of the delimiter. The caller closes
 // the reader.
 func NewColumns(r *Reader, choose, keep func(column string) bool) (*Columns, error) {
 	header, err := r.Header()
@@ -94,7 +98,7 @@ func (c *Columns) name(header []string, choose, keep func(column string) bool) e
 		if err := c.r.WrongDelimiter(header); err != nil {
 			return err
 		}
-		return fmt.Errorf("none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
+		return check.Errorf("", ErrNoFeature, "none of the columns %s is wanted: is the header row missing?", check.Quoted(check.Shortened(strings.Join(header, ","))))
 	}
 	c.text = make([]bool, len(c.features)) // no number so far
 	c.values = make([]float64, len(c.features))

@@ -153,7 +153,9 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 			return nil, 0, err
 		}
 		cost := approximation(epsilon, len(axes), shapes.GaussianDistance(t, tau))
-		if new(big.Rat).Mul(cost, big.NewRat(10, 1)).Cmp(exact.Rational(delta)) > 0 {
+		if tenfold := new(big.Rat).Mul(cost, big.NewRat(10, 1)); tenfold.Cmp(big.NewRat(1, 1)) >= 0 {
+			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g is too large for Gaussian noise of 64-bit weights in %d coordinates, whatever delta is: want less, or another noise", epsilon, len(axes))
+		} else if tenfold.Cmp(exact.Rational(delta)) > 0 {
 			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), tables.DecimalUp(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)

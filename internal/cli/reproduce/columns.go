@@ -3,6 +3,7 @@ package reproduce
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/cli/shell"
@@ -30,4 +31,11 @@ func readColumns(s *shell.Streams, file string) (header []string, columns [][]st
 			columns[i] = append(columns[i], strings.TrimSpace(in.Content(i)))
 		}
 	}
+}
+
+// distinct returns the values in ascending order.
+func distinct(column []string) []string {
+	values := slices.Clone(column)
+	slices.Sort(values)
+	return slices.Compact(values)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/minimax"
+	"github.com/noisewright/noisewright/internal/cli/reproduce/drolearn"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 )
 
@@ -44,7 +45,7 @@ func readMinimax(s *shell.Streams, file, target, private, split string) (*minima
 			d.parts = columns[i]
 		case "UNIQUE_ID": // of the rows of WISDM
 		default:
-			if numbers, ok := parsed(columns[i]); ok {
+			if numbers, err := drolearn.Numbers(columns[i]); err == nil {
 				d.names, d.features = append(d.names, name), append(d.features, numbers)
 			}
 		}

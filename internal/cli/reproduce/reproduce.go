@@ -27,6 +27,9 @@ noisewright reproduce NAME --help.`,
 	for _, t := range droFigures {
 		below = append(below, newDROFigureCommand(a, t))
 	}
+	for _, t := range droLearnings {
+		below = append(below, newDROLearningCommand(a, t))
+	}
 	for _, v := range taFigures {
 		below = append(below, newTATrainedCommand(a, v))
 	}

@@ -1,0 +1,207 @@
+package learn
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/release"
+)
+
+// Numbers that are added up are multiples of 1/gridSteps, so that sums are exact and what a
+// record can change in one is not a matter of rounding.
+const (
+	gridBits  = 24
+	gridSteps = 1 << gridBits
+)
+
+// onGrid rounds x, clipped to [-1, 1], to the grid.
+func onGrid(x float64) int64 {
+	return int64(math.Round(min(max(x, -1), 1) * gridSteps))
+}
+
+// Data are records, encoded by a schema. They are secret. They are immutable and safe for
+// concurrent use.
+type Data struct {
+	schema  *Schema
+	classes []int32   // nil: not labeled
+	columns [][]int32 // by features: categories, or values on the grid
+	rows    int
+}
+
+// Schema returns the schema, which must not be changed.
+func (d *Data) Schema() *Schema { return d.schema }
+
+// Len returns the number of records.
+func (d *Data) Len() int { return d.rows }
+
+// Labeled reports whether the classes are known.
+func (d *Data) Labeled() bool { return d.classes != nil }
+
+// Class returns the class of a record, an index of Schema.Classes.
+func (d *Data) Class(row int) int { return int(d.classes[row]) }
+
+// Code returns the category of a categorical feature, an index of its Categories.
+func (d *Data) Code(feature, row int) int { return int(d.columns[feature][row]) }
+
+// Unit returns the value of a numeric feature, mapped from its bounds to [-1, 1] and rounded
+// to a multiple of 2^-24.
+func (d *Data) Unit(feature, row int) float64 {
+	return float64(d.columns[feature][row]) / gridSteps
+}
+
+// Select returns the records of these numbers, in their order.
+func (d *Data) Select(rows []int) *Data {
+	pick := func(column []int32) []int32 {
+		if column == nil {
+			return nil
+		}
+		out := make([]int32, len(rows))
+		for i, row := range rows {
+			out[i] = column[row]
+		}
+		return out
+	}
+	out := &Data{schema: d.schema, classes: pick(d.classes), rows: len(rows)}
+	for _, c := range d.columns {
+		out.columns = append(out.columns, pick(c))
+	}
+	return out
+}
+
+// Read reads the records of rows; columns that are not in the schema are not looked at.
+//
+// Errors are those of rows; or they wrap dp.ErrInvalid: for a bad schema, a column that is
+// missing, and a record that does not keep to the schema. They tell the line and the column,
+// not the text, and are about the data: they must not be published.
+func Read(rows release.Rows, s *Schema) (*Data, error) { return read(rows, s, true) }
+
+// ReadUnlabeled is Read for records whose classes are not known. If there is a column of the
+// Target, it is read.
+func ReadUnlabeled(rows release.Rows, s *Schema) (*Data, error) {
+	_, err := columnOf(rows, s.Target)
+	return read(rows, s, err == nil)
+}
+
+func read(rows release.Rows, s *Schema, labeled bool) (*Data, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	r, err := newReader(rows, s, labeled)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		record, line, err := rows.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.data, nil
+		case err != nil:
+			return nil, err
+		}
+		if err := r.row(record); err != nil {
+			return nil, check.Errorf("learn", dp.ErrInvalid, "line %d, %w", line, err)
+		}
+	}
+}
+
+// reader encodes records.
+type reader struct {
+	data *Data
+	at   []int // of the features, and the target
+	code []map[string]int32
+}
+
+func newReader(rows release.Rows, s *Schema, labeled bool) (*reader, error) {
+	r := &reader{data: &Data{schema: s, columns: make([][]int32, len(s.Features))}}
+	bad := check.In("learn")
+	find := func(name string) {
+		i, err := columnOf(rows, name)
+		bad.Add(err)
+		r.at = append(r.at, i)
+	}
+	codes := func(list []string) map[string]int32 {
+		if list == nil {
+			return nil
+		}
+		m := make(map[string]int32, len(list))
+		for i, text := range list {
+			m[text] = int32(i) //nolint:gosec // at most MaxCategories
+		}
+		return m
+	}
+	for _, f := range s.Features {
+		find(f.Name)
+		r.code = append(r.code, codes(f.Categories))
+	}
+	if labeled {
+		find(s.Target)
+		r.code = append(r.code, codes(s.Classes))
+		r.data.classes = []int32{}
+	}
+	return r, bad.Err()
+}
+
+// columnOf returns where a column stands. Files know what may be wrong with their headers.
+func columnOf(rows release.Rows, name string) (int, error) {
+	if file, ok := rows.(*release.CSV); ok {
+		i, err := file.Find(name)
+		if err != nil {
+			err = check.Errorf("learn", dp.ErrInvalid, "%w", err)
+		}
+		return i, err
+	}
+	columns := rows.Columns()
+	i := slices.Index(columns, name)
+	switch {
+	case i < 0:
+		return i, check.Field("learn", "column", check.Quoted(name), "one of the data, as the schema says")
+	case slices.Contains(columns[i+1:], name):
+		return i, check.Field("learn", "column", check.Quoted(name), "one that is there once")
+	}
+	return i, nil
+}
+
+// row takes a record whole or not at all.
+func (r *reader) row(record []string) error {
+	d, values := r.data, make([]int32, len(r.at))
+	for j, at := range r.at {
+		text := strings.TrimSpace(record[at])
+		if r.code[j] == nil {
+			b := *d.schema.Features[j].Bounds
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(v >= b.Lower && v <= b.Upper) {
+				return fmt.Errorf("column %s: not within the bounds of the schema, want a number from %v to %v", check.Quoted(d.schema.Features[j].Name), b.Lower, b.Upper)
+			}
+			values[j] = int32(onGrid(b.unit(v))) //nolint:gosec // at most gridSteps
+			continue
+		}
+		code, ok := r.code[j][text]
+		switch {
+		case !ok && j < len(d.columns):
+			return fmt.Errorf("column %s: not in the schema, want one of the feature's categories", check.Quoted(d.schema.Features[j].Name))
+		case !ok:
+			return fmt.Errorf("column %s: not in the schema, want one of the classes", check.Quoted(d.schema.Target))
+		}
+		values[j] = code
+	}
+	for j := range d.columns {
+		d.columns[j] = append(d.columns[j], values[j])
+	}
+	if d.classes != nil {
+		d.classes = append(d.classes, values[len(values)-1])
+	}
+	d.rows++
+	return nil
+}
+
+// unit maps a value from the bounds to [-1, 1], up to rounding.
+func (b Bounds) unit(v float64) float64 {
+	return (v-b.Lower)/(b.Upper-b.Lower)*2 - 1
+}

@@ -1,0 +1,104 @@
+package learn
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/release"
+)
+
+// DraftOptions say what Draft makes of columns; the zero value is useful.
+type DraftOptions struct {
+	// Feature chooses the features among the columns but the target; nil takes all.
+	Feature func(column string) bool
+	// Categorical says of a column of numbers that these are categories; nil of none.
+	Categorical func(column string) bool
+}
+
+// Draft reads a schema off a file: the bounds and the categories that are there, of columns
+// with a name that are not the same in every row. It is for people to replace by what is public, and
+// no part of it is private: its Draft is true, and nothing is fitted by it.
+//
+// Errors are those of rows, or wrap dp.ErrInvalid: for a target that is no column, and for a
+// file without the two classes or without a feature.
+func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
+	var names []string
+	for _, name := range rows.Columns() {
+		names = append(names, strings.TrimSpace(name))
+	}
+	if _, err := columnOf(rows, target); err != nil {
+		return nil, check.Errorf("learn", nil, "target: %w", err)
+	}
+	columns := make([]seen, len(names))
+	for {
+		record, _, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, name := range names {
+			if name == "" || name != target && o.Feature != nil && !o.Feature(name) {
+				continue
+			}
+			columns[i].take(strings.TrimSpace(record[i]))
+		}
+	}
+	s := &Schema{Target: target, Draft: true}
+	for i, name := range names {
+		c := &columns[i]
+		switch {
+		case name == target:
+			s.Classes = c.categories()
+		case len(c.texts) < 2: // the same in every row, or not chosen
+		case !c.text && (o.Categorical == nil || !o.Categorical(name)):
+			s.Features = append(s.Features, Feature{Name: name, Bounds: &Bounds{c.lower, c.upper}})
+		case len(c.texts) > MaxCategories:
+			return nil, check.Errorf("learn", dp.ErrInvalid, "column %s has more than %d texts, want fewer categories, or no feature of it", check.Quoted(name), MaxCategories)
+		default:
+			s.Features = append(s.Features, Feature{Name: name, Categories: c.categories()})
+		}
+	}
+	return s, s.Validate()
+}
+
+// seen is what is known of a column.
+type seen struct {
+	texts        map[string]float64 // no more than one too many; with their numbers
+	text         bool               // there is one that is no number
+	lower, upper float64
+}
+
+func (c *seen) take(text string) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !check.Finite(v) {
+		c.text, v = true, 0
+	}
+	if c.texts == nil {
+		c.texts, c.lower, c.upper = make(map[string]float64), v, v
+	}
+	c.lower, c.upper = min(c.lower, v), max(c.upper, v)
+	if _, known := c.texts[text]; !known && len(c.texts) <= MaxCategories {
+		c.texts[strings.Clone(text)] = v
+	}
+}
+
+// categories returns the texts in the order of their numbers, or of their letters.
+func (c *seen) categories() []string {
+	return slices.SortedFunc(maps.Keys(c.texts), func(a, b string) int {
+		if !c.text {
+			if order := cmp.Compare(c.texts[a], c.texts[b]); order != 0 {
+				return order
+			}
+		}
+		return strings.Compare(a, b)
+	})
+}

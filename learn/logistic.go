@@ -1,0 +1,196 @@
+package learn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// LogisticOptions tune FitLogistic. They are public, and the zero value is useful.
+type LogisticOptions struct {
+	// Rounds of steps; coefficients are averaged over the second half of them. 0 means 100.
+	Rounds int
+	// PerRound is how many features a round makes steps on, the intercept counted as one; 0 means a
+	// quarter of them, rounded up. Each costs a release.
+	PerRound int
+	// StepSize is that of a step along the mean gradient, above 0 and at most 8; 0 means 4, the
+	// inverse of the largest curvature of the mean loss. Steps are smaller where noise would
+	// move a coefficient by more than 0.2 in one.
+	StepSize float64
+	// Lambda is the weight of the sum of the magnitudes of coefficients beside the mean loss; 0
+	// means 1e-8.
+	Lambda float64
+}
+
+// Validate reports all bad fields together, wrapping dp.ErrInvalid.
+func (o LogisticOptions) Validate() error {
+	bad := check.In("learn")
+	if o.Rounds < 0 || o.Rounds > MaxRounds {
+		bad.Badf("rounds", o.Rounds, "from 1 to %d", MaxRounds)
+	}
+	if o.PerRound < 0 || o.PerRound > MaxRounds {
+		bad.Badf("per-round", o.PerRound, "from 1 to %d", MaxRounds)
+	}
+	if o.StepSize != 0 && !(o.StepSize > 0 && o.StepSize <= MaxStepSize) {
+		bad.Badf("step-size", o.StepSize, "a number above 0, at most %d", MaxStepSize)
+	}
+	if o.Lambda != 0 && !(o.Lambda > 0 && o.Lambda <= 1) {
+		bad.Bad("lambda", o.Lambda, "a number above 0, at most 1")
+	}
+	return bad.Err()
+}
+
+const twoClasses = "two for logistic regression"
+
+const (
+	// MaxRounds bounds the Rounds, and the steps of each.
+	MaxRounds = 4096
+	// MaxStepSize is twice the inverse of the largest curvature, 1/4: longer steps diverge.
+	MaxStepSize = 8
+)
+
+// with returns the options with their defaults for a number of blocks.
+func (o LogisticOptions) with(blocks int) LogisticOptions {
+	return LogisticOptions{
+		Rounds: cmp.Or(o.Rounds, 100), PerRound: cmp.Or(o.PerRound, (blocks+3)/4),
+		StepSize: cmp.Or(o.StepSize, 4), Lambda: cmp.Or(o.Lambda, 1e-8),
+	}
+}
+
+// LogisticReleases returns how many releases FitLogistic makes: the number of records, and the
+// gradients of every step. The error wraps dp.ErrInvalid for bad options, and for classes that
+// are not two.
+func LogisticReleases(s *Schema, o LogisticOptions) (int, error) {
+	bad := check.In("learn")
+	bad.Add(o.Validate())
+	if n := len(s.Classes); n != 2 {
+		bad.Bad("classes", n, twoClasses)
+	}
+	o = o.with(1 + len(s.Features))
+	return 1 + o.Rounds*o.PerRound, bad.Err()
+}
+
+// Logistic is a classifier for two classes: the logarithm of the odds of the second is an
+// intercept plus the coefficients of a record's categories, and of its numbers on [-1, 1]. It
+// is immutable and safe for concurrent use.
+type Logistic struct {
+	schema    *Schema
+	intercept float64
+	// coefficients are by features: one of a number, and one for every category, of which
+	// the first is 0.
+	coefficients [][]float64
+}
+
+// FitLogistic fits a logistic regression with an l1 penalty, of two classes, by proximal
+// coordinate descent with noise on its gradients (Selvi, Liu & Wiesemann 2025, section 5.3;
+// Mangold, Bellet, Salmon & Tommasi 2022). It makes the LogisticReleases, of which the first is
+// the number of records: no step depends on a number that is not released.
+//
+// Guarantee: that of the Releaser (docs/proofs/learn.md). The error wraps dp.ErrInvalid for bad
+// options, records without classes and classes that are not two, or is that of the Releaser:
+// ErrSpent if its noise is for fewer releases.
+func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
+	bad := check.In("learn")
+	_, err := LogisticReleases(d.schema, o)
+	bad.Add(err)
+	if !d.Labeled() {
+		bad.Bad("data", "not labeled", "records with their classes")
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	descent := newDescent(d, r.noise.deviation, o)
+	descent.add = r.Release
+	h, err := descent.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &Logistic{schema: d.schema, intercept: h[0]}
+	for j, block := range descent.blocks[1:] {
+		var c []float64
+		if !d.schema.Features[j].Numeric() {
+			c = []float64{0}
+		}
+		for _, k := range block {
+			c = append(c, h[k])
+		}
+		m.coefficients = append(m.coefficients, c)
+	}
+	return m, nil
+}
+
+// newDescent lays out the columns: 1 for the intercept, the value of a numeric feature, and an
+// indicator of every category but the first.
+func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
+	o = o.with(1 + len(d.schema.Features))
+	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda, deviation: deviation}
+	column := func(of func(row int) float64) int {
+		c := make([]float64, d.Len())
+		for i := range c {
+			c[i] = of(i)
+		}
+		out.columns = append(out.columns, c)
+		return len(out.columns) - 1
+	}
+	out.blocks = [][]int{{column(func(int) float64 { return 1 })}}
+	for j, f := range d.schema.Features {
+		var block []int
+		if f.Numeric() {
+			block = append(block, column(func(row int) float64 { return d.Unit(j, row) }))
+		}
+		for code := 1; code < len(f.Categories); code++ {
+			block = append(block, column(func(row int) float64 {
+				if d.Code(j, row) == code {
+					return 1
+				}
+				return 0
+			}))
+		}
+		out.blocks = append(out.blocks, block)
+	}
+	out.signs = make([]float64, d.Len())
+	for i := range out.signs {
+		out.signs[i] = float64(2*d.Class(i) - 1)
+	}
+	return out
+}
+
+// Scores returns 0 and the logarithm of the odds of the second class.
+func (m *Logistic) Scores(d *Data, row int) []float64 {
+	z := m.intercept
+	for j, c := range m.coefficients {
+		if m.schema.Features[j].Numeric() {
+			z += c[0] * d.Unit(j, row)
+		} else {
+			z += c[d.Code(j, row)]
+		}
+	}
+	return []float64{0, z}
+}
+
+type logisticFile struct {
+	Intercept    float64     `json:"intercept"`
+	Coefficients [][]float64 `json:"coefficients"`
+}
+
+func (m *Logistic) put(f *modelFile) {
+	f.Kind, f.Logistic = kindLogistic, &logisticFile{m.intercept, m.coefficients}
+}
+
+// classifier checks the parameters against the schema.
+func (f *logisticFile) classifier(s *Schema, bad *check.List) Classifier {
+	if n := len(s.Classes); n != 2 {
+		bad.Bad("classes", n, twoClasses)
+	}
+	numbers(bad, "logistic.intercept", []float64{f.Intercept}, 1, -maxParameter, maxParameter)
+	if len(f.Coefficients) != len(s.Features) {
+		bad.Badf("logistic.coefficients", len(f.Coefficients), "%d of them, as the schema says", len(s.Features))
+		return nil
+	}
+	for j, c := range f.Coefficients {
+		numbers(bad, fmt.Sprintf("logistic.coefficients[%d]", j), c, max(len(s.Features[j].Categories), 1), -maxParameter, maxParameter)
+	}
+	return &Logistic{s, f.Intercept, f.Coefficients}
+}

@@ -1,0 +1,188 @@
+package learn
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/strictjson"
+)
+
+// Classifier scores the classes of records.
+type Classifier interface {
+	// Scores returns a finite number for every class of the schema of the data; the largest
+	// is that of the class predicted.
+	Scores(d *Data, row int) []float64
+	// put writes the kind and the parameters into the file of a model.
+	put(*modelFile)
+}
+
+// Model is a classifier that was learned, with what it may be used on and what it costs. All
+// of it may be published.
+type Model struct {
+	Schema *Schema
+	// Guarantee is that of the records it was learned from; nil for none.
+	Guarantee *Guarantee
+	Classifier
+}
+
+// Predict returns the class with the largest score, the first of several.
+func (m *Model) Predict(d *Data, row int) int {
+	best, scores := 0, m.Scores(d, row)
+	for c, s := range scores {
+		if s > scores[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// The kinds of models.
+const (
+	kindNaiveBayes = "naive-bayes"
+	kindLogistic   = "logistic"
+)
+
+// modelFormat is that of the file of a model.
+var modelFormat = strictjson.Format{
+	Noun: "model", Name: "noisewright-model", Version: 1, MaxSize: 256 << 20, Err: ErrFormat,
+	MaxElements: map[string]int{
+		"classes": MaxClasses, "features": MaxFeatures, "categories": MaxCategories,
+		"counts": MaxClasses, "cells": MaxCategories, "means": MaxClasses, "variances": MaxClasses, "coefficients": MaxFeatures,
+	},
+}
+
+type modelFile struct {
+	Format     string          `json:"format"`
+	Version    int             `json:"version"`
+	Kind       string          `json:"kind"`
+	Schema     Schema          `json:"schema"`
+	Guarantee  *Guarantee      `json:"guarantee" strict:"null"`
+	NaiveBayes *naiveBayesFile `json:"naive_bayes,omitempty"`
+	Logistic   *logisticFile   `json:"logistic,omitempty"`
+}
+
+type naiveBayesFile struct {
+	Counts   []float64          `json:"counts"`
+	Features []naiveFeatureFile `json:"features"`
+}
+
+type naiveFeatureFile struct {
+	Cells     [][]float64 `json:"cells,omitempty"`
+	Means     []float64   `json:"means,omitempty"`
+	Variances []float64   `json:"variances,omitempty"`
+}
+
+// Encode writes the model as ReadModel reads it.
+func (m *Model) Encode(w io.Writer) error {
+	f := modelFile{Format: modelFormat.Name, Version: modelFormat.Version, Schema: *m.Schema, Guarantee: m.Guarantee}
+	m.put(&f)
+	return strictjson.Encode(w, f)
+}
+
+// ReadModel reads a model from its file, format noisewright-model, version 1
+// (docs/learn.md). What is read scores every record by finite numbers. The guarantee is what
+// the file says: nothing in it can prove how it was learned.
+//
+// The error wraps ErrFormat, or dp.ErrInvalid with all bad fields together.
+func ReadModel(r io.Reader) (*Model, error) {
+	var f modelFile
+	if err := strictjson.Decode(r, modelFormat, &f); err != nil {
+		return nil, err
+	}
+	if err := f.Schema.Validate(); err != nil {
+		return nil, check.Errorf("learn", nil, "schema: %w", err)
+	}
+	bad := check.In("learn")
+	if f.Schema.Draft {
+		bad.Bad("schema.draft", true, "none: nothing is learned by a draft")
+	}
+	f.Guarantee.validate(bad)
+	m := &Model{Schema: &f.Schema, Guarantee: f.Guarantee}
+	switch {
+	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil:
+		m.Classifier = f.NaiveBayes.classifier(m.Schema, bad)
+	case f.Kind == kindLogistic && f.Logistic != nil:
+		m.Classifier = f.Logistic.classifier(m.Schema, bad)
+	default:
+		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters")
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (g *Guarantee) validate(bad *check.List) {
+	if g == nil {
+		return
+	}
+	err := Budget{g.Epsilon, g.Delta, g.Neighbors}.Validate()
+	if err != nil {
+		bad.Add(check.Errorf("learn", nil, "guarantee: %w", err))
+	}
+	if g.Releases < 1 {
+		bad.Bad("guarantee.releases", g.Releases, "at least 1")
+	}
+	numbers(bad, "guarantee.deviation", []float64{g.Deviation}, 1, 0, maxParameter)
+}
+
+// Parameters of models are within maxParameter, and variances and cells not below
+// minParameter, so that scores are finite.
+const (
+	maxParameter = 1e30
+	minParameter = 1e-30
+)
+
+// numbers wants so many numbers within bounds.
+func numbers(bad *check.List, field string, list []float64, n int, lower, upper float64) {
+	if len(list) != n {
+		bad.Badf(field, len(list), "%d of them, as the schema says", n)
+	}
+	for _, x := range list {
+		if !(x >= lower && x <= upper) {
+			bad.Badf(field, x, "a number from %g to %g", lower, upper)
+			return
+		}
+	}
+}
+
+func (m *NaiveBayes) put(f *modelFile) {
+	f.Kind, f.NaiveBayes = kindNaiveBayes, &naiveBayesFile{Counts: m.counts}
+	for _, x := range m.features {
+		f.NaiveBayes.Features = append(f.NaiveBayes.Features, naiveFeatureFile{x.cells, x.means, x.variances})
+	}
+}
+
+// classifier checks the parameters against the schema.
+func (f *naiveBayesFile) classifier(s *Schema, bad *check.List) Classifier {
+	classes := len(s.Classes)
+	numbers(bad, "counts", f.Counts, classes, minParameter, maxParameter)
+	if len(f.Features) != len(s.Features) {
+		bad.Badf("naive_bayes.features", len(f.Features), "%d of them, as the schema says", len(s.Features))
+		return nil
+	}
+	m := &NaiveBayes{counts: f.Counts}
+	for j, x := range f.Features {
+		field := fmt.Sprintf("naive_bayes.features[%d]", j)
+		if s.Features[j].Numeric() {
+			if x.Cells != nil {
+				bad.Bad(field+".cells", len(x.Cells), "none of a numeric feature")
+			}
+			numbers(bad, field+".means", x.Means, classes, -1, 1)
+			numbers(bad, field+".variances", x.Variances, classes, minParameter, maxParameter)
+		} else {
+			if x.Means != nil || x.Variances != nil {
+				bad.Bad(field+".means", len(x.Means), "none of a categorical feature")
+			}
+			if len(x.Cells) != classes {
+				bad.Badf(field+".cells", len(x.Cells), "%d of them, as the schema says", classes)
+			}
+			for c, cells := range x.Cells {
+				numbers(bad, fmt.Sprintf("%s.cells[%d]", field, c), cells, len(s.Features[j].Categories), minParameter, maxParameter)
+			}
+		}
+		m.features = append(m.features, naiveFeature{x.Cells, x.Means, x.Variances})
+	}
+	return m
+}

@@ -1,0 +1,164 @@
+package learn
+
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// NaiveBayes is the classifier of Vaidya, Shafiq, Basu & Hong (Differentially private naive
+// Bayes classification, 2013): features count as independent given the class, categories
+// have frequencies, and numbers are normal. It is immutable and safe for concurrent use.
+type NaiveBayes struct {
+	counts   []float64 // of classes
+	features []naiveFeature
+}
+
+// naiveFeature is what is known of a feature, by classes.
+type naiveFeature struct {
+	cells            [][]float64 // of categories
+	means, variances []float64   // of numbers on [-1, 1]
+}
+
+const (
+	// minCount is the least that a class counts, cellCount what is added to a category's.
+	minCount, cellCount = 1, 0.5
+	// minVariance is the least variance of a number on [-1, 1]. Noise asks for more: no less
+	// than floorDeviation of its deviation over the count, which is about that of a variance.
+	// Without such a floor a variance that the noise made small decides on its own.
+	minVariance, floorDeviation = 2e-3, 1 / math.Sqrt2
+)
+
+// NaiveBayesReleases returns how many releases FitNaiveBayes makes: the counts of the
+// classes, for every categorical feature the counts of its categories in them, and for every
+// numeric one the sums of its values and of their squares.
+func NaiveBayesReleases(s *Schema) int {
+	n := 1
+	for _, f := range s.Features {
+		n++
+		if f.Numeric() {
+			n++
+		}
+	}
+	return n
+}
+
+// FitNaiveBayes learns from labeled records by NaiveBayesReleases releases; that of the
+// Releaser is the guarantee. A class without records is learned like any other.
+//
+// The error wraps dp.ErrInvalid for records without classes, or is that of the Releaser.
+func FitNaiveBayes(d *Data, r *Releaser) (*NaiveBayes, error) {
+	if !d.Labeled() {
+		return nil, check.Field("learn", "data", "not labeled", "records with their classes")
+	}
+	var released [][]float64
+	for _, sums := range d.naiveBayesSums() {
+		noisy, err := r.Release(sums)
+		if err != nil {
+			return nil, err
+		}
+		released = append(released, noisy)
+	}
+	// From here on nothing looks at the data.
+	return newNaiveBayes(d.schema, released, r.noise.Deviation()), nil
+}
+
+// naiveBayesSums returns what is released: by classes the numbers of records; of a
+// categorical feature those with each category; and of a numeric one, with values x on
+// [-1, 1], the sums of x and of 2x² - 1. The latter uses the sensitivity in both directions,
+// where x² leaves half of it: the sum of squares that follows has half of the noise, and half
+// of the count's.
+//
+// A record more or less changes one number of each release, by at most gridSteps.
+func (d *Data) naiveBayesSums() [][]int64 {
+	classes := len(d.schema.Classes)
+	sums := func(cells int, of func(row int) (cell int, steps int64)) []int64 {
+		out := make([]int64, cells)
+		for row := range d.rows {
+			cell, steps := of(row)
+			out[cell] += steps
+		}
+		return out
+	}
+	all := [][]int64{sums(classes, func(row int) (int, int64) { return d.Class(row), gridSteps })}
+	for j, f := range d.schema.Features {
+		column := d.columns[j]
+		if n := len(f.Categories); !f.Numeric() {
+			all = append(all, sums(classes*n, func(row int) (int, int64) { return d.Class(row)*n + d.Code(j, row), gridSteps }))
+			continue
+		}
+		all = append(all, sums(classes, func(row int) (int, int64) { return d.Class(row), int64(column[row]) }),
+			sums(classes, func(row int) (int, int64) {
+				x := int64(column[row])
+				return d.Class(row), (2*x*x+gridSteps/2)/gridSteps - gridSteps
+			}))
+	}
+	return all
+}
+
+// newNaiveBayes makes the classifier of what was released with noise of this deviation.
+func newNaiveBayes(s *Schema, released [][]float64, deviation float64) *NaiveBayes {
+	m := &NaiveBayes{}
+	counts, rest := released[0], released[1:]
+	for _, n := range counts {
+		m.counts = append(m.counts, max(n, minCount))
+	}
+	for _, f := range s.Features {
+		var x naiveFeature
+		if f.Numeric() {
+			x = newNumeric(m.counts, counts, rest[0], rest[1], deviation)
+			rest = rest[2:]
+		} else {
+			x = newCategorical(len(counts), rest[0])
+			rest = rest[1:]
+		}
+		m.features = append(m.features, x)
+	}
+	return m
+}
+
+func newCategorical(classes int, cells []float64) (f naiveFeature) {
+	n := len(cells) / classes
+	for c := range classes {
+		own := make([]float64, n)
+		for i, x := range cells[c*n : (c+1)*n] {
+			own[i] = max(x, 0) + cellCount
+		}
+		f.cells = append(f.cells, own)
+	}
+	return f
+}
+
+// newNumeric takes the counts as divisors, which are at least minCount, and as released.
+func newNumeric(divisors, counts, sums, squares []float64, deviation float64) (f naiveFeature) {
+	for c, n := range divisors {
+		mean, square := min(max(sums[c]/n, -1), 1), (squares[c]+counts[c])/2/n
+		floor := max(minVariance, floorDeviation*deviation/n)
+		f.means = append(f.means, mean)
+		f.variances = append(f.variances, min(max(square-mean*mean, floor), max(floor, 1)))
+	}
+	return f
+}
+
+// Scores returns the logarithms of the likelihoods of the classes of a record, but for a
+// number that they have in common.
+func (m *NaiveBayes) Scores(d *Data, row int) []float64 {
+	scores := make([]float64, len(m.counts))
+	for c, n := range m.counts {
+		score := math.Log(n)
+		for j, f := range m.features {
+			if f.cells == nil {
+				x := d.Unit(j, row) - f.means[c]
+				score -= (x*x/f.variances[c] + math.Log(f.variances[c])) / 2
+				continue
+			}
+			all := 0.0
+			for _, cell := range f.cells[c] {
+				all += cell
+			}
+			score += math.Log(f.cells[c][d.Code(j, row)] / all)
+		}
+		scores[c] = score
+	}
+	return scores
+}

@@ -1,0 +1,363 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
+)
+
+// Budget is the total that a model may cost.
+type Budget struct {
+	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon,
+	// 0 <= Delta < 1.
+	Epsilon, Delta float64
+	// Neighbors says what is hidden: that a record is there at all (ledger.AddRemove), or
+	// what it is (ledger.Replace), which costs twice as much.
+	Neighbors string
+}
+
+// MaxEpsilon bounds the Epsilon of a Budget.
+const MaxEpsilon = 1000
+
+// Validate reports all bad fields together, wrapping dp.ErrInvalid.
+func (b Budget) Validate() error {
+	bad := check.In("learn")
+	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
+		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
+	}
+	if !(b.Delta >= 0 && b.Delta < 1) {
+		bad.Bad("delta", b.Delta, "a number of at least 0 and below 1")
+	}
+	if b.Neighbors != ledger.AddRemove && b.Neighbors != ledger.Replace {
+		bad.Bad("neighbors", check.Quoted(b.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
+	}
+	return bad.Err()
+}
+
+// addRemove is the budget for neighbors that differ by one record more or less, of which
+// replacing a record is two steps: what is (e, d)-private for one step is
+// (2e, (1+exp(e))·d)-private for two (Vadhan, The complexity of differential privacy, 2017,
+// lemma 2.2).
+func (b Budget) addRemove() dp.Privacy {
+	p := dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}
+	if b.Neighbors == ledger.Replace {
+		p.Epsilon /= 2
+		p.Delta = exact.FloatDown(new(big.Rat).Quo(exact.Rational(p.Delta), twoSteps(p.Epsilon)))
+	}
+	return p
+}
+
+// twoSteps returns 1+exp(epsilon), rounded up.
+func twoSteps(epsilon float64) *big.Rat {
+	const bits = 64
+	one := exact.PowerOfTwo(bits)
+	r := new(big.Rat).SetInt(exact.ExpUp(epsilon, bits))
+	r.Quo(r, one)
+	return r.Add(r, big.NewRat(1, 1))
+}
+
+// Kind is a kind of noise.
+type Kind string
+
+// The kinds of noise.
+const (
+	// Auto is what has the least variance for the budget and the number of releases.
+	Auto Kind = "auto"
+	// Designed is the table of the least variance at the budget.
+	Designed Kind = "designed"
+	Gaussian Kind = "gaussian"
+	Laplace  Kind = "laplace"
+	// None adds nothing, for baselines. There is no guarantee.
+	None Kind = "none"
+)
+
+// Kinds are all of them.
+func Kinds() []Kind { return []Kind{Auto, Designed, Gaussian, Laplace, None} }
+
+// Options say where noise comes from; the zero value is useful.
+type Options struct {
+	// Source finds the noise of Auto, such as one of release.Tables, which keeps what it
+	// found. nil, or one that fails or is not done within the TimeLimit, leaves the shapes
+	// of account.Calibrate, from Laplace to Gaussian noise; some seconds.
+	Source release.Source
+	// Design designs the tables of Designed, such as lp.Designer's.
+	Design account.Designer
+	// TimeLimit bounds the Source; 0 means a minute.
+	TimeLimit time.Duration
+}
+
+// Guarantee says what a model costs the people whose records it was learned from.
+type Guarantee struct {
+	// Epsilon is what the releases are proved to compose to, at Delta: no more than the
+	// Budget's.
+	Epsilon   float64 `json:"epsilon"`
+	Delta     float64 `json:"delta"`
+	Neighbors string  `json:"neighbors"`
+	// Releases is how many there may be, of sensitivity 1.
+	Releases int `json:"releases"`
+	// Noise says what the noise is, and Deviation is that of one release.
+	Noise     string  `json:"noise"`
+	Deviation float64 `json:"deviation"`
+}
+
+// Noise is for a number of releases of sensitivity 1 each: numbers of which a record changes
+// at most one, by at most 1, if it is added or removed. It is made without a look at the
+// data. It is immutable and safe for concurrent use.
+type Noise struct {
+	table     *tables.Verified // nil for None
+	releases  int
+	cost      ledger.Cost
+	guarantee *Guarantee
+	deviation float64
+}
+
+// NewNoise finds noise of the kind. None takes a zero Budget.
+//
+// Guarantee: what one Releaser returns is (Guarantee().Epsilon, Guarantee().Delta)-private
+// for the budget's neighbors, and that is no more than the budget.
+//
+// All bad fields are reported together, wrapping dp.ErrInvalid, and so is a budget that there
+// is no noise for.
+func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options) (*Noise, error) {
+	bad := check.In("learn")
+	if !slices.Contains(Kinds(), kind) {
+		bad.Bad("noise", check.Quoted(string(kind)), "auto, designed, gaussian, laplace or none")
+	}
+	if releases < 1 || releases > account.MaxReleases {
+		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
+	}
+	switch {
+	case kind != None:
+		bad.Add(b.Validate())
+	case b.Epsilon != 0 || b.Delta != 0:
+		bad.Bad("epsilon", b.Epsilon, "none without noise: there is no guarantee")
+	}
+	if kind == Gaussian && b.Delta == 0 {
+		bad.Bad("delta", b.Delta, "a number above 0: Gaussian noise is never private without")
+	}
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	if kind == None {
+		return &Noise{releases: releases}, nil
+	}
+	problem := dp.Problem{Privacy: b.addRemove(), Query: dp.RealQuery, Loss: loss.L2}
+	table, err := o.find(ctx, kind, account.Target{Problem: problem, Releases: releases})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, check.Errorf("learn", dp.ErrInvalid, "epsilon = %v, delta = %v: no noise was found for %d releases: %w", b.Epsilon, b.Delta, releases, err)
+	}
+	return prove(table, b, releases)
+}
+
+// find finds noise for a target. What it keeps is proved of the result.
+func (o Options) find(ctx context.Context, kind Kind, t account.Target) (*tables.Verified, error) {
+	design, exponents := o.Design, []float64{}
+	switch kind { //nolint:exhaustive // None has none
+	case Auto:
+		if o.Source != nil {
+			v, err := o.ask(ctx, t)
+			if v != nil || ctx.Err() != nil {
+				return v, errors.Join(err, ctx.Err())
+			}
+		}
+		design, exponents = nil, nil
+		if t.Delta == 0 {
+			design = laplace
+		}
+	case Gaussian:
+		design, exponents = nil, []float64{2}
+	case Laplace:
+		design = laplace
+	}
+	c, err := account.Calibrate(ctx, t, design, account.CalibrateOptions{Exponents: exponents})
+	if err != nil {
+		return nil, err
+	}
+	return c.Table, nil
+}
+
+// ask returns nil if the source has nothing in time.
+func (o Options) ask(ctx context.Context, t account.Target) (*tables.Verified, error) {
+	limit := o.TimeLimit
+	if limit == 0 {
+		limit = time.Minute
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := o.Source(limited, t.Problem, t.Releases)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// laplace is the account.Designer of Laplace noise.
+func laplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+	return shapes.Laplace(p, tables.Grid{})
+}
+
+// prove checks that the noise is for the releases, and that they keep to the budget together.
+func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
+	if v == nil || v.Table() == nil {
+		return nil, check.Field("learn", "table", "none", "one that Verify has proved")
+	}
+	t, p := v.Table(), b.addRemove()
+	if own := t.Privacy().Sensitivity; own != 1 || t.Query() != dp.RealQuery {
+		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
+	}
+	cost := ledger.Cost{Table: v, Times: releases}
+	epsilon, err := release.Compose([]ledger.Cost{cost}, p.Delta)
+	if err != nil {
+		return nil, err
+	}
+	if !(epsilon <= p.Epsilon) {
+		return nil, check.Errorf("learn", nil, "%d releases of the noise found cost epsilon = %v, more than the %v of the budget", releases, epsilon, p.Epsilon)
+	}
+	if b.Neighbors == ledger.Replace { // of the pair of steps, see Budget.addRemove
+		delta := new(big.Rat).Mul(twoSteps(epsilon), exact.Rational(p.Delta))
+		epsilon *= 2
+		cost = ledger.Cost{Epsilon: epsilon, Delta: exact.FloatUp(delta), Times: 1}
+	}
+	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
+	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
+	n.guarantee = &Guarantee{
+		Epsilon: epsilon, Delta: b.Delta, Neighbors: b.Neighbors, Releases: releases, Noise: shape(t), Deviation: n.deviation,
+	}
+	return n, nil
+}
+
+// shape says what noise a table is: noise that was designed comes with its dual, other noise
+// is of exponential power shape, whose exponent is read off its moments.
+func shape(t *tables.Table) string {
+	if t.Dual() != nil {
+		return string(Designed)
+	}
+	mean, _ := t.ExpectedLossOf(loss.L1).Float64()
+	square, _ := t.ExpectedLossOf(loss.L2).Float64()
+	nearest, best := 0.0, math.Inf(1)
+	for _, exponent := range []float64{1, 1.25, 1.5, 1.75, 2} {
+		// The mean of |X| and of X² is Γ(2/p)/Γ(1/p) and Γ(3/p)/Γ(1/p).
+		ratio := math.Pow(math.Gamma(2/exponent), 2) / math.Gamma(1/exponent) / math.Gamma(3/exponent)
+		if off := math.Abs(mean*mean/square - ratio); off < best {
+			nearest, best = exponent, off
+		}
+	}
+	switch nearest {
+	case 1:
+		return string(Laplace)
+	case 2:
+		return string(Gaussian)
+	}
+	return fmt.Sprintf("exponential-power of exponent %v", nearest)
+}
+
+// Guarantee returns what a model costs, nil for None.
+func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
+
+// Deviation returns the standard deviation of a release; 0 for None.
+func (n *Noise) Deviation() float64 { return n.deviation }
+
+// Costs returns what a model costs, for a ledger with the budget's neighbors.
+func (n *Noise) Costs() []ledger.Cost {
+	if n.table == nil {
+		return nil
+	}
+	return []ledger.Cost{n.cost}
+}
+
+// Releaser makes the releases of one model, and no more than those. It is not safe for
+// concurrent use.
+type Releaser struct {
+	noise   *Noise
+	sampler *sampler.Sampler // nil: no noise
+	left    int
+	// Private says that the guarantee holds: there is noise, and nobody knows it.
+	private bool
+}
+
+// ErrSpent is of a release more than there is noise for.
+var ErrSpent = errors.New("all releases of the budget are made")
+
+// Releaser returns a Releaser with fresh noise, which costs the Guarantee. Every further one
+// costs as much again. The error wraps sampler.ErrEntropy.
+func (n *Noise) Releaser() (*Releaser, error) {
+	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
+	var err error
+	if n.table != nil {
+		r.sampler, err = sampler.New(n.table, sampler.Options{})
+	}
+	return r, err
+}
+
+// DeterministicReleaser returns a Releaser whose noise is a function of the seed.
+//
+// NEVER USE IT FOR A RELEASE. It is for tests and studies: models made by it have no
+// guarantee.
+func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
+	r := &Releaser{noise: n, left: n.releases}
+	var err error
+	if n.table != nil {
+		r.sampler, err = sampler.NewDeterministic(n.table, seed, sampler.Options{})
+	}
+	return r, err
+}
+
+// Guarantee returns that of what the Releaser returns; nil for none.
+func (r *Releaser) Guarantee() *Guarantee {
+	if !r.private {
+		return nil
+	}
+	g := *r.noise.guarantee
+	return &g
+}
+
+// Release adds noise to sums in steps of 2^-24 and returns them in units. It is one release:
+// a record that is added or removed must change at most one of the sums, by at most 2^24
+// steps.
+//
+// The error is ErrSpent, or one of sampler.Sampler.SampleInt. Nothing is released then.
+func (r *Releaser) Release(sums []int64) ([]float64, error) {
+	if r.left == 0 {
+		return nil, check.Errorf("learn", ErrSpent, "releases = %d are made, want no more", r.noise.releases)
+	}
+	r.left--
+	out := make([]float64, len(sums))
+	if r.sampler == nil {
+		for i, sum := range sums {
+			out[i] = float64(sum) / gridSteps
+		}
+		return out, nil
+	}
+	step := r.noise.table.Table().Grid().Step()
+	for i, sum := range sums {
+		draw, err := r.sampler.SampleInt()
+		if err != nil {
+			return nil, err
+		}
+		// ⌊sum/step + 1/2⌋ moves by no more points than the sum may by steps
+		// (docs/proofs/rounding.md); the noise is in points.
+		x := big.NewRat(sum, gridSteps)
+		point := exact.Floor(x.Add(x.Quo(x, step), big.NewRat(1, 2)))
+		x.SetInt(point.Add(point, big.NewInt(draw)))
+		out[i], _ = x.Mul(x, step).Float64()
+	}
+	return out, nil
+}

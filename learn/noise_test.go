@@ -1,0 +1,243 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
+)
+
+var addRemove = Budget{Epsilon: 1, Delta: 1e-5, Neighbors: ledger.AddRemove}
+
+func noiseOf(t *testing.T, kind Kind, b Budget, releases int, o Options) *Noise {
+	t.Helper()
+	n, err := NewNoise(t.Context(), kind, b, releases, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestNoiseKeepsBudget: what is proved of the noise is within the budget, and not far below.
+func TestNoiseKeepsBudget(t *testing.T) {
+	for _, c := range []struct {
+		kind      Kind
+		budget    Budget
+		releases  int
+		noise     string
+		deviation float64 // in closed form where there is one, else measured
+	}{
+		{Laplace, Budget{1, 0, ledger.AddRemove}, 1, "laplace", math.Sqrt2},
+		{Laplace, Budget{1, 0, ledger.AddRemove}, 13, "laplace", 13 * math.Sqrt2},
+		{Auto, Budget{0.3, 0, ledger.AddRemove}, 7, "laplace", 7 / 0.3 * math.Sqrt2},
+		{Laplace, Budget{1, 0, ledger.Replace}, 13, "laplace", 26 * math.Sqrt2},
+		{Gaussian, addRemove, 1, "gaussian", 3.7306}, // the analytic Gaussian
+		{Gaussian, addRemove, 20, "gaussian", 3.7306 * math.Sqrt(20)},
+		{Auto, addRemove, 12, "exponential-power of exponent 1.75", math.Sqrt(160)},
+		{Gaussian, Budget{1, 1e-5, ledger.Replace}, 2, "gaussian", 10.584},
+	} {
+		n := noiseOf(t, c.kind, c.budget, c.releases, Options{})
+		g := n.Guarantee()
+		if g.Epsilon > c.budget.Epsilon || g.Epsilon < 0.998*c.budget.Epsilon || g.Delta != c.budget.Delta || g.Neighbors != c.budget.Neighbors || g.Releases != c.releases {
+			t.Errorf("%s, %+v: guarantee %+v", c.kind, c.budget, g)
+		}
+		if g.Noise != c.noise || math.Abs(g.Deviation/c.deviation-1) > 0.01 || n.Deviation() != g.Deviation {
+			t.Errorf("%s, %+v: %s of deviation %v, want %s and %v", c.kind, c.budget, g.Noise, g.Deviation, c.noise, c.deviation)
+		}
+		// A ledger counts no less.
+		e, err := release.Compose(n.Costs(), c.budget.Delta)
+		if err != nil || e > c.budget.Epsilon || e < g.Epsilon*(1-1e-6) {
+			t.Errorf("%s, %+v: the costs are epsilon %v, %v, want %v", c.kind, c.budget, e, err, g.Epsilon)
+		}
+	}
+}
+
+// TestPureNoiseOfManyReleases: rounding does not push what is proved above the budget.
+func TestPureNoiseOfManyReleases(t *testing.T) {
+	for _, releases := range []int{3, 11, 59} {
+		noiseOf(t, Laplace, Budget{0.1, 0, ledger.AddRemove}, releases, Options{})
+	}
+}
+
+// TestReplaceIsTwoSteps: the budget of a step, doubled by group privacy, is within the whole.
+func TestReplaceIsTwoSteps(t *testing.T) {
+	for _, b := range []Budget{{1, 1e-5, ledger.Replace}, {20, 0.1, ledger.Replace}, {1000, 1e-6, ledger.Replace}} {
+		p := b.addRemove()
+		if whole := (1 + math.Exp(p.Epsilon)) * p.Delta; 2*p.Epsilon != b.Epsilon || whole > b.Delta*(1+1e-12) || whole < b.Delta*(1-1e-12) {
+			t.Errorf("%+v: a step has %+v", b, p)
+		}
+	}
+}
+
+func TestNewNoiseRefuses(t *testing.T) {
+	for want, c := range map[string]struct {
+		kind     Kind
+		budget   Budget
+		releases int
+	}{
+		"noise = other":     {"other", addRemove, 1},
+		"epsilon = 0":       {Auto, Budget{0, 1e-5, ledger.AddRemove}, 1},
+		"epsilon = NaN":     {Auto, Budget{math.NaN(), 1e-5, ledger.AddRemove}, 1},
+		"epsilon = 1001":    {Auto, Budget{1001, 1e-5, ledger.AddRemove}, 1},
+		"delta = 1":         {Auto, Budget{1, 1, ledger.AddRemove}, 1},
+		"delta = -1":        {Auto, Budget{1, -1, ledger.AddRemove}, 1},
+		"neighbors = ":      {Auto, Budget{1, 1e-5, ""}, 1},
+		"releases = 0":      {Auto, addRemove, 0},
+		"delta = 0, want a": {Gaussian, Budget{1, 0, ledger.AddRemove}, 1},
+		"epsilon = 1, want": {None, addRemove, 1},
+		"epsilon = 1e-05, delta = 0: no noise was found for 13 releases": {Auto, Budget{1e-5, 0, ledger.AddRemove}, 13},
+		"epsilon = 1000, delta = 1e-05: no noise was found":              {Auto, Budget{1000, 1e-5, ledger.Replace}, 13},
+	} {
+		if n, err := NewNoise(t.Context(), c.kind, c.budget, c.releases, Options{}); n != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", c, err, want)
+		}
+	}
+	if n := noiseOf(t, None, Budget{}, 1, Options{}); n.Guarantee() != nil || n.Deviation() != 0 || n.Costs() != nil {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestSourceIsNotTrusted: noise that costs more than the budget, or is for another query, is
+// refused whatever the source says.
+func TestSourceIsNotTrusted(t *testing.T) {
+	laplaceOf := func(epsilon, sensitivity float64, q dp.Query) release.Source {
+		return func(_ context.Context, p dp.Problem, _ int) (*tables.Verified, error) {
+			p.Epsilon, p.Sensitivity, p.Query = epsilon, sensitivity, q
+			return shapes.Laplace(p, tables.Grid{})
+		}
+	}
+	b := Budget{1, 0, ledger.AddRemove}
+	for want, source := range map[string]release.Source{
+		"cost epsilon = 1.0":   laplaceOf(0.501, 1, dp.RealQuery),
+		"of sensitivity 0.5":   laplaceOf(0.25, 0.5, dp.RealQuery),
+		"for integer queries ": laplaceOf(0.25, 1, dp.IntegerQuery),
+	} {
+		if _, err := NewNoise(t.Context(), Auto, b, 2, Options{Source: source}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	n := noiseOf(t, Auto, b, 2, Options{Source: laplaceOf(0.25, 1, dp.RealQuery)})
+	if g := n.Guarantee(); g.Epsilon != 0.5 {
+		t.Errorf("guarantee %+v, want the 0.5 of the noise", g)
+	}
+}
+
+// TestSourceInTime: a source that fails or is late leaves other noise; the end of the context
+// is another matter.
+func TestSourceInTime(t *testing.T) {
+	late := func(ctx context.Context, _ dp.Problem, _ int) (*tables.Verified, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	fails := func(context.Context, dp.Problem, int) (*tables.Verified, error) { return nil, errors.New("no solver") }
+	for _, source := range []release.Source{late, fails} {
+		n := noiseOf(t, Auto, Budget{1, 0, ledger.AddRemove}, 3, Options{Source: source, TimeLimit: time.Millisecond})
+		if g := n.Guarantee(); g.Noise != "laplace" {
+			t.Errorf("%+v", g)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := NewNoise(ended, Auto, addRemove, 3, Options{Source: late}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that of the context", err)
+	}
+}
+
+func TestReleaser(t *testing.T) {
+	n := noiseOf(t, Laplace, Budget{1, 0, ledger.AddRemove}, 2, Options{})
+	sums := []int64{0, gridSteps, -5 * gridSteps, 1, 1 << 60}
+	r, err := n.Releaser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := r.Guarantee(); g == nil || *g != *n.Guarantee() {
+		t.Errorf("%+v, want %+v", g, n.Guarantee())
+	}
+	first, err := r.Release(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := r.Release(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, _ := n.table.Table().Grid().Step().Float64()
+	for i, x := range first {
+		// A chance of 1e-9 each: the deviation is 2.8.
+		if sum := float64(sums[i]) / gridSteps; math.Abs(x-sum) > 45 || x == second[i] {
+			t.Errorf("%d steps are %v and %v", sums[i], x, second[i])
+		}
+		if points := x / step; points != math.Round(points) {
+			t.Errorf("%v is not on the grid of the noise, of step %v", x, step)
+		}
+	}
+	if got, err := r.Release(sums); got != nil || !errors.Is(err, ErrSpent) {
+		t.Errorf("a third release: %v, %v, want ErrSpent", got, err)
+	}
+
+	same := func(seed byte) []float64 {
+		r, err := n.DeterministicReleaser([32]byte{seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Guarantee() != nil {
+			t.Error("a guarantee of noise that a seed tells")
+		}
+		out, err := r.Release(sums)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if a, b, c := same(1), same(1), same(2); a[0] != b[0] || a[0] == c[0] {
+		t.Errorf("%v, %v, %v", a, b, c)
+	}
+
+	exact, err := noiseOf(t, None, Budget{}, 1, Options{}).Releaser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exact.Release(sums)
+	if err != nil || out[0] != 0 || out[1] != 1 || out[2] != -5 || out[3] != 0x1p-24 || exact.Guarantee() != nil {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// TestReleaseIsUnbiased: sums that are not on the grid of the noise are rounded to it, and
+// noise of the stated deviation is added. A mean of 4000 draws is off by six of its deviations
+// with a chance of 2e-9; a deviation that is 10 % off is noticed.
+func TestReleaseIsUnbiased(t *testing.T) {
+	const draws = 4000
+	n := noiseOf(t, Gaussian, addRemove, 1, Options{})
+	r, err := n.DeterministicReleaser([32]byte{3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := make([]int64, draws)
+	for i := range sums {
+		sums[i] = 12_345_678_901
+	}
+	out, err := r.Release(sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, mean, square := 12_345_678_901.0/gridSteps, 0.0, 0.0
+	for _, x := range out {
+		mean += (x - want) / draws
+		square += (x - want) * (x - want) / draws
+	}
+	if off := math.Abs(mean) / n.Deviation() * math.Sqrt(draws); off > 6 {
+		t.Errorf("the mean is %v deviations off", off)
+	}
+	if ratio := math.Sqrt(square) / n.Deviation(); math.Abs(ratio-1) > 0.07 {
+		t.Errorf("a deviation of %v of the stated one", ratio)
+	}
+}

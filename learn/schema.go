@@ -1,0 +1,162 @@
+package learn
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/strictjson"
+)
+
+// ErrFormat marks a file that is none of the format.
+var ErrFormat = errors.New("not of the format")
+
+// Schema says what is public about records. All of it counts as known before anybody looks
+// at them: what is read off the data is not protected.
+type Schema struct {
+	// Draft says that Draft read the schema off a file and nobody has looked at it since.
+	// Nothing is fitted by a draft.
+	Draft bool `json:"draft,omitempty"`
+	// Target is the column of the class, one of at least two Classes.
+	Target  string   `json:"target"`
+	Classes []string `json:"classes"`
+	// Features are the columns that the class is predicted from, at least one.
+	Features []Feature `json:"features"`
+}
+
+// Feature is a column: either Categories or Bounds.
+type Feature struct {
+	Name string `json:"name"`
+	// Categories are all texts that the column may have, at least two. Blanks around a text
+	// do not count.
+	Categories []string `json:"categories,omitempty"`
+	// Bounds, of a numeric feature, are the least and the largest value.
+	Bounds *Bounds `json:"bounds,omitempty"`
+}
+
+// Bounds are public limits of the values of a feature, in its units: Lower < Upper.
+type Bounds struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// Numeric reports whether the values of the feature are numbers within Bounds.
+func (f Feature) Numeric() bool { return f.Bounds != nil }
+
+// The bounds of a schema.
+const (
+	MaxClasses    = 1000
+	MaxFeatures   = 10_000
+	MaxCategories = 100_000
+	maxCells      = 1 << 20 // classes times the categories of all features, and numeric ones
+	maxBound      = 1e100
+)
+
+// Validate reports all bad fields together, wrapping dp.ErrInvalid.
+func (s *Schema) Validate() error {
+	bad := check.In("learn")
+	if !name(s.Target) {
+		bad.Bad("target", check.Quoted(s.Target), nameRule)
+	}
+	if len(s.Classes) < 2 || len(s.Classes) > MaxClasses {
+		bad.Badf("classes", len(s.Classes), "from 2 to %d of them", MaxClasses)
+	}
+	texts(bad, "classes", s.Classes)
+	if len(s.Features) < 1 || len(s.Features) > MaxFeatures {
+		bad.Badf("features", len(s.Features), "from 1 to %d of them", MaxFeatures)
+	}
+	seen, cells := map[string]bool{s.Target: true}, 0
+	for i, f := range s.Features {
+		field := fmt.Sprintf("features[%d]", i)
+		switch {
+		case !name(f.Name):
+			bad.Bad(field+".name", check.Quoted(f.Name), nameRule)
+		case seen[f.Name]:
+			bad.Bad(field+".name", check.Quoted(f.Name), "every column once, the target among them")
+		}
+		seen[f.Name] = true
+		f.validate(bad, field+" "+check.Quoted(check.Shortened(f.Name)))
+		cells += len(s.Classes) * max(len(f.Categories), 1)
+	}
+	if cells > maxCells {
+		bad.Badf("features", cells, "at most %d categories, times the number of classes", maxCells)
+	}
+	return bad.Err()
+}
+
+func (f Feature) validate(bad *check.List, field string) {
+	switch {
+	case f.Numeric() == (len(f.Categories) > 0):
+		bad.Bad(field, "no feature", "either categories or bounds")
+	case f.Numeric():
+		if b := *f.Bounds; !(b.Lower < b.Upper) || math.Abs(b.Lower) > maxBound || math.Abs(b.Upper) > maxBound {
+			bad.Badf(field+" bounds", fmt.Sprintf("%v, %v", b.Lower, b.Upper), "lower below upper, both of at most %g", maxBound)
+		}
+	default:
+		if n := len(f.Categories); n < 2 || n > MaxCategories {
+			bad.Badf(field+" categories", n, "from 2 to %d of them", MaxCategories)
+		}
+		texts(bad, field+" categories", f.Categories)
+	}
+}
+
+const nameRule = "the name of a column, UTF-8 without blanks around it"
+
+func name(s string) bool { return s != "" && text(s) }
+
+func text(s string) bool { return utf8.ValidString(s) && strings.TrimSpace(s) == s }
+
+// texts wants all texts to be different, as they are compared.
+func texts(bad *check.List, field string, list []string) {
+	seen := make(map[string]bool, len(list))
+	for _, s := range list {
+		if seen[s] || !text(s) {
+			bad.Bad(field, check.Quoted(check.Shortened(s)), "every text once, UTF-8 without blanks around it")
+		}
+		seen[s] = true
+	}
+}
+
+// schemaFormat is that of the file of a schema.
+var schemaFormat = strictjson.Format{
+	Noun: "schema", Name: "noisewright-schema", Version: 1, MaxSize: 64 << 20, Err: ErrFormat,
+	MaxElements: map[string]int{"classes": MaxClasses, "features": MaxFeatures, "categories": MaxCategories},
+}
+
+type schemaFile struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Schema
+}
+
+// ReadSchema reads a schema from its file, format noisewright-schema, version 1
+// (docs/learn.md). The error wraps ErrFormat, or those of Validate.
+func ReadSchema(r io.Reader) (*Schema, error) {
+	var f schemaFile
+	if err := strictjson.Decode(r, schemaFormat, &f); err != nil {
+		return nil, err
+	}
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	return &f.Schema, nil
+}
+
+// Encode writes the schema as ReadSchema reads it, to be read and edited by people.
+func (s *Schema) Encode(w io.Writer) error {
+	var line, out bytes.Buffer
+	if err := strictjson.Encode(&line, schemaFile{schemaFormat.Name, schemaFormat.Version, *s}); err != nil {
+		return err
+	}
+	if err := json.Indent(&out, line.Bytes(), "", "  "); err != nil {
+		return err
+	}
+	_, err := w.Write(append(out.Bytes(), '\n'))
+	return err
+}

@@ -1,0 +1,334 @@
+"""The bundle, versions 1 and 2, read strictly: docs/bundle-format.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noisewright._claims import check_epsilon_delta, want
+from noisewright._npy import read_array
+from noisewright._strictjson import Flag, Many, Real, Record, Text, Whole, check_format, parse, read
+from noisewright._words import Floats
+from noisewright.errors import Error, FormatError
+from noisewright.randomizer import Randomizer
+from noisewright.table import Table
+
+FORMAT = "noisewright-bundle"
+MAX_SIZE = 16 << 20
+_MAX_FEATURES = 1 << 16
+_MAX_COORDINATES = 1 << 12
+_MAX_ENTRIES = 1 << 24
+_MAX_LAYERS = 16
+MAX_MAGNITUDE = 1e90
+_LEAST_AXIS, _MOST_AXIS = 1e-60, 1e60
+_MAX_TEXT = 1 << 10
+_MAX_STEPS = 1 << 40
+
+_DOMAINS = ("ball", "l1-ball", "box", "bounds")
+_KINDS = (
+    "designed",
+    "truncated-laplace",
+    "staircase",
+    "laplace",
+    "gaussian",
+    "spherical",
+    "local",
+    "local-unbiased",
+    "none",
+)
+_COMPOSITIONS = {"basic": None, "exact": None, "l1": "laplace", "l2": "gaussian", "norm": "spherical", "none": "none"}
+_ACTIVATIONS = ("identity", "sigmoid", "relu", "tanh")
+
+_LAYERS = Many(Record({"width": Whole(), "activation": Text()}), _MAX_LAYERS)
+_FILE = Record(
+    {
+        "format": Text(),
+        "version": Whole(),
+        "privacy!": Record({"epsilon": Real(), "delta": Real()}),
+        "features": Many(Text(), _MAX_FEATURES),
+        "feature_bounds": Flag(),
+        "coordinates": Whole(),
+        "domain": Text(),
+        "clip_origin": Text(),
+        "noise": Record(
+            {
+                "kind": Text(),
+                "composition": Text(),
+                "tau": Real(),
+                "tables": Whole(),
+                "table_of": Many(Whole(), _MAX_COORDINATES),
+                "randomizers?": Whole(),
+                "randomizer_of?": Many(Whole(), _MAX_COORDINATES),
+            }
+        ),
+        "task": Flag(),
+        "predicted": Record({"training_loss": Real(), "theory_loss": Real()}),
+        "lookup?": Flag(),
+        "layers?": _LAYERS,
+        "head?": _LAYERS,
+        "output?": Text(),
+        "outputs?": Many(Text(), _MAX_FEATURES),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A dense layer: of h it makes activation(weights·h + bias)."""
+
+    weights: Floats
+    bias: Floats
+    activation: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The content of a bundle, well-formed."""
+
+    promise: tuple[float, float] | None  # epsilon and delta; none for a filter
+    features: list[str]
+    lower: Floats | None
+    upper: Floats | None
+    mean: Floats
+    layers: list[Layer]
+    encoder: Floats
+    offset: Floats
+    axes: Floats
+    domain: str
+    kind: str
+    composition: str
+    tau: float
+    tables: list[Table]
+    table_of: list[int]
+    randomizers: list[Randomizer]
+    randomizer_of: list[int]
+    head: list[Layer]
+    decoder: Floats | None
+    decoder_offset: Floats
+    lookup: tuple[Floats, Floats] | None  # edges and values
+    output: str
+    outputs: list[str]
+
+    @property
+    def randomized(self) -> bool:
+        return self.kind in ("local", "local-unbiased")
+
+    @property
+    def step(self) -> float:
+        """The step of the grid of joint noise; 0 for noise of each coordinate."""
+        if self.composition == "norm":
+            return norm_step(self.tau)
+        return self.tables[0].step if self.composition in ("l1", "l2") else 0.0
+
+
+def norm_step(tau: float) -> float:
+    """The step of the grid for the scale tau: 2^32 to 2^33 of them are in it."""
+    return math.ldexp(1, math.frexp(tau)[1] - 33)
+
+
+def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Randomizer]) -> Spec:
+    """The bundle of a directory, given how to read a file and the law in one. Errors name the
+    file."""
+    try:
+        f = read(parse(file("bundle.json", MAX_SIZE), MAX_SIZE), _FILE)
+        check_format(f, FORMAT, (1, 2))
+        _check_file(f)
+    except Error as err:
+        raise type(err)(f"bundle.json: {err}") from err
+    reader = _Arrays(f, file)
+    noise = f["noise"]
+    tables = [law(f"tables/{k:02d}.json") for k in range(noise["tables"])]
+    randomizers = [law(f"randomizers/{k:02d}.json") for k in range(noise.get("randomizers", 0))]
+    if not all(isinstance(t, Table) for t in tables) or not all(isinstance(m, Randomizer) for m in randomizers):
+        raise FormatError("a file of another kind in the place of a table or a randomizer")
+    spec = Spec(
+        promise=None if f["privacy"] is None else (f["privacy"]["epsilon"], f["privacy"]["delta"]),
+        features=f["features"],
+        domain=f["domain"],
+        kind=noise["kind"],
+        composition=noise["composition"],
+        tau=noise["tau"],
+        tables=[t for t in tables if isinstance(t, Table)],
+        table_of=noise["table_of"],
+        randomizers=[m for m in randomizers if isinstance(m, Randomizer)],
+        randomizer_of=noise.get("randomizer_of", []),
+        output=f.get("output", "features"),
+        outputs=reader.outputs,
+        **reader.arrays(),
+    )
+    _check(spec, f)
+    return spec
+
+
+class _Arrays:
+    """Reads the arrays of a bundle, of shapes that its file tells."""
+
+    def __init__(self, fields: dict[str, Any], file: Callable[[str, int], bytes]) -> None:
+        self._fields, self._file = fields, file
+        output = fields.get("output", "features")
+        self.outputs: list[str] = fields["features"] if output == "features" else fields.get("outputs", [])
+
+    def _array(self, name: str, *shape: int) -> Floats:
+        try:
+            array = read_array(self._file(f"{name}.npy", (1 << 16) + 8 * _MAX_ENTRIES), _MAX_ENTRIES, shape)
+        except FormatError as err:
+            raise FormatError(f"{name}.npy: {err}") from err
+        want(bool(np.all(np.abs(array) <= MAX_MAGNITUDE)), f"{name}.npy", "too large, or no number", "at most 1e90")
+        return array
+
+    def _layers(self, name: str, of: str, width: int) -> tuple[list[Layer], int]:
+        layers = []
+        for i, layer in enumerate(self._fields.get(of, []), 1):
+            rows = layer["width"]
+            weights, bias = self._array(f"{name}_{i}_weights", rows, width), self._array(f"{name}_{i}_bias", rows)
+            layers.append(Layer(weights, bias, layer["activation"]))
+            width = rows
+        return layers, width
+
+    def arrays(self) -> dict[str, Any]:
+        f, k = self._fields, len(self.outputs)
+        n, z = len(f["features"]), f["coordinates"]
+        want(k >= 1, "outputs", "none", "at least one name")
+        layers, encoded = self._layers("layer", "layers", n)
+        head, decoded = self._layers("head", "head", z)
+        bounds, lookup = f["feature_bounds"], None
+        if f.get("lookup"):
+            edges, values = self._array("lookup_edges", z, -1), self._array("lookup_values", -1, k)
+            bins = edges.shape[1] + 1
+            want(len(values) == z * bins, "lookup_values", f"{len(values)} rows", f"{z * bins}")
+            want(bool(np.all(edges[:, :-1] <= edges[:, 1:])), "lookup_edges", "descending", "edges that do not descend")
+            lookup = edges, values
+        if f["task"]:
+            self._array("task", -1, n)
+        lower, upper = (self._array(f"feature_{end}", n) if bounds else None for end in ("lower", "upper"))
+        if lower is not None and upper is not None:
+            want(bool(np.all(lower <= upper)), "feature_lower", "above feature_upper", "at most that")
+        return {
+            "mean": self._array("mean", n),
+            "layers": layers,
+            "encoder": self._array("encoder", z, encoded),
+            "offset": self._array("offset", z),
+            "axes": self._array("axes", z),
+            "head": head,
+            "decoder": None if lookup else self._array("decoder", k, decoded),
+            "decoder_offset": self._array("decoder_offset", k),
+            "lookup": lookup,
+            "lower": lower,
+            "upper": upper,
+        }
+
+
+def _second_only(domain: str, kind: str, composition: str) -> bool:
+    return domain == "l1-ball" or kind == "none" or composition in ("none", "norm")
+
+
+def _check_file(f: dict[str, Any]) -> None:
+    """Holds the fields against each other that say which files there are, and how large they may
+    be."""
+    noise, version = f["noise"], f["version"]
+    new = [noise.get("randomizers"), noise.get("randomizer_of"), *map(f.get, ("lookup", "layers", "head", "outputs"))]
+    there = [x is not None for x in new] + [f.get("output", "") != ""]
+    if any(t != (version == 2) for t in there):
+        raise FormatError(f"version = {version}, want all of the fields of version 2 in it, and none of them in 1")
+    if version == 1 and _second_only(f["domain"], noise["kind"], noise["composition"]):
+        raise FormatError(
+            "version = 1, want 2 for the domain l1-ball, the kind none and the compositions norm and none"
+        )
+    if (f["privacy"] is None) != (noise["kind"] == "none"):
+        raise FormatError("privacy = null or noise.kind = none without the other, want both or neither")
+    z, counts = f["coordinates"], (noise["tables"], noise.get("randomizers", 0))
+    lawless = noise["composition"] in ("norm", "none")
+    if not (1 <= z <= _MAX_COORDINATES and min(counts) >= 0 and max(counts) <= z and (lawless or max(counts) >= 1)):
+        raise FormatError(
+            f"coordinates = {z} and laws = {counts}, want 1 law to one for each of at most 4096 coordinates"
+        )
+    n = len(f["features"])
+    if n < 1 or z * n > _MAX_ENTRIES:
+        raise FormatError(f"features = {n} names for {z} coordinates, want at least 1 and at most 2^24 entries")
+    left = _MAX_ENTRIES
+    for name, width in (("layers", n), ("head", z)):
+        for layer in f.get(name, []):
+            rows = layer["width"]
+            if not 1 <= rows <= min(_MAX_FEATURES, left // width):
+                raise FormatError(
+                    f"width = {rows} of a layer, want 1 to 65536, and at most 2^24 entries of all weights"
+                )
+            left -= width * rows
+            width = rows
+
+
+def _check_names(field: str, names: list[str]) -> None:
+    good = all(0 < len(name.encode()) <= _MAX_TEXT for name in names) and len(set(names)) == len(names)
+    want(good, field, "names that are empty, too long or not distinct", f"names of 1 to {_MAX_TEXT} bytes of their own")
+
+
+def _check(s: Spec, f: dict[str, Any]) -> None:
+    _check_names("features", s.features)
+    want(len(f["clip_origin"].encode()) <= _MAX_TEXT, "clip_origin", "too long", f"at most {_MAX_TEXT} bytes")
+    sizes = bool(np.all((s.axes >= _LEAST_AXIS) & (s.axes <= _MOST_AXIS)))
+    want(sizes, "axes", "out of range", "numbers from 1e-60 to 1e60")
+    want(s.domain in _DOMAINS, "domain", repr(s.domain[:40]), ", ".join(_DOMAINS))
+    want(s.domain != "bounds" or s.lower is not None, "feature_lower", "none", "bounds of the features")
+    want(s.domain != "bounds" or not s.layers, "layers", "some", "none for the domain bounds")
+    want(s.lookup is None or not s.head, "head", "some", "none beside a lookup")
+    for layer in (*s.layers, *s.head):
+        want(layer.activation in _ACTIVATIONS, "activation", repr(layer.activation[:40]), ", ".join(_ACTIVATIONS))
+    want(s.output in ("features", "values", "classes"), "output", repr(s.output[:40]), "features, values or classes")
+    if s.output == "features":
+        want(not f.get("outputs"), "outputs", "some", "none, unless the output is values or classes")
+    else:
+        least = 2 if s.output == "classes" else 1
+        want(len(s.outputs) >= least, "outputs", f"{len(s.outputs)} names", f"at least {least}")
+        _check_names("outputs", s.outputs)
+        want(not f["task"], "task", "one", "none, unless the output is the features")
+    for name, x in f["predicted"].items():
+        want(x >= 0, f"predicted.{name}", x, "a finite number at least 0 (squared task units)")
+    _check_noise(s)
+
+
+def _check_noise(s: Spec) -> None:
+    want(s.kind in _KINDS, "noise.kind", repr(s.kind[:40]), ", ".join(_KINDS))
+    want(s.composition in _COMPOSITIONS, "noise.composition", repr(s.composition[:40]), ", ".join(_COMPOSITIONS))
+    needs = _COMPOSITIONS[s.composition]
+    want(needs in (None, s.kind), "noise.kind", s.kind, f"{needs} for the composition {s.composition}")
+    want(s.kind != "none" or s.composition == "none", "noise.composition", s.composition, "none for the kind none")
+    if s.randomized:
+        want(s.composition == "basic", "noise.composition", s.composition, "basic for local randomizers")
+    if s.composition in ("l2", "norm"):
+        want(_LEAST_AXIS <= s.tau <= _MOST_AXIS, "noise.tau", s.tau, "a number from 1e-60 to 1e60")
+    else:
+        want(s.tau == 0, "noise.tau", s.tau, "0, that is none, unless the composition is l2 or norm")
+    if s.promise is not None:
+        check_epsilon_delta(*s.promise)
+    if s.composition in ("norm", "none"):
+        lawless = not (s.tables or s.table_of or s.randomizers or s.randomizer_of)
+        want(lawless, "tables", "some laws", f"none for the composition {s.composition}")
+        if s.composition == "norm":
+            _check_steps(s, [norm_step(s.tau)] * len(s.axes))
+        return
+    laws, of = (s.randomizers, s.randomizer_of) if s.randomized else (s.tables, s.table_of)
+    others = (s.tables or s.table_of) if s.randomized else (s.randomizers or s.randomizer_of)
+    want(not others, "noise", "tables and randomizers", "one of the two")
+    most = 1 if s.step else len(s.axes)
+    want(1 <= len(laws) <= most, "noise", f"{len(laws)} laws", f"1 to {most}")
+    want(len(of) == len(s.axes), "noise", f"{len(of)} indices of laws", f"{len(s.axes)}, one per coordinate")
+    want(set(of) == set(range(len(laws))), "noise", "indices of laws", "every law used, and no other")
+    for k, m in enumerate(s.randomizers):
+        want(m.kind == "real", f"randomizers[{k}]", f"one for values of kind {m.kind}", "one for real values")
+        fair = s.kind != "local-unbiased" or m.unbiased
+        want(fair, f"randomizers[{k}]", "one that may be biased", "one that promises unbiased answers")
+    for k, t in enumerate(s.tables):
+        want(t.query == "real", f"tables[{k}]", f"one for a query of kind {t.query}", "one for a real query")
+    if s.tables:
+        _check_steps(s, [s.tables[t].step for t in s.table_of])
+
+
+def _check_steps(s: Spec, steps: list[float]) -> None:
+    for i, step in enumerate(steps):
+        want(step <= _MOST_AXIS, "tables", f"one with steps of {step:g}", "steps of at most 1e60")
+        axis = float(s.axes[i])
+        want(axis / step <= _MAX_STEPS, f"axes[{i}]", axis, f"at most 2^40 steps of {step:g}")

@@ -1,0 +1,87 @@
+"""One door for all files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any
+
+from noisewright import _additivefile, _bundlefile, _kernelfile, _randomizerfile, _strictjson, _tablefile
+from noisewright.additive import AdditiveKernel
+from noisewright.bundle import Bundle
+from noisewright.errors import Error, FormatError
+from noisewright.kernel import Kernel
+from noisewright.randomizer import Randomizer
+from noisewright.table import Table
+
+Made = Table | Kernel | AdditiveKernel | Randomizer
+
+
+def read_file(path: str | os.PathLike[str], max_size: int) -> bytes:
+    """A regular file, opened without waiting for a pipe, of a size that is allowed."""
+    name = os.fspath(path)
+    descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as f:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FormatError(f"{name} is no regular file, want one")
+        raw = f.read(max_size + 1)
+    if len(raw) > max_size:
+        raise FormatError(f"{name} is larger than {max_size} bytes")
+    return raw
+
+
+def parse(raw: bytes) -> Made:
+    """What the bytes of a file hold: a table unless its first field says another format."""
+    value: Any = _strictjson.parse(raw, _additivefile.MAX_SIZE)
+    match _strictjson.format_of(value):
+        case _kernelfile.FORMAT:
+            return Kernel(_sized(raw, _kernelfile.MAX_SIZE), _kernelfile.decode(value))
+        case _additivefile.FORMAT:
+            return AdditiveKernel(raw, _additivefile.decode(value))
+        case _randomizerfile.FORMAT:
+            return Randomizer(_sized(raw, _randomizerfile.MAX_SIZE), _randomizerfile.decode(value))
+        case _:
+            return Table(_sized(raw, _tablefile.MAX_SIZE), _tablefile.decode(value))
+
+
+def _sized(raw: bytes, most: int) -> bytes:
+    if len(raw) > most:
+        raise FormatError(f"file is larger than {most} bytes")
+    return raw
+
+
+def _bundle(path: str | os.PathLike[str]) -> Bundle:
+    """The bundle in a directory."""
+
+    def file(name: str, most: int) -> bytes:
+        return read_file(os.path.join(path, *name.split("/")), most)
+
+    def law(name: str) -> Table | Randomizer:
+        try:
+            made = parse(file(name, _additivefile.MAX_SIZE))
+        except Error as err:
+            raise type(err)(f"{name}: {err}") from err
+        if not isinstance(made, Table | Randomizer):
+            raise FormatError(f"{name} is neither a table nor a randomizer")
+        return made
+
+    return Bundle(_bundlefile.decode(file, law))
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
+    """Reads a table, a kernel, an additive kernel, a local randomizer, or the bundle in a directory,
+    and proves what it promises and states.
+
+    `work` is the most elementary operations that the check may take, by default as many as the
+    program takes some ten seconds for. With verify=False nothing is proved until verify is
+    called, which drawing does.
+
+    Raises FormatError or InvalidError for what is malformed, NotPrivateError if the privacy
+    promise is not kept, FalseClaimError if another statement does not hold, WorkError if the
+    check would take too long, and OSError. Of bundles see also Bundle.verify: a filter has nothing
+    to prove, and is loaded with verify=False.
+    """
+    made = _bundle(path) if os.path.isdir(path) else parse(read_file(path, _additivefile.MAX_SIZE))
+    if verify:
+        made.verify(work=work)
+    return made

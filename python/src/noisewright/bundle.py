@@ -1,0 +1,139 @@
+"""Bundles, private encoders with their noise: docs/bundle-format.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noisewright import _bundlecheck, _bundlefile, _encode
+from noisewright._bundlecheck import Accountant, BundleCertificate
+from noisewright._rounding import float_values
+from noisewright._spherical import spherical
+from noisewright._words import Floats, Words, system_words
+from noisewright.errors import InvalidError
+from noisewright.randomizer import Randomizer
+from noisewright.table import Table
+
+
+class Bundle:
+    """An encoder, a clipping rule, noise and a decoder. It is immutable and safe for threads and
+    forks. Made by noisewright.load of a directory."""
+
+    def __init__(self, spec: _bundlefile.Spec) -> None:
+        self._spec = spec
+        self._certificate: BundleCertificate | None = None
+
+    @property
+    def promise(self) -> tuple[float, float] | None:
+        """(epsilon, delta) of a release, between any two inputs; None for a filter."""
+        return self._spec.promise
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features."""
+        return list(self._spec.features)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of what decode returns."""
+        return list(self._spec.outputs)
+
+    @property
+    def coordinates(self) -> int:
+        """How many numbers are released."""
+        return len(self._spec.axes)
+
+    @property
+    def axes(self) -> Floats:
+        """What each coordinate is clipped to, either way."""
+        axes: Floats = self._spec.axes.copy()
+        return axes
+
+    @property
+    def domain(self) -> str:
+        """The body that encodings are clipped to: ball, l1-ball, box or bounds."""
+        return self._spec.domain
+
+    @property
+    def composition(self) -> str:
+        """How the promise follows from the noise."""
+        return self._spec.composition
+
+    @property
+    def laws(self) -> list[Table] | list[Randomizer]:
+        """The table or the randomizer of each coordinate; none for the composition norm and for
+        filters."""
+        s = self._spec
+        if s.randomized:
+            return [s.randomizers[k] for k in s.randomizer_of]
+        return [s.tables[k] for k in s.table_of]
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bundle was verified."""
+        return self._certificate is not None
+
+    def verify(self, accountant: Accountant | None = None, work: int | None = None) -> BundleCertificate:
+        """Proves the promise, once, and returns what is proved.
+
+        Raises NotPrivateError if it is not proved, NoPromiseError for a filter, WorkError if that
+        takes more elementary operations than `work`. The exact composition of tables is for an
+        accountant, which returns an upper bound on the delta of their tables together; without one
+        it is UnprovedError, unless basic composition is enough.
+        """
+        if self._certificate is None:
+            self._certificate = _bundlecheck.verify(self._spec, accountant, work)
+        return self._certificate
+
+    def encode(self, x: npt.ArrayLike) -> Floats:
+        """The clipped encoding of features, WITHOUT NOISE AND UNSAFE FOR RELEASE: a vector, or a
+        row for each row of features."""
+        values, single = self._rows(x, len(self._spec.features), "features")
+        u = _encode.encode(self._spec, values)
+        return u[0] if single else u
+
+    def privatize(self, x: npt.ArrayLike) -> Floats:
+        """Private encodings of features: a vector, or a row for each row of features. Each spends
+        the whole promise on its person.
+
+        Raises InvalidError if a feature is not a finite number, without saying which; nothing is
+        released then.
+        """
+        self.verify()
+        values, single = self._rows(x, len(self._spec.features), "features")
+        released = self._release(_encode.encode(self._spec, values), system_words)
+        return released[0] if single else released
+
+    def decode(self, u: npt.ArrayLike) -> Floats:
+        """What is decoded from released numbers, which costs no privacy."""
+        values, single = self._rows(u, self.coordinates, "coordinates")
+        y = _encode.decode(self._spec, values)
+        return y[0] if single else y
+
+    def _rows(self, x: Any, width: int, what: str) -> tuple[Floats, bool]:
+        values = float_values(x)
+        single = values.ndim == 1
+        values = np.atleast_2d(values)
+        if values.ndim != 2 or values.shape[1] != width:
+            raise InvalidError(f"{what} = an array of shape {np.shape(x)}, want {width} of them, or rows of so many")
+        if not bool(np.all(np.isfinite(values))):
+            raise InvalidError(f"one of the {what} is not a finite number, want one")
+        return values, single
+
+    def _release(self, u: Floats, words: Words) -> Floats:
+        s = self._spec
+        released = np.empty_like(u)
+        if s.composition == "norm":
+            for i, row in enumerate(u):
+                noise = spherical(len(row), s.tau / s.step, words)
+                released[i] = ((row / s.step).astype(np.int64) + noise) * s.step
+            return released
+        for i in range(u.shape[1]):
+            if s.randomized:
+                m = s.randomizers[s.randomizer_of[i]]
+                released[:, i] = m.release(u[:, i])
+            else:
+                released[:, i] = s.tables[s.table_of[i]].add_noise(u[:, i])
+        return released

@@ -1,0 +1,370 @@
+"""Designs, calibrations, totals and comparisons, made by the program noisewright.
+
+The program is the one that NOISEWRIGHT names, or else that on PATH. Numbers are passed on as they are written:
+a Decimal or a string keeps all its digits, a float those that read back as itself. Bounds in the results are
+float64s that the program rounded outwards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import numbers
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Union
+
+from noisewright._load import load
+from noisewright.errors import Error, FalseClaimError, InvalidError
+from noisewright.table import Table
+
+Number: TypeAlias = int | float | Decimal | str
+"""A number, or its text."""
+
+
+class Loaded(Protocol):
+    """A table, a kernel or a randomizer."""
+
+    @property
+    def source(self) -> bytes:
+        """Its file."""
+
+
+Release: TypeAlias = Union[str, "os.PathLike[str]", Loaded]
+"""A file, what was loaded from one, or a mechanism such as ``laplace:epsilon=1``."""
+
+SCHEMA = 3  # of the JSON that the program prints
+
+INSTALL = (
+    "run `make build` in a copy of https://github.com/noisewright/noisewright and put its folder bin on PATH, "
+    "or the file bin/noisewright into NOISEWRIGHT"
+)
+
+
+class ProgramMissingError(Error, FileNotFoundError):
+    """There is no program to call."""
+
+
+class ProgramError(Error):
+    """The program ended without a result, with this exit code. The message is its own."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclasses.dataclass(frozen=True)
+class Constraints:
+    """What noise is held to beside its privacy; magnitudes are in units of the query."""
+
+    symmetric: bool = False
+    monotone: bool = False
+    unbiased: bool = False
+    support: tuple[Number, Number] | None = None
+    max_variance: Number | None = None
+    quantiles: Sequence[tuple[Number, Number]] = ()  # probabilities and magnitudes
+    max_distinguishing: Number | None = None
+
+    def flags(self) -> Iterator[str]:
+        for name in ("symmetric", "monotone", "unbiased"):
+            if getattr(self, name):
+                yield f"--{name}"
+        if self.support is not None:
+            yield f"--support={_joined(self.support)}"
+        for pair in self.quantiles:
+            yield f"--quantile={_joined(pair)}"
+        yield from _flags(max_variance=self.max_variance, max_distinguishing=self.max_distinguishing)
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """How long to search. What is None is the program's default."""
+
+    gap: Number | None = None  # (expected loss - lower bound)/lower bound
+    max_cells: int | None = None
+    time_limit: str | None = None  # with its unit: 500ms, 60s, 5m
+
+    def flags(self) -> Iterator[str]:
+        yield from _flags(gap=self.gap, max_cells=self.max_cells, time_limit=self.time_limit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """A designed table. status is optimal, or limit where the search ended before the gap was reached."""
+
+    table: Table
+    epsilon: float
+    delta: float
+    sensitivity: float
+    loss: str
+    query: str
+    step: float | None  # of what is published; None: as fine as needed
+    delta_upper: float
+    expected_loss: float  # rounded up
+    lower_bound: float  # of all noise that keeps the constraints, rounded down
+    gap: float | None
+    cells: int
+    cells_per_sensitivity: int
+    rounds: int
+    seconds: float
+    status: Literal["optimal", "limit"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """The table of one of several releases, and what they cost together. Losses are those of a release."""
+
+    table: Table
+    releases: int
+    epsilon: float  # of all releases, as asked for
+    delta: float
+    epsilon_upper: float  # as proved at delta
+    epsilon_lower: float
+    release_epsilon: float
+    release_delta: float
+    sensitivity: float
+    loss: str
+    noise: str
+    exponent: float | None  # of noise of the kind exponential-power
+    expected_loss: float  # rounded up
+    alternatives: Mapping[str, float]
+    gaussian_crossover: int | None  # the number of releases from which on Gaussian noise has the smaller loss
+
+
+@dataclasses.dataclass(frozen=True)
+class Total:
+    """What several releases cost together: epsilon at delta is proved, the lower bounds are of the one at the other."""
+
+    epsilon: float
+    epsilon_lower: float
+    delta: float
+    delta_lower: float
+    basic_epsilon: float | None
+    releases: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Mechanism:
+    """A mechanism of a comparison; one that does not apply has no loss, and its note says why."""
+
+    name: str
+    note: str
+    loss: float | None = None
+    error_bound: float | None = None
+    suboptimality: float | None = None  # loss/lower bound - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Expected losses beside the lower bound on those of all noise, None if there is none."""
+
+    lower_bound: float | None
+    mechanisms: tuple[Mechanism, ...]
+
+    def __getitem__(self, name: str) -> Mechanism:
+        for mechanism in self.mechanisms:
+            if mechanism.name == name:
+                return mechanism
+        raise KeyError(name)
+
+
+def design(
+    epsilon: Number,
+    delta: Number,
+    sensitivity: Number,
+    loss: str | Iterable[str] = "l1",
+    *,
+    query: Literal["real", "integer"] = "real",
+    step: Number | None = None,
+    constraints: Constraints | None = None,
+    effort: Effort | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Design:
+    """Designs the noise of least expected loss, to a certified gap; several losses are added up.
+
+    With a step, multiples of it are published. With a path, the table is written there too. What comes back was
+    loaded, and so verified in exact arithmetic. Raises InvalidError for bad input, with the program's sentences,
+    and ProgramError if there is no such noise or the search failed.
+    """
+    flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
+    report, table = _designed("design", flags, path)
+    return _result(Design, report, table=table)
+
+
+def calibrate(
+    releases: int,
+    epsilon: Number,
+    delta: Number,
+    sensitivity: Number,
+    loss: str | Iterable[str] = "l1",
+    *,
+    noise: Literal["auto", "designed", "truncated-laplace", "gaussian", "exponential-power"] = "auto",
+    query: Literal["real", "integer"] = "real",
+    step: Number | None = None,
+    constraints: Constraints | None = None,
+    effort: Effort | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Calibration:
+    """Designs the table of a release of which so many are together (epsilon, delta)-private. Otherwise as design."""
+    flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
+    report, table = _designed("calibrate", [f"--releases={releases}", f"--noise={noise}", *flags], path)
+    return _result(Calibration, report, table=table, exponent=report.get("exponent"))
+
+
+def account(
+    *releases: Release, times: int | Sequence[int] = 1, delta: Number | None = None, epsilon: Number | None = None
+) -> Total:
+    """The total epsilon of releases at a total delta, or the total delta at an epsilon: give one of them.
+
+    times says how often each release is made: one number for all, or one for each.
+    """
+    counts = [times] if isinstance(times, int) else list(times)
+    with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:
+        names = [_name(release, Path(folder) / f"{i}.json") for i, release in enumerate(releases)]
+        flags = [f"--times={_joined(counts)}", *_flags(delta=delta, epsilon=epsilon)]
+        return _result(Total, _call("account", *flags, "--", *names))
+
+
+def compare(
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    sensitivity: Number | None = None,
+    loss: str | Iterable[str] | None = None,
+    *,
+    table: str | os.PathLike[str] | Table | None = None,
+    query: Literal["real", "integer"] = "real",
+    step: Number | None = None,
+    constraints: Constraints | None = None,
+    effort: Effort | None = None,
+) -> Comparison:
+    """Compares a new design, or a table that there is, with the classical mechanisms."""
+    with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:
+        flags = _problem(epsilon, delta, sensitivity, loss or (), query, step, constraints, effort)
+        if table is not None:
+            flags.append(f"--table={_name(table, Path(folder) / 'table.json')}")
+        elif loss is None:
+            flags.append("--loss=l1")
+        report = _call("compare", *flags)
+    mechanisms = tuple(_result(Mechanism, m) for m in report["mechanisms"])
+    return Comparison(report["lower_bound"], mechanisms)
+
+
+def program() -> str:
+    """The path of the program; raises ProgramMissingError if there is none."""
+    named = os.environ.get("NOISEWRIGHT")
+    found = shutil.which(named or "noisewright")
+    if found is None and named:
+        raise ProgramMissingError(f"NOISEWRIGHT = {named!r} is not a program that can be run: {INSTALL}")
+    if found is None:
+        raise ProgramMissingError(f"the program noisewright is not on PATH, and NOISEWRIGHT names none: {INSTALL}")
+    return found
+
+
+_T = TypeVar("_T")
+
+
+def _result(cls: type[_T], report: Mapping[str, Any], **more: Any) -> _T:
+    """A dataclass from the fields of a report; what a field has no default for must be there."""
+    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    values = {name: report[name] for name in names if name in report} | more
+    try:
+        return cls(**values)
+    except TypeError as err:
+        raise ProgramError(f"the program printed another {cls.__name__} than this package reads: {err}", 0) from err
+
+
+def _problem(
+    epsilon: Number | None,
+    delta: Number | None,
+    sensitivity: Number | None,
+    loss: str | Iterable[str],
+    query: str,
+    step: Number | None,
+    constraints: Constraints | None,
+    effort: Effort | None,
+) -> list[str]:
+    losses = [loss] if isinstance(loss, str) else list(loss)
+    flags = [*_flags(epsilon=epsilon, delta=delta, sensitivity=sensitivity, step=step)]
+    flags += [f"--loss={name}" for name in losses]
+    if query != "real":
+        flags.append(f"--query={query}")
+    flags += (constraints or Constraints()).flags()
+    flags += (effort or Effort()).flags()
+    return flags
+
+
+def _designed(command: str, flags: Sequence[str], path: str | os.PathLike[str] | None) -> tuple[dict[str, Any], Table]:
+    """Runs a command that writes a table, and loads it."""
+    with _output(path) as out:
+        report = _call(command, *flags, f"--output={out}")
+        made = load(out)
+    if not isinstance(made, Table):
+        raise ProgramError(f"{command} wrote no table", 0)
+    return report, made
+
+
+@contextmanager
+def _output(path: str | os.PathLike[str] | None) -> Iterator[str]:
+    if path is not None:
+        yield os.path.abspath(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:
+        yield str(Path(folder) / "table.json")
+
+
+def _call(command: str, *arguments: str) -> dict[str, Any]:
+    """Runs a command and reads its report. A search that ended at a limit has one as well."""
+    run = subprocess.run(
+        [program(), command, "--json", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if run.returncode not in (0, 4) or not run.stdout:
+        lines = [line.removeprefix("error: ") for line in run.stderr.splitlines() if line.startswith("error: ")]
+        message = "\n".join(lines) or f"noisewright {command} ended with the exit code {run.returncode} and no word"
+        if run.returncode == 2:
+            raise InvalidError(message)
+        if run.returncode == 3:
+            raise FalseClaimError(message)
+        raise ProgramError(message, run.returncode)
+    report: dict[str, Any] = json.loads(run.stdout)
+    if report.get("schema") != SCHEMA:
+        raise ProgramError(
+            f"the program prints schema {report.get('schema')}, want {SCHEMA}: take both from one version", 0
+        )
+    return report
+
+
+def _flags(**values: Number | None) -> Iterator[str]:
+    for name, value in values.items():
+        if value is not None:
+            yield f"--{name.replace('_', '-')}={_text(value)}"
+
+
+def _text(value: Number) -> str:
+    """A number as the program reads it."""
+    if isinstance(value, bool) or not isinstance(value, (str, Decimal, numbers.Real)):
+        raise InvalidError(f"{value!r} is not a number, want an int, a float, a Decimal or a string")
+    if isinstance(value, (str, Decimal)):
+        return str(value)
+    return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))
+
+
+def _joined(values: Iterable[Number]) -> str:
+    return ",".join(_text(value) for value in values)
+
+
+def _name(release: Release, path: Path) -> str:
+    """The name of a release on the command line; what is in memory is written to the path."""
+    if isinstance(release, (str, os.PathLike)):
+        return os.fspath(release)
+    path.write_bytes(release.source)
+    return str(path)

@@ -1,0 +1,126 @@
+"""The program as functions: typed results, its sentences as exceptions, and none where there is no program."""
+
+import json
+import os
+import subprocess
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import noisewright
+from noisewright import Constraints, Effort, InvalidError, ProgramError, ProgramMissingError
+
+
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A program that is not ours."""
+    path = tmp_path / "fake"
+    path.write_text("#!/bin/sh\n" + script)
+    path.chmod(0o755)
+    monkeypatch.setenv("NOISEWRIGHT", str(path))
+
+
+def test_design(called: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    made = noisewright.design(1, 0.1, 1, "l1", effort=Effort(gap=0.01), path=path)
+    assert made.status == "optimal"
+    assert made.gap is not None and made.gap <= 0.01
+    assert made.lower_bound <= made.expected_loss < 0.72
+    assert (made.epsilon, made.delta, made.sensitivity) == (1, 0.1, 1)
+    assert (made.loss, made.query, made.step) == ("l1", "real", None)
+    # What was loaded says the same in exact arithmetic, and the file is what the program wrote.
+    found = made.table.verify()
+    assert Fraction(made.expected_loss) >= found.expected_loss and Fraction(made.delta_upper) >= found.delta_upper
+    assert Fraction(made.lower_bound) <= found.lower_bound
+    assert path.read_bytes() == made.table.source
+
+
+def test_design_flags(called: str) -> None:
+    held = Constraints(symmetric=True, support=(-4, 4), quantiles=[(0.9, 2)])
+    made = noisewright.design(Decimal("1"), "0.1", 1, ["l1:0.7", "exceed:2:0.3"], query="integer", constraints=held)
+    assert made.loss == "l1:0.7 + exceed:2:0.3" and made.query == "integer" and made.step == 1
+    noise = made.table.sample_steps(2000)
+    assert abs(noise).max() <= 4
+
+
+def test_calibrate_and_account(called: str, tmp_path: Path) -> None:
+    made = noisewright.calibrate(4, 1, 1e-6, 1, "l1", noise="gaussian")
+    assert made.releases == 4 and made.noise == "gaussian" and 0.9 < made.epsilon_upper <= 1
+    assert made.table.claimed_total is not None
+    total = noisewright.account(made.table, times=4, delta=1e-6)
+    assert total.epsilon_lower <= total.epsilon <= 1
+    assert total.epsilon == pytest.approx(made.epsilon_upper, rel=1e-3)
+    path = tmp_path / "table.json"
+    path.write_bytes(made.table.source)
+    mixed = noisewright.account(path, "laplace:epsilon=1", times=[2, 1], epsilon=2)
+    assert mixed.releases == 3 and 0 < mixed.delta_lower <= mixed.delta < 1e-3 and mixed.epsilon == 2
+
+
+def test_compare(called: str) -> None:
+    found = noisewright.compare(1, 0.1, 1, effort=Effort(gap=0.01))
+    designed, laplace = found["designed"], found["laplace"]
+    assert found.lower_bound is not None and laplace.loss == 1
+    assert designed.loss is not None and found.lower_bound <= designed.loss < laplace.loss
+    assert found["gaussian"].loss is None and "does not apply" in found["gaussian"].note
+    with pytest.raises(KeyError):
+        found["none"]
+    of_table = noisewright.compare(table=noisewright.design(1, 0.1, 1, effort=Effort(gap=0.01)).table)
+    assert of_table["table"].loss == designed.loss
+
+
+def test_limit(called: str) -> None:
+    made = noisewright.design(1, 1e-6, 1, effort=Effort(gap="1e-6", time_limit="1ms"))
+    assert made.status == "limit" and made.table.proved
+
+
+def test_bad_input(called: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidError) as err:
+        noisewright.design(-1, 0.1, 1, "l7", path=tmp_path / "none.json")
+    assert "epsilon = -1, want" in str(err.value) and 'loss = "l7", want one of' in str(err.value)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InvalidError, match="RELEASE is missing"):
+        noisewright.account(delta=1e-6)
+    with pytest.raises(InvalidError, match="epsilon is missing"):
+        noisewright.design(None, 0.1, 1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidError, match="cannot be kept together"):
+        noisewright.design(1, 0.1, 1, constraints=Constraints(unbiased=True, support=(0, "inf")))
+
+
+def test_forged_release(called: str, tmp_path: Path) -> None:
+    made = json.loads(noisewright.design(1, 0.1, 1, effort=Effort(gap=0.1)).table.source)
+    made["privacy"]["delta"] = 0.01
+    path = tmp_path / "forged.json"
+    path.write_text(json.dumps(made))
+    with pytest.raises(noisewright.FalseClaimError, match="delta"):
+        noisewright.account(path, delta=1e-6)
+
+
+def test_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("NOISEWRIGHT", raising=False)
+    with pytest.raises(ProgramMissingError, match=r"not on PATH.*make build"):
+        noisewright.design(1, 0.1, 1)
+    monkeypatch.setenv("NOISEWRIGHT", str(tmp_path / "none"))
+    with pytest.raises(ProgramMissingError, match=r"NOISEWRIGHT = .*none' is not a program.*make build"):
+        noisewright.account("laplace:epsilon=1", delta=0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the fake program is a shell script")
+def test_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, monkeypatch, "exit 1")
+    with pytest.raises(ProgramError, match="exit code 1 and no word") as err:
+        noisewright.account("laplace:epsilon=1", delta=0)
+    assert err.value.code == 1
+    fake(tmp_path, monkeypatch, "echo '{\"schema\":2}'")
+    with pytest.raises(ProgramError, match="schema 2, want 3"):
+        noisewright.account("laplace:epsilon=1", delta=0)
+    fake(tmp_path, monkeypatch, "echo '{\"schema\":3}'")
+    with pytest.raises(ProgramError, match="another Total"):
+        noisewright.account("laplace:epsilon=1", delta=0)
+
+
+def test_arguments_are_no_flags(called: str) -> None:
+    with pytest.raises(InvalidError):
+        noisewright.account("--help", delta=0)
+    assert subprocess.run([called, "version"], capture_output=True, check=True).stdout
