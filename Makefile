@@ -35,24 +35,26 @@ man: build ## write the manual pages into man
 	@echo "man: pages in man, dated by the last commit"
 	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man -o man
 
-test: build ## run every test, then those that must pass without cgo
+test: build ## run every test, those that must pass without cgo, and those of python/
 	@echo "test: all packages, with cgo"
 	@$(GO) test ./...
 	@echo "test: all packages build, the program for js/wasm too, and the pure ones pass, without cgo"
 	@CGO_ENABLED=0 $(GO) build ./...
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@CGO_ENABLED=0 $(GO) test $(PURE)
+	@sh scripts/python.sh test
 
 race: deps ## run every test under the race detector
 	@echo "race: all packages"
 	@$(GO) test -race ./...
 
-lint: deps $(LINT) ## run golangci-lint, pinned, with .golangci.yml
+lint: deps $(LINT) ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/
 	@echo "lint: golangci-lint $(LINT_VERSION)"
 	@"$(LINT)" run ./...
 	@echo "lint: cgo in lp/highs only"
 	@list=$$($(GO) list -f '{{if .CgoFiles}}{{.Dir}}: {{.CgoFiles}}{{end}}' ./... | grep -v '/lp/highs: \[capi.go\]$$' || true); \
 		if [ -n "$$list" ]; then printf 'lint: import "C" outside lp/highs/capi.go: %s\n' "$$list" >&2; exit 1; fi
+	@sh scripts/python.sh lint
 
 $(LINT):
 	@echo "lint: installing golangci-lint $(LINT_VERSION) into .deps, about a minute"

@@ -40,7 +40,7 @@ func TestNoiseKeepsBudget(t *testing.T) {
 		{Auto, Budget{0.3, 0, ledger.AddRemove}, 7, "laplace", 7 / 0.3 * math.Sqrt2},
 		{Laplace, Budget{1, 0, ledger.Replace}, 13, "laplace", 26 * math.Sqrt2},
 		{Gaussian, addRemove, 1, "gaussian", 3.7306}, // the analytic Gaussian
-		{Gaussian, addRemove, 200, "gaussian", 3.7306 * math.Sqrt(200)},
+		{Gaussian, addRemove, 20, "gaussian", 3.7306 * math.Sqrt(20)},
 		{Auto, addRemove, 12, "exponential-power of exponent 1.75", math.Sqrt(160)},
 		{Gaussian, Budget{1, 1e-5, ledger.Replace}, 2, "gaussian", 10.584},
 	} {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -137,12 +138,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 		return nil
 	})
 	f.File(&o.test, "test", "CSV file of other records with their classes, to count errors on; these are not protected", vectorFiles...)
-	f.Check(func() error {
-		if o.data == "-" && o.test == "-" {
-			return errors.New("data = - and test = -, want only one of them from standard input")
-		}
-		return nil
-	})
+	f.Check(func() error { return oneStandard(o.data, o.schema, o.test) })
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
 	f.Directory(&o.cache, "cache", "directory of noise found, used again later (default: that of the user, - for none)")
 	f.Duration(&o.design.TimeLimit, "time-limit", "wall time to look for noise = auto, with its unit: 500ms, 60s, 5m; then it is of a shape from Laplace to Gaussian")
@@ -155,6 +151,15 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	})
 	f.Summary(&o.Common, "output")
 	return f
+}
+
+// oneStandard refuses several inputs from standard input.
+func oneStandard(files ...string) error {
+	standard := slices.DeleteFunc(files, func(file string) bool { return file != "-" })
+	if len(standard) > 1 {
+		return fmt.Errorf("%d inputs are -, want only one of them from standard input", len(standard))
+	}
+	return nil
 }
 
 // run learns, writes the model and counts errors.

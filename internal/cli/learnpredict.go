@@ -43,6 +43,7 @@ A record that does not keep to the model's schema is refused.`,
 	f.Require(&o.model, "model", "a file that learn has written")
 	f.File(&o.data, "data", "CSV file of records with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
 	f.Require(&o.data, "data", "a CSV file")
+	f.Check(func() error { return oneStandard(o.model, o.data) })
 	f.Delimiter(&o.csv)
 	f.Output(&o.Common, "CSV file to write the classes to, - for standard output (default none)", "csv")
 	f.Summary(&o.Common, "output")

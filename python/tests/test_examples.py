@@ -3,6 +3,7 @@
 import importlib
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
@@ -72,7 +73,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(EXAMPLES), str(ROOT / "python" / "src")]))
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
     try:

@@ -1,6 +1,7 @@
 """The page docs/python.md: its code runs from top to bottom, and so does the notebook."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -67,7 +68,8 @@ def test_notebook(called: str, tmp_path: Path) -> None:
     code = notebook.read_text(encoding="utf-8").replace("range(400)", "range(40)").replace("range(20)", "range(2)")
     (tmp_path / "notebook.py").write_text(code, encoding="utf-8")
     run = [sys.executable, "notebook.py", "."]
-    environment = {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "NOISEWRIGHT": called, "PATH": "/usr/bin:/bin"}
+    source = str(ROOT / "python" / "src")
+    environment = {**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "PYTHONPATH": source}
     printed = subprocess.run(run, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True).stdout
     assert len(re.findall(r"accuracy 0\.\d+", printed)) == 5
     for name in ("python-noise.svg", "python-encoder.svg"):

@@ -52,7 +52,9 @@ def test_at_random_is_exact() -> None:
     """The first word decides as the exact comparison does, and the rest is exact for large values."""
     rng = np.random.default_rng(4)
     for step in (0.1, 1.0, 0.3, 1e-200, 7e200):
-        x = np.concatenate([rng.standard_normal(200) * step * 2.0 ** rng.integers(0, 51, 200), np.array([0.0, step, 2.5 * step])])
+        x = np.concatenate(
+            [rng.standard_normal(200) * step * 2.0 ** rng.integers(0, 51, 200), np.array([0.0, step, 2.5 * step])]
+        )
         u = rng.integers(0, 1 << 64, x.size, dtype=np.uint64)
         want = []
         for value, w in zip(x.tolist(), u.tolist(), strict=True):

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from tampering import bundle_tamperings, tampered
 import noisewright as nw
 from noisewright._exact import float_down, float_up
 from noisewright._load import parse
-
+from noisewright._meter import Meter
+from noisewright._tablecheck import _expected
 
 
 def code(verify: Any) -> int:
@@ -102,7 +104,11 @@ def test_program_agrees(program: str) -> None:
 
 def test_files_of_the_repository() -> None:
     """Tables that the program's own tests and documents use."""
-    for name in ("docs/example-table.json", "account/testdata/table-1-1e-6.json", "account/testdata/table-0.1-1e-9.json"):
+    for name in (
+        "docs/example-table.json",
+        "account/testdata/table-1-1e-6.json",
+        "account/testdata/table-0.1-1e-9.json",
+    ):
         table = nw.load(REPOSITORY / name)
         assert isinstance(table, nw.Table)
         stated = json.loads((REPOSITORY / name).read_text())["certificate"]
@@ -200,3 +206,17 @@ def test_exact_composition_needs_an_accountant() -> None:
 
 
 DATA_BUNDLE = BUNDLES[[b.name for b in BUNDLES].index("designed")]
+
+
+def test_threads_find_the_same() -> None:
+    """A loss keeps the last power that it bounded, and threads share the loss."""
+    table = nw.load(file("power-sum-tail"))
+    assert isinstance(table, nw.Table)
+    want = table.expected_loss_of(table.loss)
+    spec = table._spec
+
+    def expected(_: int) -> Fraction:
+        return _expected(spec, spec.loss, Meter(1 << 62))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(expected, range(8))) == {want}

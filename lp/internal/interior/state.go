@@ -63,7 +63,7 @@ func newState(p *Program) *state {
 	s.border = blas64.General{Rows: len(p.equal), Cols: n, Stride: n, Data: make([]float64, len(p.equal)*n)}
 	s.offset = make([]int32, terms)
 	for i, t := range p.terms {
-		s.offset[i] = int32(max(t.gain, t.lose))*int32(n) + int32(min(t.gain, t.lose))
+		s.offset[i] = max(t.gain, t.lose)*int32(n) + min(t.gain, t.lose)
 	}
 	return s
 }

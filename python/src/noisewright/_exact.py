@@ -151,8 +151,16 @@ class Rounded:
         e = min(self.e, other.e)
         return Rounded((self.m << self.e - e) - (other.m << other.e - e), e, self.prec, self.side)
 
+    def compare(self, other: Rounded) -> int:
+        """The sign of the difference from another number, neither below 0, however small they are."""
+        if self.m and other.m and self.magnitude() != other.magnitude():
+            return 1 if self.magnitude() > other.magnitude() else -1
+        e = min(self.e, other.e) if self.m and other.m else 0
+        a, b = (x.m << x.e - e if e else x.m for x in (self, other))
+        return (a > b) - (a < b)
+
     def __lt__(self, other: Rounded) -> bool:
-        return self.fraction() < other.fraction()
+        return self.compare(other) < 0
 
     def magnitude(self) -> int:
         """e with 2^(e-1) <= number < 2^e, for a number above 0."""

@@ -51,13 +51,15 @@ class _Distribution:
         multiples of powers of two, so equal ones are found equal at some precision, too."""
         ratio = self.spec.tail_ratio
         factor = ((1 << 64) - ratio) * part + ratio * block
-        want = p * (1 << 64)
+        scaled = p * (1 << 64)
+        # A multiple of a power of two: exact with as many bits as it has.
+        want = Rounded.of(scaled, scaled.numerator.bit_length(), 1)
         prec = 192
         while True:
             signs = []
             for side in (-1, 1):
-                value = (Rounded(factor, 0, prec, side) * _power(Fraction(ratio, 1 << 64), m, prec, side)).fraction()
-                signs.append((value > want) - (value < want))
+                value = Rounded(factor, 0, prec, side) * _power(Fraction(ratio, 1 << 64), m, prec, side)
+                signs.append(value.compare(want))
             if signs[0] == signs[1]:
                 return signs[0]
             prec *= 2
