@@ -124,6 +124,9 @@ func newReader(rows release.Rows, s *Schema, labeled bool) (*reader, error) {
 	r := &reader{data: &Data{schema: s, columns: make([][]int32, len(s.Features))}}
 	bad, known := check.In("learn"), false
 	find := func(name string) {
+		if !bad.None() && len(rows.Columns()) == 1 {
+			return // another delimiter, of which the first column says all
+		}
 		i, err := columnOf(rows, name)
 		bad.Add(err)
 		known = known || err == nil || slices.Contains(rows.Columns(), name)
@@ -184,7 +187,7 @@ func (r *reader) row(record []string) error {
 			b := *d.schema.Features[j].Bounds
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(v >= b.Lower && v <= b.Upper) {
-				return fmt.Errorf("column %s: not within the bounds of the schema, want a number from %v to %v", check.Quoted(d.schema.Features[j].Name), b.Lower, b.Upper)
+				return fmt.Errorf("column %s: no number within the bounds of the schema, want one from %v to %v", check.Quoted(d.schema.Features[j].Name), b.Lower, b.Upper)
 			}
 			values[j] = int32(onGrid(b.unit(v))) //nolint:gosec // at most gridSteps
 			continue
@@ -192,9 +195,9 @@ func (r *reader) row(record []string) error {
 		code, ok := r.code[j][text]
 		switch {
 		case !ok && j < len(d.columns):
-			return fmt.Errorf("column %s: not in the schema, want one of the feature's categories", check.Quoted(d.schema.Features[j].Name))
+			return fmt.Errorf("column %s: not in the schema, want one of %s", check.Quoted(d.schema.Features[j].Name), listed(d.schema.Features[j].Categories))
 		case !ok:
-			return fmt.Errorf("column %s: not in the schema, want one of the classes", check.Quoted(d.schema.Target))
+			return fmt.Errorf("column %s: not in the schema, want one of %s", check.Quoted(d.schema.Target), listed(d.schema.Classes))
 		}
 		values[j] = code
 	}
@@ -206,6 +209,20 @@ func (r *reader) row(record []string) error {
 	}
 	d.rows++
 	return nil
+}
+
+// listed returns the first of the texts, which are public.
+func listed(texts []string) string {
+	const most = 8
+	var out []string
+	for _, text := range texts[:min(len(texts), most)] {
+		out = append(out, strconv.Quote(check.Shortened(text)))
+	}
+	list := strings.Join(out, ", ")
+	if more := len(texts) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
 
 // unit maps a value from the bounds to [-1, 1], up to rounding.

@@ -60,15 +60,15 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	const good = "note,a,1,p,7"
 	for row, want := range map[string]string{
-		"note,secret,1,p,7": "column class: not in the schema, want one of the classes",
-		"note,,1,p,7":       "column class: not in the schema, want one of the classes",
-		"note,a,1,secret,7": "column letter: not in the schema, want one of the feature's categories",
-		"note,a,1,P,7":      "column letter: not in the schema, want one of the feature's categories",
-		"note,a,4.04,p,7":   "column y: not within the bounds of the schema, want a number from -4 to 4",
-		"note,a,NaN,p,7":    "column y: not within the bounds of the schema, want a number from -4 to 4",
-		"note,a,1,p,-Inf":   "column x: not within the bounds of the schema, want a number from 0 to 10",
-		"note,a,1,p,":       "column x: not within the bounds of the schema, want a number from 0 to 10",
-		"note,a,1,p,secret": "column x: not within the bounds of the schema, want a number from 0 to 10",
+		"note,secret,1,p,7": "column class: not in the schema, want one of \"a\", \"b\", \"c\"",
+		"note,,1,p,7":       "column class: not in the schema, want one of \"a\", \"b\", \"c\"",
+		"note,a,1,secret,7": "column letter: not in the schema, want one of \"p\", \"q\", \"r\", \"s\"",
+		"note,a,1,P,7":      "column letter: not in the schema, want one of \"p\", \"q\", \"r\", \"s\"",
+		"note,a,4.04,p,7":   "column y: no number within the bounds of the schema, want one from -4 to 4",
+		"note,a,NaN,p,7":    "column y: no number within the bounds of the schema, want one from -4 to 4",
+		"note,a,1,p,-Inf":   "column x: no number within the bounds of the schema, want one from 0 to 10",
+		"note,a,1,p,":       "column x: no number within the bounds of the schema, want one from 0 to 10",
+		"note,a,1,p,secret": "column x: no number within the bounds of the schema, want one from 0 to 10",
 	} {
 		d, err := Read(smallRecords(good, row), small())
 		if d != nil || !errors.Is(err, dp.ErrInvalid) || err.Error() != "learn: line 3, "+want {
@@ -94,10 +94,25 @@ func TestReadErrors(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+	if _, err := Read(&records{names: []string{"x;y;letter;class"}}, small()); err == nil || strings.Count(err.Error(), "want") != 1 {
+		t.Errorf("another delimiter: %v, want one sentence", err)
+	}
 	bad := small()
 	bad.Classes = nil
 	if _, err := Read(smallRecords(good), bad); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("a bad schema: %v", err)
+	}
+}
+
+func TestListed(t *testing.T) {
+	for want, texts := range map[string][]string{
+		`"a", "", "c d"`:                                    {"a", "", "c d"},
+		`"1", "2", "3", "4", "5", "6", "7", "8"`:            {"1", "2", "3", "4", "5", "6", "7", "8"},
+		`"1", "2", "3", "4", "5", "6", "7", "8" and 2 more`: {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"},
+	} {
+		if got := listed(texts); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

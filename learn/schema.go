@@ -157,6 +157,6 @@ func (s *Schema) Encode(w io.Writer) error {
 	if err := json.Indent(&out, line.Bytes(), "", "  "); err != nil {
 		return err
 	}
-	_, err := w.Write(append(out.Bytes(), '\n'))
+	_, err := out.WriteTo(w)
 	return err
 }

@@ -31,7 +31,7 @@ func TestSchemaFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Who edits a draft removes this line, and the file is one still.
-		if text := b.String(); strings.Contains(text, "\n  \"draft\": true,\n") != draft {
+		if text := b.String(); strings.Contains(text, "\n  \"draft\": true,\n") != draft || !strings.HasSuffix(text, "\n}\n") {
 			t.Errorf("draft %v: %s", draft, text)
 		}
 		got, err := ReadSchema(&b)

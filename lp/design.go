@@ -131,9 +131,18 @@ func (d *designer) begin() error {
 		if dual := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
 		}
+		if d.Epsilon >= closedFrom && d.points == 0 {
+			if dual := d.closedDual(maxClosed); dual != nil {
+				d.keepDual(dual)
+			}
+		}
 	}
 	return nil
 }
+
+// maxClosed bounds the multipliers in closed form, which take about a microsecond each to
+// certify.
+const maxClosed = 2e5
 
 // scale returns the magnitude of the expected loss.
 func (d *designer) scale() float64 {

@@ -126,13 +126,15 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 		return best, err
 	}
 	work, most := maxSimpleWork, mostStairCells
+	runs := 1 // how many times sooner tables of few runs are tested
 	switch {
 	case d.points > 0: // worth more: it is the optimum for δ = 0
 		work, most = 4*work, d.options.MaxCells
 	case 0.6/gamma > mostStairCells: // a cell is at most about a step
-		work, most = 4*work, int(0.6/gamma)
+		runs, most = 64, int(0.6/gamma)
 	}
 	work, cells := d.simpleCost(best, d.elapsed()-start, work)
+	work *= runs
 	reach := 2 * (supportBound(d.Problem) + 2)
 	affordable := int(min(math.Sqrt(float64(work)/reach), float64(cells)/reach))
 	if affordable < 1 && best != nil {
@@ -146,7 +148,7 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	steps := func(x float64) float64 {
 		return d.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
 	}
-	for _, atom := range []float64{0, 0.9 * d.Delta, 0.999 * d.Delta} {
+	for _, atom := range []float64{0, 0.9 * d.Delta, 0.999 * d.Delta, (1 - 1e-6) * d.Delta} {
 		if stairs, serr := d.truncatedStaircase(g, min(cells, work/k), atom, steps); serr == nil {
 			if err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0 {
 				best, err = stairs, nil

@@ -37,7 +37,16 @@ func (s *Spec) shiftDeltas(r *exact.Ratio, m *claims.Meter) (deltas []*big.Int, 
 	if isSymmetric(s.Weights) {
 		sides = sides[:1] // the mirror image of shift k is shift −k
 	}
-	if !m.Spend(s.shiftWork(len(sides))) {
+	work := s.shiftWork(len(sides))
+	last := min(s.Grid.CellsPerSensitivity, len(s.Weights)-1)
+	runs := ends(s.Weights)
+	if w, few := fewRuns(runs, len(s.Weights), last); few && !s.hasTail() {
+		work = int64(len(sides)) * w
+		for side := range sides {
+			sides[side] = s.byRuns(side == 1, runs, r, last)
+		}
+	}
+	if !m.Spend(work) {
 		return nil, nil
 	}
 	charge := new(big.Int).SetUint64(s.Atom)

@@ -383,7 +383,7 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnR
 	r := &learnReport{Schema: shell.Schema, Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
-		"errors: that nothing was learned, and why, is about the records", "how long it took",
+		"error messages: that nothing was learned, and why, is about the records", "how long it took",
 	}}
 	if m.Guarantee == nil {
 		r.NotProtected = []string{"anything: there is no noise"}

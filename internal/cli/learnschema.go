@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/cli/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/learn"
@@ -73,6 +75,22 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 	if err := w.Put(schema.Encode); err != nil {
 		return err
 	}
+	for _, f := range schema.Features {
+		if !csvfile.Matches(categorical, f.Name) && mixed(f.Categories) {
+			o.Warn("column %s has numbers and other texts: drafted as %d categories; bounds want a number in every record", check.Quoted(f.Name), len(f.Categories))
+		}
+	}
 	o.Warn(`the draft is NOT PRIVATE: it shows bounds and categories of the records; replace them by what is known without these, then remove "draft"`)
 	return nil
+}
+
+// mixed reports whether some of the texts are numbers and others are not.
+func mixed(texts []string) bool {
+	numbers := 0
+	for _, text := range texts {
+		if v, err := strconv.ParseFloat(text, 64); err == nil && check.Finite(v) {
+			numbers++
+		}
+	}
+	return numbers > 0 && numbers < len(texts)
 }

@@ -6,7 +6,9 @@ import subprocess
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import noisewright
@@ -85,6 +87,24 @@ def test_bad_input(called: str, tmp_path: Path) -> None:
         noisewright.design(None, 0.1, 1)  # type: ignore[arg-type]
     with pytest.raises(InvalidError, match="cannot be kept together"):
         noisewright.design(1, 0.1, 1, constraints=Constraints(unbiased=True, support=(0, "inf")))
+
+
+def test_what_was_designed_is_a_release(called: str) -> None:
+    made = noisewright.design(1, 0.1, 1, effort=Effort(gap=0.1))
+    month = noisewright.calibrate(2, 1, 1e-6, 1, noise="gaussian")
+    assert noisewright.account(made, month, times=np.array([1, 2]).tolist(), delta=0.2).releases == 3
+    assert noisewright.account(made, times=np.int64(2), delta=0.3).releases == 2
+    assert noisewright.compare(table=made)["table"].loss == noisewright.compare(table=made.table)["table"].loss
+
+
+def test_wrong_types() -> None:
+    wrong: Any = {"symmetric": True}
+    with pytest.raises(InvalidError, match=r"constraints = a dict, want Constraints\(…\)"):
+        noisewright.design(1, 0.1, 1, constraints=wrong)
+    with pytest.raises(InvalidError, match=r"effort = a dict, want Effort\(…\)"):
+        noisewright.design(1, 0.1, 1, effort=wrong)
+    with pytest.raises(InvalidError, match="release = a list, want a file, what was loaded or designed, or a mech"):
+        noisewright.account(["a.json", "b.json"], delta=1e-6)  # type: ignore[arg-type]
 
 
 def test_forged_release(called: str, tmp_path: Path) -> None:

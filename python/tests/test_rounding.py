@@ -167,6 +167,23 @@ def test_privatize(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.privatize(np.array([250], dtype=np.uint8), -1, 0).tolist() == [0]
 
 
+def test_shapes() -> None:
+    table = load("real")
+    shape: Any
+    for shape, want in ((2, (2,)), (np.int64(2), (2,)), ((2, 3), (2, 3)), ([2, 3], (2, 3)), (0, (0,)), ((), ())):
+        assert np.shape(table.sample(shape)) == want
+    bad: Any
+    for bad in (-1, (2, -3), 1.5, "3", (1.5,)):
+        with pytest.raises(nw.InvalidError, match=r"shape = .* want an integer or a tuple of them"):
+            table.sample(bad)
+
+
+def test_intervals_are_of_one_value() -> None:
+    values: Any = [0.0, 1.0]
+    with pytest.raises(nw.InvalidError, match=r"y = an array of shape \(2,\), want one released value"):
+        load("real").interval(values, 0.95)
+
+
 def test_pandas() -> None:
     pd = pytest.importorskip("pandas")
     table = load("real")
@@ -181,6 +198,10 @@ def test_pandas() -> None:
     for missing in (pd.Series([0.5, None]), pd.Series([1, None], dtype="Int64")):
         with pytest.raises(nw.InvalidError, match="missing"):
             table.privatize(missing, 0, 1)
+    for frame in (pd.DataFrame({"a": [0.5], "b": [1.0]}), pd.DataFrame({"a": [0.5]})):
+        with pytest.raises(nw.InvalidError, match="a DataFrame of columns, want one column at a time"):
+            table.privatize(frame, 0, 1)
+    assert table.privatize(pd.Series([0.5], index=["columns"]), 0, 1).size == 1
     kernel = nw.load(file("kernel"))
     assert isinstance(kernel, nw.Kernel)
     assert set(kernel.privatize(pd.Series([-1e9, 1e9]))) <= set(kernel.nodes)

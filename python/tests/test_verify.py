@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from tampering import bundle_tamperings, tampered
 import noisewright as nw
 from noisewright._exact import float_down, float_up
 from noisewright._load import parse
+from noisewright._meter import Meter
+from noisewright._tablecheck import _expected
 
 
 def code(verify: Any) -> int:
@@ -152,6 +155,38 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         nw.load(deep)
 
 
+@pytest.mark.parametrize("name", ["noisewright-model", "noisewright-schema"])
+def test_files_of_other_formats_say_which(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"format": name, "version": 1, "kind": "logistic"}))
+    with pytest.raises(nw.FormatError, match=rf"model\.json: format = '{name}', want one of 'noisewright-table', "):
+        nw.load(path)
+
+
+def test_bundles_are_folders() -> None:
+    with pytest.raises(nw.FormatError, match=r"'noisewright-bundle'.* or a bundle's folder"):
+        nw.load(DATA_BUNDLE / "bundle.json")
+
+
+def test_errors_name_the_file() -> None:
+    for path in (file("integer-false"), DATA_BUNDLE.parent / "local-false"):
+        with pytest.raises((nw.NotPrivateError, nw.FalseClaimError)) as err:
+            nw.load(path)
+        assert str(err.value).startswith(f"{path}: ")
+
+
+def test_representations() -> None:
+    names = ("real", "kernel", "additive-bounded", "categories")
+    shown = {name: repr(nw.load(file(name), verify=False)) for name in names}
+    assert shown["real"].startswith("<Table: epsilon=1.0, delta=") and "query=real" in shown["real"]
+    assert shown["kernel"].startswith("<Kernel: epsilon=") and " values from " in shown["kernel"]
+    assert shown["additive-bounded"].startswith("<AdditiveKernel: epsilon=")
+    assert shown["categories"].startswith("<Randomizer: epsilon=") and "categories>" in shown["categories"]
+    assert repr(nw.load(DATA_BUNDLE)).startswith("<Bundle: epsilon=")
+    filters = next(path for path in BUNDLES if path.name == "filter")
+    assert repr(nw.load(filters, verify=False)).startswith("<Bundle: no promise, ")
+
+
 def test_repeated_names_are_found_at_any_depth(tmp_path: Path) -> None:
     text = file("real").read_text().replace('"epsilon":1,', '"epsilon":1,"epsilon":1,', 1)
     with pytest.raises(nw.FormatError, match=r"privacy\.epsilon stands twice"):
@@ -171,3 +206,17 @@ def test_exact_composition_needs_an_accountant() -> None:
 
 
 DATA_BUNDLE = BUNDLES[[b.name for b in BUNDLES].index("designed")]
+
+
+def test_threads_find_the_same() -> None:
+    """A loss keeps the last power that it bounded, and threads share the loss."""
+    table = nw.load(file("power-sum-tail"))
+    assert isinstance(table, nw.Table)
+    want = table.expected_loss_of(table.loss)
+    spec = table._spec
+
+    def expected(_: int) -> Fraction:
+        return _expected(spec, spec.loss, Meter(1 << 62))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(expected, range(8))) == {want}

@@ -22,6 +22,9 @@ Bools = npt.NDArray[np.bool_]
 _LIMB = 22
 _MASK = (1 << _LIMB) - 1
 
+# What the limbs of a word count.
+_UNITS = np.array([1.0, 2.0**_LIMB, 2.0 ** (2 * _LIMB)])
+
 # An E so large that nothing of two words exceeds E·v unless v = 0.
 INFINITY = 1 << 256
 
@@ -134,8 +137,10 @@ class Rows:
             exceeds = (self._values[chosen] < least).astype(np.float64)
             gains = exceeds @ self._limbs[gain].T
             prices = np.einsum("ij,ikj->ik", exceeds, self._limbs[chosen])
-            for i, other in enumerate(chosen):
+            # Nearly, to 2^16 units of a sum of at most 2^64: the worst is among those near it.
+            near = gains @ _UNITS - (prices @ _UNITS) * (self._ratio / (1 << RATIO_BITS))
+            for i in np.flatnonzero(near >= near.max() - 2.0**20):
                 h = (joined(gains[i]) << RATIO_BITS) - joined(prices[i]) * self._ratio
                 if h > worst:
-                    worst, at = h, other
+                    worst, at = h, chosen[i]
         return worst, at

@@ -14,6 +14,8 @@ from noisewright.errors import InvalidError
 def column_like(column: Any, release: Callable[[npt.NDArray[Any]], Any]) -> Any:
     """What release makes of the values of a column, as such a column: a Series of its name and
     index, or an array."""
+    if hasattr(type(column), "columns"):
+        raise InvalidError(f"a {type(column).__name__} of columns, want one column at a time")
     library = type(column).__module__.partition(".")[0]
     if library == "pandas":
         if bool(column.isna().any()):

@@ -116,17 +116,22 @@ def _expected(spec: Spec, meter: Meter) -> Fraction:
     return total / (1 << 64)
 
 
-def _ceilings(loss: Loss) -> Callable[[Fraction, Fraction], int]:
-    """The bound on c from a point to another that is rounded up to 2^-192, each value of a
-    unimodal loss found once."""
+def _ceilings(loss: Loss, scale: int) -> Callable[[int, int], int]:
+    """The bound on c from a point to another, which are integers over the scale, rounded up to
+    2^-192; each value of a unimodal loss is found once."""
     if not loss.unimodal:
-        return lambda a, b: ceil_at(loss.ceiling_up(a, b), _PEAK_BITS)
-    known: dict[Fraction, int] = {}
+        return lambda a, b: ceil_at(loss.ceiling_up(Fraction(a, scale), Fraction(b, scale)), _PEAK_BITS)
+    known: dict[int, int] = {}
+    find: Callable[[int], int]
+    if isinstance(loss, Piecewise):
+        find = loss.scaled(scale, _PEAK_BITS)
+    else:
+        find = lambda n: ceil_at(loss.ceiling_up(Fraction(n, scale), Fraction(n, scale)), _PEAK_BITS)  # noqa: E731
 
-    def value(x: Fraction) -> int:
-        v = known.get(x)
+    def value(n: int) -> int:
+        v = known.get(n)
         if v is None:
-            v = known[x] = ceil_at(loss.ceiling_up(x, x), _PEAK_BITS)
+            v = known[n] = find(n)
         return v
 
     return lambda a, b: max(value(a), value(b))
@@ -135,24 +140,24 @@ def _ceilings(loss: Loss) -> Callable[[Fraction, Fraction], int]:
 def _max_loss(spec: Spec, loss: Loss, meter: Meter) -> Fraction:
     """A bound on the expected loss of every query value, on parts of each cell: on the part from
     a to b node j costs at most the largest c from node_j - b to node_j - a."""
-    nodes = [Fraction(x) for x in spec.nodes]
-    n = len(nodes)
+    n = len(spec.nodes)
     work = loss.work(2 * _largest_bits(spec))
     meter.spend(work.in_pass * n)
     parts = min(max(2048 // n, 4), 64)
+    # All nodes and ends of parts are integers over this.
+    scale = parts * max(Fraction(x).denominator for x in (*spec.nodes, *spec.edges))
+    nodes, edges = ([int(Fraction(x) * scale) for x in numbers] for numbers in (spec.nodes, spec.edges))
     most = 0
-    ceiling = _ceilings(loss)
+    ceiling = _ceilings(loss, scale)
     for k, row in enumerate(spec.rows):
         chosen = [(w, y) for w, y in zip(row, nodes, strict=True) if w]
         weights = [w for w, _ in chosen]
-        a, end = Fraction(spec.edges[k]), Fraction(spec.edges[k + 1])
-        step = (end - a) / parts
-        for _ in range(parts):
+        step = (edges[k + 1] - edges[k]) // parts
+        for a in range(edges[k], edges[k + 1], step):
             b = a + step
             meter.spend(work.bound * len(chosen))
             costs = [ceiling(y - b, y - a) for _, y in chosen]
             most = max(most, sum(map(mul, weights, costs)))
-            a = b
     return Fraction(most, 1 << 64 + _PEAK_BITS)
 
 

@@ -15,6 +15,7 @@ from noisewright.randomizer import Randomizer
 from noisewright.table import Table
 
 Made = Table | Kernel | AdditiveKernel | Randomizer
+FORMATS = (_tablefile.FORMAT, _kernelfile.FORMAT, _additivefile.FORMAT, _randomizerfile.FORMAT)
 
 
 def read_file(path: str | os.PathLike[str], max_size: int) -> bytes:
@@ -40,6 +41,9 @@ def parse(raw: bytes) -> Made:
             return AdditiveKernel(raw, _additivefile.decode(value))
         case _randomizerfile.FORMAT:
             return Randomizer(_sized(raw, _randomizerfile.MAX_SIZE), _randomizerfile.decode(value))
+        case str(other) if other != _tablefile.FORMAT:
+            folder = ", or a bundle's folder" if other == _bundlefile.FORMAT else ""
+            raise FormatError(f"format = {other[:60]!r}, want one of {', '.join(map(repr, FORMATS))}{folder}")
         case _:
             return Table(_sized(raw, _tablefile.MAX_SIZE), _tablefile.decode(value))
 
@@ -81,7 +85,11 @@ def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None 
     check would take too long, and OSError. Of bundles see also Bundle.verify: a filter has nothing
     to prove, and is loaded with verify=False.
     """
-    made = _bundle(path) if os.path.isdir(path) else parse(read_file(path, _additivefile.MAX_SIZE))
-    if verify:
-        made.verify(work=work)
+    raw = None if os.path.isdir(path) else read_file(path, _additivefile.MAX_SIZE)
+    try:
+        made = _bundle(path) if raw is None else parse(raw)
+        if verify:
+            made.verify(work=work)
+    except Error as err:
+        raise type(err)(f"{os.fspath(path)}: {err}") from err
     return made

@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 from noisewright._exact import floor, pow_down, power_of_two
 from noisewright._meter import rational_work
@@ -233,6 +234,23 @@ class Piecewise(Loss):
             total = -total
         return 2 * total / (d * d)
 
+    def scaled(self, scale: int, bits: int) -> Callable[[int], int]:
+        """⌈c(n/scale)·2^bits⌉ as a function of n."""
+        # A knot is below n/scale exactly if its floor is below n.
+        floors = [floor(x * scale) for x in self.knots]
+        at = {floor(x * scale): v for x, v in zip(self.knots, self.at_knots, strict=True) if not x * scale % 1}
+        q = lcm(*(c.denominator for p in self.pieces for c in p))
+        pieces = [(int(c0 * q) * scale * scale, int(c1 * q) * scale, int(c2 * q)) for c0, c1, c2 in self.pieces]
+        unit = q * scale * scale
+
+        def value(n: int) -> int:
+            if n in at:
+                return -floor(-at[n] * (1 << bits))
+            a0, a1, a2 = pieces[bisect_left(floors, n)]
+            return -(-(((a2 * n + a1) * n + a0) << bits) // unit)
+
+        return value
+
     def integral(self, x: Fraction) -> Fraction:
         """The integral of c from 0 to x."""
         total, a, b = ZERO, min(ZERO, x), max(ZERO, x)
@@ -395,8 +413,9 @@ class Power(Loss):
 
     def _bounds(self, x: Fraction) -> tuple[Fraction, Fraction]:
         """Bounds on x^p from below and above; neighboring cells share their ends."""
-        if self._last is not None and self._last[0] == x:
-            return self._last[1], self._last[2]
+        last = self._last  # read once: another thread may replace it
+        if last is not None and last[0] == x:
+            return last[1], last[2]
         down = pow_down(x, self.p, _POWER_BITS)
         up = down * _POWER_EXCESS
         self._last = x, down, up
@@ -572,16 +591,3 @@ class Combination(Loss):
         if len(self.parts) == 1:
             return [self]
         return [loss if factor == 1 else Combination(loss.name, [(loss, factor)]) for loss, factor, _ in self.parts]
-
-
-def sum_piecewise(name: str, terms: Sequence[tuple[Piecewise, Fraction]]) -> Piecewise:
-    """The weighted sum of piecewise losses."""
-    knots = sorted({x for loss, _ in terms for x in loss.knots})
-    at = [sum((w * loss.at_down(x) for loss, w in terms), ZERO) for x in knots]
-    pieces: list[Quadratic] = []
-    for i in range(len(knots) + 1):
-        # The piece of every term that ends at knot i or beyond.
-        held = [(loss.pieces[bisect_left(loss.knots, knots[i]) if i < len(knots) else -1], w) for loss, w in terms]
-        c0, c1, c2 = (sum((q[k] * w for q, w in held), ZERO) for k in range(3))
-        pieces.append((c0, c1, c2))
-    return Piecewise(name, [float(x) for x in knots], pieces, at)

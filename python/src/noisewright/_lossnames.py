@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -17,7 +18,6 @@ from noisewright._loss import (
     Piecewise,
     Power,
     Quadratic,
-    sum_piecewise,
 )
 from noisewright.errors import InvalidError
 
@@ -152,13 +152,26 @@ def _sum(name: str, losses: list[Loss]) -> Loss:
         raise InvalidError(f"sum: number of knots = {knots}, want at most {_MAX_KNOTS}")
     symmetric = all(loss.symmetric for loss in losses)
     if exactly:
-        whole = sum_piecewise(name, exactly)
+        whole = _sum_piecewise(name, exactly)
         if not others:
             return whole
         others.append((whole, 1.0))
     out = Combination(name, others)
     out.symmetric = symmetric  # of every term, not only of the sum of some
     return out
+
+
+def _sum_piecewise(name: str, terms: Sequence[tuple[Piecewise, Fraction]]) -> Piecewise:
+    """The weighted sum of piecewise losses."""
+    knots = sorted({x for loss, _ in terms for x in loss.knots})
+    at = [sum((w * loss.at_down(x) for loss, w in terms), ZERO) for x in knots]
+    pieces: list[Quadratic] = []
+    for i in range(len(knots) + 1):
+        # The piece of every term that ends at knot i or beyond.
+        held = [(loss.pieces[bisect_left(loss.knots, knots[i]) if i < len(knots) else -1], w) for loss, w in terms]
+        c0, c1, c2 = (sum((q[k] * w for q, w in held), ZERO) for k in range(3))
+        pieces.append((c0, c1, c2))
+    return Piecewise(name, [float(x) for x in knots], pieces, at)
 
 
 def _number(kind: str, text: str) -> float:

@@ -3,6 +3,7 @@ docs/proofs/lattice.md, bit for bit as the program does."""
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +34,17 @@ def float_values(x: Any) -> Floats:
     if values.dtype.kind == "b":
         return values.astype(np.float64)
     raise InvalidError(f"values of type {values.dtype}, want floats of at most 64 bits or integers")
+
+
+def dimensions(shape: Any) -> tuple[int, ...]:
+    """A shape as numpy takes it: an integer or several."""
+    try:
+        sizes = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+    except TypeError:
+        sizes = (-1,)
+    if any(size < 0 for size in sizes):
+        raise InvalidError(f"shape = {shape!r}, want an integer or a tuple of them, none negative")
+    return sizes
 
 
 def to_grid(x: Floats, step: float, limit: int) -> Int64s:

@@ -30,6 +30,11 @@ class AdditiveKernel:
         self._laws = [Cells(row) for row in spec.rows]
         self._firsts = np.array([first for first, _ in spec.cells], dtype=np.int64)
 
+    def __repr__(self) -> str:
+        p = self.privacy
+        of = f"epsilon={p.epsilon}, delta={p.delta}, sensitivity={p.sensitivity}"
+        return f"<AdditiveKernel: {of}, values from {self.edges[0]} to {self.edges[-1]}, loss={self.loss}>"
+
     @property
     def privacy(self) -> Privacy:
         """The promise."""

@@ -25,6 +25,11 @@ class Bundle:
         self._spec = spec
         self._certificate: BundleCertificate | None = None
 
+    def __repr__(self) -> str:
+        promise = "no promise" if self.promise is None else "epsilon={}, delta={}".format(*self.promise)
+        counts = f"{len(self.features)} features, {self.coordinates} numbers released, {len(self.outputs)} outputs"
+        return f"<Bundle: {promise}, {counts}>"
+
     @property
     def promise(self) -> tuple[float, float] | None:
         """(epsilon, delta) of a release, between any two inputs; None for a filter."""

@@ -57,6 +57,11 @@ class Kernel:
         self._laws = [Cells(row) for row in spec.rows]
         self._edges, self._nodes = np.array(spec.edges), np.array(spec.nodes)
 
+    def __repr__(self) -> str:
+        p, (low, high) = self.privacy, self.range
+        of = f"epsilon={p.epsilon}, delta={p.delta}, sensitivity={p.sensitivity}"
+        return f"<Kernel: {of}, values from {low} to {high}, loss={self.loss}>"
+
     @property
     def privacy(self) -> Privacy:
         """The promise."""

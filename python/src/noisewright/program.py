@@ -36,8 +36,8 @@ class Loaded(Protocol):
         """Its file."""
 
 
-Release: TypeAlias = Union[str, "os.PathLike[str]", Loaded]
-"""A file, what was loaded from one, or a mechanism such as ``laplace:epsilon=1``."""
+Release: TypeAlias = Union[str, "os.PathLike[str]", Loaded, "Design", "Calibration"]
+"""A file, what was loaded from one or designed, or a mechanism such as ``laplace:epsilon=1``."""
 
 SCHEMA = 3  # of the JSON that the program prints
 
@@ -224,7 +224,7 @@ def account(
 
     times says how often each release is made: one number for all, or one for each.
     """
-    counts = [times] if isinstance(times, int) else list(times)
+    counts = list(times) if isinstance(times, Iterable) else [times]
     with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:
         names = [_name(release, Path(folder) / f"{i}.json") for i, release in enumerate(releases)]
         flags = [f"--times={_joined(counts)}", *_flags(delta=delta, epsilon=epsilon)]
@@ -237,7 +237,7 @@ def compare(
     sensitivity: Number | None = None,
     loss: str | Iterable[str] | None = None,
     *,
-    table: str | os.PathLike[str] | Table | None = None,
+    table: str | os.PathLike[str] | Table | Design | Calibration | None = None,
     query: Literal["real", "integer"] = "real",
     step: Number | None = None,
     constraints: Constraints | None = None,
@@ -289,6 +289,9 @@ def _problem(
     constraints: Constraints | None,
     effort: Effort | None,
 ) -> list[str]:
+    for name, value, kind in (("constraints", constraints, Constraints), ("effort", effort, Effort)):
+        if not isinstance(value, (kind, type(None))):
+            raise InvalidError(f"{name} = a {type(value).__name__}, want {kind.__name__}(…)")
     losses = [loss] if isinstance(loss, str) else list(loss)
     flags = [*_flags(epsilon=epsilon, delta=delta, sensitivity=sensitivity, step=step)]
     flags += [f"--loss={name}" for name in losses]
@@ -366,5 +369,10 @@ def _name(release: Release, path: Path) -> str:
     """The name of a release on the command line; what is in memory is written to the path."""
     if isinstance(release, (str, os.PathLike)):
         return os.fspath(release)
-    path.write_bytes(release.source)
+    made = release.table if isinstance(release, (Design, Calibration)) else release
+    source = getattr(made, "source", None)
+    if not isinstance(source, bytes):
+        want = "a file, what was loaded or designed, or a mechanism such as laplace:epsilon=1"
+        raise InvalidError(f"release = a {type(release).__name__}, want {want}")
+    path.write_bytes(source)
     return str(path)

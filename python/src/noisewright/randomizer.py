@@ -62,6 +62,13 @@ class Randomizer:
         self._nodes, self._answers = np.array(spec.nodes), np.array(spec.answers)
         self._labels = {label: i for i, label in enumerate(spec.labels)}
 
+    def __repr__(self) -> str:
+        low, high = self.range
+        values = f"{self.kind} values from {low} to {high}"
+        if self._spec.category:
+            values = f"{len(self._labels)} categories"
+        return f"<Randomizer: epsilon={self.epsilon}, delta={self.delta}, {values}>"
+
     @property
     def epsilon(self) -> float:
         """The promised epsilon between any two values."""

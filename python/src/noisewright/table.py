@@ -16,7 +16,7 @@ from noisewright._exact import decimal_down, decimal_up, float_down, float_up, t
 from noisewright._frames import clipped, column_like
 from noisewright._meter import Meter
 from noisewright._quantile import outermost, quantile_point
-from noisewright._rounding import at_random, checked_sum, float_values, to_grid
+from noisewright._rounding import at_random, checked_sum, dimensions, float_values, to_grid
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
 
@@ -60,6 +60,11 @@ class Table:
         self._source, self._spec = source, spec
         self._certificate: TableCertificate | None = None
         self._law = spec.law()
+
+    def __repr__(self) -> str:
+        p = self.privacy
+        of = f"epsilon={p.epsilon}, delta={p.delta}, sensitivity={p.sensitivity}"
+        return f"<Table: {of}, query={self.query}, loss={self.loss}>"
 
     @property
     def privacy(self) -> Privacy:
@@ -149,6 +154,8 @@ class Table:
         least the level, whatever the value is; rounded outwards."""
         if not 0 < level < 1:
             raise InvalidError(f"level = {level!r}, want a number above 0 and below 1")
+        if np.ndim(y) != 0:
+            raise InvalidError(f"y = an array of shape {np.shape(y)}, want one released value")
         low, high = outermost(self._spec, y)
         side = (1 - Fraction(level)) / 2
         a = quantile_point(self._spec, side, strictly=True)
@@ -172,8 +179,8 @@ class Table:
     def sample_steps(self, shape: Shape) -> Int64s:
         """Draws noise as grid points n; the noise is n·step."""
         self.verify()
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return checked_sum(self._law.draw(math.prod(shape), system_words)).reshape(shape)
+        sizes = dimensions(shape)
+        return checked_sum(self._law.draw(math.prod(sizes), system_words)).reshape(sizes)
 
     @overload
     def add_noise(self, x: float) -> float: ...
