@@ -25,10 +25,11 @@ import (
 // for all, and noise for one, mixed with an atom, is noise for a larger one. Where the
 // loss is not symmetric, the programs, which differ only in how much delta they may
 // spend, are one program, solved with less and less, each time from the last optimum.
-// For real queries without constraints.
+// For real queries without constraints; Options.NewSolver may be nil if the loss is
+// symmetric.
 func Sweep(ctx context.Context, p dp.Problem, deltas []float64, o Options, done func(i int, r *Result) error) error {
 	errs := check.In("lp")
-	errs.Add(o.validate())
+	errs.Add(o.forProblem(p).validate())
 	if !p.Constraints.None() || (p.Query != "" && p.Query != dp.RealQuery) {
 		errs.Add(check.Errorf("lp", dp.ErrInvalid, "a sweep over delta with constraints or a query on points, want neither"))
 	}

@@ -123,7 +123,7 @@ func ones(p cuts.Problem) []float64 {
 func TestAgainstSimplex(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	solved, refused := 0, 0
-	for k := range 400 {
+	for k := range 2000 {
 		p := random(r)
 		status, want := events(t, p)
 		prog := New(p, Options{Start: ones(p)})
@@ -147,7 +147,7 @@ func TestAgainstSimplex(t *testing.T) {
 		}
 		check(t, k, p, prog, want)
 	}
-	if solved < 150 || refused < 50 {
+	if solved < 1000 || refused < 200 {
 		t.Errorf("%d programs solved and %d refused", solved, refused)
 	}
 }
