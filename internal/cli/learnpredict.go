@@ -91,6 +91,8 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 		}
 		report.Test = &e
 		rows = append(rows, errorRow(e), shell.Row{"not protected", "the records of the file: errors are exact"})
+	case data.Labeled() && o.Output == "":
+		return shell.BadFile(o.data, errors.New("no records, want one at least to count errors on"))
 	case o.Output == "":
 		return shell.BadInput("-o FILE writes the classes", fmt.Errorf("%s has no column of classes to count errors by, want an output", shell.InputName(o.data)))
 	}
