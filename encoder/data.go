@@ -2,12 +2,10 @@ package encoder
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // Matrix is a dense matrix by rows; in this package and those below it Stride is Cols.
@@ -33,9 +31,8 @@ type Column struct {
 // MinPeople is the least number of people to learn from.
 const MinPeople = 10
 
-// Validate returns what is wrong with the data: shapes, numbers that are not finite or too
-// large for a bundle, columns that are the same for all people, classes with fewer than two.
-// It wraps dp.ErrInvalid.
+// Validate returns what is wrong with the data: shapes, numbers that are not finite, columns
+// that are the same for all people, classes with fewer than two. It wraps dp.ErrInvalid.
 func (d *Data) Validate() error {
 	c := check.In("encoder")
 	n, rows := len(d.Features), d.X.Rows
@@ -91,8 +88,8 @@ func (t *Column) pick(rows []int) Column {
 func numbers(c *check.List, field string, values []float64) {
 	constant := true
 	for i, v := range values {
-		if !check.Finite(v) || math.Abs(v) > bundle.MaxMagnitude {
-			c.Bad(field, fmt.Sprintf("%v in row %d", v, i+1), fmt.Sprintf("finite numbers of at most %g in magnitude", bundle.MaxMagnitude))
+		if !check.Finite(v) {
+			c.Bad(field, fmt.Sprintf("%v in row %d", v, i+1), "finite numbers")
 			return
 		}
 		constant = constant && v == values[0]
