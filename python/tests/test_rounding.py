@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -138,7 +139,12 @@ def test_clips_wider_than_the_sensitivity_are_refused() -> None:
             table.privatize([0.5], lower, upper)
     # Wider by the rounding of decimals alone: the range becomes narrower.
     assert Fraction(1.1) - Fraction(0.1) > 1
-    assert Fraction(table._range(0.1, 1.1)) - Fraction(0.1) <= 1
+    assert Fraction(table._range(0.1, 1.1)[1]) - Fraction(0.1) <= 1
+    # Ends that numpy made are the numbers that they are: 100 - (-100) is -56 in int8.
+    for kind, end in ((np.int8, 100), (np.int16, 20000), (np.int64, 1 << 62), (np.float32, 1)):
+        with pytest.raises(nw.InvalidError, match="sensitivity"):
+            table.privatize([0.5], kind(-end), kind(end))
+    assert table.privatize([0.5], np.float32(0), np.uint8(1)).shape == (1,)
     with pytest.raises(nw.InvalidError):
         load("integer").privatize([1], 0.5, 1.5)
 
@@ -231,3 +237,28 @@ def test_additive_kernels_clip() -> None:
     outside = low - 1 if math.isfinite(low) else high + 1
     with pytest.raises(nw.InvalidError):
         kernel.release(outside)
+
+
+def test_masked_values_are_missing() -> None:
+    """numpy keeps a number below a mask, which is nobody's to release."""
+    kernel, randomizer, labels = (nw.load(file(name)) for name in ("kernel", "local-unbiased", "categories"))
+    assert isinstance(kernel, nw.Kernel)
+    assert isinstance(randomizer, nw.Randomizer) and isinstance(labels, nw.Randomizer)
+    table = load("real")
+    low, label = kernel.range[0], labels.answers[0]
+
+    def releases(mask: list[bool]) -> list[Callable[[], Any]]:
+        return [
+            lambda: table.add_noise(np.ma.masked_array([0.5, 0.5], mask)),
+            lambda: table.privatize(np.ma.masked_array([0.5, 0.5], mask), 0, 1),
+            lambda: kernel.release(np.ma.masked_array([low, low], mask)),
+            lambda: kernel.privatize(np.ma.masked_array([low, low], mask)),
+            lambda: randomizer.release(np.ma.masked_array([0.0, 0.0], mask)),
+            lambda: labels.release(np.ma.masked_array([label, label], mask)),
+        ]
+
+    for release in releases([False, True]):
+        with pytest.raises(nw.InvalidError, match="missing"):
+            release()
+    for release in releases([False, False]):
+        assert release().shape == (2,)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from conftest import BUNDLES, EXPECTED, FILES, REPOSITORY, file
 from tampering import bundle_tamperings, tampered
 
 import noisewright as nw
-from noisewright._exact import float_down, float_up
+from noisewright._exact import decimal_down, decimal_up, float_down, float_up
 from noisewright._load import parse
 from noisewright._meter import Meter
 from noisewright._tablecheck import _expected
@@ -119,6 +120,30 @@ def test_files_of_the_repository() -> None:
         assert isinstance(randomizer, nw.Randomizer)
         stated = json.loads(path.read_text())["certificate"]
         assert stated["mean_loss"] == randomizer.verify().claims["mean_loss"]
+
+
+@pytest.mark.parametrize(("exponent", "sensitivity"), [(-900, 1e-280), (900, 1e255)])
+def test_losses_beyond_all_floats(exponent: int, sensitivity: float) -> None:
+    """Of more digits than Python converts to text at once."""
+    table = json.loads(file("real").read_text())
+    table["loss"]["name"] = "lp:64"
+    table["grid"]["granularity_exponent"] = exponent
+    table["privacy"]["sensitivity"] = sensitivity
+    table["certificate"] = {"delta": "0.1", "expected_loss": "0", "lower_bound": "0"}
+    with pytest.raises(nw.FalseClaimError, match="expected_loss"):
+        verified(json.dumps(table).encode())
+    if exponent < 0:
+        table["certificate"]["expected_loss"] = "1"
+        assert set(verified(json.dumps(table).encode()).claims["expected_loss"][:10000]) == set("0.")
+
+
+@pytest.mark.parametrize("e", [-30000, -5000, -1100, -40, 0, 40, 5000, 30000])
+def test_decimals(e: int) -> None:
+    tens, twos = Fraction(10) ** e, Fraction(2) ** e
+    for r in (tens, tens * (1 - Fraction(10) ** -20), twos, twos * Fraction(7, 3)):
+        low, high = (Fraction(Decimal(text)) for text in (decimal_down(r), decimal_up(r)))
+        assert low <= r <= high
+        assert high - low <= r / 10**14
 
 
 def test_speed() -> None:

@@ -243,8 +243,9 @@ def parse_decimal(text: str) -> Fraction | None:
 def _decimal(r: Fraction, up: bool) -> str:
     if r == 0:
         return "0"
-    e = len(str(r.numerator)) - len(str(r.denominator))
-    if r < Fraction(10) ** e:
+    # By bits: Python prints no integer of more than 4300 digits.
+    e = math.ceil((r.numerator.bit_length() - r.denominator.bit_length() + 1) * math.log10(2))
+    while r < Fraction(10) ** e:
         e -= 1
     places = _DIGITS - 1 - e
     scaled = r * Fraction(10) ** places

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noisewright._rounding import unmasked
 from noisewright.errors import InvalidError
 
 
@@ -25,7 +26,7 @@ def column_like(column: Any, release: Callable[[npt.NDArray[Any]], Any]) -> Any:
         if column.null_count():
             raise InvalidError("a value is missing, want none")
         return type(column)(column.name, release(_values(column.to_numpy())))
-    return release(np.asarray(column))
+    return release(unmasked(column))
 
 
 def _values(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

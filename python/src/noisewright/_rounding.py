@@ -19,12 +19,19 @@ from noisewright.errors import BeyondError, InvalidError
 _ROUND_ERROR = 2.0**-49
 
 
+def unmasked(x: Any) -> npt.NDArray[Any]:
+    """An array of values none of which is masked: numpy would use what is below the mask."""
+    if isinstance(x, np.ma.MaskedArray) and bool(np.ma.getmaskarray(x).any()):
+        raise InvalidError("a value is missing, want none")
+    return np.asarray(x)
+
+
 def float_values(x: Any) -> Floats:
     """An array of query values as float64s, exactly; a copy only where one is needed.
 
-    What has another type, or integers that are no float64s, is refused.
+    What has another type, or integers that are no float64s, is refused, and what is masked.
     """
-    values = np.asarray(x)
+    values = unmasked(x)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
         return values.astype(np.float64, copy=False)
     if values.dtype.kind in "iu":

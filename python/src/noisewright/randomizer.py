@@ -15,7 +15,7 @@ from noisewright._exact import decimal_down, decimal_up
 from noisewright._frames import clipped, column_like
 from noisewright._law import Cells, draw_rows
 from noisewright._meter import Meter
-from noisewright._rounding import below, float_values
+from noisewright._rounding import below, float_values, unmasked
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
 
@@ -121,7 +121,7 @@ class Randomizer:
         Raises InvalidError if a value is none that the randomizer takes, without saying which;
         nothing is released then. Clip numbers to the range first.
         """
-        values = np.asarray(x)
+        values = unmasked(x)
         chosen = self._indices(values, system_words)
         answers = np.array(self._spec.answer_labels) if self._spec.category else self._answers
         released = answers[chosen]

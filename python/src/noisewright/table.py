@@ -225,13 +225,15 @@ class Table:
         ones refused. Results come as what the column is: a Series with its name and index, or
         an array.
         """
-        upper = self._range(lower, upper)
+        lower, upper = self._range(lower, upper)
         whole = self.query == "integer"
         return column_like(series, lambda values: self.add_noise(clipped(values, lower, upper, whole)))
 
-    def _range(self, lower: float, upper: float) -> float:
-        """The upper end as the table allows it: lowered where the range is wider than the
-        sensitivity by the rounding of decimals alone."""
+    def _range(self, lower: float, upper: float) -> tuple[float, float]:
+        """The range as the table allows it, as float64s: differences of numpy's small integers
+        would overflow. The upper end is lowered where the range is wider than the sensitivity by
+        the rounding of decimals alone."""
+        lower, upper = float(lower), float(upper)
         if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
             raise InvalidError(f"range = {lower!r} to {upper!r}, want finite numbers, lower below upper")
         width, most = Fraction(upper) - Fraction(lower), Fraction(self.privacy.sensitivity)
@@ -247,4 +249,4 @@ class Table:
                 raise InvalidError(
                     f"{name} = {end!r}, want a magnitude of at most {self.largest!r}, what the grid holds"
                 )
-        return upper
+        return lower, upper
