@@ -103,12 +103,12 @@ func ReadModel(r io.Reader) (*Model, error) {
 	f.Guarantee.validate(bad)
 	m := &Model{Schema: &f.Schema, Guarantee: f.Guarantee}
 	switch {
-	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil:
+	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil && f.Logistic == nil:
 		m.Classifier = f.NaiveBayes.classifier(m.Schema, bad)
-	case f.Kind == kindLogistic && f.Logistic != nil:
+	case f.Kind == kindLogistic && f.Logistic != nil && f.NaiveBayes == nil:
 		m.Classifier = f.Logistic.classifier(m.Schema, bad)
 	default:
-		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters")
+		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters and no others")
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err

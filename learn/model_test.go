@@ -77,6 +77,7 @@ func TestModelFileIsStrict(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"kind":"naive-bayes"`, `"kind":"logistic"`, "kind = logistic, want"},
 		{`"kind":"naive-bayes"`, `"kind":"tree"`, "kind = tree, want"},
+		{`"naive_bayes":`, `"logistic":{"intercept":0,"coefficients":[]},"naive_bayes":`, "kind = naive-bayes, want"},
 		{`"version":1`, `"version":2`, "version = 2"},
 		{`"target"`, `"draft":true,"target"`, "schema.draft = true, want none"},
 		{`"classes":["a","b","c"]`, `"classes":["a","b"]`, "counts = 3, want 2"},
