@@ -151,7 +151,7 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	parts := divide(t.data, t.run.Seed)
 	m, err := vlm.Train(ctx, parts[0].x, own)
 	if errors.Is(err, vlm.ErrCollapsed) && own.TrainingEpsilon > 0 {
-		return nil, shell.BadInput(fmt.Sprintf("--training-epsilon %g", 3*own.TrainingEpsilon), err)
+		return nil, &shell.Failure{Code: shell.ExitFailure, Err: err, Hint: fmt.Sprintf("--training-epsilon %.3g", 3*own.TrainingEpsilon)}
 	}
 	if err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// flatTable has equal weights but for the first two, whose difference is given. It takes
+// flatTable has weights that go up and down by 2, but for the first two, of which one is larger
+// by the difference: no runs of equal ones, which would be checked at once. It takes
 // cells × cells per sensitivity to check, twice that if there is a difference.
 func flatTable(t *testing.T, perSensitivity int, difference uint64) *tables.Table {
 	t.Helper()
@@ -32,7 +33,7 @@ func flatTable(t *testing.T, perSensitivity int, difference uint64) *tables.Tabl
 		Claims:  tables.Claims{Delta: "0.5", ExpectedLoss: "100000", LowerBound: "0"},
 	}
 	for i := range s.Weights {
-		s.Weights[i] = 1 << 63 / (cells / 2)
+		s.Weights[i] = 1<<63/(cells/2) - 1 + 2*uint64(min(i, cells-1-i)%2)
 	}
 	s.Weights[0] += difference / 2
 	s.Weights[1] -= difference / 2
