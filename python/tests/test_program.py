@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import file
 
 import noisewright
 from noisewright import Constraints, Effort, InvalidError, ProgramError, ProgramMissingError
+from noisewright.program import Number
 
 
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -138,6 +140,58 @@ def test_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     fake(tmp_path, monkeypatch, "echo '{\"schema\":3}'")
     with pytest.raises(ProgramError, match="another Total"):
         noisewright.account("laplace:epsilon=1", delta=0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the fake program is a shell script")
+def test_other_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that returns a proven table, but not the one that was asked for, or praises it."""
+    path = tmp_path / "report"
+
+    def writes(name: str, **report: object) -> None:
+        path.write_text(json.dumps({"schema": 3} | report))
+        for_output = 'for a in "$@"; do case $a in --output=*) out=${a#--output=};; esac; done'
+        fake(tmp_path, monkeypatch, f"{for_output}\ncp '{file(name)}' \"$out\"\ncat '{path}'\n")
+
+    def refused(epsilon: Number, delta: Number, sensitivity: Number, match: str, **more: Any) -> None:
+        with pytest.raises(ProgramError, match=match):
+            noisewright.design(epsilon, delta, sensitivity, **more)
+
+    writes("real")  # epsilon 1, delta 0.1, sensitivity 1
+    refused(1, 0.1, 1, match="another Design")  # the rest is right, but for the report
+    refused(0.5, 0.1, 1, match="epsilon = 1.0, want 0.5")
+    refused(1, Decimal("1e-6"), 1, match="delta = 0.1, want 1e-06")
+    refused("1", "0x1p-3", 1, match="delta = 0.1, want 0.125")
+    refused(1, 0.1, 2, match="sensitivity = 1.0, want 2.0")
+    refused(1, 0.1, 1, query="integer", match="query = real, want integer")
+    refused(1, 0.1, 1, step=0.5, match="query = real, want lattice")
+    refused(1, 0.1, 1, constraints=Constraints(unbiased=True), match="constraints")
+    with pytest.raises(ProgramError, match="releases = None, want 4"):
+        noisewright.calibrate(4, 1, 0.1, 1)
+    for name, value in (("delta_upper", 0.01), ("expected_loss", 0.1), ("lower_bound", 0.9), ("expected_loss", "0.1")):
+        writes("real", **{name: value})
+        refused(1, 0.1, 1, match=f"{name} = .*not true")
+    writes("biased-false")
+    with pytest.raises(noisewright.FalseClaimError):
+        noisewright.design(1, 0.1, 1)
+    writes("l2-plain", lower_bound=0.1)  # which proves none
+    refused(1, 0.1, 1, match="lower_bound = 0.1, which is not true")
+    for text in ("no JSON", "[]", "NaN"):
+        fake(tmp_path, monkeypatch, f"echo '{text}'")
+        with pytest.raises(ProgramError, match="no report"):
+            noisewright.compare(1, 0.1, 1)
+    fake(tmp_path, monkeypatch, "echo '{\"schema\":3}'")
+    with pytest.raises(ProgramError, match="another Comparison"):
+        noisewright.compare(1, 0.1, 1)
+
+
+def test_constraints_come_back(called: str) -> None:
+    for held in (
+        Constraints(monotone=True, support=("-inf", Decimal("4.0")), quantiles=[("0.9", 3), (0.5, 2)]),
+        Constraints(unbiased=True, max_variance="3e0"),
+        Constraints(symmetric=True, max_distinguishing=0.5),
+    ):
+        noisewright.design(1, 0.1, 1, constraints=held, effort=Effort(gap=0.5))
+    assert noisewright.design(1, 0.1, 0.75, step="0.25", effort=Effort(gap=0.5)).step == 0.25
 
 
 def test_arguments_are_no_flags(called: str) -> None:

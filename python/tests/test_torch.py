@@ -127,6 +127,34 @@ def test_bad_arguments(table: Any) -> None:
         nw.design(1, 0.1, 0, 1.0)
 
 
+def test_types(table: Any) -> None:
+    """What comes out is of the type that went in, to fit the decoder; noise on integers would be cut off."""
+    noise = nw.TableNoise(table, 2, 0.5, leak=0.1)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        x = torch.tensor([0.25, 3.0], dtype=dtype, requires_grad=True)
+        y = noise(x)
+        y.sum().backward()
+        assert y.dtype == noise.release(x).dtype == x.grad.dtype == dtype
+        assert torch.equal(x.grad, torch.tensor([1.0, 0.1], dtype=dtype))
+        assert not torch.equal(noise.release(x), noise.release(x))
+    for kind in (torch.int64, torch.uint8, torch.bool, torch.complex64):
+        for call in (noise, noise.release):
+            with pytest.raises(InvalidError, match="want floats"):
+                call(torch.ones(2).to(kind))
+
+
+def test_attributes_that_were_set(table: Any) -> None:
+    """A release has noise for the clip that it is clipped to, whoever sets attributes."""
+    noise = nw.TableNoise(table, 2, 0.5)
+    noise.axes = np.array([0.5, 5.0])
+    with pytest.raises(InvalidError, match=r"clip = 5\.0"):
+        noise.release(torch.ones(2))
+    noise = nw.TableNoise(table, 2, 0.5)
+    noise.table_of = [0]
+    with pytest.raises(ValueError):
+        noise.release(torch.ones(1))
+
+
 # What forks draw.
 
 
@@ -264,10 +292,18 @@ def test_networks_as_the_program_computes_them(
         assert np.abs(decoded - decoder(torch.from_numpy(encoded).float()).numpy()).max() < 1e-6
 
 
+class Twice(nn.Linear):  # type: ignore[misc, name-defined]
+    """A layer that is not what its weights say."""
+
+    def forward(self, x: Any) -> Any:
+        return 2 * super().forward(x)
+
+
 def test_networks_that_no_bundle_has(table: Any, tmp_path: Path) -> None:
     noise = nw.TableNoise(table, 3, 0.5)
     for arguments, message in (
         ({"encoder": nn.Sequential(nn.Linear(5, 3), nn.GELU())}, "encoder = a network with GELU, want Linear"),
+        ({"encoder": nn.Sequential(Twice(5, 3))}, "encoder = a network with Twice, want Linear"),
         ({"encoder": nn.Linear(5, 2)}, "encoder = 2 outputs, want 3"),
         ({"encoder": nn.Linear(5, 3), "features": ["a", "b"]}, "encoder = a Linear of 5 inputs, want 2"),
         ({"decoder": nn.Linear(2, 2)}, "decoder = a Linear of 2 inputs, want 3"),

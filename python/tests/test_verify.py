@@ -165,6 +165,12 @@ def test_loading_verifies_unless_told_otherwise(tmp_path: Path) -> None:
         table.sample(3)
     with pytest.raises(nw.FalseClaimError):
         table.add_noise(0.0)
+    longer = tmp_path / "longer.json"
+    longer.write_text(file("real").read_text().replace('"sensitivity":1}', '"sensitivity":1000}'))
+    table = nw.load(longer, verify=False)
+    assert isinstance(table, nw.Table)
+    with pytest.raises(nw.NotPrivateError, match="sensitivity = 1000"):
+        table.profile(1)
     with pytest.raises(nw.WorkError, match="not checked"):
         nw.load(file("real"), work=100)
 

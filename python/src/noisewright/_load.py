@@ -74,7 +74,7 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
 
 def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
     """Reads a table, a kernel, an additive kernel, a local randomizer, or the bundle in a directory,
-    and proves what it promises and states.
+    and proves what it promises and states; but see Table.claimed_total.
 
     `work` is the most elementary operations that the check may take, by default as many as the
     program takes some ten seconds for. With verify=False nothing is proved until verify is

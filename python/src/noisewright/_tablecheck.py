@@ -27,9 +27,7 @@ def verify(spec: Spec, meter: Meter) -> dict[str, Any]:
     delta, shift = worst_shift(spec, spec.privacy.epsilon, meter)
     expected = _expected(spec, spec.loss, meter)
     bound = lower_bound(spec, meter)
-    if Fraction(spec.privacy.sensitivity) > spec.period * spec.step:
-        reach = f"{spec.cells} cells of {spec.points} points of {float(spec.step):g}"
-        raise NotPrivateError(f"sensitivity = {spec.privacy.sensitivity!r} is longer than {reach}")
+    _reaches(spec)
     _keeps(spec, meter)
     hold_delta(spec.privacy.delta, delta, f"at a shift of {shift} cells")
     hold_claims(spec.certificate, CLAIMS, (delta, expected, bound))
@@ -40,6 +38,19 @@ def verify(spec: Spec, meter: Meter) -> dict[str, Any]:
         "lower_bound": bound,
         "work": meter.used,
     }
+
+
+def _reaches(spec: Spec) -> None:
+    """Refuses a sensitivity that the shifts that are tried do not reach."""
+    if Fraction(spec.privacy.sensitivity) > spec.period * spec.step:
+        reach = f"{spec.cells} cells of {spec.points} points of {float(spec.step):g}"
+        raise NotPrivateError(f"sensitivity = {spec.privacy.sensitivity!r} is longer than {reach}")
+
+
+def profile(spec: Spec, epsilon: float) -> Fraction:
+    """A bound on the delta at an epsilon, up to the sensitivity, of any table."""
+    _reaches(spec)
+    return worst_shift(spec, epsilon, Meter(1 << 62))[0]
 
 
 def worst_shift(spec: Spec, epsilon: float, meter: Meter) -> tuple[Fraction, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import numbers
 import os
 import shutil
@@ -17,9 +18,11 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Union
 
+from noisewright import _tablefile
 from noisewright._load import load
 from noisewright.errors import Error, FalseClaimError, InvalidError
 from noisewright.table import Table
@@ -80,6 +83,21 @@ class Constraints:
         for pair in self.quantiles:
             yield f"--quantile={_joined(pair)}"
         yield from _flags(max_variance=self.max_variance, max_distinguishing=self.max_distinguishing)
+
+    def held(self) -> _tablefile.Constraints:
+        """As a table states them."""
+        ends = (None, None) if self.support is None else (_float(end) for end in self.support)
+        lower, upper = (None if end is None or math.isinf(end) else end for end in ends)
+        return _tablefile.Constraints(
+            symmetric=bool(self.symmetric),
+            monotone=bool(self.monotone),
+            unbiased=bool(self.unbiased),
+            lower=lower,
+            upper=upper,
+            max_variance=_float(self.max_variance or 0),
+            quantiles=tuple((_float(p), _float(t)) for p, t in self.quantiles),
+            max_distinguishing=_float(self.max_distinguishing or 0),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,11 +207,13 @@ def design(
     """Designs the noise of least expected loss, to a certified gap; several losses are added up.
 
     With a step, multiples of it are published. With a path, the table is written there too. What comes back was
-    loaded, and so verified in exact arithmetic. Raises InvalidError for bad input, with the program's sentences,
-    and ProgramError if there is no such noise or the search failed.
+    loaded, and so verified in exact arithmetic, and is what was asked for. Raises InvalidError for bad input, with
+    the program's sentences, and ProgramError if there is no such noise or the search failed.
     """
     flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
     report, table = _designed("design", flags, path)
+    p = table.privacy
+    _hold(table, {"epsilon": (p.epsilon, epsilon), "delta": (p.delta, delta)}, sensitivity, query, step, constraints)
     return _result(Design, report, table=table)
 
 
@@ -214,6 +234,9 @@ def calibrate(
     """Designs the table of a release of which so many are together (epsilon, delta)-private. Otherwise as design."""
     flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
     report, table = _designed("calibrate", [f"--releases={releases}", f"--noise={noise}", *flags], path)
+    total = table.claimed_total or {}
+    asked = {"releases": releases, "epsilon": epsilon, "delta": delta}
+    _hold(table, {name: (total.get(name), n) for name, n in asked.items()}, sensitivity, query, step, constraints)
     return _result(Calibration, report, table=table, exponent=report.get("exponent"))
 
 
@@ -251,6 +274,8 @@ def compare(
         elif loss is None:
             flags.append("--loss=l1")
         report = _call("compare", *flags)
+    if not isinstance(report.get("mechanisms"), list) or "lower_bound" not in report:
+        raise ProgramError("the program printed another Comparison than this package reads", 0)
     mechanisms = tuple(_result(Mechanism, m) for m in report["mechanisms"])
     return Comparison(report["lower_bound"], mechanisms)
 
@@ -303,13 +328,52 @@ def _problem(
 
 
 def _designed(command: str, flags: Sequence[str], path: str | os.PathLike[str] | None) -> tuple[dict[str, Any], Table]:
-    """Runs a command that writes a table, and loads it."""
+    """Runs a command that writes a table, and loads it. What is printed of it has to hold."""
     with _output(path) as out:
         report = _call(command, *flags, f"--output={out}")
         made = load(out)
     if not isinstance(made, Table):
         raise ProgramError(f"{command} wrote no table", 0)
+    proved = made.verify()
+    for name, side, exact in (
+        ("delta_upper", 1, proved.delta_upper),
+        ("expected_loss", 1, proved.expected_loss),
+        ("lower_bound", -1, proved.lower_bound),
+    ):
+        value = report.get(name)  # null is beyond all floats
+        if value is not None and not (_is_number(value) and side * Fraction(value) >= side * exact):
+            raise ProgramError(f"the program printed {name} = {value!r}, which is not true of the table it wrote", 0)
     return report, made
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _hold(
+    table: Table,
+    promise: Mapping[str, tuple[float | None, Number]],
+    sensitivity: Number,
+    query: str,
+    step: Number | None,
+    constraints: Constraints | None,
+) -> None:
+    """Refuses a table other than the one that was asked for."""
+    compared: dict[str, tuple[object, object]] = {name: (x, _float(asked)) for name, (x, asked) in promise.items()}
+    compared["sensitivity"] = table.privacy.sensitivity, _float(sensitivity)
+    compared["query"] = table.query, query if step is None else "lattice"
+    if step is not None:
+        compared["step"] = table.step, _float(step)
+    compared["constraints"] = table._spec.constraints, (constraints or Constraints()).held()
+    for name, (found, wanted) in compared.items():
+        if found != wanted:
+            raise ProgramError(f"the program wrote a table with {name} = {found}, want {wanted} as was asked for", 0)
+
+
+def _float(value: Number) -> float:
+    """A number as the program rounds it."""
+    text = _text(value)
+    return float.fromhex(text) if "x" in text.lower() else float(text)
 
 
 @contextmanager
@@ -328,6 +392,7 @@ def _call(command: str, *arguments: str) -> dict[str, Any]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
+        errors="replace",  # names of files may be anything
         check=False,
     )
     if run.returncode not in (0, 4) or not run.stdout:
@@ -338,7 +403,12 @@ def _call(command: str, *arguments: str) -> dict[str, Any]:
         if run.returncode == 3:
             raise FalseClaimError(message)
         raise ProgramError(message, run.returncode)
-    report: dict[str, Any] = json.loads(run.stdout)
+    try:
+        report: dict[str, Any] = json.loads(run.stdout)
+    except ValueError as err:
+        raise ProgramError(f"the program printed no report: {err}", 0) from err
+    if not isinstance(report, dict):
+        raise ProgramError("the program printed no report, but other JSON", 0)
     if report.get("schema") != SCHEMA:
         raise ProgramError(
             f"the program prints schema {report.get('schema')}, want {SCHEMA}: take both from one version", 0

@@ -131,10 +131,13 @@ class Table:
         return self._spec.points
 
     def profile(self, epsilon: float) -> Fraction:
-        """An upper bound on the delta of the noise at another epsilon, from 0 to 100."""
+        """An upper bound on the delta of the noise at another epsilon, from 0 to 100.
+
+        Raises NotPrivateError if the table, loaded with verify=False, is not for its sensitivity.
+        """
         if not 0 <= epsilon <= 100:
             raise InvalidError(f"epsilon = {epsilon!r}, want 0 to 100")
-        return _tablecheck.worst_shift(self._spec, epsilon, Meter(1 << 62))[0]
+        return _tablecheck.profile(self._spec, epsilon)
 
     def expected_loss_of(self, loss: str) -> Fraction:
         """The expectation of any loss, by its name as in files; an upper bound for lp:P."""

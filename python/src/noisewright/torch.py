@@ -82,7 +82,7 @@ class TableNoise(nn.Module):
         axes = torch.from_numpy(self.axes).to(encoding.device, encoding.dtype)
         clipped = torch.clamp(encoding.detach(), -axes, axes)
         noise = self._noisy(np.zeros(tuple(encoding.shape)), _training_words)
-        slope = torch.where(clipped == encoding, 1.0, self.leak)
+        slope = torch.full_like(clipped, self.leak).masked_fill(clipped == encoding, 1.0)
         through = slope * (encoding - encoding.detach())  # 0, with the gradient of the clip
         return clipped + through + torch.from_numpy(noise).to(encoding.device, encoding.dtype)
 
@@ -90,6 +90,8 @@ class TableNoise(nn.Module):
         """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
         every call. Each call spends the promise again. Refuses NaN."""
         self._check_shape(encoding)
+        for axis, k in zip(self.axes.tolist(), self.table_of, strict=True):
+            _check(self.tables[k], axis)  # again, as attributes can be set
         values = encoding.detach().to("cpu", torch.float64).numpy()
         noisy = self._noisy(np.clip(values, -self.axes, self.axes), system_words)
         return torch.from_numpy(noisy).to(encoding.device, encoding.dtype)
@@ -170,6 +172,8 @@ class TableNoise(nn.Module):
         shape = tuple(encoding.shape)
         if not shape or shape[-1] != self.coordinates:
             raise InvalidError(f"encoding = shape {shape}, want {self.coordinates} numbers in the last axis")
+        if not encoding.is_floating_point():
+            raise InvalidError(f"encoding = numbers of type {encoding.dtype}, want floats: noise has fractions")
 
     def extra_repr(self) -> str:
         """Shows the layer in the print of a network."""
@@ -217,7 +221,7 @@ def _inputs(encoder: nn.Module | None, coordinates: int) -> int:
 
 
 def _modules(network: nn.Module | None) -> list[nn.Module]:
-    if isinstance(network, nn.Sequential):
+    if isinstance(network, nn.Sequential) and type(network).forward is nn.Sequential.forward:
         return [inner for module in network for inner in _modules(module)]
     return [] if network is None else [network]
 
@@ -226,7 +230,7 @@ def _layers(name: str, network: nn.Module | None, width: int) -> list[Layer]:
     """A network as layers; the last has no activation. What stands alone is made complete by an identity."""
     layers: list[Layer] = []
     for module in _modules(network):
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward:
             if module.in_features != width:
                 raise InvalidError(f"{name} = a Linear of {module.in_features} inputs, want {width}")
             weights = _array(module.weight)
