@@ -92,6 +92,20 @@ def test_bundle(path: Path, tmp_path: Path) -> None:
         shutil.rmtree(copy, ignore_errors=True)
 
 
+@pytest.mark.parametrize(("bundle", "law"), [("local-unbiased", "randomizers"), ("designed", "tables")])
+def test_laws_of_a_bundle(bundle: str, law: str, tmp_path: Path) -> None:
+    """As the program reads them: of the kind that their folder says, their fields in any order."""
+    copy = tmp_path / "bundle"
+    shutil.copytree(DATA_BUNDLE.parent / bundle, copy)
+    path = copy / law / "00.json"
+    fields = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(fields.items()))))
+    assert nw.load(copy).proved
+    path.write_bytes(file("real" if law == "randomizers" else "local-unbiased").read_bytes())
+    with pytest.raises(nw.FormatError, match=r"00\.json"):
+        nw.load(copy)
+
+
 def test_program_agrees(program: str) -> None:
     """What is expected is what the program of today says."""
     for path in FILES:

@@ -61,13 +61,15 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
         return read_file(os.path.join(path, *name.split("/")), most)
 
     def law(name: str) -> Table | Randomizer:
+        # The folder says which it is, so that its fields may have any order.
         try:
-            made = parse(file(name, _additivefile.MAX_SIZE))
+            if name.startswith("tables/"):
+                raw = file(name, _tablefile.MAX_SIZE)
+                return Table(raw, _tablefile.decode(_strictjson.parse(raw, _tablefile.MAX_SIZE)))
+            raw = file(name, _randomizerfile.MAX_SIZE)
+            return Randomizer(raw, _randomizerfile.decode(_strictjson.parse(raw, _randomizerfile.MAX_SIZE)))
         except Error as err:
             raise type(err)(f"{name}: {err}") from err
-        if not isinstance(made, Table | Randomizer):
-            raise FormatError(f"{name} is neither a table nor a randomizer")
-        return made
 
     return Bundle(_bundlefile.decode(file, law))
 
