@@ -35,12 +35,16 @@
 // the search, not a guarantee: guarantees come from the exact certificate.
 package highs
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
 
 // Sentinel errors, checked with errors.Is.
 var (
 	// ErrUnavailable is returned by New in a build without cgo.
-	ErrUnavailable = errors.New("highs: this build has no LP solver: " +
+	ErrUnavailable = check.Errorf("highs", nil, "this build has no LP solver: "+
 		"install a C compiler and the HiGHS development package, then run `make build`")
 	// ErrInvalid marks a batch of rows or columns or an option outside its stated
 	// range; the program is unchanged. It is not dp.ErrInvalid: no user of a design
