@@ -14,19 +14,20 @@ from noisewright._claims import Privacy
 from noisewright._frames import clipped, column_like
 from noisewright._law import Cells, draw_rows, uniform
 from noisewright._meter import Meter
+from noisewright._proof import Provable
 from noisewright._rounding import float_values, to_grid
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
 from noisewright.kernel import KernelCertificate
 
 
-class AdditiveKernel:
+class AdditiveKernel(Provable[KernelCertificate]):
     """Noise that is added, one law for each cell of the query value. It is immutable and safe for
     threads and forks. Made by noisewright.load."""
 
     def __init__(self, source: bytes, spec: _additivefile.Spec) -> None:
-        self._source, self._spec = source, spec
-        self._certificate: KernelCertificate | None = None
+        super().__init__(source)
+        self._spec = spec
         self._laws = [Cells(row) for row in spec.rows]
         self._firsts = np.array([first for first, _ in spec.cells], dtype=np.int64)
 
@@ -55,21 +56,8 @@ class AdditiveKernel:
         """The distance of neighboring grid points."""
         return float(self._spec.step)
 
-    @property
-    def source(self) -> bytes:
-        """The file."""
-        return self._source
-
-    @property
-    def proved(self) -> bool:
-        """Whether the kernel was verified."""
-        return self._certificate is not None
-
-    def verify(self, work: int | None = None) -> KernelCertificate:
-        """As Table.verify."""
-        if self._certificate is None:
-            self._certificate = KernelCertificate(**_additivecheck.verify(self._spec, Meter(work)))
-        return self._certificate
+    def _prove(self, meter: Meter) -> KernelCertificate:
+        return KernelCertificate(**_additivecheck.verify(self._spec, meter))
 
     @overload
     def release(self, x: float) -> float: ...

@@ -15,6 +15,7 @@ from noisewright._exact import decimal_down, decimal_up
 from noisewright._frames import clipped, column_like
 from noisewright._law import Cells, draw_rows
 from noisewright._meter import Meter
+from noisewright._proof import Provable
 from noisewright._rounding import float_values
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
@@ -47,13 +48,13 @@ class KernelCertificate:
         }
 
 
-class Kernel:
+class Kernel(Provable[KernelCertificate]):
     """Answers to a query of a range, one law for each cell of it. It is immutable and safe for
     threads and forks. Made by noisewright.load."""
 
     def __init__(self, source: bytes, spec: _kernelfile.Spec) -> None:
-        self._source, self._spec = source, spec
-        self._certificate: KernelCertificate | None = None
+        super().__init__(source)
+        self._spec = spec
         self._laws = [Cells(row) for row in spec.rows]
         self._edges, self._nodes = np.array(spec.edges), np.array(spec.nodes)
 
@@ -82,21 +83,8 @@ class Kernel:
         """The answers, ascending."""
         return list(self._spec.nodes)
 
-    @property
-    def source(self) -> bytes:
-        """The file."""
-        return self._source
-
-    @property
-    def proved(self) -> bool:
-        """Whether the kernel was verified."""
-        return self._certificate is not None
-
-    def verify(self, work: int | None = None) -> KernelCertificate:
-        """As Table.verify."""
-        if self._certificate is None:
-            self._certificate = KernelCertificate(**_kernelcheck.verify(self._spec, Meter(work)))
-        return self._certificate
+    def _prove(self, meter: Meter) -> KernelCertificate:
+        return KernelCertificate(**_kernelcheck.verify(self._spec, meter))
 
     @overload
     def release(self, x: float) -> float: ...

@@ -15,6 +15,7 @@ from noisewright._exact import decimal_down, decimal_up
 from noisewright._frames import clipped, column_like
 from noisewright._law import Cells, draw_rows
 from noisewright._meter import Meter
+from noisewright._proof import Provable
 from noisewright._rounding import below, float_values, unmasked
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
@@ -51,13 +52,13 @@ class RandomizerCertificate:
         }
 
 
-class Randomizer:
+class Randomizer(Provable[RandomizerCertificate]):
     """Answers to one bounded value or category, private between any two of them. It is immutable
     and safe for threads and forks. Made by noisewright.load."""
 
     def __init__(self, source: bytes, spec: _randomizerfile.Spec) -> None:
-        self._source, self._spec = source, spec
-        self._certificate: RandomizerCertificate | None = None
+        super().__init__(source)
+        self._spec = spec
         self._laws = [Cells(row) for row in spec.rows]
         self._nodes, self._answers = np.array(spec.nodes), np.array(spec.answers)
         self._labels = {label: i for i, label in enumerate(spec.labels)}
@@ -99,21 +100,8 @@ class Randomizer:
         """All that is ever answered."""
         return list(self._spec.answer_labels) if self._spec.category else list(self._spec.answers)
 
-    @property
-    def source(self) -> bytes:
-        """The file."""
-        return self._source
-
-    @property
-    def proved(self) -> bool:
-        """Whether the randomizer was verified."""
-        return self._certificate is not None
-
-    def verify(self, work: int | None = None) -> RandomizerCertificate:
-        """As Table.verify."""
-        if self._certificate is None:
-            self._certificate = RandomizerCertificate(**_randomizercheck.verify(self._spec, Meter(work)))
-        return self._certificate
+    def _prove(self, meter: Meter) -> RandomizerCertificate:
+        return RandomizerCertificate(**_randomizercheck.verify(self._spec, meter))
 
     def release(self, x: Any) -> Any:
         """Private answers to values, or categories, each of a person of its own.

@@ -15,6 +15,7 @@ from noisewright._claims import Privacy, gap
 from noisewright._exact import decimal_down, decimal_up, float_down, float_up, to_float
 from noisewright._frames import clipped, column_like
 from noisewright._meter import Meter
+from noisewright._proof import Provable
 from noisewright._quantile import outermost, quantile_point
 from noisewright._rounding import at_random, checked_sum, dimensions, float_values, to_grid
 from noisewright._words import Floats, Int64s, Words, system_words
@@ -49,7 +50,7 @@ class TableCertificate:
         }
 
 
-class Table:
+class Table(Provable[TableCertificate]):
     """Noise on a grid, with its privacy promise. It is immutable and safe for threads, and after
     a fork parent and child draw different noise.
 
@@ -57,8 +58,8 @@ class Table:
     """
 
     def __init__(self, source: bytes, spec: _tablefile.Spec) -> None:
-        self._source, self._spec = source, spec
-        self._certificate: TableCertificate | None = None
+        super().__init__(source)
+        self._spec = spec
         self._law = spec.law()
 
     def __repr__(self) -> str:
@@ -97,25 +98,8 @@ class Table:
         """The largest magnitude that add_noise accepts."""
         return self._spec.limit * self.step
 
-    @property
-    def source(self) -> bytes:
-        """The file."""
-        return self._source
-
-    @property
-    def proved(self) -> bool:
-        """Whether the table was verified."""
-        return self._certificate is not None
-
-    def verify(self, work: int | None = None) -> TableCertificate:
-        """Recomputes what the table claims, once, in exact arithmetic, and returns it.
-
-        Raises NotPrivateError if the promise is not kept, FalseClaimError if something else does
-        not hold, WorkError if that takes more elementary operations than `work`.
-        """
-        if self._certificate is None:
-            self._certificate = TableCertificate(**_tablecheck.verify(self._spec, Meter(work)))
-        return self._certificate
+    def _prove(self, meter: Meter) -> TableCertificate:
+        return TableCertificate(**_tablecheck.verify(self._spec, meter))
 
     def pmf(self) -> tuple[Int64s, Floats, float]:
         """The first points of the cells, their probabilities and that of the atom at 0, as
