@@ -28,9 +28,10 @@ echo "$task: python/"
 case $task in
 test) PYTHONPATH=src "$env/bin/python" -m pytest -q ;;
 lint)
-	"$env/bin/ruff" check -q .
-	"$env/bin/ruff" format -q --check .
-	"$env/bin/mypy" --python-executable "$env/bin/python"
+	# As modules: the scripts beside them break when the working copy moves.
+	"$env/bin/python" -m ruff check -q .
+	"$env/bin/python" -m ruff format -q --check .
+	"$env/bin/python" -m mypy --python-executable "$env/bin/python"
 	;;
 *)
 	echo "python.sh: $task, want test or lint" >&2
