@@ -3,8 +3,7 @@ package interior
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
+	"github.com/noisewright/noisewright/lp/internal/cholesky"
 )
 
 // state is a point of the interior, and a direction from it, with the names of newton.go.
@@ -34,12 +33,11 @@ type state struct {
 
 	e, sigma, tau, inverse, iw, iy []float64
 	h, root                        []float64
-	bands                          blas64.General // B/√h, a row for each mass
+	bands                          *cholesky.Panels // B/√h, a row for each mass
 	band                           []float64
-	matrix                         blas64.Symmetric
-	factor                         blas64.Triangular
+	matrix                         *cholesky.Matrix
 	diagonal                       []float64
-	border                         blas64.General // M⁻¹Aᵀ, a row for each equation
+	border                         [][]float64 // M⁻¹Aᵀ, for each equation
 	offset                         []int32
 	right, byLimit, constant       []float64
 }
@@ -52,18 +50,21 @@ func newState(p *Program) *state {
 			*v = make([]float64, length)
 		}
 	}
-	vectors(n, &s.p, &s.z, &s.dp, &s.dz, &s.cp, &s.rd, &s.reduced, &s.band, &s.diagonal, &s.right)
-	vectors(limits, &s.r, &s.eta, &s.dr, &s.deta, &s.cr, &s.rk, &s.h, &s.root, &s.byLimit, &s.constant)
+	vectors(n, &s.p, &s.z, &s.dz, &s.cp, &s.rd, &s.reduced, &s.band)
+	vectors(limits, &s.r, &s.eta, &s.dr, &s.deta, &s.cr, &s.rk, &s.h, &s.root, &s.constant)
 	vectors(len(p.least), &s.x, &s.price, &s.dx, &s.dprice, &s.cx, &s.rx)
 	vectors(len(p.equal), &s.lambda, &s.dlambda, &s.re)
 	vectors(terms, &s.s, &s.t, &s.y, &s.w, &s.ds, &s.dt, &s.dy, &s.dw, &s.cs, &s.ct, &s.rg)
 	vectors(terms, &s.e, &s.sigma, &s.tau, &s.inverse, &s.iw, &s.iy)
-	s.bands = blas64.General{Rows: n, Cols: limits, Stride: max(limits, 1), Data: make([]float64, n*limits)}
-	s.matrix = blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: make([]float64, n*n)}
-	s.border = blas64.General{Rows: len(p.equal), Cols: n, Stride: n, Data: make([]float64, len(p.equal)*n)}
+	s.bands, s.matrix = cholesky.NewPanels(n, limits), cholesky.NewMatrix(n)
+	s.right, s.diagonal, s.dp = s.bands.Vector()[:n], s.bands.Vector()[:n], s.bands.Vector()[:n]
+	s.byLimit = s.bands.Row()[:limits]
+	for range p.equal {
+		s.border = append(s.border, s.bands.Vector()[:n])
+	}
 	s.offset = make([]int32, terms)
 	for i, t := range p.terms {
-		s.offset[i] = max(t.gain, t.lose)*int32(n) + min(t.gain, t.lose)
+		s.offset[i] = int32(s.matrix.Index(int(max(t.gain, t.lose)), int(min(t.gain, t.lose))))
 	}
 	return s
 }

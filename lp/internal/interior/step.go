@@ -67,7 +67,7 @@ func (s *state) directions() []*[]float64 {
 func (s *state) keep() {
 	for i, d := range s.directions() {
 		if i == len(s.kept) {
-			s.kept = append(s.kept, make([]float64, len(*d)))
+			s.kept = append(s.kept, make([]float64, len(*d), cap(*d)))
 		}
 		copy(s.kept[i], *d)
 	}
