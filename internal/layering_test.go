@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
 	"lp/internal/staircase": {"loss"},
 	"lp/internal/ratio":     {},
-	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver"},
+	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/cholesky":  {"golang.org/x/sys/cpu"},
 	"lp/solver":             {},
 	"lp/highs":              {"lp/solver", "internal/check"},

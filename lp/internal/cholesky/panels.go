@@ -41,6 +41,16 @@ func (p *Panels) Vector() []float64 { return make([]float64, p.panels*width) }
 // Row returns zeros, as many as the columns of the matrix rounded up.
 func (p *Panels) Row() []float64 { return make([]float64, p.stride/width) }
 
+// SetColumn sets a column to f·x, x being as long as a Vector.
+func (p *Panels) SetColumn(column int, x []float64, f float64) {
+	for i := range p.panels {
+		to := (*[width]float64)(p.data[i*p.stride+column*width:])
+		for r, v := range (*[width]float64)(x[i*width:]) {
+			to[r] = f * v
+		}
+	}
+}
+
 // AddTimes adds the product of the matrix with x, which is as long as a Row, to a Vector.
 func (p *Panels) AddTimes(to, x []float64) {
 	for i := range p.panels {

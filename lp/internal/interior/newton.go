@@ -30,15 +30,14 @@ import "math"
 func (s *state) build() bool {
 	s.matrix.Clear()
 	clear(s.diagonal)
-	m, bands := s.matrix.Data(), s.bands.Data()
+	clear(s.more)
+	m := s.matrix.Data()
 	for k := range s.eta {
 		s.collect(k)
-		root := 1 / math.Sqrt(s.h[k])
-		s.root[k] = root
-		for v, b := range s.band {
-			bands[s.bands.Index(v, k)] = b * root
-		}
+		s.root[k] = 1 / math.Sqrt(s.h[k])
+		s.bands.SetColumn(k, whole(s.band), s.root[k])
 	}
+	fold(s.diagonal, s.more)
 	for i, r := range s.least {
 		f := s.price[i] / s.x[i]
 		for _, a := range r.entries {
@@ -80,28 +79,26 @@ const regular = 1e-13
 
 // collect computes B and h of a limit, and adds its terms to the matrix.
 func (s *state) collect(k int) {
-	m, band := s.matrix.Data(), s.band
-	clear(band)
-	e, square := s.Ratio, s.Ratio*s.Ratio
-	h := s.r[k] / s.eta[k]
-	for i := s.first[k]; i < s.first[k+1]; i++ {
-		iw, iy := 1/s.w[i], 1/s.y[i]
-		sigma, tau := s.s[i]*iw, s.t[i]*iy
-		inverse := 1 / (sigma + tau)
-		s.iw[i], s.iy[i], s.sigma[i], s.tau[i], s.inverse[i] = iw, iy, sigma, tau, inverse
-		f := sigma * inverse
-		h += f * tau
-		t := s.terms[i]
-		band[t.gain] += f
-		band[t.lose] -= e * f
-		s.diagonal[t.gain] += inverse
-		s.diagonal[t.lose] += square * inverse
-		m[s.offset[i]] -= e * inverse
+	m := s.matrix.Data()
+	clear(s.sums)
+	s.first = parts{}
+	for _, r := range s.runs[k] {
+		f := s.scratch[:r.count]
+		s.weigh(r.first, f)
+		s.spread(r, f, 1)
+		inverse := s.inverse[r.first : r.first+r.count]
+		add(s.more[r.gain:], inverse, 1)
+		add(s.more[r.lose:], inverse, s.Ratio*s.Ratio)
+		for i, at := range s.offset[r.first : r.first+r.count] {
+			m[at] -= float64(s.Ratio * inverse[i])
+		}
 	}
+	clear(s.band)
+	fold(s.band, s.sums)
 	for _, a := range s.alone[k] {
-		band[a.index] += a.value
+		s.band[a.index] += a.value
 	}
-	s.h[k] = h
+	s.h[k] = s.r[k]/s.eta[k] + s.first.sum()
 }
 
 // solve replaces x by M⁻¹x.
@@ -121,11 +118,13 @@ func (s *state) direction() {
 	for v := range right {
 		right[v] = s.cp[v]/s.p[v] - s.z[v] - s.rd[v]
 	}
+	clear(s.sums)
 	for k := range s.eta {
-		sum := s.sides(k)
+		sum := s.limitSides(k)
 		s.constant[k] = sum + s.cr[k]/s.eta[k] - s.r[k] - s.rk[k]
 		s.byLimit[k] = -s.constant[k] * s.root[k]
 	}
+	fold(right, s.sums)
 	s.bands.AddTimes(whole(right), whole(s.byLimit))
 	for i, r := range s.least {
 		// −Cᵀ Δπ, with Δπ = (cx − x·π)/x − π/x·(C·Δp + what the row misses).
@@ -138,10 +137,13 @@ func (s *state) direction() {
 	s.solve(s.dp)
 	s.meet()
 	s.bands.TransposedTimes(whole(s.byLimit), whole(s.dp))
+	twice(s.masses, s.dp)
 	for k := range s.eta {
 		s.deta[k] = s.byLimit[k]*s.root[k] + s.constant[k]/s.h[k]
 		s.dr[k] = s.cr[k]/s.eta[k] - s.r[k] - s.r[k]/s.eta[k]*s.deta[k]
-		s.expand(k)
+		for _, r := range s.runs[k] {
+			s.expand(r.first, s.compare(r), s.deta[k])
+		}
 	}
 	for v := range s.dp {
 		s.dz[v] = s.cp[v]/s.p[v] - s.z[v] - s.z[v]/s.p[v]*s.dp[v]
@@ -152,35 +154,16 @@ func (s *state) direction() {
 	}
 }
 
-// sides computes the right sides of the terms of a limit, subtracts them from those of
+// limitSides computes the right sides of the terms of a limit, subtracts them from those of
 // the masses, and returns their share in that of the limit.
-func (s *state) sides(k int) (sum float64) {
-	right := s.right
-	for i := s.first[k]; i < s.first[k+1]; i++ {
-		toS, toT := s.cs[i]*s.iw[i]-s.s[i], s.ct[i]*s.iy[i]-s.t[i]
-		e := toT - toS - s.rg[i]
-		s.e[i] = e
-		f := e * s.inverse[i]
-		sum += toS + s.sigma[i]*f
-		t := s.terms[i]
-		right[t.gain] -= f
-		right[t.lose] += s.Ratio * f
+func (s *state) limitSides(k int) float64 {
+	s.first = parts{}
+	for _, r := range s.runs[k] {
+		f := s.scratch[:r.count]
+		s.sides(r.first, f)
+		s.spread(r, f, -1)
 	}
-	return sum
-}
-
-// expand computes the directions of the terms of a limit.
-func (s *state) expand(k int) {
-	deta := s.deta[k]
-	for i := s.first[k]; i < s.first[k+1]; i++ {
-		t := s.terms[i]
-		g := s.dp[t.gain] - s.Ratio*s.dp[t.lose] + s.e[i]
-		dy := (g + s.sigma[i]*deta) * s.inverse[i]
-		dw := (s.tau[i]*deta - g) * s.inverse[i]
-		s.dy[i], s.dw[i] = dy, dw
-		s.ds[i] = s.cs[i]*s.iw[i] - s.s[i] - s.sigma[i]*dw
-		s.dt[i] = s.ct[i]*s.iy[i] - s.t[i] - s.tau[i]*dy
-	}
+	return s.first.sum()
 }
 
 // meet adds to the direction of the masses what meets the equations: of one or two, so
