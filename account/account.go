@@ -493,7 +493,7 @@ func tooSmall(delta, needed float64) error {
 // single answers for one release from its profile.
 func (c *Composition) single(delta float64) (b Bounds, err error) {
 	l := c.releases[0].PLD.pair
-	if b.Upper, err = solve(l.deltaUpper, delta); err != nil {
+	if b.Upper, err = l.epsilonUpper(delta); err != nil {
 		return Bounds{}, err
 	}
 	// Bisection ends a little above; the law's own epsilon is often the answer.
@@ -536,6 +536,27 @@ func solve(bound func(float64) float64, delta float64) (float64, error) {
 		lo = hi
 	}
 	return bisect(lo, hi, func(e float64) bool { return bound(e) <= delta }, true), nil
+}
+
+// solveOnGrids is solve for a profile of which a whole grid costs little more than a point:
+// bounds above it at coarseLosses are given.
+func solveOnGrids(coarse []float64, upper func(grid) []float64, delta float64) (float64, error) {
+	const parts = 1 << 10
+	g, heights, best := coarseLosses, coarse, math.Inf(1)
+	for {
+		i := slices.IndexFunc(heights, func(h float64) bool { return h <= delta })
+		if i < 0 && math.IsInf(best, 1) {
+			return 0, tooSmall(delta, heights[len(heights)-1])
+		} else if i < 0 { // other ranges were bounded at once
+			return best, nil
+		}
+		best = g.at(g.first + i)
+		if i == 0 || g.step <= 1e-11*best {
+			return best, nil
+		}
+		g = grid{step: g.step / parts, first: (g.first + i - 1) * parts, last: (g.first + i) * parts}
+		heights = upper(g)
+	}
 }
 
 // solveBelow returns an ε >= 0 with bound(ε) > delta, close to the largest below

@@ -30,6 +30,8 @@ func (c *continuous) deltaUpper(epsilon float64) float64 {
 	return math.Min(1, math.Max(0, high))
 }
 
+func (c *continuous) epsilonUpper(delta float64) (float64, error) { return solve(c.deltaUpper, delta) }
+
 func (c *continuous) deltaLower(epsilon float64) float64 {
 	low, _ := c.profile(epsilon)
 	return math.Max(0, low)
