@@ -31,7 +31,12 @@ var arrows = map[string][]string{
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
-	"sampler":       {"tables", "kernels", "kernels/additive", "local", "dp", "internal/exact", "internal/check"},
+	"sampler": {
+		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "kernels/additive", "local", "dp",
+		"internal/exact", "internal/check",
+	},
+	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
+	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
 
 	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
 
