@@ -6,6 +6,7 @@ import (
 	"errors"
 	"go/build"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ var arrows = map[string][]string{
 	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/cholesky":  {"golang.org/x/sys/cpu"},
 	"lp/solver":             {},
-	"lp/highs":              {"lp/solver", "internal/check"},
+	"lp/highs":              {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/claims", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
@@ -132,6 +133,26 @@ var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonu
 
 // cgoFiles are the only files with import "C", by package.
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
+
+// TestSolverTags: whether a file is built does not depend on cgo alone, as what needs
+// cgo is built only with a tag.
+func TestSolverTags(t *testing.T) {
+	known := []string{"(highs && cgo) || highswasm", "!(highs && cgo) && !highswasm"}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		line, _, _ := strings.Cut(string(text), "\n")
+		if rule, is := strings.CutPrefix(line, "//go:build "); is && strings.Contains(rule, "cgo") && !slices.Contains(known, rule) {
+			t.Errorf("%s is built if %s, want one of %q", path, rule, known)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestLayering reads every Go file, whatever its build constraints: the layers
 // are the same on all systems, with and without cgo. It asks go/build and not
