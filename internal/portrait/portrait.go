@@ -53,6 +53,7 @@ type Interval struct {
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
 	Text  string  `json:"text"`
+	Reach string  `json:"reach"` // the larger of the distances of the ends
 }
 
 // Laws are the laws of the answers, or of the noise, for some values.
@@ -66,7 +67,7 @@ type Laws struct {
 	Losses  []float64   `json:"losses"`
 }
 
-// Levels are those of the intervals.
+// levels are those of the intervals.
 var levels = []float64{0.5, 0.8, 0.9, 0.95, 0.99, 0.999}
 
 // maxLaws is how many laws are shown of those there are.
@@ -190,7 +191,9 @@ func ofTable(v *tables.Verified) *Portrait {
 		if err != nil || math.IsInf(lower, 0) || math.IsInf(upper, 0) {
 			continue // a tail reaches further than numbers
 		}
-		p.Intervals = append(p.Intervals, Interval{level, lower, upper, fmt.Sprintf("%s to %s", outward(lower, -1), outward(upper, +1))})
+		p.Intervals = append(p.Intervals, Interval{
+			level, lower, upper, outward(lower, -1) + " to " + outward(upper, +1), FloatUp(max(-lower, upper, 0)).Text,
+		})
 	}
 	return p
 }

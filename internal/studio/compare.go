@@ -1,10 +1,13 @@
 package studio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/portrait"
@@ -166,17 +169,19 @@ func sweepEpsilons(epsilon float64) []float64 {
 	out := []float64{}
 	for i := range sweepPoints {
 		e := from * math.Pow(to/from, float64(i)/(sweepPoints-1))
-		var short float64
-		if _, err := fmt.Sscan(fmt.Sprintf("%.3g", e), &short); err == nil {
-			out = append(out, short)
-		}
+		out = append(out, shortened(e))
 	}
-	// By their distance from the one in question, for which an insertion sort is enough.
 	distance := func(e float64) float64 { return math.Abs(math.Log(e / epsilon)) }
-	for i := range out {
-		for j := i; j > 0 && distance(out[j]) < distance(out[j-1]); j-- {
-			out[j], out[j-1] = out[j-1], out[j]
-		}
+	slices.SortFunc(out, func(a, b float64) int { return cmp.Compare(distance(a), distance(b)) })
+	return slices.Compact(out)
+}
+
+// shortened is x to the 3 digits that pages show of it, so that what is shown is what was
+// computed.
+func shortened(x float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
+	if err != nil {
+		return x
 	}
 	return out
 }

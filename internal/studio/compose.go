@@ -3,10 +3,9 @@ package studio
 import (
 	"context"
 	"errors"
-	"math"
+	"strconv"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/kernels/additive"
@@ -37,7 +36,7 @@ func lossOf(proof any) (pld *account.PrivacyLossDistribution, total tables.Total
 // composition is what so many releases cost together.
 type composition struct {
 	Releases int             `json:"releases"`
-	Delta    float64         `json:"delta"`
+	Delta    string          `json:"delta"` // at which it is bounded
 	Upper    *portrait.Bound `json:"upper"` // epsilon
 	Lower    *portrait.Bound `json:"lower"`
 	Basic    *portrait.Bound `json:"basic"` // of basic composition; null: none
@@ -69,7 +68,7 @@ func (s *study) compose(ctx context.Context, proof any, _ string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		delta := p.Delta * float64(n)
+		delta := multiple(p.Delta, n)
 		switch {
 		case total.Releases > 0:
 			delta = total.Delta
@@ -94,9 +93,19 @@ func (s *study) compose(ctx context.Context, proof any, _ string) error {
 	return s.profile(ctx, pld, p)
 }
 
+// multiple is n times delta, as a decimal of few digits where delta is one: 1.2e-5 and not
+// the product of float64s, which has other last digits.
+func multiple(delta float64, n int) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(delta*float64(n), 'g', 14, 64), 64)
+	if err != nil {
+		return delta * float64(n)
+	}
+	return out
+}
+
 // composed bounds the epsilon of n releases.
 func composed(pld *account.PrivacyLossDistribution, n int, delta float64) (composition, error) {
-	row := composition{Releases: n, Delta: delta}
+	row := composition{Releases: n, Delta: strconv.FormatFloat(delta, 'g', -1, 64)}
 	c, err := account.Compose([]account.Release{{PLD: pld, Times: n}}, account.Options{})
 	if err != nil {
 		return row, err
@@ -112,11 +121,10 @@ func composed(pld *account.PrivacyLossDistribution, n int, delta float64) (compo
 	return row, nil
 }
 
-// band is a privacy profile, bounded from both sides.
+// band is a privacy profile, bounded from above.
 type band struct {
-	Name  string           `json:"name"`
-	Upper []portrait.Point `json:"upper"`
-	Lower []portrait.Point `json:"lower"`
+	Name  string `json:"name"`
+	Upper []any  `json:"upper"` // epsilon, delta, and delta as it is shown
 }
 
 const (
@@ -162,14 +170,13 @@ func profileOf(ctx context.Context, pld *account.PrivacyLossDistribution, most f
 		if err := ctx.Err(); err != nil {
 			return b, err
 		}
-		epsilon := most * float64(i) / (profilePoints - 1)
+		epsilon := shortened(most * float64(i) / (profilePoints - 1))
 		d, err := c.Delta(epsilon)
 		if err != nil {
 			return b, err
 		}
-		if check.Finite(d.Upper, d.Lower) {
-			b.Upper = append(b.Upper, portrait.Point{X: epsilon, Y: math.Min(d.Upper, 1)})
-			b.Lower = append(b.Lower, portrait.Point{X: epsilon, Y: d.Lower})
+		if upper := portrait.FloatUp(min(d.Upper, 1)); upper != nil {
+			b.Upper = append(b.Upper, []any{epsilon, upper.Value, upper.Text})
 		}
 	}
 	return b, nil

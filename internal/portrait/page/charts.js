@@ -34,6 +34,9 @@ const charts = (() => {
     return a >= 1e6 || a < 1e-4 ? x.toExponential(Math.min(digits - 1, 2)).replace("e+", "e") : String(Number(x.toPrecision(digits)));
   }
 
+  // label writes a number at an axis.
+  const label = (x) => approximate(x, 6).replace(/\.?0+e/, "e");
+
   // scale maps numbers to pixels; a logarithmic one takes positive numbers.
   function scale(low, high, from, to, log) {
     const f = log ? Math.log10 : (v) => v;
@@ -106,9 +109,12 @@ const charts = (() => {
     const height = chart.height || Math.round(Math.min(300, Math.max(190, width * 0.48)));
     observed.set(target, { chart, width: target.clientWidth });
     const open = target.querySelector("details")?.open;
-    const pad = { left: 58, right: 12, top: 8, bottom: 40 };
     const all = chart.series.flatMap((s) => s.points);
-    const [x0, x1] = extent(all.map((p) => p[0]), chart.x), [y0, y1] = extent(all.map((p) => p[1]).concat(chart.y.also || []), chart.y);
+    let [x0, x1] = extent(all.map((p) => p[0]), chart.x);
+    if (chart.series[0].bars) { const more = 0.03 * (x1 - x0); x0 -= more; x1 += more; }
+    const [y0, y1] = extent(all.map((p) => p[1]).concat(chart.y.also || []), chart.y);
+    const pad = { left: 30, right: 12, top: 8, bottom: 40 };
+    pad.left += 6.4 * Math.max(...scale(y0, y1, height - pad.bottom, pad.top, chart.y.log).ticks.map((v) => label(v).length), 2);
     const x = scale(x0, x1, pad.left, width - pad.right, chart.x.log), y = scale(y0, y1, height - pad.bottom, pad.top, chart.y.log);
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.summary });
     axes(svg, chart, x, y, width, height, pad);
@@ -132,7 +138,6 @@ const charts = (() => {
   function axes(svg, chart, x, y, width, height, pad) {
     const bottom = height - pad.bottom, right = width - pad.right;
     const g = drawn("g", { class: "axis" });
-    const label = (v) => approximate(v, 6);
     for (const v of x.ticks) {
       g.append(drawn("line", { class: "rule", x1: x(v), x2: x(v), y1: pad.top, y2: bottom }), drawn("text", { x: x(v), y: bottom + 15, "text-anchor": "middle" }, (chart.x.label || label)(v)));
     }
@@ -217,7 +222,7 @@ const charts = (() => {
   // table makes one whose first column names the rows. own are the rows to stress.
   function table(caption, head, rows, { numeric, right = [], own = [] } = {}) {
     const isRight = (i) => numeric || right.includes(i);
-    const body = rows.map((row, n) => element("tr", { class: own.includes(n) ? "own" : undefined }, ...row.map((cell, i) => element(i ? "td" : "th", { scope: i ? undefined : "row", class: isRight(i) ? "numeric" : undefined }, cell))));
+    const body = rows.map((row, n) => element("tr", { class: own.includes(n) ? "own" : undefined }, ...row.map((cell, i) => element(i ? "td" : "th", { scope: i ? undefined : "row", class: isRight(i) ? "numeric" : cell.length > 40 ? "long" : undefined }, cell))));
     return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...head.map((h, i) => element("th", { scope: "col", class: isRight(i) ? "numeric" : undefined }, h)))), element("tbody", {}, ...body)));
   }
 
@@ -285,13 +290,16 @@ const portraits = (() => {
     plot(target, {
       name: "Errors by probability", summary: "Half-width of the interval of the true value against its probability.",
       x: { name: "probability (%)", short: "probability", snap: true }, y: { name: "largest error (query units)", zero: true, room: true },
-      series: [{ name: "error at most", style: "c1", dots: true, points: p.intervals.map((i) => [100 * i.level, Math.max(-i.lower, i.upper)]) }],
+      series: [{ name: "error at most", style: "c1", dots: true, points: p.intervals.map((i) => [100 * i.level, Math.max(-i.lower, i.upper), i.reach]) }],
     });
   }
 
-  const intervals = (p) => table("The true value, relative to the released one, with at least this probability", ["probability", "true value"], p.intervals.map((i) => [`${charts.approximate(100 * i.level)} %`, i.text]), { right: [1] });
+  // interval writes one that is symmetric shorter.
+  const interval = (i) => (i.lower === -i.upper ? `± ${i.reach}` : i.text);
+
+  const intervals = (p) => table("The true value, relative to the released one, with at least this probability", ["probability", "true value"], p.intervals.map((i) => [`${charts.approximate(100 * i.level)} %`, interval(i)]), { right: [1] });
 
   const facts = (p) => table("Recomputed from the weights in exact arithmetic", ["claim", "value"], [...p.facts, ["expected loss", `${p.expected.text} or less`], ...(p.worst ? [["largest loss of a value", `${p.worst.text} or less`]] : []), ["lower bound", `${p.bound.text}`], ["gap", p.gap]]);
 
-  return { density, law, lossByValue, quantiles, intervals, facts };
+  return { density, law, lossByValue, quantiles, interval, intervals, facts };
 })();

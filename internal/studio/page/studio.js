@@ -140,7 +140,7 @@
   // fail says what is wrong, and where, if a sentence begins with the name of a field.
   function fail(f) {
     status("Stopped.");
-    $("results").classList.remove("stale");
+    $("results").classList.toggle("stale", made !== null); // of other fields
     $("failure").replaceChildren(...f.errors.map((e) => element("p", {}, e)), ...(f.hint ? [element("p", { class: "quiet" }, `Hint: ${f.hint}`)] : []));
     $("failure").hidden = false;
     for (const sentence of f.errors) {
@@ -169,7 +169,7 @@
     document.documentElement.dataset.ms = ms;
     const inner = m.intervals?.find((i) => i.level === 0.95);
     $("fourth-name").textContent = m.worst ? "Every value, at most" : "True value, 95 %";
-    $("fourth").textContent = m.worst ? `≤ ${m.worst.text}` : inner ? inner.text : "–";
+    $("fourth").textContent = m.worst ? `≤ ${m.worst.text}` : inner ? portraits.interval(inner) : "–";
     $("fourth-unit").textContent = m.worst ? "expected loss" : "from the released one, query units";
     const isTable = m.kind === "table";
     $("card-density").hidden = $("card-intervals").hidden = !isTable;
@@ -205,7 +205,7 @@
     const there = c.mechanisms.filter((m) => m.loss !== null), without = c.mechanisms.filter((m) => m.loss === null);
     $("compared").replaceChildren(
       table(`Expected loss${c.bound ? `; no noise is below ${c.bound.text}` : ""}. Losses but the first are approximate.`, ["mechanism", "loss", "above the bound", "note"], there.map((m) => [m.name, m.text, m.above || "–", m.note]), { right: [1, 2], own: [0] }),
-      ...(without.length ? [table("Not applicable here", ["mechanism", "reason"], without.map((m) => [m.name, m.note]))] : []));
+      ...(without.length ? [table("Others", ["reason", "mechanisms"], [...Map.groupBy(without, (m) => m.note)].map(([note, group]) => [note, group.map((m) => m.name).join(", ")]))] : []));
   }
 
   function showComposed(c) {
@@ -216,8 +216,8 @@
       x: { name: "releases", log: true, snap: true }, y: { name: "total epsilon", log: true, room: true }, here: c.releases > 1 ? c.releases : undefined,
       series: styles.map(([name, label, style], i) => ({ name: label, style, dots: i === 0, points: of(name) })).filter((s) => s.points.length),
     });
-    $("composed-table").replaceChildren(table(c.total ? `Claimed for ${c.total} releases together` : "What releases of this cost together", ["releases", "delta", "epsilon, at most", "at least", "basic"],
-      c.rows.map((r) => [String(r.releases), charts.approximate(r.delta), r.upper?.text ?? "–", r.lower?.text ?? "–", r.basic?.text ?? "–"]), { numeric: true, own: c.rows.flatMap((r, i) => (c.releases > 1 && r.releases === c.releases ? [i] : [])) }));
+    $("composed-table").replaceChildren(table(c.total ? `Claimed for ${c.total} releases together` : "What releases of this cost together", ["releases", "delta", "epsilon at most", "at least", "basic"],
+      c.rows.map((r) => [String(r.releases), r.delta, r.upper?.text ?? "–", r.lower?.text ?? "–", r.basic?.text ?? "–"]), { numeric: true, own: c.rows.flatMap((r, i) => (c.releases > 1 && r.releases === c.releases ? [i] : [])) }));
   }
 
   function showProfile(bands) {
@@ -234,7 +234,11 @@
     const all = [...points.values()].sort((a, b) => a.epsilon - b.epsilon);
     $("card-sweep").hidden = all.length < 2;
     if (all.length < 2) return;
-    const names = [...new Set(all.flatMap((p) => p.mechanisms.filter((m) => m.loss !== null).map((m) => m.name)))];
+    // The designed noise, and of the others those that are best at the epsilon chosen.
+    const most = 7, chosen = Math.log(made?.epsilon || 1);
+    const near = all.reduce((a, b) => (Math.abs(Math.log(b.epsilon) - chosen) < Math.abs(Math.log(a.epsilon) - chosen) ? b : a));
+    const [own, ...others] = near.mechanisms.filter((m, i) => i === 0 || m.loss !== null);
+    const names = [own.name, ...others.sort((a, b) => a.loss - b.loss).slice(0, most).map((m) => m.name)];
     const styles = ["c1", "c2", "c3", "c4", "c5", "c7", "c8", "c6"];
     const series = names.map((name, i) => ({
       name, style: styles[i % styles.length], dots: i === 0,
@@ -245,7 +249,7 @@
     const designed = series[0].points.map((p) => p[1]);
     plot($("sweep"), {
       name: "Error against epsilon", summary: "Expected loss of the designed noise, of the other mechanisms and the certified lower bound, against epsilon.",
-      x: { name: "epsilon", log: true, snap: true }, y: { name: "expected loss", log: true, low: 0.7 * Math.min(...designed, ...bound.map((p) => p[1]).filter((v) => v > 0)), high: 12 * Math.max(...designed) },
+      x: { name: "epsilon", log: true, snap: true }, y: { name: "expected loss", log: true, low: 0.7 * Math.min(...designed, ...bound.map((p) => p[1]).filter((v) => v > 0)), high: 6 * Math.max(...designed) }, height: 300,
       here: made?.epsilon, series,
     });
   }
