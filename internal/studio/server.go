@@ -21,13 +21,12 @@ var page embed.FS
 
 // What a client may take of the server.
 const (
-	maxConnections = 128      // open at a time; more wait to be accepted
-	maxStudies     = 2        // at work at a time
-	maxWaiting     = 8        // for one of these to end; more are refused
-	maxBody        = 16 << 20 // bytes of a request
-	maxHeader      = 16 << 10 // bytes
-	readTime       = 10 * time.Second
-	writeTime      = 10 * time.Second // for one event, or one file
+	maxConnections = 128              // open at a time; more wait to be accepted
+	maxStudies     = 2                // at work at a time
+	maxWaiting     = 8                // for one of these to end; more are refused
+	maxBody        = 16 << 20         // bytes of a request
+	maxHeader      = 16 << 10         // bytes
+	patience       = 10 * time.Second // for a request to come, and for an event or a file to be taken
 	idleTime       = time.Minute
 )
 
@@ -44,6 +43,7 @@ type Server struct {
 	studies  chan struct{} // a place each
 	waiting  chan struct{}
 	listener net.Listener
+	patience time.Duration
 }
 
 // file is one of the page.
@@ -70,7 +70,7 @@ func New(run Program) (*Server, error) {
 	return &Server{
 		host: l.Addr().String(), token: base64.RawURLEncoding.EncodeToString(secret), run: run, files: files,
 		studies: make(chan struct{}, maxStudies), waiting: make(chan struct{}, maxWaiting),
-		listener: newLimited(l, maxConnections),
+		listener: newLimited(l, maxConnections), patience: patience,
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + 
 func (s *Server) Serve(ctx context.Context) error {
 	h := &http.Server{
 		Handler: s, BaseContext: func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: readTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: s.patience, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		// No ReadTimeout and WriteTimeout: they would end long studies. The handlers set a
 		// deadline before every read and write.
 	}
@@ -132,7 +132,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	control := http.NewResponseController(w)
-	if err := errors.Join(control.SetReadDeadline(time.Now().Add(readTime)), control.SetWriteDeadline(time.Now().Add(writeTime))); err != nil {
+	if err := errors.Join(control.SetReadDeadline(time.Now().Add(s.patience)), control.SetWriteDeadline(time.Now().Add(s.patience))); err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}

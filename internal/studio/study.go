@@ -69,7 +69,7 @@ func (s *Server) serveStudy(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
-			err = control.SetWriteDeadline(time.Now().Add(writeTime))
+			err = control.SetWriteDeadline(time.Now().Add(s.patience))
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, text)

@@ -225,7 +225,7 @@
     const least = made.delta > 0 ? made.delta * 1e-4 : 1e-12;
     plot($("profile"), {
       name: "Privacy profile", summary: `Delta of one release against epsilon, an upper bound; ${charts.approximate(made.delta)} is promised at epsilon ${made.epsilon}.`,
-      x: { name: "epsilon", zero: true }, y: { name: "delta, at most", log: true, least, high: 1 }, here: made.epsilon,
+      x: { name: "epsilon", zero: true }, y: { name: "delta, at most", log: true, least, high: 1 }, here: made.epsilon, height: made.kind === "table" ? 300 : undefined,
       series: bands.map((b, i) => ({ name: b.name, style: styles[i], points: b.upper })),
     });
   }
@@ -237,7 +237,7 @@
     // The designed noise, and of the others those that are best at the epsilon chosen.
     const most = 7, chosen = Math.log(made?.epsilon || 1);
     const near = all.reduce((a, b) => (Math.abs(Math.log(b.epsilon) - chosen) < Math.abs(Math.log(a.epsilon) - chosen) ? b : a));
-    const [own, ...others] = near.mechanisms.filter((m, i) => i === 0 || m.loss !== null);
+    const [own, ...others] = near.mechanisms.filter((m, i) => i === 0 || (m.loss !== null && !(near.bound && m.loss < 0.999 * near.bound.value))); // below it: of queries of another kind
     const names = [own.name, ...others.sort((a, b) => a.loss - b.loss).slice(0, most).map((m) => m.name)];
     const styles = ["c1", "c2", "c3", "c4", "c5", "c7", "c8", "c6"];
     const series = names.map((name, i) => ({
