@@ -53,7 +53,6 @@ type Sampler struct {
 	step  float64 // exact
 	back  float64 // 1/step, exact unless the query is a lattice's
 	limit int64   // largest |n_x| whose sum with any noise is a float64
-	fixed bool    // ConstantTime
 
 	gen   generator
 	words [chunk*drawBytes + blockBytes]byte
@@ -86,7 +85,7 @@ func New(v *tables.Verified, o Options) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSampler(t, newLaw(t), g, o.ConstantTime), nil
+	return newSampler(t, newLaw(t, o.ConstantTime), g), nil
 }
 
 // tableOf returns the table of a proof. That the type cannot be made elsewhere keeps
@@ -125,10 +124,10 @@ func NewDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Sampler, e
 	if o.Entropy != nil {
 		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
 	}
-	return newSampler(t, newLaw(t), newFixedGenerator(seed), o.ConstantTime), nil
+	return newSampler(t, newLaw(t, o.ConstantTime), newFixedGenerator(seed)), nil
 }
 
-func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sampler {
+func newSampler(t *tables.Table, l *law, g generator) *Sampler {
 	step, _ := t.Grid().Step().Float64() // exact: a unit or a power of two
 	s := &Sampler{
 		law:   l,
@@ -136,7 +135,6 @@ func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sample
 		step:  step,
 		back:  1 / step,
 		limit: exact.MaxInteger - t.Reach(),
-		fixed: constantTime,
 		gen:   g,
 		next:  chunk,
 	}
@@ -155,7 +153,7 @@ func (s *Sampler) Fork() (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSampler(s.table, s.law, g, s.fixed), nil
+	return newSampler(s.table, s.law, g), nil
 }
 
 // Table returns the table drawn from.
@@ -165,7 +163,7 @@ func (s *Sampler) Table() *tables.Table {
 }
 
 // ConstantTime reports whether draws take constant time.
-func (s *Sampler) ConstantTime() bool { return s.fixed }
+func (s *Sampler) ConstantTime() bool { return s.fixed() }
 
 // Generator describes the source of randomness, for logs.
 func (s *Sampler) Generator() string { return s.gen.name() }
@@ -372,7 +370,7 @@ func fillChunk[T number](s *Sampler, dst *[chunk]T, scale T) error {
 	switch {
 	case s.tail.ratio != 0:
 		// The number of words of a draw is not known before.
-	case s.fixed:
+	case s.fixed():
 		n = drawFixed(s.law, dst, w, scale)
 	default:
 		n = draw(s.law, dst, w, scale)
@@ -406,8 +404,8 @@ func (s *Sampler) one() (int64, error) {
 			continue
 		}
 		var k uint64
-		if s.fixed {
-			k = s.scan(u, 0, 0, 0)[0]
+		if s.fixed() {
+			k = s.scan(u)
 		} else {
 			k = s.entry(u)
 		}
