@@ -4,6 +4,7 @@
 SHELL := /bin/sh
 GO ?= go
 FUZZTIME ?= 30s
+LEAKAGE_RUNS ?= 10000000
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
@@ -19,10 +20,10 @@ export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG
 export CGO_CPPFLAGS = $(strip -DNOISEWRIGHT_HIGHS_PC=$(shell cat .deps/pkgconfig/highs.pc 2>/dev/null | cksum | tr -d ' ') $(outer_cppflags))
 export CGO_ENABLED := 1
 
-.PHONY: help deps build man test race lint bench fuzz demo clean
+.PHONY: help deps build man test race lint bench leakage fuzz demo clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-6s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-7s %s\n' "$$name" "$$what"; done
 
 deps: ## find or fetch HiGHS (HIGHS_FROM=system, highsbox or source forces one way)
 	@sh scripts/deps.sh
@@ -63,6 +64,10 @@ $(LINT):
 bench: deps ## run every benchmark once
 	@echo "bench: every benchmark once"
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+leakage: ## look for the noise in the time of LEAKAGE_RUNS (10^7) draws of each mode, 10 minutes
+	@echo "leakage: $(LEAKAGE_RUNS) measurements of each way to draw in constant time"
+	@$(GO) test -run '^TestLeakage$$' -v -count 1 -timeout 4h ./sampler -leakage $(LEAKAGE_RUNS)
 
 fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 	@set -e; for package in $$($(GO) list ./...); do \
