@@ -4,6 +4,7 @@
 SHELL := /bin/sh
 GO ?= go
 FUZZTIME ?= 30s
+LEAKAGE_RUNS ?= 10000000
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
@@ -24,7 +25,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static man test race lint bench fuzz demo beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static man test race lint bench leakage fuzz demo beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -73,6 +74,10 @@ $(LINT):
 bench: deps ## run every benchmark once
 	@echo "bench: every benchmark once"
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+leakage: ## look for the noise in the time of LEAKAGE_RUNS (10^7) draws of each mode, 10 minutes
+	@echo "leakage: $(LEAKAGE_RUNS) measurements of each way to draw in constant time"
+	@$(GO) test -run '^TestLeakage$$' -v -count 1 -timeout 4h ./sampler -leakage $(LEAKAGE_RUNS)
 
 fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 	@set -e; for package in $$($(GO) list ./...); do \
