@@ -19,7 +19,7 @@ export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG
 export CGO_CPPFLAGS = $(strip -DNOISEWRIGHT_HIGHS_PC=$(shell cat .deps/pkgconfig/highs.pc 2>/dev/null | cksum | tr -d ' ') $(outer_cppflags))
 export CGO_ENABLED := 1
 
-.PHONY: help deps build man test race lint bench fuzz demo clean
+.PHONY: help deps build man test race lint bench fuzz demo verifier browser clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-6s %s\n' "$$name" "$$what"; done
@@ -76,6 +76,18 @@ fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 demo: build ## run scripts/demo.sh with the binary just built
 	@echo "demo: scripts/demo.sh"
 	@sh scripts/demo.sh
+
+verifier: ## write bin/verifier.html, a page that verifies files offline
+	@echo "verifier: bin/verifier.html"
+	@mkdir -p bin
+	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -trimpath -buildvcs=false -ldflags='-s -w' -o bin/verifier.wasm ./cmd/verifier
+	@CGO_ENABLED=0 $(GO) run ./internal/verifier/make bin/verifier.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" bin/verifier.html
+	@rm -f bin/verifier.wasm
+
+browser: build verifier ## test the studio and the verifier page in headless Chromium, if there is one
+	@echo "browser: internal/studio/browser"
+	@sh scripts/axe.sh || true
+	@cd internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 .
 
 clean: ## remove bin, man and .deps
 	@echo "clean: bin man .deps"

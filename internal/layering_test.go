@@ -21,6 +21,10 @@ const module = "github.com/noisewright/noisewright"
 // so that a new one is a decision.
 var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
+	// The static verifier page; none of the designer.
+	"cmd/verifier":           {"internal/portrait", "sampler", "tables", "kernels", "kernels/additive", "local", "internal/check"},
+	"internal/verifier":      {"internal/portrait"},
+	"internal/verifier/make": {"internal/verifier", "internal/atomicfile"},
 
 	// The statement.
 	"dp":   {"loss", "internal/check"},
