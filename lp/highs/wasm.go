@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -35,21 +36,35 @@ type library struct {
 	exports map[string]string // letters of the module, by name
 }
 
-// load compiles the module once, on all cores: some three seconds of processor time,
-// spent only by a process that needs a model. Nothing is kept on disk: it would be
-// machine code that later runs execute, in a place that others may be able to write.
-var load = sync.OnceValues(func() (l *library, err error) {
-	// Without SSE 4.1, or where no memory may be executable, the compiler panics. Its
-	// alternative, an interpreter, is some fifty times slower and never chosen.
+// load compiles the module, at most once in a process: some three seconds of processor
+// time, shared by all cores. Where there is a safe place, the machine code is kept there
+// for later processes.
+var load = sync.OnceValues(func() (*library, error) {
+	// Without SSE 4.1 the compiler's code would not run. Its alternative, an
+	// interpreter, is some fifty times slower and never chosen.
 	if runtime.GOARCH == "amd64" && !cpu.X86.HasSSE41 {
 		return nil, errors.New("the processor lacks SSE 4.1")
 	}
+	config := wazero.NewRuntimeConfigCompiler()
+	if dir := cacheDir(); dir != "" {
+		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
+			l, err := compile(config.WithCompilationCache(cache))
+			if err == nil {
+				return l, nil
+			}
+			// A file in it may be damaged: this run goes on without it, and later
+			// ones with a new one.
+			_ = os.RemoveAll(dir)
+		}
+	}
+	return compile(config)
+})
+
+// compile sets up a library. Where no memory may be executable the compiler panics.
+func compile(config wazero.RuntimeConfig) (l *library, err error) {
 	defer recovered(&err)
 	ctx := context.Background()
-	l = &library{
-		runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler()),
-		exports: map[string]string{},
-	}
+	l = &library{runtime: wazero.NewRuntimeWithConfig(ctx, config), exports: map[string]string{}}
 	imports := map[string]string{} // names, by letter
 	for line := range strings.Lines(names) {
 		switch f := strings.Fields(line); f[0] {
@@ -71,7 +86,7 @@ var load = sync.OnceValues(func() (l *library, err error) {
 	}
 	_, err = host.Instantiate(ctx)
 	return l, err
-})
+}
 
 // recovered turns a panic into an error.
 func recovered(err *error) {

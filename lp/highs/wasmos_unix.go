@@ -3,6 +3,9 @@
 package highs
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/tetratelabs/wazero/experimental"
@@ -33,4 +36,30 @@ func (m *memory) Reallocate(size uint64) []byte {
 func (m *memory) Free() {
 	_ = syscall.Munmap(m.all)
 	m.all = nil
+}
+
+// trusted reports whether nobody but this user and root can change what is in the
+// folder: they own it and all folders above it, and others may write to none of them.
+// What is in a sticky folder, such as /tmp, only its owner can move away.
+func trusted(dir string) bool {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return false
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		if err != nil || !info.IsDir() {
+			return false
+		}
+		stat, is := info.Sys().(*syscall.Stat_t)
+		if !is || stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+			return false
+		}
+		if info.Mode().Perm()&0o022 != 0 && (info.Mode()&fs.ModeSticky == 0 || at == dir) {
+			return false
+		}
+		if at == filepath.Dir(at) {
+			return true
+		}
+	}
 }
