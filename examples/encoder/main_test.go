@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"testing"
-
 )
 
 // TestRun designs an encoder and uses it twice, the second time with the tables of the
