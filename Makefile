@@ -4,6 +4,7 @@
 SHELL := /bin/sh
 GO ?= go
 FUZZTIME ?= 30s
+LEAKAGE_RUNS ?= 10000000
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
@@ -24,7 +25,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static man test race lint bench fuzz demo beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static man test race lint bench leakage fuzz demo verifier browser beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -74,6 +75,10 @@ bench: deps ## run every benchmark once
 	@echo "bench: every benchmark once"
 	@$(GO) test -run '^$$' -bench . -benchtime 1x ./...
 
+leakage: ## look for the noise in the time of LEAKAGE_RUNS (10^7) draws of each mode, 10 minutes
+	@echo "leakage: $(LEAKAGE_RUNS) measurements of each way to draw in constant time"
+	@$(GO) test -run '^TestLeakage$$' -v -count 1 -timeout 4h ./sampler -leakage $(LEAKAGE_RUNS)
+
 fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 	@set -e; for package in $$($(GO) list ./...); do \
 		list=$$($(GO) test -list '^Fuzz' "$$package"); \
@@ -100,6 +105,18 @@ beam-flink: ## the same on Apache Flink, with a worker killed; jars into .deps
 
 beam-spark: ## the same on Apache Spark
 	@bash scripts/beam.sh spark
+
+verifier: ## write bin/verifier.html, a page that verifies files offline
+	@echo "verifier: bin/verifier.html"
+	@mkdir -p bin
+	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -trimpath -buildvcs=false -ldflags='-s -w' -o bin/verifier.wasm ./cmd/verifier
+	@CGO_ENABLED=0 $(GO) run ./internal/verifier/make bin/verifier.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" bin/verifier.html
+	@rm -f bin/verifier.wasm
+
+browser: build verifier ## test the studio and the verifier page in headless Chromium, if there is one
+	@echo "browser: internal/studio/browser"
+	@sh scripts/axe.sh || true
+	@cd internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 .
 
 clean: ## remove bin, dist, man and .deps, and HiGHS as WebAssembly
 	@echo "clean: bin dist man .deps lp/highs/highs.wasm"

@@ -21,6 +21,10 @@ const module = "github.com/noisewright/noisewright"
 // so that a new one is a decision.
 var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
+	// The static verifier page; none of the designer.
+	"cmd/verifier":           {"internal/portrait", "sampler", "tables", "kernels", "kernels/additive", "local", "internal/check"},
+	"internal/verifier":      {"internal/portrait"},
+	"internal/verifier/make": {"internal/verifier", "internal/atomicfile"},
 
 	// The statement.
 	"dp":   {"loss", "internal/check"},
@@ -91,14 +95,17 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
-		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
+		"internal/cli/shell", "internal/cli/reproduce", "internal/studio", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
-		"internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
+		"internal/portrait", "internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	},
+	"internal/studio": {
+		"internal/portrait", "internal/check", "lp", "tables", "kernels", "kernels/additive", "local", "noise", "account", "dp",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/cli/reproduce/drolearn", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
@@ -110,7 +117,8 @@ var arrows = map[string][]string{
 
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/figure":       {"tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/portrait":     {"tables", "kernels", "kernels/additive", "local", "dp", "loss", "internal/exact"},
+	"internal/figure":       {"internal/portrait", "tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

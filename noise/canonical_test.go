@@ -98,7 +98,7 @@ func TestCanonicalLosses(t *testing.T) {
 		p := dp.Privacy{Epsilon: epsilon, Sensitivity: 3}
 		g := (1 - b) / (1 + b)
 		near(t, "l1", lossOf(t, "canonical", p, loss.L1), 3*2*g*(0.125+b/((1-b)*(1-b))), 1e-12)
-		near(t, "l2", lossOf(t, "canonical", p, loss.L2), 9*2*g*(1.0/24+b*(1+b)/math.Pow(1-b, 3)+b/(12*(1-b))), 1e-12)
+		near(t, "l2", lossOf(t, "canonical", p, loss.L2), 9*2*g*(1.0/24+b*(1+b)/((1-b)*(1-b)*(1-b))+b/(12*(1-b))), 1e-12)
 	}
 }
 

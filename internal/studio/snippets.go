@@ -2,6 +2,7 @@ package studio
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/portrait"
@@ -33,11 +34,13 @@ func snippets(p *portrait.Portrait) (goCode, python string) {
 		kind = "string"
 	}
 	const module = "github.com/noisewright/noisewright/"
+	imports := []string{module + r.path, module + "sampler"}
+	slices.Sort(imports)
 	goCode = fmt.Sprintf(`package private
 
 import (
-	"%[1]s%[2]s"
-	"%[1]ssampler"
+	"%[1]s"
+	"%[2]s"
 )
 
 // open proves the file again and returns what answers with noise.
@@ -56,7 +59,7 @@ func open() (func(value %[6]s) (%[6]s, error), error) {
 	}
 	return s.%[7]s, nil
 }
-`, module, r.path, r.pkg, p.Name, r.sampler, kind, release)
+`, imports[0], imports[1], r.pkg, p.Name, r.sampler, kind, release)
 	method := "release"
 	if p.Kind == "table" {
 		method = "add_noise"

@@ -43,12 +43,13 @@ import (
 	"errors"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // Sentinel errors, checked with errors.Is.
 var (
 	// ErrUnavailable is returned by New in a build without HiGHS.
-	ErrUnavailable = check.Errorf("highs", nil, "this build has no LP solver: "+
+	ErrUnavailable = check.Errorf("highs", solver.ErrNone, "this build has no LP solver: "+
 		"run `make build`, which links HiGHS, or `make static`, which embeds it")
 	// ErrInvalid marks a batch of rows or columns or an option outside its stated
 	// range; the program is unchanged. It is not dp.ErrInvalid: no user of a design

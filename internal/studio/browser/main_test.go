@@ -19,7 +19,7 @@ import (
 const root = "../../.."
 
 // patience is how long a test waits for a page; machines are slow at times.
-const patience = 90 * time.Second
+const patience = time.Minute
 
 // browsers are the names that Chromium goes by.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
@@ -44,9 +44,10 @@ func chromium(t *testing.T) context.Context {
 	}, chromedp.DefaultExecAllocatorOptions[:]...)
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	// Newer browsers send events that this version does not know in all their words.
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, patience)
+	ctx, cancel = context.WithTimeout(ctx, 5*patience)
 	t.Cleanup(cancel)
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
@@ -109,7 +110,17 @@ func do(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
 
 // idle waits until the page has shown all that it asked for.
 func idle() chromedp.Action {
-	return chromedp.Poll(`document.documentElement.dataset.state === "idle"`, nil, chromedp.WithPollingTimeout(patience))
+	return until(`document.documentElement.dataset.state === "idle"`)
+}
+
+// until waits for a condition in the words of the page.
+func until(condition string) chromedp.Action {
+	return chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(patience))
+}
+
+// fresh waits until what the fields say is shown; charts may follow.
+func fresh() chromedp.Action {
+	return until(`document.getElementById("failure").hidden && !document.getElementById("results").classList.contains("stale")`)
 }
 
 // change sets a field as a person would, and lets the page know.

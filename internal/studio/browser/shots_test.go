@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -28,9 +27,6 @@ func TestScreenshots(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	scheme := func(word string) chromedp.Action {
-		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: word}})
 	}
 	wide, narrow := chromedp.EmulateViewport(1360, 1000), chromedp.EmulateViewport(360, 780)
 	shoot("light", true, wide, scheme("light"), chromedp.Navigate(address), idle(), change("releases", "12"), idle())

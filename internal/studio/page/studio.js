@@ -112,8 +112,6 @@
 
   // show asks for what the fields, or the file, say.
   function show() {
-    if (made) $("results").classList.add("stale");
-    $("answer").textContent = "";
     clear();
     const body = request();
     study(body, {
@@ -141,7 +139,7 @@
   function fail(f) {
     status("Stopped.");
     $("results").classList.toggle("stale", made !== null); // of other fields
-    $("failure").replaceChildren(...f.errors.map((e) => element("p", {}, e)), ...(f.hint ? [element("p", { class: "quiet" }, `Hint: ${f.hint}`)] : []));
+    $("failure").replaceChildren(...f.errors.map((e) => element("p", {}, file ? `${file.name}: ${e}` : e)), ...(f.hint ? [element("p", { class: "quiet" }, `Hint: ${f.hint}`)] : []));
     $("failure").hidden = false;
     for (const sentence of f.errors) {
       const name = sentence.split(/[ =]/, 1)[0];
@@ -281,7 +279,10 @@
     file = null;
     arrange();
     clearTimeout(timer);
+    $("answer").textContent = "";
     running?.abort();
+    running = null;
+    if (made) $("results").classList.add("stale");
     began = performance.now();
     document.documentElement.dataset.state = "busy";
     timer = setTimeout(show, 25);
@@ -290,7 +291,8 @@
   async function take(dropped) {
     if (!dropped) return;
     began = performance.now();
-    if (dropped.size > 12 * 2 ** 20) return fail({ errors: [`${dropped.name}: larger than 12 MiB, want a table, a kernel or a local randomizer`] });
+    if (made) $("results").classList.add("stale");
+    if (dropped.size > 12 * 2 ** 20) return fail({ errors: [`${dropped.name} is larger than 12 MiB, want a table, a kernel or a local randomizer`] });
     file = { name: dropped.name, text: await dropped.text() };
     points = new Map();
     pointsFor = "";

@@ -3,6 +3,7 @@ package cholesky
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -66,6 +67,38 @@ func same(x, y []float64) bool {
 		}
 	}
 	return true
+}
+
+// TestSameBitsOnAllCores: dividing the work changes nothing.
+func TestSameBitsOnAllCores(t *testing.T) {
+	const rows, columns = parallelFrom*width + 5, 40
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	want := everything(1, rows, columns, false)
+	if want[0] != 1 {
+		t.Fatal("not positive definite")
+	}
+	for procs := 2; procs < 5; procs++ {
+		runtime.GOMAXPROCS(procs)
+		if !same(everything(1, rows, columns, false), want) {
+			t.Errorf("%d cores: other results than one", procs)
+		}
+	}
+}
+
+// TestNotPositiveOnAllCores: a matrix that is not positive definite stops all.
+func TestNotPositiveOnAllCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	const rows = parallelFrom * width
+	for bad := 0; bad < rows; bad += 37 {
+		m := NewMatrix(rows)
+		for i := range rows {
+			m.data[m.Index(i, i)] = 1
+		}
+		m.data[m.Index(bad, bad)] = -1
+		if m.Factor() {
+			t.Errorf("row %d has −1: factored", bad)
+		}
+	}
 }
 
 // compare checks that all codes give the same bits.

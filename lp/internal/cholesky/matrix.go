@@ -19,13 +19,13 @@ func (m *Matrix) Clear() {
 	}
 }
 
-// Add adds b·bᵀ.
+// Add adds b·bᵀ, on all cores if that is much.
 func (m *Matrix) Add(b *Panels) {
-	for i := range m.panels {
+	each(m.panels, func(i int) {
 		for j := range i + 1 {
 			product(m.tile(i, j), b.panel(i, b.columns), b.panel(j, b.columns), 1)
 		}
-	}
+	})
 }
 
 // Scale multiplies row and column i by scale[i], which is as long as a Vector, and adds
@@ -53,24 +53,23 @@ func (m *Matrix) tile(i, j int) *tile {
 }
 
 // Factor replaces the matrix by its lower Cholesky factor, with the reciprocals of its
-// diagonal. It reports whether the matrix is positive definite; if not, it is spoilt.
+// diagonal, on all cores if that is much. It reports whether the matrix is positive
+// definite; if not, it is spoilt.
 func (m *Matrix) Factor() bool {
 	for v := m.n; v < m.panels*width; v++ {
 		m.data[m.Index(v, v)] = 1
 	}
-	for i := range m.panels {
-		for j := range i + 1 {
-			// What is left of a tile once the columns before it are eliminated.
+	return inOrder(m.panels, func(i int, wait func(j int)) bool {
+		for j := range i {
+			wait(j)
 			t := m.tile(i, j)
 			product(t, m.panel(i, j*width), m.panel(j, j*width), -1)
-			if j < i {
-				divide(t, m.tile(j, j))
-			} else if !factor(t) {
-				return false
-			}
+			divide(t, m.tile(j, j))
 		}
-	}
-	return true
+		t := m.tile(i, i)
+		product(t, m.panel(i, i*width), m.panel(i, i*width), -1)
+		return factor(t)
+	})
 }
 
 // factor factors a tile.

@@ -21,7 +21,7 @@ import (
 // solution, or its numbers are too far apart.
 var ErrFailed = errors.New("the interior point method gave up")
 
-// Program is a cuts.Problem without Budget whose first row is the total of all variables,
+// Program is a cuts.Problem whose first row is the total of all variables,
 // an equation with positive coefficients.
 type Program struct {
 	cuts.Problem

@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -10,8 +11,7 @@ import (
 	"testing"
 )
 
-// checkRanks compares all methods with a binary search, for these words and those next to
-// elements.
+// checkRanks compares all methods with a binary search.
 func checkRanks(t *testing.T, sorted, words []uint64) {
 	t.Helper()
 	for _, m := range Methods() {
@@ -78,4 +78,48 @@ func TestRanks(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRanksOfOne: Of is the rank of one word.
+func TestRanksOfOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		sorted := make([]uint64, rng.IntN(40))
+		for i := range sorted {
+			sorted[i] = rng.Uint64N(50)
+		}
+		slices.Sort(sorted)
+		u := rng.Uint64N(52)
+		want := sort.Search(len(sorted), func(j int) bool { return sorted[j] >= u })
+		if got := Of(sorted, u); got != uint64(want) {
+			t.Fatalf("rank of %d in %v = %d, want %d", u, sorted, got, want)
+		}
+	}
+}
+
+// FuzzRanks takes numbers of eight bytes: up to 64 words and then the list, which it
+// repeats with a stride, so that lists of several trees are reached too.
+func FuzzRanks(f *testing.F) {
+	f.Add([]byte{}, uint16(1), uint64(0))
+	f.Add([]byte("some words and some elements of a list, eight bytes each"), uint16(3), uint64(1)<<40)
+	f.Add(make([]byte, 800), uint16(300), uint64(3))
+	f.Add(bytes.Repeat([]byte{0xff}, 1000), uint16(500), math.MaxUint64-uint64(7))
+	f.Fuzz(func(t *testing.T, data []byte, copies uint16, stride uint64) {
+		var numbers []uint64
+		for ; len(data) >= 8; data = data[8:] {
+			numbers = append(numbers, binary.LittleEndian.Uint64(data))
+		}
+		words := numbers[:min(len(numbers), Batch)]
+		var sorted []uint64
+		for i := range uint64(copies) {
+			for _, x := range numbers[len(words):] {
+				if len(sorted) == 5000 {
+					break
+				}
+				sorted = append(sorted, x+i*stride)
+			}
+		}
+		slices.Sort(sorted)
+		checkRanks(t, sorted, words)
+	})
 }
