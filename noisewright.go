@@ -24,8 +24,8 @@
 //
 // On a device import tables and sampler (tables.ReadFile, Table.Verify, sampler.New),
 // or latent/bundle for feature vectors: they and what they import use the standard
-// library only. This package links the LP solver if cgo is on; without cgo everything
-// but Design and most of Calibrate works.
+// library only. This package has the LP solver if it is built with the tag highs and cgo,
+// and designs tables of every kind without it.
 package noisewright
 
 import (
@@ -67,9 +67,7 @@ var (
 // beside an error that wraps lp.ErrLimit: proved, and usable, but its
 // Certificate().Gap() is larger. Other errors come without a table and wrap
 // dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints that cannot be
-// kept together and highs.ErrUnavailable in a build without cgo, if the query is not real
-// or the loss not symmetric. It takes milliseconds to seconds, but minutes for an epsilon
-// above 10 or so.
+// kept together. It takes milliseconds to seconds.
 func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }
 
 var design = lp.Designer(lp.Options{NewSolver: highs.New})

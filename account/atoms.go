@@ -56,6 +56,8 @@ func (a *atoms) deltaUpper(epsilon float64) float64 {
 	return math.Min(1, (math.Max(0, sum)+margin+a.infinityMass)*(1+4*roundoff))
 }
 
+func (a *atoms) epsilonUpper(delta float64) (float64, error) { return solve(a.deltaUpper, delta) }
+
 func (a *atoms) deltaLower(epsilon float64) float64 {
 	sum, margin := a.positive(epsilon)
 	return (math.Max(0, sum-margin) + a.infinityMassDown) * (1 - 4*roundoff)

@@ -36,7 +36,12 @@ var arrows = map[string][]string{
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
-	"sampler":       {"tables", "kernels", "kernels/additive", "local", "dp", "internal/exact", "internal/check"},
+	"sampler": {
+		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "kernels/additive", "local", "dp",
+		"internal/exact", "internal/check",
+	},
+	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
+	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
 
 	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
 
@@ -52,9 +57,10 @@ var arrows = map[string][]string{
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
 	"lp/internal/staircase": {"loss"},
 	"lp/internal/ratio":     {},
-	"lp/internal/interior":  {"lp/internal/cuts", "lp/solver", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/lapack"},
+	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/cholesky":  {"golang.org/x/sys/cpu"},
 	"lp/solver":             {},
-	"lp/highs":              {"lp/solver", "internal/check"},
+	"lp/highs":              {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/claims", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
@@ -135,6 +141,26 @@ var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonu
 
 // cgoFiles are the only files with import "C", by package.
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
+
+// TestSolverTags: whether a file is built does not depend on cgo alone, as what needs
+// cgo is built only with a tag.
+func TestSolverTags(t *testing.T) {
+	known := []string{"(highs && cgo) || highswasm", "!(highs && cgo) && !highswasm"}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		line, _, _ := strings.Cut(string(text), "\n")
+		if rule, is := strings.CutPrefix(line, "//go:build "); is && strings.Contains(rule, "cgo") && !slices.Contains(known, rule) {
+			t.Errorf("%s is built if %s, want one of %q", path, rule, known)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestLayering reads every Go file, whatever its build constraints: the layers
 // are the same on all systems, with and without cgo. It asks go/build and not

@@ -43,7 +43,7 @@ type AdditiveResult struct {
 // Guarantee: the kernel's privacy, losses and bound are those of its exact certificate,
 // whatever the solver did.
 func DesignAdditive(ctx context.Context, p AdditiveProblem, o Options) (*AdditiveResult, error) {
-	if err := errors.Join(p.validate(), o.validate()); err != nil {
+	if err := errors.Join(p.validate(), o.validateSolver()); err != nil {
 		return nil, err
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultAdditiveBins, 1)

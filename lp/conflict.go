@@ -76,7 +76,7 @@ func (d *designer) settled(ctx context.Context, m *model, l layout, g grid) (sol
 	}
 	prog, err := newProgram(l, d.options.NewSolver, 0)
 	switch {
-	case err != nil && complete: // there is no other method
+	case err != nil && complete, errors.Is(err, solver.ErrNone): // there is no other method
 		return solver.StatusFailed, interior.ErrFailed
 	case err != nil:
 		return solver.StatusFailed, err

@@ -35,13 +35,12 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 // Design finds noise whose expected loss is within the requested gap of the
 // best possible. If a limit stops it first, or the context ends, the best
 // proven result is returned beside an error that wraps ErrLimit; other errors
-// come without a result. Options.NewSolver may be nil if Delta is 0, or if the query is
-// real and symmetric noise among the best, as for a symmetric loss.
+// come without a result.
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
 func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
-	if err := errors.Join(validate(p), o.forProblem(p).validate()); err != nil {
+	if err := errors.Join(validate(p), o.validate()); err != nil {
 		return nil, err
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, 1)
@@ -71,8 +70,6 @@ type designer struct {
 	table        *tables.Verified
 	dual         *tables.Dual
 	rounds       int
-	// offer, if not nil, shows multipliers to other designs that may use them.
-	offer func(*designer, *tables.Dual)
 }
 
 // side is the progress of one of the two bounds.
@@ -282,10 +279,10 @@ func (d *designer) worth() (upper, lower float64) {
 	if upper <= idleShare*left {
 		upper = 0
 	}
-	if d.complete(d.model) {
+	if !d.options.generate {
 		// A program that costs little beside the last one of the other side is worth more
 		// than an estimate of what it gains.
-		if u, l := d.upper.grid.work(), d.lower.grid.work(); upper == 0 && u < cheapShare*l {
+		if u, l := d.work(d.upper.grid), d.work(d.lower.grid); upper == 0 && u < cheapShare*l {
 			upper = left / 2
 		} else if lower == 0 && l < cheapShare*u {
 			lower = left / 2
@@ -494,6 +491,12 @@ func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin flo
 	switch {
 	case err != nil && solved != nil: // there is no other method
 		return solved, solver.StatusFailed, interior.ErrFailed
+	case errors.Is(err, solver.ErrNone):
+		d.options.NewSolver = nil
+		if d.fits(d.model, g) {
+			return d.solved(ctx, s, g, unit, margin, rows)
+		}
+		return nil, solver.StatusFailed, tooFine(g)
 	case err != nil:
 		return nil, solver.StatusFailed, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// FrontOptions tune a Front. Only NewSolver is required.
+// FrontOptions tune a Front.
 type FrontOptions struct {
 	// Options are those of every design, but TimeLimit bounds all of them together,
 	// and Progress is not called: designs run side by side. Gap is that of the front

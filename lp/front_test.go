@@ -126,7 +126,6 @@ func TestBadFronts(t *testing.T) {
 		"one loss":      {[2]loss.Loss{loss.L1, nil}, FrontOptions{Options: Options{NewSolver: never}}},
 		"weighted loss": {[2]loss.Loss{weighted, loss.L1}, FrontOptions{Options: Options{NewSolver: never}}},
 		"one point":     {good, FrontOptions{Options: Options{NewSolver: never}, Points: 1}},
-		"no solver":     {good, FrontOptions{}},
 		"bad gap":       {good, FrontOptions{Options: Options{NewSolver: never, Gap: 2}}},
 	} {
 		if r, err := Front(t.Context(), p, c.losses, c.o); r != nil || !errors.Is(err, dp.ErrInvalid) {

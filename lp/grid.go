@@ -52,13 +52,6 @@ func (g grid) center(i int) float64 {
 	return c
 }
 
-// work returns what an iteration of the interior point method takes for a folded program
-// with all shifts, in multiplications.
-func (g grid) work() float64 {
-	n := float64(g.n) / 2
-	return n * n * (float64(g.k)/2 + n/6)
-}
-
 // realCells chooses the granularity and the points per cell of a real query: g =
 // 2^e with m = ⌈Δ/g⌉ ≥ K·2^16 points per sensitivity, and S the least odd
 // number with K·S ≥ m, so that K·S/m − 1 ≤ 2/2^16.

@@ -37,7 +37,11 @@ type LocalResult struct {
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
 func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, error) {
-	if err := errors.Join(p.validate(), o.forDelta(p.Delta).validate()); err != nil {
+	valid := o.validate
+	if p.Delta > 0 {
+		valid = o.validateSolver
+	}
+	if err := errors.Join(p.validate(), valid()); err != nil {
 		return nil, err
 	}
 	if o.MaxCells == 0 || o.MaxCells >= local.MaxNodes {

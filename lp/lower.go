@@ -261,9 +261,5 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 // take certifies the bound that the multipliers prove, complete or not.
 func (l *lower) take(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
 	d.lower.hint = p.hint(g)
-	dual := p.dual(g, unit)
-	if d.offer != nil {
-		d.offer(d, dual)
-	}
-	return d.keepDual(dual), nil
+	return d.keepDual(p.dual(g, unit)), nil
 }

@@ -92,6 +92,24 @@ func (m *model) around(k int, reach float64) (from, to float64) {
 	return (m.peak - reach) * float64(k), (m.peak + reach) * float64(k)
 }
 
+// work returns what an iteration of the interior point method takes for a program with all
+// shifts, in multiplications, and terms how many terms it has at most.
+func (m *model) work(g grid) float64 {
+	n, limits := float64(g.n), 2*float64(g.k)
+	if m.folded {
+		n, limits = n/2, limits/2
+	}
+	return n * n * (limits/2 + n/6)
+}
+
+func (m *model) terms(g grid) int64 {
+	terms := int64(g.n) * int64(g.k)
+	if !m.folded {
+		terms *= 2
+	}
+	return terms
+}
+
 // pointCells returns the cells of a table that hold the given number of points of an
 // integer or lattice query.
 func (m *model) pointCells(each int64) tables.Grid {

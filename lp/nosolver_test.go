@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// TestNoSolver: real queries with symmetric noise need no LP solver, and others say that
-// they do.
+// TestNoSolver: real queries with symmetric noise need no LP solver.
 func TestNoSolver(t *testing.T) {
 	huber, err := loss.New("huber", 0.5)
 	if err != nil {
@@ -60,9 +61,45 @@ func TestNoSolver(t *testing.T) {
 	if r, err := lp.Design(t.Context(), p, lp.Options{}); r != nil || !errors.Is(err, lp.ErrInfeasible) {
 		t.Errorf("too small a variance: result %v, error %v", r, err)
 	}
-	p.Constraints, p.Query = dp.Constraints{}, dp.IntegerQuery
-	if r, err := lp.Design(t.Context(), p, lp.Options{}); r != nil || !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("an integer query: result %v, error %v", r, err)
+}
+
+// TestNoSolverOfOtherKinds: nor do queries on points, losses that are not symmetric or that
+// jump, and noise on one side.
+func TestNoSolverOfOtherKinds(t *testing.T) {
+	none := func() (solver.Solver, error) { return nil, fmt.Errorf("none here: %w", solver.ErrNone) }
+	named := func(name string) loss.Loss {
+		l, err := loss.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for _, p := range []dp.Problem{
+		{Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1},
+		{Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 50}, Loss: loss.L2},
+		{Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 5, Delta: 0.1, Sensitivity: 30}, Loss: loss.L2},
+		{Query: dp.LatticeQuery, Step: 0.5, Privacy: dp.Privacy{Epsilon: 2, Delta: 1e-3, Sensitivity: 10}, Loss: loss.L1},
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: named("pinball:0.9")},
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}, Loss: named("exceed:3")},
+		{
+			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: named("pinball:0.7"),
+			Constraints: dp.Constraints{Unbiased: true},
+		},
+		{
+			Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}, Loss: loss.L1,
+			Constraints: dp.Constraints{Support: &dp.Interval{Lower: 0, Upper: math.Inf(1)}},
+		},
+	} {
+		for _, newSolver := range []solver.Factory{nil, none} {
+			r, err := lp.Design(t.Context(), p, lp.Options{Gap: 5e-3, NewSolver: newSolver})
+			if err != nil {
+				t.Errorf("%+v: %v", p, err)
+				continue
+			}
+			if err := fromFile(r.Table); err != nil || !r.Optimal || r.Gap > 5e-3 {
+				t.Errorf("%+v: gap %g, %v", p, r.Gap, err)
+			}
+		}
 	}
 }
 

@@ -3,13 +3,13 @@ package lp
 import (
 	"time"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune a Design. Only NewSolver is required, and that not for all problems.
+// Options tune a design. Only NewSolver is required, and that for kernels and local
+// randomizers alone.
 type Options struct {
 	// Gap is the relative certified gap to reach,
 	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
@@ -20,8 +20,10 @@ type Options struct {
 	// TimeLimit bounds the whole design; 0 means none. The result so far
 	// is returned when it is reached, beside ErrLimit.
 	TimeLimit time.Duration
-	// NewSolver makes the LP solver, e.g. highs.New, for programs that the interior
-	// point method of this package does not take, or fails to solve.
+	// NewSolver makes the LP solver, e.g. highs.New. Designs of tables need none: it is for
+	// programs that the interior point method of this package fails to solve, and for
+	// some that take it longer. Nil, or a solver of which there is none in this build
+	// (solver.ErrNone): they do without.
 	NewSolver solver.Factory
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
@@ -78,20 +80,14 @@ type Outcome struct {
 	Optimal bool
 }
 
-// forDelta returns the options with the solver that delta = 0 does without, if there is none.
-func (o Options) forDelta(delta float64) Options {
-	if delta == 0 && o.NewSolver == nil {
-		o.NewSolver = func() (solver.Solver, error) { return nil, nil } // never called
+// validateSolver is validate for what cannot do without a solver.
+func (o Options) validateSolver() error {
+	errs := check.In("lp")
+	errs.Add(o.validate())
+	if o.NewSolver == nil {
+		errs.Bad("solver", "none", "one")
 	}
-	return o
-}
-
-// forProblem returns the options with the solver that a problem does without.
-func (o Options) forProblem(p dp.Problem) Options {
-	if foldable(p) && p.Query != dp.IntegerQuery && p.Query != dp.LatticeQuery {
-		return o.forDelta(0)
-	}
-	return o.forDelta(p.Delta)
+	return errs.Err()
 }
 
 func (o Options) validate() error {
@@ -104,9 +100,6 @@ func (o Options) validate() error {
 	}
 	if o.TimeLimit < 0 {
 		errs.Bad("time-limit", o.TimeLimit, "a duration of at least 0")
-	}
-	if o.NewSolver == nil {
-		errs.Bad("solver", "none", "one")
 	}
 	return errs.Err()
 }

@@ -43,9 +43,6 @@ type layout struct {
 
 	ratio float64 // e^ε
 	delta float64
-	// budget makes δ a variable, at most what tighten says; delta is then
-	// only its scale.
-	budget bool
 }
 
 // momentRow demands lower ≤ Σ_j coefficient_j p_j + atom·a ≤ upper; coefficients
@@ -60,7 +57,7 @@ type momentRow struct {
 // atom after them, which is of the order of δ. The rows are the total mass, the
 // decreasing pairs and the moments.
 func (l *layout) problem() cuts.Problem {
-	p := cuts.Problem{Ratio: l.ratio, Delta: l.delta, Budget: l.budget, Scale: slices.Clone(l.scale)}
+	p := cuts.Problem{Ratio: l.ratio, Delta: l.delta, Scale: slices.Clone(l.scale)}
 	cells := l.cells()
 	for v, n := range cells {
 		p.Cost = append(p.Cost, l.cost[v]*float64(n))
@@ -158,13 +155,13 @@ func newProgram(l layout, newSolver solver.Factory, interior int) (*program, err
 	return p, nil
 }
 
-// solveComplete solves a folded layout by the interior point method; step may be nil.
+// solveComplete solves a layout by the interior point method; step may be nil.
 func solveComplete(ctx context.Context, l layout, want interior.Accuracy, step func(work float64)) (*program, solver.Status, error) {
 	o := interior.Options{Start: l.start, Step: step}
 	if l.atom {
 		o.Start = append(slices.Clone(l.start), l.delta)
 	}
-	if l.ratio >= fewTerms {
+	if l.ratio >= fewTerms && l.variable[0] == l.variable[len(l.variable)-1] {
 		n := len(l.variable)
 		distance := func(i int) int { return max(2*i+1-n, n-1-2*i) } // from 0, in half cells
 		o.Skip = func(limit, term int) bool {
@@ -177,8 +174,8 @@ func solveComplete(ctx context.Context, l layout, want interior.Accuracy, step f
 	return &program{layout: l, relaxation: solved}, status, err
 }
 
-// fewTerms is the e^ε from which a cell hardly ever gains on one that is no further
-// from 0.
+// fewTerms is the e^ε from which a cell of symmetric noise hardly ever gains on one that is
+// no further from 0.
 const fewTerms = 20
 
 // run lifts what is expected to matter and solves; see cuts.Program.Solve for tolerance

@@ -29,11 +29,6 @@ type search struct {
 	direct  bool    // go for the requested gap at once
 }
 
-// complete reports whether programs of a model are for the interior point method.
-func (s *search) complete(m *model) bool {
-	return m.folded && m.points == 0 && !s.options.generate
-}
-
 // Limits of programs for the interior point method: the possible terms, of which each takes
 // some 150 bytes, and the multiplications of an iteration from which constraint generation
 // is faster where shifts are few, and so rows sparse.
@@ -45,10 +40,10 @@ const (
 
 // fits reports whether a program of a model is for the interior point method.
 func (s *search) fits(m *model, g grid) bool {
-	if !s.complete(m) || int64(g.n)*int64(g.k) > maxTerms {
+	if s.options.generate || m.terms(g) > maxTerms {
 		return false
 	}
-	return s.options.NewSolver == nil || g.work() < maxProduct || float64(g.k) > fewShifts*float64(g.n)
+	return s.options.NewSolver == nil || m.work(g) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
 }
 
 // elapsed returns the time taken so far.

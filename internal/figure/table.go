@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -301,7 +302,7 @@ func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error 
 // named mechanism's. Integer queries are easier than real-valued ones, and their
 // noise is on the integers.
 func Suits(name string, q dp.Query) bool {
-	return (name == "discrete-laplace") == (q == dp.IntegerQuery)
+	return strings.HasPrefix(name, "discrete-") == (q == dp.IntegerQuery)
 }
 
 // Compared reports whether figures show the named mechanism beside a table.

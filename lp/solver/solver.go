@@ -4,8 +4,12 @@ package solver
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrNone marks the error of a Factory of which there is no solver in this build.
+var ErrNone = errors.New("no LP solver in this build")
 
 // Solver holds one linear program, minimize cost·x subject to row and column
 // bounds, and re-solves it as rows and columns are appended. Nothing a

@@ -33,9 +33,6 @@ type Problem struct {
 	Common []int // variables that count in every limit
 	Ratio  float64
 	Delta  float64
-	// Budget makes Delta a variable, at most what Tighten says; Delta is then
-	// only its scale.
-	Budget bool
 }
 
 // Row is the constraint Lower ≤ Σ_i Value_i·p_{Index_i} ≤ Upper.
@@ -91,7 +88,6 @@ type Program struct {
 
 	rows, columns int
 	lifted        []lifted  // by limit
-	limit         float64   // δ
 	mass          []float64 // of the last relaxation, by variable
 	duals         []float64 // of its rows
 	value         float64
@@ -105,17 +101,13 @@ func New(problem Problem, options Options) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{
-		Problem: problem, options: options, solver: s, limit: problem.Delta,
+		Problem: problem, options: options, solver: s,
 		lifted: make([]lifted, len(problem.Limits)), mass: make([]float64, len(problem.Cost)),
 	}
 	var cost []float64
 	var masses solver.Vectors
 	for v, c := range p.Cost {
 		cost = append(cost, c*p.Scale[v])
-		masses.Add(0, math.Inf(1))
-	}
-	if p.Budget {
-		cost = append(cost, 0)
 		masses.Add(0, math.Inf(1))
 	}
 	err = p.addColumns(cost, masses)
@@ -158,23 +150,11 @@ func (p *Program) add(all ...Row) error {
 			batch.Entry(v, r.Value[i])
 		}
 		for at := first; at < len(batch.Index); at++ {
-			if v := batch.Index[at]; v != p.budget() {
-				batch.Value[at] *= p.Scale[v]
-			}
-			batch.Value[at] /= scale
+			batch.Value[at] *= p.Scale[batch.Index[at]] / scale
 		}
 	}
 	return p.addRows(batch)
 }
-
-// Tighten bounds δ of a problem with a Budget. It only ever goes down.
-func (p *Program) Tighten(delta float64) error {
-	p.limit = delta
-	return p.add(Row{Lower: math.Inf(-1), Upper: delta, Index: []int{p.budget()}, Value: []float64{p.Delta}, Scale: p.Delta})
-}
-
-// budget is the column of the budget.
-func (p *Program) budget() int { return len(p.Cost) }
 
 // Expect lifts the listed limits, with the terms that the expected masses make
 // positive or nearly so: see lift for slack. Without it the first relaxation has no
@@ -250,7 +230,7 @@ func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	}
 	var bad []violation
 	for i := range p.Limits {
-		if e := p.excess(i); e > p.limit*(1+tolerance) {
+		if e := p.excess(i); e > p.Delta*(1+tolerance) {
 			bad = append(bad, violation{i, e})
 		}
 	}
@@ -264,7 +244,7 @@ func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	var taken []int // their places
 	worst := 0.0    // of what was lifted
 	for _, b := range bad {
-		if len(taken) >= most || b.excess-p.limit < batch.Worst*worst {
+		if len(taken) >= most || b.excess-p.Delta < batch.Worst*worst {
 			break
 		}
 		place := p.Limits[b.index].Place
@@ -280,7 +260,7 @@ func (p *Program) liftWorst(tolerance float64) (bool, error) {
 			// residual, and no further row can remove it.
 			continue
 		}
-		worst = max(worst, b.excess-p.limit)
+		worst = max(worst, b.excess-p.Delta)
 		taken = append(taken, place)
 	}
 	return len(taken) > 0, nil

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build (highs && cgo) || highswasm
 
 package cuts
 
@@ -89,11 +89,6 @@ func solve(t *testing.T, p Problem, o Options, check func(*Program)) (solver.Sta
 		t.Fatal(err)
 	}
 	defer prog.Close()
-	if p.Budget {
-		if err := prog.Tighten(p.Delta); err != nil {
-			t.Fatal(err)
-		}
-	}
 	status, err := prog.Solve(t.Context(), 1e-9, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +108,6 @@ func TestLimitsAreTheirEvents(t *testing.T) {
 	for range 200 {
 		p := randomProblem(r)
 		want, optimum := events(t, p)
-		p.Budget = r.IntN(2) == 0
 		status, value := solve(t, p, Options{Batch: Batch{Least: 1, Share: 8, Worst: 0.5, Spread: r.IntN(2) == 0}}, func(prog *Program) {
 			solved++
 			weak := prog.Dual(0)

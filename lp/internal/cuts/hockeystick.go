@@ -85,10 +85,6 @@ func (p *Program) sumRow(l Limit) Row {
 		}
 	}
 	r.Value = slices.Repeat([]float64{1}, len(r.Index))
-	if p.Budget {
-		r.Upper = 0
-		r.Index, r.Value = slices.Insert(r.Index, len(p.Common), p.budget()), slices.Insert(r.Value, len(p.Common), -p.Delta)
-	}
 	return r
 }
 
