@@ -148,7 +148,7 @@ func checkField(row reflect.Type, name string) error {
 	number := reflect.TypeFor[float64]()
 	if name == "" {
 		if row != number {
-			return check.Field("noisebeam", "column", check.Quoted(name), "the name of a field: rows are "+row.String()+", not float64")
+			return check.Field("noisebeam", "column", `""`, "the name of a field: rows are "+row.String()+", not float64")
 		}
 		return nil
 	}
