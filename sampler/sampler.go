@@ -213,12 +213,6 @@ func (s *Sampler) sample() (int64, error) {
 // Sample returns one draw of the noise, in the query's units, exactly.
 // The errors are those of SampleInt.
 func (s *Sampler) Sample() (float64, error) {
-	if i := s.next; i < chunk { // SampleInt, without a call
-		n := s.ready[i]
-		s.ready[i] = 0
-		s.next = i + 1
-		return float64(n) * s.step, nil
-	}
 	n, err := s.SampleInt()
 	return float64(n) * s.step, err
 }
