@@ -19,7 +19,7 @@ import (
 const root = "../../.."
 
 // patience is how long a test waits for a page; machines are slow at times.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // browsers are the names that Chromium goes by.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}

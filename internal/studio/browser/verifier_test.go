@@ -58,7 +58,7 @@ func TestVerifier(t *testing.T) {
 		do(t, ctx, chromedp.SetUploadFiles("#file", []string{file}), until(`document.documentElement.dataset.state === "busy" || !document.getElementById("status").textContent.startsWith("Ready")`), until(`document.getElementById("status").textContent.startsWith("`+filepath.Base(file)+`")`), ready)
 		contains(t, ctx, "status", want)
 	}
-	do(t, ctx, network.OverrideNetworkState(true, 0, 0, 0), chromedp.EmulateViewport(1000, 900), chromedp.Navigate("file://"+page), ready)
+	do(t, ctx, network.EmulateNetworkConditions(true, 0, 0, 0), chromedp.EmulateViewport(1000, 900), chromedp.Navigate("file://"+page), ready)
 	accessible(t, ctx, "verifier, empty")
 	verify(table, "every claim holds")
 	contains(t, ctx, "expected", "≤ 0.9595")
