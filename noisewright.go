@@ -24,7 +24,8 @@
 //
 // On a device import tables and sampler (tables.ReadFile, Table.Verify, sampler.New),
 // or latent/bundle for feature vectors: they and what they import use the standard
-// library only. This package links the LP solver if cgo is on, and works without it.
+// library only. This package has the LP solver if it is built with the tag highs and cgo,
+// and designs tables of every kind without it.
 package noisewright
 
 import (

@@ -31,8 +31,11 @@ type Bounds struct{ Lower, Upper float64 }
 // Composition is a sequence of releases about the same people. It is immutable
 // and safe for concurrent use.
 type Composition struct {
+	given []Release // by the caller, of every distribution at once
+	count int       // of those
+	// releases are the same with all normal noise as one, and times their number.
 	releases []Release
-	count    int
+	times    int
 	width    float64
 }
 
@@ -60,6 +63,7 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 		bad.Bad("releases", "none", "at least one")
 	}
 	at := map[*PrivacyLossDistribution]int{}
+	c.given = make([]Release, 0, len(releases))
 	for i, r := range releases {
 		if r.PLD == nil {
 			bad.Bad(fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
@@ -70,14 +74,18 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 		}
 		c.count += r.Times
 		if j, ok := at[r.PLD]; ok {
-			c.releases[j].Times += r.Times
+			c.given[j].Times += r.Times
 			continue
 		}
-		at[r.PLD] = len(c.releases)
-		c.releases = append(c.releases, r)
+		at[r.PLD] = len(c.given)
+		c.given = append(c.given, r)
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
+	}
+	c.releases = mergeGaussians(c.given)
+	for _, r := range c.releases {
+		c.times += r.Times
 	}
 	return c, nil
 }
@@ -96,8 +104,8 @@ func (c *Composition) BasicEpsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	part, sum := portion(delta, c.count), new(big.Rat)
-	for _, r := range c.releases {
-		e, err := (&Composition{[]Release{{r.PLD, 1}}, 1, c.width}).Epsilon(part)
+	for _, r := range c.given {
+		e, err := (&Composition{releases: []Release{{r.PLD, 1}}, times: 1, width: c.width}).Epsilon(part)
 		if err != nil || !check.Finite(e.Upper) {
 			return 0, false
 		}
@@ -197,7 +205,7 @@ func (c *Composition) span(tail float64) float64 {
 // and the step is a share of the loss asked for, divided over the releases. It is not
 // finer than the limits allow.
 func (c *Composition) step(loss, theta, window, span float64) float64 {
-	allowed := c.width * loss / float64(c.count) // for each release
+	allowed := c.width * loss / float64(c.times) // for each release
 	within := func(step float64) float64 {
 		return math.Min(math.Max(step, math.Max(1.5*window/maxLength, span/maxGrid)), span/64)
 	}
@@ -300,7 +308,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if orders := c.orders(); orders != nil {
 		return worse(orders, func(c *Composition) (Bounds, error) { return c.Delta(epsilon) })
 	}
-	if c.count == 1 {
+	if c.times == 1 {
 		l := c.releases[0].PLD.pair
 		return Bounds{l.deltaLower(epsilon), l.deltaUpper(epsilon)}, nil
 	}
@@ -314,7 +322,9 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	}
 	b.Upper = upper.deltaUpper(epsilon)
 	if sum := c.basicEpsilon(); sum != nil {
-		if share := epsilon / exact.FloatUp(sum); share > 1-c.width {
+		if share := epsilon / exact.FloatUp(sum); exact.Rational(epsilon).Cmp(sum) >= 0 {
+			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(1)))
+		} else if share > 1-c.width {
 			// Two roundings, and one for each product.
 			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(math.Min(1, share*(1-4*roundoff)))))
 		}
@@ -329,7 +339,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 // leastDelta none do. Where most losses are so close together that the coarse grid shows
 // little of them, the bound is far off, and the δ that is found is the next one.
 func (c *Composition) searchAt(epsilon float64) (upper *composed, lower []*composed, err error) {
-	n, theta := float64(c.count), 0.0
+	n, theta := float64(c.times), 0.0
 	tilt := func(ps parts) (float64, float64) {
 		theta = ps.tiltTo(epsilon)
 		return theta, epsilon
@@ -389,7 +399,7 @@ func (c *Composition) sum(of func(dominatingPair) float64) *big.Rat {
 var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 
 // Epsilon returns bounds on the smallest ε at which the composition is (ε,
-// delta)-private, 0 < delta < 1, or 0 <= delta < 1 for a single release.
+// delta)-private, 0 <= delta < 1.
 //
 // Guarantee: the composition is (Upper, delta)-differentially private. An error
 // that wraps ErrDeltaTooSmall says that no epsilon is enough, and what delta
@@ -401,13 +411,13 @@ func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	if orders := c.orders(); orders != nil {
 		return worse(orders, func(c *Composition) (Bounds, error) { return c.Epsilon(delta) })
 	}
-	if c.count == 1 {
+	if c.times == 1 {
 		return c.single(delta)
 	}
 	if delta == 0 {
 		return c.pure()
 	}
-	n := float64(c.count)
+	n := float64(c.times)
 	needed, found := 0.0, true
 	tilt := func(ps parts) (theta, loss float64) {
 		infinity, _ := ps.infinityMass()
@@ -485,7 +495,7 @@ func tooSmall(delta, needed float64) error {
 // single answers for one release from its profile.
 func (c *Composition) single(delta float64) (b Bounds, err error) {
 	l := c.releases[0].PLD.pair
-	if b.Upper, err = solve(l.deltaUpper, delta); err != nil {
+	if b.Upper, err = l.epsilonUpper(delta); err != nil {
 		return Bounds{}, err
 	}
 	// Bisection ends a little above; the law's own epsilon is often the answer.
@@ -501,7 +511,7 @@ func (c *Composition) single(delta float64) (b Bounds, err error) {
 func (c *Composition) pure() (Bounds, error) {
 	upper, lower := new(big.Rat), new(big.Rat)
 	for _, r := range c.releases {
-		b, err := (&Composition{releases: []Release{{r.PLD, 1}}, count: 1}).single(0)
+		b, err := (&Composition{releases: []Release{{r.PLD, 1}}, times: 1}).single(0)
 		if err != nil {
 			return Bounds{}, err
 		}
@@ -528,6 +538,27 @@ func solve(bound func(float64) float64, delta float64) (float64, error) {
 		lo = hi
 	}
 	return bisect(lo, hi, func(e float64) bool { return bound(e) <= delta }, true), nil
+}
+
+// solveOnGrids is solve for a profile of which a whole grid costs little more than a point:
+// bounds above it at coarseLosses are given.
+func solveOnGrids(coarse []float64, upper func(grid) []float64, delta float64) (float64, error) {
+	const parts = 1 << 10
+	g, heights, best := coarseLosses, coarse, math.Inf(1)
+	for {
+		i := slices.IndexFunc(heights, func(h float64) bool { return h <= delta })
+		if i < 0 && math.IsInf(best, 1) {
+			return 0, tooSmall(delta, heights[len(heights)-1])
+		} else if i < 0 { // other ranges were bounded at once
+			return best, nil
+		}
+		best = g.at(g.first + i)
+		if i == 0 || g.step <= 1e-11*best {
+			return best, nil
+		}
+		g = grid{step: g.step / parts, first: (g.first + i - 1) * parts, last: (g.first + i) * parts}
+		heights = upper(g)
+	}
 }
 
 // solveBelow returns an ε >= 0 with bound(ε) > delta, close to the largest below

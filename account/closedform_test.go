@@ -126,8 +126,8 @@ func TestGaussiansExactly(t *testing.T) {
 			if e.Lower > 0 && one.deltaUpper(e.Lower*(1-1e-9)) < d {
 				t.Errorf("%s: epsilon >= %.12g is stated, where delta is %g", what, e.Lower, one.deltaUpper(e.Lower))
 			}
-			if e.Upper > 0 && x.n <= 1000 && e.Upper-e.Lower > 0.012*e.Upper {
-				t.Errorf("%s: [%g, %g] is wide", what, e.Lower, e.Upper)
+			if e.Upper-e.Lower > 1e-9*e.Upper {
+				t.Errorf("%s: [%.15g, %.15g] is wide", what, e.Lower, e.Upper)
 			}
 			b := delta(t, c, e.Upper)
 			if b.Upper < one.deltaLower(e.Upper*(1+1e-12)) || b.Lower > one.deltaUpper(e.Upper*(1-1e-12)) || b.Upper > 1.02*d {
@@ -135,6 +135,79 @@ func TestGaussiansExactly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Gaussians of several multipliers are one, also beside other noise: there the bounds are
+// those of the one Gaussian beside it.
+func TestGaussiansTogether(t *testing.T) {
+	gaussian := func(m float64) *PrivacyLossDistribution { return must(t)(Gaussian(m)) }
+	// 1/15² = 1/25² + 1/(18.75)² exactly, and 4/50² + 9/56.25² the same again.
+	several := []Release{{gaussian(25), 1}, {gaussian(18.75), 1}}
+	others := []Release{{gaussian(50), 4}, {gaussian(56.25), 9}}
+	laplace := Release{must(t)(Laplace(0.1)), 3}
+	for _, d := range []float64{0.01, 1e-6, 1e-20} {
+		want, err := compose(t, Release{gaussian(15), 1}).Epsilon(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, releases := range [][]Release{several, others} {
+			c := compose(t, releases...)
+			got, err := c.Epsilon(d)
+			if err != nil || got.Upper < want.Lower || got.Lower > want.Upper || got.Upper-got.Lower > 1e-9*got.Upper {
+				t.Errorf("at delta %g: %v, %v, want %v", d, got, err, want)
+			}
+			at := delta(t, c, want.Upper)
+			if want.Upper > 0 && (at.Upper < d*(1-1e-6) || at.Lower > d*(1+1e-6) || at.Upper-at.Lower > 1e-8*d) {
+				t.Errorf("at epsilon %g: %v, want %g", want.Upper, at, d)
+			}
+		}
+		mixed, err := compose(t, Release{gaussian(15), 1}, laplace).Epsilon(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := compose(t, several[0], laplace, several[1]).Epsilon(d)
+		if err != nil || math.Abs(got.Upper-mixed.Upper) > 1e-9 || math.Abs(got.Lower-mixed.Lower) > 1e-9 {
+			t.Errorf("beside Laplace noise at delta %g: %v, %v, want %v", d, got, err, mixed)
+		}
+	}
+	// Basic composition is of the releases as they are given.
+	if e, ok := compose(t, several...).BasicEpsilon(1e-6); !ok || e < 2*singleEpsilon(t, gaussian(25), 5e-7) {
+		t.Errorf("basic composition: %g, %v", e, ok)
+	}
+	// So much noise together that the profile leaves float64: the grid answers.
+	if b := delta(t, compose(t, Release{gaussian(0.05), 2}), 400); !(b.Lower > 0.1 && b.Upper < 0.9) {
+		t.Errorf("two releases of multiplier 0.05: %v", b)
+	}
+}
+
+// A mechanism of which only (epsilon, delta) is known costs that, and no more, once or several
+// times, at exactly its delta.
+func TestApproximateAtItsDelta(t *testing.T) {
+	for _, x := range []struct{ epsilon, delta float64 }{{1, 1e-6}, {0.3, 0.1}, {7, 1e-12}, {1, 0}} {
+		for _, n := range []int{1, 2, 4} { // exact multiples
+			c := compose(t, Release{must(t)(Approximate(x.epsilon, x.delta)), n})
+			b, err := c.Epsilon(float64(n) * x.delta)
+			if want := float64(n) * x.epsilon; err != nil || b.Upper > want || n == 1 && (b.Upper != want || b.Lower < want*(1-1e-9)) {
+				t.Errorf("%d times %v: %v, %v, want %g", n, x, b, err, want)
+			}
+			if d := delta(t, c, float64(n)*x.epsilon); d.Upper > float64(n)*x.delta {
+				t.Errorf("%d times %v: delta %v", n, x, d)
+			}
+		}
+		c := compose(t, Release{must(t)(Approximate(x.epsilon, x.delta)), 1})
+		if b, err := c.Epsilon(x.delta * (1 - 0x1p-40)); x.delta > 0 && !errors.Is(err, ErrDeltaTooSmall) {
+			t.Errorf("%v below its delta: %v, %v", x, b, err)
+		}
+	}
+}
+
+func singleEpsilon(t *testing.T, p *PrivacyLossDistribution, delta float64) float64 {
+	t.Helper()
+	b, err := compose(t, Release{p, 1}).Epsilon(delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Lower
 }
 
 // The profile of a Gaussian, where it cancels: near 0 loss for small and large

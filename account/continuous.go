@@ -15,6 +15,7 @@ type continuous struct {
 	least, most float64
 	natural     float64
 	near        float64 // see narrow; 0: none
+	multiplier  float64 // of normal noise, else 0
 	profile     func(epsilon float64) (low, high float64)
 	// survival bounds P(loss >= l) and Q(loss >= l).
 	survival func(loss float64) (p, q bracket)
@@ -28,6 +29,8 @@ func (c *continuous) deltaUpper(epsilon float64) float64 {
 	_, high := c.profile(epsilon)
 	return math.Min(1, math.Max(0, high))
 }
+
+func (c *continuous) epsilonUpper(delta float64) (float64, error) { return solve(c.deltaUpper, delta) }
 
 func (c *continuous) deltaLower(epsilon float64) float64 {
 	low, _ := c.profile(epsilon)
@@ -199,6 +202,7 @@ func Gaussian(multiplier float64) (*PrivacyLossDistribution, error) {
 func gaussian(multiplier float64) *continuous {
 	mu := 1 / multiplier
 	return &continuous{
+		multiplier: multiplier,
 		// Beyond 37μ nothing is left in float64.
 		least: mu*mu/2 - 12*mu, most: mu*mu/2 + 37*mu,
 		profile: func(e float64) (low, high float64) {
@@ -220,6 +224,48 @@ func gaussian(multiplier float64) *continuous {
 			return p, q
 		},
 	}
+}
+
+// mergeGaussians puts all normal noise among releases together, in the place of the first.
+//
+// Losses of multipliers m_i are normal of means 1/(2m_i²) and variances 1/m_i², so their
+// sum is that of one multiplier m, 1/m² = Σ 1/m_i² (Dong, Roth & Su 2022, Corollary 3.3).
+// The profile falls in m: it is bounded from above by that of m rounded down, and from
+// below by that of m rounded up, whose pair of laws is also what is regrouped.
+func mergeGaussians(releases []Release) []Release {
+	first, kinds, squares := -1, 0, 0.0
+	for i, r := range releases {
+		if g, ok := r.PLD.pair.(*continuous); ok && r.PLD.added == nil && g.multiplier > 0 {
+			kinds++
+			squares += float64(r.Times) / g.multiplier / g.multiplier
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	m := 1 / math.Sqrt(squares)
+	if first < 0 || kinds == 1 && releases[first].Times == 1 || m < minMultiplier {
+		return releases
+	}
+	// Two roundings of each term, one of each sum and two of the root are halved or less.
+	wrong := float64(kinds+8) * roundoff
+	low, high := gaussian(m*(1-wrong)), gaussian(m*(1+wrong))
+	merged := *low
+	merged.survival = high.survival
+	merged.profile = func(e float64) (float64, float64) {
+		l, _ := high.profile(e)
+		_, h := low.profile(e)
+		return l, h
+	}
+	var out []Release
+	for i, r := range releases {
+		if g, ok := r.PLD.pair.(*continuous); i == first {
+			out = append(out, Release{&PrivacyLossDistribution{pair: &merged}, 1})
+		} else if !ok || r.PLD.added != nil || g.multiplier == 0 {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2

@@ -186,6 +186,10 @@ func (l *laws) deltaUpper(epsilon float64) float64 {
 	return exact.FloatUp(claims.Probability(most))
 }
 
+func (l *laws) epsilonUpper(delta float64) (float64, error) {
+	return solveOnGrids(l.coarse, l.upper, delta)
+}
+
 func (l *laws) deltaLower(epsilon float64) float64 {
 	if epsilon > tables.MaxEpsilon {
 		return 0

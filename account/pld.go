@@ -23,6 +23,9 @@ type dominatingPair interface {
 	// deltaUpper and deltaLower bound h(ε), ε >= 0.
 	deltaUpper(epsilon float64) float64
 	deltaLower(epsilon float64) float64
+	// epsilonUpper returns an ε >= 0 with h(ε) <= delta, close to the smallest. An error
+	// wraps ErrDeltaTooSmall if there is none.
+	epsilonUpper(delta float64) (float64, error)
 	// extent returns an interval of finite losses outside which there is at
 	// most about tail to gain: a hint, which nothing rests on.
 	extent(tail float64) (least, most float64)

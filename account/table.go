@@ -22,13 +22,16 @@ type table struct {
 	// logarithms.
 	up, down       []uint64
 	logUp, logDown []float64
-	shifts         []int   // of whole cells, between which all shifts lie
-	attained       []int64 // shifts in points that neighbors can differ by
-	atom           uint64
-	zero           int64  // position of the point 0, from the first point of up
-	points         int64  // per cell
-	rest           uint64 // mass of a tail beyond the unrolled cells, from above
-	tailed         bool
+	symmetric      bool
+	// tried are the shifts, of whole cells, whose profiles are among the largest, and attained
+	// those in points, one for each, that neighbors can differ by.
+	tried    []int
+	attained []int64
+	atom     uint64
+	zero     int64  // position of the point 0, from the first point of up
+	points   int64  // per cell
+	rest     uint64 // mass of a tail beyond the unrolled cells, from above
+	tailed   bool
 	// coarse is the profile at multiples of coarseStep, from 0 on.
 	coarse []float64
 }
@@ -75,29 +78,35 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 		l.down = l.up
 	}
 	l.logUp, l.logDown = logs(l.up), logs(l.down)
-	// The mirror image of a shift is the opposite one; the atom is charged in
-	// full whatever the shift.
-	symmetric := slices.Equal(l.up, reversed(l.up)) && slices.Equal(l.down, reversed(l.down))
-	furthest := l.furthest()
-	for k := 1; k <= t.Grid().CellsPerSensitivity; k++ {
-		l.shifts = append(l.shifts, k)
-		if m := min(int64(k)*l.points, furthest); m > int64(k-1)*l.points {
-			l.attained = append(l.attained, m)
-		}
+	l.symmetric = slices.Equal(l.up, reversed(l.up)) && slices.Equal(l.down, reversed(l.down))
+	shifts := t.Grid().CellsPerSensitivity
+	if !l.symmetric {
+		shifts *= 2
 	}
-	if !symmetric {
-		for i := range l.shifts {
-			l.shifts = append(l.shifts, -l.shifts[i])
-		}
-		for i := range l.attained {
-			l.attained = append(l.attained, -l.attained[i])
-		}
-	}
-	if pairs := int64(len(l.shifts)) * int64(len(l.up)); pairs > maxPairs {
-		return nil, check.Errorf("account", tables.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), len(l.shifts), maxPairs)
+	if pairs := int64(shifts) * int64(len(l.up)); pairs > maxPairs {
+		return nil, check.Errorf("account", tables.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), shifts, maxPairs)
 	}
 	l.coarse = l.upper(coarseLosses)
+	l.choose()
 	return &PrivacyLossDistribution{pair: l}, nil
+}
+
+// choose finds the shifts that lower bounds are about. They hold for any; on a grid of the
+// losses that there are, those that are not looked at one by one are below the others.
+func (l *table) choose() {
+	const points = 64
+	end := math.Max(reach(l.coarse, 0), coarseStep)
+	l.tried = l.envelope(grid{step: end / points, first: -points, last: points}).tried
+	furthest := l.furthest()
+	for _, k := range l.tried {
+		sign := int64(1)
+		if k < 0 {
+			sign, k = -1, -k
+		}
+		if m := min(int64(k)*l.points, furthest); m > int64(k-1)*l.points {
+			l.attained = append(l.attained, sign*m)
+		}
+	}
 }
 
 // furthest returns a number of points that the rounded values of neighbors can
@@ -224,6 +233,10 @@ func (l *table) deltaUpper(epsilon float64) float64 {
 	return exact.FloatUp(l.t.DeltaUpperAt(epsilon))
 }
 
+func (l *table) epsilonUpper(delta float64) (float64, error) {
+	return solveOnGrids(l.coarse, l.upper, delta)
+}
+
 // deltaLower is about the shift, of those attained, that costs most: for any set
 // of cells Σ p − e^ε·q is a lower bound, and the set found in float64 is close to
 // the best one. The sum itself is exact, with e^ε rounded up.
@@ -268,18 +281,26 @@ func (l *table) extent(tail float64) (least, most float64) {
 	return -most, most
 }
 
-// upper is the largest of [losses.raise] over the shifts, with the atom and the rest of a
-// tail charged in full.
-func (l *table) upper(g grid) []float64 {
-	out := make([]float64, g.len())
-	b, alphas := newLosses(g), discounted(g)
+// envelope looks at all shifts. The mirror image of one is the opposite one, and the atom is
+// charged in full whatever the shift.
+func (l *table) envelope(g grid) *envelope {
 	var extra exact.Uint128
 	extra.Add64(l.rest)
 	extra.Add64(l.atom)
-	for _, k := range l.shifts {
-		b.spread(g, k, law{l.up, l.logUp}, law{l.down, l.logDown}, countSlack)
-		b.raise(out, alphas, extra)
+	e, k := newEnvelope(g, law{l.up, l.logUp}, law{l.down, l.logDown}, extra), l.t.Grid().CellsPerSensitivity
+	e.shift(k)
+	e.shifts(1, k-1, 1)
+	if !l.symmetric {
+		e.shift(-k)
+		e.shifts(1, k-1, -1)
 	}
+	return e
+}
+
+// upper is the envelope, with the atom and the rest of a
+// tail charged in full.
+func (l *table) upper(g grid) []float64 {
+	out := l.envelope(g).heights
 	for i := range out {
 		out[i] = math.Min(1, out[i]*0x1p-64*(1+8*roundoff))
 		if l.tailed && g.at(g.first+i) >= l.t.Privacy().Epsilon {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"go/build"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,10 @@ const module = "github.com/noisewright/noisewright"
 // so that a new one is a decision.
 var arrows = map[string][]string{
 	"cmd/noisewright": {"internal/cli"},
+	// The static verifier page; none of the designer.
+	"cmd/verifier":           {"internal/portrait", "sampler", "tables", "kernels", "kernels/additive", "local", "internal/check"},
+	"internal/verifier":      {"internal/portrait"},
+	"internal/verifier/make": {"internal/verifier", "internal/atomicfile"},
 
 	// The statement.
 	"dp":   {"loss", "internal/check"},
@@ -31,7 +36,12 @@ var arrows = map[string][]string{
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
 	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
-	"sampler":       {"tables", "kernels", "kernels/additive", "local", "dp", "internal/exact", "internal/check"},
+	"sampler": {
+		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "kernels/additive", "local", "dp",
+		"internal/exact", "internal/check",
+	},
+	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
+	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
 
 	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
 
@@ -47,9 +57,10 @@ var arrows = map[string][]string{
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
 	"lp/internal/staircase": {"loss"},
 	"lp/internal/ratio":     {},
-	"lp/internal/interior":  {"lp/internal/cuts", "lp/solver", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/lapack"},
+	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/cholesky":  {"golang.org/x/sys/cpu"},
 	"lp/solver":             {},
-	"lp/highs":              {"lp/solver", "internal/check"},
+	"lp/highs":              {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/claims", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
@@ -84,14 +95,17 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"internal/cli": {
-		"internal/cli/shell", "internal/cli/reproduce", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
+		"internal/cli/shell", "internal/cli/reproduce", "internal/studio", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"internal/cli/shell": {
-		"internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
+		"internal/portrait", "internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
 		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	},
+	"internal/studio": {
+		"internal/portrait", "internal/check", "lp", "tables", "kernels", "kernels/additive", "local", "noise", "account", "dp",
 	},
 	"internal/cli/reproduce": {
 		"internal/cli/shell", "internal/cli/reproduce/drolearn", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
@@ -103,7 +117,8 @@ var arrows = map[string][]string{
 
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/figure":       {"tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"internal/portrait":     {"tables", "kernels", "kernels/additive", "local", "dp", "loss", "internal/exact"},
+	"internal/figure":       {"internal/portrait", "tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},
@@ -127,6 +142,26 @@ var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonu
 // cgoFiles are the only files with import "C", by package.
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
 
+// TestSolverTags: whether a file is built does not depend on cgo alone, as what needs
+// cgo is built only with a tag.
+func TestSolverTags(t *testing.T) {
+	known := []string{"(highs && cgo) || highswasm", "!(highs && cgo) && !highswasm"}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		line, _, _ := strings.Cut(string(text), "\n")
+		if rule, is := strings.CutPrefix(line, "//go:build "); is && strings.Contains(rule, "cgo") && !slices.Contains(known, rule) {
+			t.Errorf("%s is built if %s, want one of %q", path, rule, known)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLayering reads every Go file, whatever its build constraints: the layers
 // are the same on all systems, with and without cgo. It asks go/build and not
 // `go list` because what another process reads escapes the test cache, which
@@ -143,6 +178,9 @@ func TestLayering(t *testing.T) {
 		}
 		if name := d.Name(); dir != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata") {
 			return fs.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && dir != root {
+			return fs.SkipDir // a module of its own
 		}
 		p, err := context.ImportDir(dir, 0)
 		var none *build.NoGoError

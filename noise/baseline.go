@@ -1,6 +1,8 @@
 package noise
 
 import (
+	"strings"
+
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -29,12 +31,17 @@ func Baselines() []Baseline {
 		{"staircase", "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", "Geng & Viswanath 2016", NewStaircase},
 		{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", "Geng & Viswanath 2016, mixed with an atom", NewStaircaseAtom},
 		{"discrete-laplace", "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", "Ghosh, Roughgarden & Sundararajan 2012", untuned(NewDiscreteLaplace)},
+		{"canonical", "noise whose divergence at the full shift is delta exactly, the Tulap law", "Awan & Vadhan 2023", untuned(NewCanonical)},
+		{"discrete-canonical", "the same rounded to integers, optimal for sensitivity 1; integer query and sensitivity", "Awan & Ramasethu 2024", untuned(NewDiscreteCanonical)},
 		{"gaussian", "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", "Dwork & Roth 2014, Theorem A.1", untuned(NewGaussian)},
 		{"analytic-gaussian", "Gaussian noise, exact calibration; delta > 0", "Balle & Wang 2018, Theorem 8", untuned(NewAnalyticGaussian)},
 		{"truncated-laplace", "Laplace noise cut to a finite support; delta > 0", "Geng, Ding, Guo & Kumar 2020", untuned(NewTruncatedLaplace)},
 		{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", "Geng, Ding, Guo & Kumar 2019", untuned(NewUniform)},
 	}
 }
+
+// onIntegers reports whether the noise of the named baseline is on the integers.
+func onIntegers(name string) bool { return strings.HasPrefix(name, "discrete-") }
 
 // untuned is a constructor that ignores the loss.
 func untuned(create func(dp.Privacy) (Mechanism, error)) func(dp.Privacy, loss.Loss) (Mechanism, error) {

@@ -28,7 +28,7 @@ func NewDiscreteLaplace(p dp.Privacy) (Mechanism, error) {
 		return Mechanism{}, err
 	}
 	if err := applies(name, p, math.Trunc(p.Sensitivity) == p.Sensitivity,
-		"it is for integer queries and sensitivity = %g, want a positive integer", p.Sensitivity); err != nil {
+		integersOnly, p.Sensitivity); err != nil {
 		return Mechanism{}, err
 	}
 	rate := p.Epsilon / p.Sensitivity // q = e^-rate

@@ -35,6 +35,8 @@ func ExampleBaselines() {
 	// staircase         0.959517  step 0.377541 of the sensitivity, tuned to l1; delta is not used
 	// staircase-atom    0.863566  step 0.377541 of the sensitivity, tuned to l1; exactly 0 with probability 0.1
 	// discrete-laplace  0.850918  integers only: assumes integer query values; ratio 0.367879; delta is not used
+	// canonical         0.704438  steps of one sensitivity, support +-2.24844
+	// discrete-canonical 0.588607  integers only: assumes integer query values; optimal for even losses that grow away from 0
 	// noise: gaussian does not apply: the classical calibration is proved for 0 < epsilon < 1 only and epsilon = 1; analytic-gaussian has no such limit
 	// analytic-gaussian 0.866405  sigma 1.08588
 	// truncated-laplace 0.736846  support +-2.26087
@@ -240,4 +242,5 @@ func ExampleLocalBaselines() {
 	// laplace                        12.500
 	// staircase                      10.568
 	// staircase-atom                 10.568
+	// canonical                      11.134
 }

@@ -48,7 +48,7 @@ func added(b Baseline, p LocalProblem) (LocalMechanism, error) {
 	if p.Values.Kind == local.Category {
 		return LocalMechanism{}, notApplicable(b.Name, "it answers numbers, want no categories")
 	}
-	if b.Name == "discrete-laplace" && p.Values.Kind != local.Integer {
+	if onIntegers(b.Name) && p.Values.Kind != local.Integer {
 		return LocalMechanism{}, notApplicable(b.Name, "it is for integers")
 	}
 	if err := p.validate(); err != nil {

@@ -14,7 +14,7 @@ import (
 func TestScaling(t *testing.T) {
 	for loss, degree := range map[loss.Loss]float64{loss.L1: 1, loss.L2: 2} {
 		forEach(t, 1, loss, func(p dp.Privacy, m Mechanism) {
-			if m.Name() == "discrete-laplace" {
+			if onIntegers(m.Name()) {
 				return
 			}
 			unit := lossOf(t, m.Name(), p, loss)
@@ -112,11 +112,13 @@ func TestLimits(t *testing.T) {
 				tolerance := 1e-12 + 10*epsilon/delta
 				near(t, "truncated-laplace", at("truncated-laplace", epsilon), at("uniform", 0), tolerance)
 				near(t, "analytic-gaussian", at("analytic-gaussian", epsilon), at("analytic-gaussian", 0), tolerance)
+				near(t, "canonical", at("canonical", epsilon), at("uniform", 0), tolerance)
 			}
 		}
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			p := dp.Privacy{Epsilon: epsilon, Delta: 1e-200, Sensitivity: 3}
 			near(t, "truncated-laplace", lossOf(t, "truncated-laplace", p, loss), lossOf(t, "laplace", p, loss), 1e-13)
+			near(t, "canonical", lossOf(t, "canonical", p, loss), lossOf(t, "canonical", dp.Privacy{Epsilon: epsilon, Sensitivity: 3}, loss), 1e-13)
 			near(t, "staircase-atom", lossOf(t, "staircase-atom", p, loss), lossOf(t, "staircase", p, loss), 1e-14)
 		}
 	}

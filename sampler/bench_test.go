@@ -39,7 +39,7 @@ func benchGenerator(b *testing.B, constantTime bool) generator {
 func benchSampler(b *testing.B, cells int, constantTime bool) *Sampler {
 	b.Helper()
 	t := laplaceTable(b, cells, 50, 0)
-	return newSampler(t, newLaw(t), benchGenerator(b, constantTime), constantTime)
+	return newSampler(t, newLaw(t, constantTime), benchGenerator(b, constantTime))
 }
 
 // perDraw reports the time per draw when each op was n draws.

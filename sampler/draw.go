@@ -3,10 +3,12 @@ package sampler
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/noisewright/noisewright/sampler/internal/rank"
 )
 
 // chunk is the number of draws made at a time, a power of two.
-const chunk = 128
+const chunk = 256
 
 // drawBytes is the size of the two words that a draw takes, but for discarded
 // ones and tails.
@@ -21,7 +23,8 @@ type number interface{ int64 | float64 }
 //
 // Four draws are written out per round, with constant indices into arrays: that
 // saves a fifth of the time of the plain loop, most of it index arithmetic and
-// registers spilled for it. It must agree with law.entry, position and point.
+// registers spilled for it. The bucket of a word is read by itself, which takes one
+// instruction in place of three. It must agree with law.entry, position and point.
 func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) int {
 	// Dereferenced here so that the loop need not check for nil.
 	_, _, _ = *dst, *w, *l.guide
@@ -33,7 +36,7 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 		w := (*[4 * drawBytes]byte)(w[drawBytes*n:])
 
 		u := binary.LittleEndian.Uint64(w[0:])
-		k := guide[u>>bucketShift]
+		k := guide[binary.LittleEndian.Uint16(w[6:])]
 		for last[k] < u {
 			k++
 		}
@@ -44,7 +47,7 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 		d[0] = T(int64(first+uint64(k)*points+offset)) * scale
 
 		u = binary.LittleEndian.Uint64(w[16:])
-		k = guide[u>>bucketShift]
+		k = guide[binary.LittleEndian.Uint16(w[22:])]
 		for last[k] < u {
 			k++
 		}
@@ -56,7 +59,7 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 		d[1] = T(int64(first+uint64(k)*points+offset)) * scale
 
 		u = binary.LittleEndian.Uint64(w[32:])
-		k = guide[u>>bucketShift]
+		k = guide[binary.LittleEndian.Uint16(w[38:])]
 		for last[k] < u {
 			k++
 		}
@@ -68,7 +71,7 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 		d[2] = T(int64(first+uint64(k)*points+offset)) * scale
 
 		u = binary.LittleEndian.Uint64(w[48:])
-		k = guide[u>>bucketShift]
+		k = guide[binary.LittleEndian.Uint16(w[54:])]
 		for last[k] < u {
 			k++
 		}
@@ -92,49 +95,23 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 	return n
 }
 
-// scanWidth is the number of words a scan takes: so many, and as many counters,
-// fit the registers.
-const scanWidth = 4
-
 // drawFixed makes the same draws as draw from the same words, in constant time:
 // no branch, memory address or loop bound depends on a draw. Whether a position
 // word is discarded is independent of the offset it yields if it is kept
 // (docs/proofs/sampling.md).
 func drawFixed[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) int {
-	for n := 0; n < chunk; n += scanWidth {
-		w := (*[scanWidth * drawBytes]byte)(w[drawBytes*n:])
-		cells := l.scan(binary.LittleEndian.Uint64(w[0:]), binary.LittleEndian.Uint64(w[16:]),
-			binary.LittleEndian.Uint64(w[32:]), binary.LittleEndian.Uint64(w[48:]))
-		for i, k := range cells {
-			offset, ok := l.position(binary.LittleEndian.Uint64(w[drawBytes*i+8:]))
+	var entries [rank.Batch]uint32
+	defer clear(entries[:])
+	for n := 0; n < chunk; n += rank.Batch {
+		w := (*[rank.Batch * drawBytes]byte)(w[drawBytes*n:])
+		l.ranks.Ranks(&entries, w)
+		for i, k := range entries {
+			offset, ok := l.position(binary.LittleEndian.Uint64(w[drawBytes*i+wordBytes:]))
 			if !ok {
 				return n + i
 			}
-			dst[n+i] = T(l.point(k, offset)) * scale
+			dst[n+i] = T(l.point(uint64(k), offset)) * scale
 		}
 	}
 	return chunk
-}
-
-// scan is entry without a branch, memory address or loop bound that depends on
-// the words, for four at once: one pass over the table serves them all.
-//
-// The entry of u is the number of entries, the last one excepted, that end
-// below u. Each comparison is a borrow, and the borrows are counted: written
-// with an if, it compiles to a conditional jump (TestScanHasNoJump).
-//
-//go:noinline
-func (l *law) scan(u0, u1, u2, u3 uint64) (k [scanWidth]uint64) {
-	var k0, k1, k2, k3, below uint64
-	for _, last := range l.last[:len(l.last)-1] {
-		_, below = bits.Sub64(last, u0, 0)
-		k0, _ = bits.Add64(k0, 0, below)
-		_, below = bits.Sub64(last, u1, 0)
-		k1, _ = bits.Add64(k1, 0, below)
-		_, below = bits.Sub64(last, u2, 0)
-		k2, _ = bits.Add64(k2, 0, below)
-		_, below = bits.Sub64(last, u3, 0)
-		k3, _ = bits.Add64(k3, 0, below)
-	}
-	return [scanWidth]uint64{k0, k1, k2, k3}
 }

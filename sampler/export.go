@@ -128,5 +128,5 @@ func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
 	if e.Golden.Words, err = firstWords(seed); err != nil {
 		return nil, err
 	}
-	return e, newSampler(t, newLaw(t), newFixedGenerator(seed), false).FillInt(e.Golden.Draws)
+	return e, newSampler(t, newLaw(t, false), newFixedGenerator(seed)).FillInt(e.Golden.Draws)
 }

@@ -7,9 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
-	"math/rand/v2"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/sampler/internal/chacha8"
 )
 
 const (
@@ -49,7 +49,7 @@ type generator interface {
 // three times as fast as ChaCha8.
 func newGenerator(constantTime bool) (generator, error) {
 	if constantTime {
-		return newEraser("ChaCha8", chaCha8, crand.Reader)
+		return newEraser("ChaCha8", chacha8.Stream, crand.Reader)
 	}
 	return newEraser("AES-256-CTR", aes256, crand.Reader)
 }
@@ -127,15 +127,6 @@ func newCTR(key *[keyBytes]byte) cipher.Stream {
 		panic(err) // only for a wrong key size
 	}
 	return cipher.NewCTR(block, zeroIV[:]) //nolint:gosec // every key is used once, and the IV is part of the deterministic stream
-}
-
-// chaCha8 is the generator of math/rand/v2, its words in little-endian bytes.
-func chaCha8(dst []byte, key *[keyBytes]byte) {
-	c := rand.NewChaCha8(*key)
-	for i := 0; i < len(dst); i += wordBytes {
-		binary.LittleEndian.PutUint64(dst[i:], c.Uint64())
-	}
-	c.Seed([keyBytes]byte{}) // overwrites the whole state
 }
 
 // readerGenerator takes every byte from the caller's source.

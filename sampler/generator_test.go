@@ -9,6 +9,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/noisewright/noisewright/sampler/internal/chacha8"
 )
 
 // newSystem stands for the system's entropy, endless and repeatable.
@@ -33,7 +35,7 @@ var ciphers = map[string]struct {
 		}
 		return out
 	}},
-	"ChaCha8": {chaCha8, func(key [keyBytes]byte, n int) []byte {
+	"ChaCha8": {chacha8.Stream, func(key [keyBytes]byte, n int) []byte {
 		out := make([]byte, n)
 		_, _ = rand.NewChaCha8(key).Read(out)
 		return out
@@ -104,7 +106,7 @@ func TestRefreshFailure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSampler(tab, newLaw(tab), g, false)
+		s := newSampler(tab, newLaw(tab, false), g)
 		dst := make([]float64, refreshKeys*keyBlocks*blockBytes/drawBytes+1)
 		if err := s.Fill(dst[1:]); err != nil {
 			t.Errorf("%s: before the first refresh: %v", name, err)

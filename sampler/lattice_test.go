@@ -35,7 +35,7 @@ func unitTable(tb testing.TB, unit float64) *tables.Table {
 // scripted returns a sampler that reads the given words and then zeros.
 func scripted(t *tables.Table, l *law, words ...uint64) *Sampler {
 	words = append(words, make([]uint64, blockWords)...)
-	return newSampler(t, l, &readerGenerator{r: newScript(words)}, false)
+	return newSampler(t, l, &readerGenerator{r: newScript(words)})
 }
 
 // digits returns the first n digits of a/h in base 2^64, for 0 <= a < h.
@@ -59,7 +59,7 @@ func digits(a, h float64, n int) []uint64 {
 func TestBelowIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	tab := unitTable(t, 1)
-	l := newLaw(tab)
+	l := newLaw(tab, false)
 	for i := range 2000 {
 		h := math.Ldexp(1+rng.Float64(), rng.IntN(1600)-800)
 		a := h * rng.Float64() / 2 * math.Ldexp(1, -rng.IntN(1+i%200))
@@ -183,7 +183,7 @@ func TestLatticeCoupling(t *testing.T) {
 func TestLatticeAddNoise(t *testing.T) {
 	const unit = 0.1
 	tab := unitTable(t, unit)
-	l := newLaw(tab)
+	l := newLaw(tab, false)
 	quarter := uint64(1) << 62
 	for _, c := range []struct {
 		x       float64

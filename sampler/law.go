@@ -3,6 +3,7 @@ package sampler
 import (
 	"math/bits"
 
+	"github.com/noisewright/noisewright/sampler/internal/rank"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -16,7 +17,8 @@ import (
 // so the last entry ends at 2^64-1 and nothing wraps (docs/proofs/sampling.md).
 type law struct {
 	last  []uint64
-	guide *[buckets]uint32 // the entry of the least word in a bucket
+	guide *[buckets]uint32 // fast mode: the entry of the least word in a bucket
+	ranks *rank.List       // constant time: ends, the last one excepted
 
 	points uint64 // S, the number of points of a cell
 	reject uint64 // 2^64 mod S; see position
@@ -39,8 +41,8 @@ const (
 	buckets     = 1 << (64 - bucketShift)
 )
 
-// newLaw makes a table ready for drawing.
-func newLaw(t *tables.Table) *law {
+// newLaw makes a table ready for drawing in one of the modes.
+func newLaw(t *tables.Table, constantTime bool) *law {
 	from, to := 0, t.Cells()
 	for from < to && t.Weight(from) == 0 {
 		from++
@@ -52,7 +54,6 @@ func newLaw(t *tables.Table) *law {
 	s := uint64(g.PointsPerCell)
 	l := &law{
 		last:   make([]uint64, 0, to-from+1),
-		guide:  new([buckets]uint32),
 		points: s,
 		reject: -s % s,
 		first:  uint64(g.FirstPoint(from)),
@@ -71,15 +72,27 @@ func newLaw(t *tables.Table) *law {
 	if end != 0 {
 		panic("sampler: weights of a table do not sum to 2^64") // tables.New made sure
 	}
-	entry := uint32(0)
-	for i := range l.guide {
-		for least := uint64(i) << bucketShift; l.last[entry] < least; {
-			entry++
-		}
-		l.guide[i] = entry
+	if constantTime {
+		l.ranks = rank.New(l.last[:len(l.last)-1])
+	} else {
+		l.guide = newGuide(l.last)
 	}
 	return l
 }
+
+func newGuide(last []uint64) *[buckets]uint32 {
+	guide, entry := new([buckets]uint32), uint32(0)
+	for i := range guide {
+		for least := uint64(i) << bucketShift; last[entry] < least; {
+			entry++
+		}
+		guide[i] = entry
+	}
+	return guide
+}
+
+// fixed reports whether draws take constant time.
+func (l *law) fixed() bool { return l.ranks != nil }
 
 // hasAtom reports whether the last entry is the atom.
 func (l *law) hasAtom() bool { return l.cells < uint64(len(l.last)) }
@@ -92,6 +105,10 @@ func (l *law) entry(u uint64) uint64 {
 	}
 	return uint64(k)
 }
+
+// scan is entry for one word without a branch, memory address or loop bound that depends
+// on it: the entry is the number of entries, the last one excepted, that end below it.
+func (l *law) scan(u uint64) uint64 { return rank.Of(l.last[:len(l.last)-1], u) }
 
 // position maps the position word v to an offset in 0 … S-1, or reports that v
 // has to be discarded (Lemire 2019, "Fast random integer generation in an

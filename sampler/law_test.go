@@ -89,11 +89,6 @@ func ones(n int) []uint64 {
 	return w
 }
 
-// scanOne is scan for one word.
-func (l *law) scanOne(u uint64) uint64 {
-	return l.scan(u, 0, math.MaxUint64, u)[0]
-}
-
 // TestEntryOwnsItsWeight proves the distribution of the cell: an entry is a run
 // of words, because neighboring words at every edge fall where they should and
 // the law's table is ascending, and the run is as long as the weight.
@@ -103,13 +98,13 @@ func TestEntryOwnsItsWeight(t *testing.T) {
 	all["laplace and atom"] = laplaceTable(t, 301, 50, 0.01)
 	for name, tab := range all {
 		t.Run(name, func(t *testing.T) {
-			l := newLaw(tab)
+			l := newLaw(tab, false)
 			check := func(u uint64, want uint64) {
 				t.Helper()
 				if got := l.entry(u); got != want {
 					t.Fatalf("entry(%#x) = %d, want %d", u, got, want)
 				}
-				if got := l.scanOne(u); got != want {
+				if got := l.scan(u); got != want {
 					t.Fatalf("scan(%#x) = %d, want %d", u, got, want)
 				}
 			}
@@ -156,14 +151,14 @@ func TestEntryExhaustive(t *testing.T) {
 	for i, w := range weights {
 		scaled[i] = w << 56
 	}
-	l := newLaw(weightsTable(t, 3, -4, 3<<56, scaled...))
+	l := newLaw(weightsTable(t, 3, -4, 3<<56, scaled...), false)
 	for _, below := range []uint64{0, 1, 0x5555555555555555, 1<<56 - 1} {
 		counts := make([]uint64, len(l.last))
 		for top := range uint64(256) {
 			u := top<<56 | below&(1<<56-1)
 			counts[l.entry(u)]++
-			if l.entry(u) != l.scanOne(u) {
-				t.Fatalf("entry(%#x) = %d, scan = %d", u, l.entry(u), l.scanOne(u))
+			if l.entry(u) != l.scan(u) {
+				t.Fatalf("entry(%#x) = %d, scan = %d", u, l.entry(u), l.scan(u))
 			}
 		}
 		for i, c := range counts {
@@ -181,14 +176,12 @@ func TestEntryExhaustive(t *testing.T) {
 func TestScanAgreesWithGuide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, cells := range []int{3, 101, 2001} {
-		l := newLaw(laplaceTable(t, cells, 1, 0.001))
+		l := newLaw(laplaceTable(t, cells, 1, 0.001), false)
 		for range 20000 {
 			// Uniform words, and words near an edge.
-			a, b := rng.Uint64(), l.last[rng.IntN(len(l.last))]+rng.Uint64N(3)-1
-			k := l.scan(a, b, ^a, ^b)
-			for i, u := range []uint64{a, b, ^a, ^b} {
-				if want := l.entry(u); k[i] != want {
-					t.Fatalf("scan(%#x) = %d, entry = %d", u, k[i], want)
+			for _, u := range []uint64{rng.Uint64(), l.last[rng.IntN(len(l.last))] + rng.Uint64N(3) - 1} {
+				if got, want := l.scan(u), l.entry(u); got != want {
+					t.Fatalf("scan(%#x) = %d, entry = %d", u, got, want)
 				}
 			}
 		}
@@ -202,7 +195,7 @@ func TestPositionCounts(t *testing.T) {
 	total := new(big.Int).Lsh(big.NewInt(1), 64)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, s := range []int64{1, 3, 5, 7, 9, 11, 21, 255, 257, 1025, 65537, 1<<31 - 1, 1<<40 - 1} {
-		l := newLaw(weightsTable(t, s, 0, 0, 1<<63, 1<<63))
+		l := newLaw(weightsTable(t, s, 0, 0, 1<<63, 1<<63), false)
 		kept := new(big.Int).Div(total, big.NewInt(s))
 		offsets := []int64{0, 1 % s, s / 2, s - 1}
 		for h := int64(0); h < min(s, 2000); h++ {
@@ -251,7 +244,7 @@ func ceilShare(h, s int64) *big.Int {
 // of every cell.
 func TestPoint(t *testing.T) {
 	for name, tab := range smallTables(t) {
-		l := newLaw(tab)
+		l := newLaw(tab, false)
 		g := tab.Grid()
 		s := g.PointsPerCell
 		skipped := 0

@@ -55,6 +55,32 @@ func BenchmarkRatios(b *testing.B) {
 			b.ReportMetric(peer.best/fill.best, "gonum/fill")
 		})
 	}
+	// Constant time, by each method, beside the fast mode.
+	for _, cells := range []int{101, 2001, 10001} {
+		for mode, prepare := range modes() {
+			b.Run(fmt.Sprintf("modes/cells=%d/mode=%s", cells, mode), func(b *testing.B) {
+				constantTime := mode != "fast"
+				s, fast := benchSampler(b, cells, constantTime), benchSampler(b, cells, false)
+				prepare(s)
+				g := benchGenerator(b, constantTime)
+				var block [blockBytes]byte
+				dst := make([]float64, 4*batch) // of more than one key
+				var words, fill, other burst
+				for b.Loop() {
+					words.time(8*blockBytes/drawBytes, func() {
+						for range 8 {
+							_ = g.read(&block)
+						}
+					})
+					fill.time(len(dst), func() { _ = s.Fill(dst) })
+					other.time(len(dst), func() { _ = fast.Fill(dst) })
+				}
+				b.ReportMetric(words.best, "ns/B16")
+				b.ReportMetric(fill.best, "ns/fill")
+				b.ReportMetric(fill.best/other.best, "fill/fast")
+			})
+		}
+	}
 	b.Run("goroutines", func(b *testing.B) {
 		root := benchSampler(b, 2001, false)
 		other, err := root.Fork()

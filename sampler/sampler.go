@@ -16,10 +16,11 @@ import (
 type Options struct {
 	// ConstantTime makes the time of a draw, and the memory it touches,
 	// independent of the value drawn, by reading the whole table for every
-	// draw: about 0.2 ns per cell instead of about 4 ns in all. Draws are
-	// made 128 at a time, so the first of them takes 128 times as long. They
+	// draw. At 2,000 cells that costs 1.7 times as much as without where the
+	// processor has AVX-512, 6 times with AVX2, some 90 times elsewhere. Draws
+	// are made 256 at a time, so the first of them takes 256 times as long. They
 	// are the same either way, from the same words, unless the table has a
-	// tail. A tail takes 44/epsilon words, of about 8 ns, more for every draw.
+	// tail. A tail takes 44/epsilon words, of 1 to 8 ns, more for every draw.
 	ConstantTime bool
 	// Entropy, if not nil, replaces the generator: every random bit is read
 	// from it, 8192 bytes at a time, as little-endian words. It must be of
@@ -53,17 +54,17 @@ type Sampler struct {
 	step  float64 // exact
 	back  float64 // 1/step, exact unless the query is a lattice's
 	limit int64   // largest |n_x| whose sum with any noise is a float64
-	fixed bool    // ConstantTime
-
-	gen   generator
-	words [chunk*drawBytes + blockBytes]byte
-	pos   int // words[:pos] are used
-	wiped int // words[:wiped] are zero
 
 	// Draws made but not returned. One call makes a chunk of them, so that
 	// the calls that return one draw cost little more than Fill.
+	// There are none for a tail, whose draws may be too large.
 	ready [chunk]int64
-	next  int // ready[:next] are returned, and zero
+	next  uint // ready[:next] are returned, and zero
+
+	gen   generator
+	pos   int // words[:pos] are used
+	wiped int // words[:wiped] are zero
+	words [chunk*drawBytes + blockBytes]byte
 }
 
 // noCopy makes go vet report copies.
@@ -86,7 +87,7 @@ func New(v *tables.Verified, o Options) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSampler(t, newLaw(t), g, o.ConstantTime), nil
+	return newSampler(t, newLaw(t, o.ConstantTime), g), nil
 }
 
 // tableOf returns the table of a proof. That the type cannot be made elsewhere keeps
@@ -125,10 +126,10 @@ func NewDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Sampler, e
 	if o.Entropy != nil {
 		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
 	}
-	return newSampler(t, newLaw(t), newFixedGenerator(seed), o.ConstantTime), nil
+	return newSampler(t, newLaw(t, o.ConstantTime), newFixedGenerator(seed)), nil
 }
 
-func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sampler {
+func newSampler(t *tables.Table, l *law, g generator) *Sampler {
 	step, _ := t.Grid().Step().Float64() // exact: a unit or a power of two
 	s := &Sampler{
 		law:   l,
@@ -136,7 +137,6 @@ func newSampler(t *tables.Table, l *law, g generator, constantTime bool) *Sample
 		step:  step,
 		back:  1 / step,
 		limit: exact.MaxInteger - t.Reach(),
-		fixed: constantTime,
 		gen:   g,
 		next:  chunk,
 	}
@@ -155,7 +155,7 @@ func (s *Sampler) Fork() (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSampler(s.table, s.law, g, s.fixed), nil
+	return newSampler(s.table, s.law, g), nil
 }
 
 // Table returns the table drawn from.
@@ -165,7 +165,7 @@ func (s *Sampler) Table() *tables.Table {
 }
 
 // ConstantTime reports whether draws take constant time.
-func (s *Sampler) ConstantTime() bool { return s.fixed }
+func (s *Sampler) ConstantTime() bool { return s.fixed() }
 
 // Generator describes the source of randomness, for logs.
 func (s *Sampler) Generator() string { return s.gen.name() }
@@ -178,6 +178,12 @@ func (s *Sampler) Step() float64 { return s.step }
 // SampleInt returns one draw as a grid point n; the noise is n·Step.
 // The error wraps ErrEntropy or, for a tail, ErrOverflow, and the draw is then 0.
 func (s *Sampler) SampleInt() (int64, error) {
+	if i := s.next; i < chunk {
+		n := s.ready[i]
+		s.ready[i] = 0
+		s.next = i + 1
+		return n, nil
+	}
 	n, err := s.sample()
 	if n > exact.MaxInteger || n < -exact.MaxInteger {
 		return 0, overflowError()
@@ -187,14 +193,19 @@ func (s *Sampler) SampleInt() (int64, error) {
 
 // sample is SampleInt for draws of any size; see tail.
 func (s *Sampler) sample() (int64, error) {
+	if s.tail.ratio != 0 {
+		n, err := s.one()
+		s.wipe()
+		return n, err
+	}
 	if s.next >= chunk {
 		if err := s.refill(); err != nil {
 			return 0, err
 		}
 	}
 	i := s.next
-	n := s.ready[i&(chunk-1)]
-	s.ready[i&(chunk-1)] = 0
+	n := s.ready[i%chunk]
+	s.ready[i%chunk] = 0
 	s.next = i + 1
 	return n, nil
 }
@@ -355,7 +366,7 @@ func pop[T number](s *Sampler, dst []T, scale T) []T {
 		dst[i] = T(n) * scale
 	}
 	clear(ready)
-	s.next += len(ready)
+	s.next += uint(len(ready))
 	return dst[len(ready):]
 }
 
@@ -369,12 +380,9 @@ func fillChunk[T number](s *Sampler, dst *[chunk]T, scale T) error {
 	}
 	w := (*[chunk * drawBytes]byte)(s.words[s.pos:])
 	var n int
-	switch {
-	case s.tail.ratio != 0:
-		// The number of words of a draw is not known before.
-	case s.fixed:
+	if s.fixed() {
 		n = drawFixed(s.law, dst, w, scale)
-	default:
+	} else {
 		n = draw(s.law, dst, w, scale)
 	}
 	s.pos += n * drawBytes
@@ -406,8 +414,8 @@ func (s *Sampler) one() (int64, error) {
 			continue
 		}
 		var k uint64
-		if s.fixed {
-			k = s.scan(u, 0, 0, 0)[0]
+		if s.fixed() {
+			k = s.scan(u)
 		} else {
 			k = s.entry(u)
 		}

@@ -3,7 +3,6 @@ package sampler
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -44,7 +43,7 @@ func (s *script) Read(p []byte) (int, error) {
 // hardWords are words chosen to meet every case: edges of the table, position
 // words that are discarded, several in a row too, at every place in a block.
 func hardWords(t *tables.Table, blocks int, rng *rand.Rand) []uint64 {
-	l := newLaw(t)
+	l := newLaw(t, false)
 	words := make([]uint64, blocks*blockWords)
 	for i := range words {
 		switch rng.IntN(40) {
@@ -66,11 +65,12 @@ func hardWords(t *tables.Table, blocks int, rng *rand.Rand) []uint64 {
 // with the calls mixed at random.
 func TestDrawsFollowModel(t *testing.T) {
 	for name, tab := range smallTables(t) {
-		for _, constantTime := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/constant=%v", name, constantTime), func(t *testing.T) {
+		for mode, prepare := range modes() {
+			t.Run(name+"/"+mode, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(5, 6))
 				words := hardWords(tab, 12, rng)
-				s := sampling(t, tab, Options{ConstantTime: constantTime, Entropy: newScript(words)})
+				s := sampling(t, tab, Options{Entropy: newScript(words)})
+				prepare(s)
 				m := newModel(tab)
 				left := words
 				for drawn := 0; len(left) > 3*blockWords; {
@@ -132,19 +132,27 @@ func onGrid(t *testing.T, s *Sampler, x float64) int64 {
 }
 
 func TestModesDrawTheSame(t *testing.T) {
-	for _, cells := range []int{3, 101, 999} {
+	for _, cells := range []int{3, 101, 999, 20001} {
 		tab := laplaceTable(t, cells, 1, 0.01)
+		want := make([]float64, 5000)
 		fast := deterministic(t, tab, 1, Options{})
 		constant := deterministic(t, tab, 1, Options{ConstantTime: true})
-		a, b := make([]float64, 5000), make([]float64, 5000)
-		if err := errors.Join(fast.Fill(a), constant.Fill(b)); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(a, b) {
-			t.Errorf("%d cells: the modes draw differently", cells)
-		}
 		if fast.ConstantTime() || !constant.ConstantTime() {
 			t.Errorf("ConstantTime = %v and %v, want false and true", fast.ConstantTime(), constant.ConstantTime())
+		}
+		if err := fast.Fill(want); err != nil {
+			t.Fatal(err)
+		}
+		for mode, prepare := range modes() {
+			s := deterministic(t, tab, 1, Options{})
+			prepare(s)
+			got := make([]float64, len(want))
+			if err := s.Fill(got); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d cells: the mode %s draws differently", cells, mode)
+			}
 		}
 	}
 }
@@ -354,7 +362,7 @@ func TestForks(t *testing.T) {
 		t.Errorf("the reader has %d bytes left, want it shared by the fork", len(src.bytes))
 	}
 	g := &eraser{stream: aes256, system: newScript(nil)}
-	if _, err := newSampler(tab, newLaw(tab), g, false).Fork(); !errors.Is(err, ErrEntropy) {
+	if _, err := newSampler(tab, newLaw(tab, false), g).Fork(); !errors.Is(err, ErrEntropy) {
 		t.Errorf("a fork without entropy: %v, want ErrEntropy", err)
 	}
 }

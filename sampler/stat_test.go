@@ -81,7 +81,7 @@ func statSamplers(tb testing.TB) map[string]*Sampler {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		m[name] = newSampler(tab, newLaw(tab), g, false)
+		m[name] = newSampler(tab, newLaw(tab, false), g)
 	}
 	return m
 }

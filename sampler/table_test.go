@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/sampler/internal/rank"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -74,12 +75,24 @@ func sampling(tb testing.TB, t *tables.Table, o Options) *Sampler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return newSampler(t, newLaw(t), g, o.ConstantTime)
+	return newSampler(t, newLaw(t, o.ConstantTime), g)
 }
 
 // deterministic returns a deterministic sampler of any table, seed number i.
 func deterministic(_ testing.TB, t *tables.Table, i byte, o Options) *Sampler {
-	return newSampler(t, newLaw(t), newFixedGenerator([32]byte{i}), o.ConstantTime)
+	return newSampler(t, newLaw(t, o.ConstantTime), newFixedGenerator([32]byte{i}))
+}
+
+// modes prepare a new sampler for fast mode, and for constant time by every method that the
+// processor has.
+func modes() map[string]func(*Sampler) {
+	all := map[string]func(*Sampler){"fast": func(*Sampler) {}}
+	for _, m := range rank.Methods() {
+		all["constant, "+m.String()] = func(s *Sampler) {
+			s.law.ranks = rank.NewWith(s.last[:len(s.last)-1], m)
+		}
+	}
+	return all
 }
 
 // verified returns the proof of a table that is private.

@@ -56,7 +56,7 @@ func (s *Sampler) extend(n int64, entry uint64) (int64, error) {
 	_, before := bits.Sub64(entry, t.right, 0)
 	_, cell := bits.Sub64(entry, s.cells, 0)
 	right := (1 - before) & cell
-	if !s.fixed && left|right == 0 {
+	if !s.fixed() && left|right == 0 {
 		return n, nil
 	}
 	periods, err := s.periods()
@@ -67,7 +67,7 @@ func (s *Sampler) extend(n int64, entry uint64) (int64, error) {
 	if hi != 0 || move > 1<<54 {
 		move = far // practically never
 	}
-	if s.fixed {
+	if s.fixed() {
 		return n + int64((move^-left)+left), nil // negative to the left
 	}
 	if left == 1 {
@@ -83,7 +83,7 @@ func (s *Sampler) extend(n int64, entry uint64) (int64, error) {
 // entry. So the number of batches, all that time tells, is 1 but for that.
 func (s *Sampler) periods() (uint64, error) {
 	t := &s.tail
-	if !s.fixed {
+	if !s.fixed() {
 		for i := uint64(0); ; i++ {
 			w, err := s.word()
 			if err != nil || w >= t.ratio {

@@ -201,13 +201,13 @@ func TestTailOverflow(t *testing.T) {
 		}
 		return append(w, math.MaxUint64)
 	}
-	l := newLaw(tab)
+	l := newLaw(tab, false)
 	sampler := func(periods int) *Sampler {
 		w := words(periods)
 		for len(w) < 20*blockWords { // draws of the middle cell
 			w = append(w, 3<<61, 1<<63)
 		}
-		return newSampler(tab, l, &readerGenerator{r: newScript(w)}, false)
+		return newSampler(tab, l, &readerGenerator{r: newScript(w)})
 	}
 	first, err := sampler(0).SampleInt()
 	if err != nil || first <= 0 {

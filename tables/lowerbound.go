@@ -1,8 +1,10 @@
 package tables
 
 import (
+	"cmp"
 	"math"
 	"math/big"
+	"slices"
 	"sort"
 
 	"github.com/noisewright/noisewright/dp"
@@ -214,17 +216,28 @@ type coefficient struct {
 	own, from, step int64
 }
 
-// coefficients collects the cells with a non-zero coefficient, sorted. Its
-// size is at most four times the number of multipliers.
+// coefficients collects the cells with a coefficient, sorted. Its size is at most four
+// times the number of multipliers, and usually far smaller: shifts share their cells.
 func (d *Dual) coefficients() []coefficient {
 	var all []coefficient
+	place := make(map[int64]int)
+	at := func(cell int64) *coefficient {
+		i, ok := place[cell]
+		if !ok {
+			i = len(all)
+			place[cell] = i
+			all = append(all, coefficient{cell: cell})
+		}
+		return &all[i]
+	}
 	mirror := int64(0)
 	if d.Edges {
 		mirror = -1
 	}
 	add := func(k, j, y int64) {
 		if y != 0 {
-			all = append(all, coefficient{cell: j, own: y}, coefficient{cell: j - k, from: y})
+			at(j).own += y
+			at(j - k).from += y
 		}
 	}
 	for _, s := range d.Shifts {
@@ -242,7 +255,8 @@ func (d *Dual) coefficients() []coefficient {
 		}
 		for i, y := range r.Multipliers {
 			if j := int64(r.FirstCell) + int64(i); y != 0 {
-				all = append(all, coefficient{cell: side * j, step: -y}, coefficient{cell: side * (j + 1), step: y})
+				at(side * j).step -= y
+				at(side * (j + 1)).step += y
 			}
 		}
 	}
@@ -252,18 +266,8 @@ func (d *Dual) coefficients() []coefficient {
 	} else {
 		run(d.MonotoneLeft, -1)
 	}
-	sort.Slice(all, func(a, b int) bool { return all[a].cell < all[b].cell })
-	merged := all[:0]
-	for _, c := range all {
-		if n := len(merged); n > 0 && merged[n-1].cell == c.cell {
-			merged[n-1].own += c.own
-			merged[n-1].from += c.from
-			merged[n-1].step += c.step
-			continue
-		}
-		merged = append(merged, c)
-	}
-	return merged
+	slices.SortFunc(all, func(a, b coefficient) int { return cmp.Compare(a.cell, b.cell) })
+	return all
 }
 
 // monotoneFrom returns the least |j| at which cell j of monotone noise certainly

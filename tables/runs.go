@@ -65,7 +65,7 @@ func (s *Spec) byRuns(negative bool, ends []int, r *exact.Ratio, last int) func(
 	return func(k int) *big.Int { return all()[k-1] }
 }
 
-// runDivergences returns what hockeyStick returns for the shifts 1 to last, less than the
+// runDivergences returns what hockeyStick returns for the shifts 1 to last, at most the
 // number of weights.
 func runDivergences(weights []uint64, ends []int, r *exact.Ratio, last int) []*big.Int {
 	all := make([]*big.Int, last)
@@ -85,7 +85,7 @@ func runDivergences(weights []uint64, ends []int, r *exact.Ratio, last int) []*b
 	return all
 }
 
-// runDivergence is hockeyStick for 0 < k < the number of weights.
+// runDivergence is hockeyStick for 0 < k <= the number of weights.
 func runDivergence(weights []uint64, ends []int, k int, r *exact.Ratio) *big.Int {
 	gain, price := new(big.Int), new(big.Int)
 	add := func(sum *big.Int, w uint64, cells int) {

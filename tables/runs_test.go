@@ -1,11 +1,14 @@
 package tables
 
 import (
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // TestRunsAreTheirCells compares divergences by runs with those by cells, for all shifts and
@@ -24,11 +27,7 @@ func TestRunsAreTheirCells(t *testing.T) {
 			}
 		}
 		r := exact.RatioDown(3 * random.Float64())
-		last := len(weights) - 1
-		if last < 1 {
-			continue
-		}
-		last = 1 + random.IntN(last)
+		last := 1 + random.IntN(len(weights))
 		s := Spec{Weights: weights}
 		for side, negative := range []bool{false, true} {
 			got := s.byRuns(negative, ends(weights), r, last)
@@ -39,6 +38,16 @@ func TestRunsAreTheirCells(t *testing.T) {
 				}
 			}
 		}
+	}
+	// A sensitivity that is longer than the table.
+	long := Spec{Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1}, Weights: slices.Repeat([]uint64{1 << 54}, 1024)}
+	long.Grid = Grid{GranularityExponent: -10, PointsPerCell: 1, CellsPerSensitivity: 1200, FirstCell: -512}
+	table, err := New(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := table.Certify(); c.DeltaUpper.Cmp(big.NewRat(1, 1)) != 0 || c.WorstShift != 1024 {
+		t.Errorf("a shift by more cells than there are: delta %s at %d, want 1 at 1024", c.DeltaUpper, c.WorstShift)
 	}
 	weights := slices.Concat(slices.Repeat([]uint64{1}, 20000), slices.Repeat([]uint64{7}, 4000), slices.Repeat([]uint64{1}, 20000))
 	if work, few := fewRuns(ends(weights), len(weights), 11000); !few || work > 1e6 {

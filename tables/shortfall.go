@@ -38,7 +38,7 @@ func (s *Spec) shiftDeltas(r *exact.Ratio, m *claims.Meter) (deltas []*big.Int, 
 		sides = sides[:1] // the mirror image of shift k is shift −k
 	}
 	work := s.shiftWork(len(sides))
-	last := min(s.Grid.CellsPerSensitivity, len(s.Weights)-1)
+	last := min(s.Grid.CellsPerSensitivity, len(s.Weights)) // from there on supports are disjoint
 	runs := ends(s.Weights)
 	if w, few := fewRuns(runs, len(s.Weights), last); few && !s.hasTail() {
 		work = int64(len(sides)) * w

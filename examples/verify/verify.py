@@ -423,6 +423,9 @@ class Table:
         """The largest sum of part(weight, its partner's) over all shifts, and the
         atom, as a probability; part is in this unit."""
         n, worst = len(self.weights), Fraction(0)
+        ends = [0, *(i for i in range(1, n) if self.weights[i] != self.weights[i - 1]), n]
+        if not self.rho and len(ends) ** 2 < self.cells:
+            return (self.atom + Fraction(self.worst_of_runs(part, ends)) / unit) / 2**64
         p = {i: self.unrolled(i) for i in range(-2 * self.cells, n + 2 * self.cells)}
         for k in range(1, self.cells + 1):
             for shift in (k, -k):
@@ -437,6 +440,18 @@ class Table:
                     total = sum(map(term, range(first, last))) + sum(map(term, tails)) / (1 - self.rho)
                 worst = max(worst, total)
         return (self.atom + worst / unit) / 2**64
+
+    def worst_of_runs(self, part, ends):
+        """The same of weights that are runs of equal ones, without a tail. The cells of one run
+        whose partners are in another change linearly with the shift until ends meet, so the
+        largest sum is at the difference of two ends, or at the first or the last shift."""
+        weight = lambda i: self.weights[i] if 0 <= i < ends[-1] else 0
+        shifts = {1, self.cells} | {b - a for a in ends for b in ends if 0 < b - a < self.cells}
+        worst = 0
+        for shift in (side * k for k in shifts for side in (1, -1)):
+            cuts = sorted({*ends, *(e + shift for e in ends if 0 < e + shift < ends[-1])})
+            worst = max(worst, sum((b - a) * part(weight(a), weight(a - shift)) for a, b in zip(cuts, cuts[1:])))
+        return worst
 
     def certified_delta(self):
         e, unit = int(self.e_down * 2**96), 2**96  # integers are faster

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,47 @@ func TestLosses(t *testing.T) {
 		}
 	}
 	agree(t, texts, certificates)
+}
+
+// TestFewRuns holds tables of few runs of equal weights, of which few shifts are tried: a
+// staircase of a large epsilon, which is its mirror image, and one that is not and is shorter
+// than its sensitivity.
+func TestFewRuns(t *testing.T) {
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 12, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1}
+	r, err := lp.Design(context.Background(), p, lp.Options{Gap: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	designed := r.Table.Table()
+	if designed.Cells() < 1000 {
+		t.Fatalf("%d cells, want a table that takes long cell by cell", designed.Cells())
+	}
+	weights := slices.Concat(slices.Repeat([]uint64{1 << 50}, 100), slices.Repeat([]uint64{1 << 54}, 900), slices.Repeat([]uint64{1 << 48}, 400))
+	left := uint64(0)
+	for _, w := range weights {
+		left -= w
+	}
+	p.Epsilon, p.Delta = 1, 0.999999
+	short, err := tables.New(tables.Spec{
+		Problem: p, Weights: weights, Atom: left,
+		Grid: tables.Grid{GranularityExponent: -10, PointsPerCell: 1, CellsPerSensitivity: 1500, FirstCell: -600},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Sensitivity = 0.5
+	asymmetric, err := tables.New(tables.Spec{
+		Problem: p, Weights: weights, Atom: left,
+		Grid: tables.Grid{GranularityExponent: -10, PointsPerCell: 1, CellsPerSensitivity: 512, FirstCell: -600},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree(t, [][]byte{encode(t, designed), encode(t, asymmetric)}, []tables.Certificate{designed.Certify(), asymmetric.Certify()})
+	got, _ := python(t, encode(t, short))
+	if delta, _ := short.Certify().DeltaUpper.Float64(); !strings.HasPrefix(got, fmt.Sprintf("delta %.12g ", delta)) {
+		t.Errorf("shorter than the sensitivity: printed %s, want delta %.12g", got, delta)
+	}
 }
 
 // TestDesigns holds designs of every kind against the script, which computes

@@ -118,6 +118,7 @@ Exit codes:
 		newIntervalCommand(a),
 		newPlotCommand(a),
 		newExportCommand(a),
+		newStudioCommand(a),
 		reproduce.NewCommand(a),
 		newVersionCommand(a),
 		newManCommand(a),

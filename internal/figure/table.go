@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -15,17 +16,15 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
 const (
-	maxUnrolled = 1 << 18 // cells of a tail
-	hiddenMass  = 0.005   // of the noise, outside a linear figure
-	logDepth    = 1e-15   // lowest density of a logarithmic figure, of the peak
-	curvePoints = 1000    // of a smooth curve
-	maxSteps    = 4000    // of the table's curve; more are averaged
+	logDepth    = 1e-15 // lowest density of a logarithmic figure, of the peak
+	curvePoints = 1000  // of a smooth curve
 	dotsPerInch = 160
 )
 
@@ -44,8 +43,7 @@ type Table struct {
 	certificate tables.Certificate
 	log         bool
 
-	step        float64 // distance of neighboring points, query units
-	unit        float64 // what the y axis is per: 1 query unit, or a step if points are few
+	density     *portrait.Density
 	left, right float64 // ends of the x axis
 	bottom      float64 // of the y axis; its logarithm to base 10 if log
 	top         float64
@@ -137,12 +135,8 @@ const gaussianOverlay = "analytic-gaussian"
 
 // newTable returns a figure without curves.
 func newTable(t *tables.Table, c tables.Certificate, log bool) *Table {
-	f := &Table{table: t, certificate: c, log: log, unit: 1}
-	f.step, _ = t.Grid().Step().Float64()
-	if t.Query() == dp.LatticeQuery {
-		f.unit = f.step
-	}
-	f.left, f.right = f.tableReach()
+	f := &Table{table: t, certificate: c, log: log, density: portrait.NewDensity(t)}
+	f.left, f.right = f.density.Reach(log)
 	return f
 }
 
@@ -163,7 +157,7 @@ func (f *Table) overlay(m noise.Mechanism, end float64, o overlay) {
 // finish draws the table itself, on top.
 func (f *Table) finish(name string) *Table {
 	loss, _ := f.certificate.ExpectedLoss.Float64()
-	f.curves = append(f.curves, Curve{fmt.Sprintf("%s, %s = %.4g", name, LossSymbol(f.table.Loss()), loss), f.steps(), Solid(Blue, 2)})
+	f.curves = append(f.curves, Curve{fmt.Sprintf("%s, %s = %.4g", name, LossSymbol(f.table.Loss()), loss), curveOf(f.density.Steps(f.left, f.right)), Solid(Blue, 2)})
 	f.frame()
 	return f
 }
@@ -180,115 +174,20 @@ func LossSymbol(l loss.Loss) string {
 	}
 }
 
-// cell returns the ends of the i-th cell in query units, and the mean density
-// there. A point fills the step around it.
-func (f *Table) cell(i int) (left, right, density float64) {
-	g := f.table.Grid()
-	left = (float64(g.FirstPoint(i)) - 0.5) * f.step
-	right = (float64(g.FirstPoint(i+1)) - 0.5) * f.step
-	return left, right, f.mass(i) / (right - left) * f.unit
-}
-
-// mass returns the probability of the i-th cell; the cells of a tail go on to
-// either side of the table's.
-func (f *Table) mass(i int) float64 {
-	k, n := f.table.Grid().CellsPerSensitivity, f.table.Cells()
-	periods := 0
-	for ; i < 0; i += k {
-		periods++
-	}
-	for ; i >= n; i -= k {
-		periods++
-	}
-	p := math.Ldexp(float64(f.table.Weight(i)), -64)
-	if _, ok := f.table.Block(i); ok {
-		rho := math.Ldexp(float64(f.table.TailRatio()), -64)
-		p *= (1 - rho) * math.Pow(rho, float64(periods))
-	}
-	return p
-}
-
-// unrolled returns how many cells of a tail a figure looks at on either side:
-// those of all but a millionth of it.
-func (f *Table) unrolled() int {
-	r := f.table.TailRatio()
-	if r == 0 {
-		return 0
-	}
-	periods := math.Ceil(math.Log(1e-6) / math.Log(math.Ldexp(float64(r), -64)))
-	k := f.table.Grid().CellsPerSensitivity
-	return k * int(min(periods, float64(maxUnrolled/k)))
-}
-
-// tableReach returns the range of the table's own noise, with 0 and a margin: all
-// of it on a logarithmic figure, all but the tails on a linear one, and not less
-// than one sensitivity.
-func (f *Table) tableReach() (left, right float64) {
-	i, j := -f.unrolled(), f.table.Cells()-1+f.unrolled()
-	limit := hiddenMass / 2
-	if f.log {
-		limit = 0
-	}
-	for hidden := f.mass(i); i < j && hidden <= limit; hidden += f.mass(i) {
-		i++
-	}
-	for hidden := f.mass(j); j > i && hidden <= limit; hidden += f.mass(j) {
-		j--
-	}
-	left, _, _ = f.cell(i)
-	_, right, _ = f.cell(j)
-	left, right = min(left, 0), max(right, 0)
-	if short := f.table.Privacy().Sensitivity - (right - left); short > 0 {
-		left, right = left-short/2, right+short/2
-	}
-	margin := 0.025 * (right - left)
-	return left - margin, right + margin
-}
-
-// steps returns the table's density as a step curve on the x axis, with steps
-// averaged where there are more than a figure can show.
-func (f *Table) steps() plotter.XYs {
-	first, end := -f.unrolled(), f.table.Cells()+f.unrolled()
-	lo, hi := end, first-1 // visible cells
-	for i := first; i < end; i++ {
-		if left, right, _ := f.cell(i); right > f.left && left < f.right {
-			lo, hi = min(lo, i), i
-		}
-	}
-	return stairs(lo, hi, f.cell)
-}
-
 // integers returns a mechanism's masses on the integers as a step curve.
 func (f *Table) integers(m noise.Mechanism) plotter.XYs {
-	return stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
+	return curveOf(portrait.Stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
 		return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
-	})
+	}))
 }
 
-// stairs returns a step curve over the cells lo … hi that falls to 0 at its
-// ends.
-func stairs(lo, hi int, cell func(int) (left, right, density float64)) plotter.XYs {
-	group := (hi-lo)/maxSteps + 1
-	var points plotter.XYs
-	add := func(x, y float64) { points = append(points, plotter.XY{X: x, Y: y}) }
-	for i := lo; i <= hi; i += group {
-		left, right, sum := cell(i)
-		m := 1
-		for ; m < group && i+m <= hi; m++ {
-			var d float64
-			_, right, d = cell(i + m)
-			sum += d
-		}
-		if i == lo {
-			add(left, 0)
-		}
-		add(left, sum/float64(m))
-		add(right, sum/float64(m))
-		if i+group > hi {
-			add(right, 0)
-		}
+// curveOf returns points as plotter has them.
+func curveOf(points []portrait.Point) plotter.XYs {
+	out := make(plotter.XYs, len(points))
+	for i, p := range points {
+		out[i] = plotter.XY(p)
 	}
-	return points
+	return out
 }
 
 // sample returns a mechanism's density on the x axis; it is 0 further than end
@@ -308,7 +207,7 @@ func (f *Table) sample(m noise.Mechanism, end float64) plotter.XYs {
 	}
 	for i := range 2*curvePoints + 1 {
 		x := left + (right-left)*float64(i)/(2*curvePoints)
-		points = append(points, plotter.XY{X: x, Y: m.Density(x) * f.unit})
+		points = append(points, plotter.XY{X: x, Y: m.Density(x) * f.density.Unit})
 	}
 	if cut {
 		points = append(points, plotter.XY{X: end})
@@ -366,7 +265,7 @@ func (f *Table) densityLabel() string {
 	case dp.IntegerQuery:
 		return "probability (per integer)"
 	case dp.LatticeQuery:
-		return fmt.Sprintf("probability (per step of %.4g)", f.step)
+		return fmt.Sprintf("probability (per step of %.4g)", f.density.Step)
 	default:
 		return "density (per query unit)"
 	}
@@ -403,7 +302,7 @@ func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error 
 // named mechanism's. Integer queries are easier than real-valued ones, and their
 // noise is on the integers.
 func Suits(name string, q dp.Query) bool {
-	return (name == "discrete-laplace") == (q == dp.IntegerQuery)
+	return strings.HasPrefix(name, "discrete-") == (q == dp.IntegerQuery)
 }
 
 // Compared reports whether figures show the named mechanism beside a table.

@@ -1,8 +1,11 @@
+//go:build highs && !highswasm
+
 package highs
 
 /*
 #cgo pkg-config: highs
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "interfaces/highs_c_api.h"
 
@@ -23,7 +26,7 @@ static void nw_interrupt(int type, const char *message,
 	if (in) in->user_interrupt = __atomic_load_n(&((nw_model *)data)->cancel, __ATOMIC_ACQUIRE);
 }
 
-static void nw_set_cancel(nw_model *m, int on) {
+static void nw_set_cancel(nw_model *m, bool on) {
 	__atomic_store_n(&m->cancel, on, __ATOMIC_RELEASE);
 }
 
@@ -73,6 +76,7 @@ static int nw_status(nw_model *m) {
 import "C"
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/noisewright/noisewright/lp/solver"
@@ -82,9 +86,12 @@ import (
 // return a bool report whether HiGHS did not return its error status.
 type model struct{ c *C.nw_model }
 
-func newModel() (model, bool) {
+func newModel() (model, error) {
 	c := C.nw_new()
-	return model{c}, c != nil
+	if c == nil {
+		return model{}, errors.New("HiGHS cannot be set up")
+	}
+	return model{c}, nil
 }
 
 func (m model) free() { C.nw_free(m.c) }
@@ -92,7 +99,7 @@ func (m model) free() { C.nw_free(m.c) }
 func version() string { return C.GoString(C.Highs_version()) }
 
 // setCancel may be called while run is under way.
-func (m model) setCancel(flag int) { C.nw_set_cancel(m.c, C.int(flag)) }
+func (m model) setCancel(on bool) { C.nw_set_cancel(m.c, C.bool(on)) }
 
 // addColumns and addRows take the starts and the indices of the vectors apart.
 func (m model) addColumns(cost []float64, v solver.Vectors, start, index []int32) bool {

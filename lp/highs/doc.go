@@ -1,9 +1,13 @@
 // Package highs is the LP solver of noisewright: it makes HiGHS, the open
 // source solver of Hall, Galabova, Huangfu and Feldmeier, an [solver.Solver].
 //
-// The package is the only one that uses cgo. capi.go holds the calls into
-// HiGHS' C API and nothing else; solver.go holds the checks and the reading of
-// outcomes; without cgo, [New] returns [ErrUnavailable].
+// HiGHS is reached in one of two ways, which a build chooses by a tag. With highs it is
+// linked by cgo, and capi.go holds the calls into its C API and nothing else; no other
+// package uses cgo. With highswasm it is WebAssembly, embedded by wasm.go, and
+// wasmmodel.go holds the same calls; it is compiled when the first model is made, some
+// three seconds of processor time, and solves take two to three times as long.
+// solver.go holds the checks and the reading of outcomes of both. Without either tag, or
+// with highs and without cgo, [New] returns [ErrUnavailable].
 //
 // # What HiGHS is told
 //
@@ -44,9 +48,9 @@ import (
 
 // Sentinel errors, checked with errors.Is.
 var (
-	// ErrUnavailable is returned by New in a build without cgo.
+	// ErrUnavailable is returned by New in a build without HiGHS.
 	ErrUnavailable = check.Errorf("highs", solver.ErrNone, "this build has no LP solver: "+
-		"install a C compiler and the HiGHS development package, then run `make build`")
+		"run `make build`, which links HiGHS, or `make static`, which embeds it")
 	// ErrInvalid marks a batch of rows or columns or an option outside its stated
 	// range; the program is unchanged. It is not dp.ErrInvalid: no user of a design
 	// states batches.

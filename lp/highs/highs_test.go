@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build (highs && cgo) || highswasm
 
 package highs
 

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build (highs && cgo) || highswasm
 
 package highs
 
@@ -31,6 +31,10 @@ const (
 
 	usualTolerance = 1e-7 // HiGHS' default
 
+	// The limit, in seconds, of a solve without one. It is finite because a clock
+	// that jumps beyond it stops HiGHS as WebAssembly.
+	noLimit = 1e9
+
 	// An optimal claim stands if the unscaled residuals are at most this
 	// many tolerances. HiGHS meets the tolerance on the scaled program; the
 	// unscaled one misses it by up to two orders of magnitude on honest
@@ -45,9 +49,9 @@ const (
 // New returns an empty program. The caller closes it; nothing is freed
 // otherwise. The error is [ErrSolver] if HiGHS cannot be set up.
 func New() (solver.Solver, error) {
-	m, good := newModel()
-	if !good {
-		return nil, check.Errorf("highs", ErrSolver, "new model")
+	m, err := newModel()
+	if err != nil {
+		return nil, check.Errorf("highs", ErrSolver, "new model: %w", err)
 	}
 	s := &instance{model: m, open: true, grace: grace}
 	// One thread: a program is solved many times in a row from nearby bases,
@@ -251,14 +255,14 @@ const grace = 250 * time.Millisecond
 // is left alone with the model, which is freed when it ends, and the instance is closed.
 func (s *instance) runUntil(ctx context.Context) (good, ended bool) {
 	m := s.model
-	m.setCancel(0)
+	m.setCancel(false)
 	done := make(chan bool, 1)
 	go func() { done <- m.run() }()
 	select {
 	case good = <-done:
 		return good, true
 	case <-ctx.Done():
-		m.setCancel(1)
+		m.setCancel(true)
 	}
 	select {
 	case good = <-done:
@@ -314,7 +318,7 @@ func (s *instance) setOptions(o solver.Options) bool {
 		presolve = "on"
 	}
 	scaling := max(cmp.Or(o.Scaling, usualScaling), 0)
-	limit := math.Inf(1)
+	limit := noLimit
 	if o.TimeLimit > 0 {
 		limit = o.TimeLimit.Seconds()
 	}

@@ -16,6 +16,7 @@ import (
 // silent. It is safe for concurrent use.
 type Progress struct {
 	w     io.Writer // nil: silent
+	watch func(lp.Progress)
 	begin time.Time
 	mu    sync.Mutex
 	last  time.Time // it was written
@@ -31,7 +32,7 @@ const (
 // newProgress returns a line for the work that begins now. All that is printed
 // clears it.
 func (a *Streams) newProgress(quiet bool) *Progress {
-	p := &Progress{begin: time.Now()}
+	p := &Progress{begin: time.Now(), watch: a.Watch}
 	if a.Terminal && !quiet {
 		p.w = a.Err
 	}
@@ -93,6 +94,9 @@ func (p *Progress) Local(limit time.Duration) func(lp.Progress) { return p.desig
 
 func (p *Progress) design(limit time.Duration, cells string) func(lp.Progress) {
 	return func(now lp.Progress) {
+		if p.watch != nil {
+			p.watch(now)
+		}
 		p.say("designing: %s of at most %s, %d %s, expected loss %.6g, gap %s",
 			now.Elapsed.Round(time.Second), limit, now.CellsPerSensitivity, cells, now.ExpectedLoss, Percent(now.Gap))
 	}

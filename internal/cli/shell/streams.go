@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/noisewright/noisewright/lp"
 )
 
 // Streams are the standard streams of one run of the program.
@@ -18,6 +20,9 @@ type Streams struct {
 	Terminal bool
 	// Screen says that Out is a terminal.
 	Screen bool
+
+	// Watch, if set, is told how far designs have come, whether there is a line or not.
+	Watch func(lp.Progress)
 
 	line atomic.Pointer[Progress] // nil: none so far
 	read bool                     // In is a file that a command reads

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
@@ -68,16 +69,8 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
 		return nil, BadFile(path, errors.New("not a table file"))
-	case kernels.Recognize(head):
-		made, err = kernels.Decode(in)
-	case additive.Recognize(head):
-		made, err = additive.Decode(in)
-	case local.Recognize(head):
-		made, err = local.Decode(in)
-	default:
-		made, err = tables.Decode(in)
 	}
-	if err != nil {
+	if made, err = portrait.Decode(in); err != nil {
 		return nil, BadFile(path, FileCause(err))
 	}
 	return made, nil

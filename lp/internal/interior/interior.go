@@ -26,8 +26,8 @@ var ErrFailed = errors.New("the interior point method gave up")
 type Program struct {
 	cuts.Problem
 	Options
-	terms  []term // in the order of their limits
-	first  []int  // of each limit: its first term; and where the last one ends
+	runs   [][]run // of each limit
+	terms  int     // of all limits
 	place  [][]int32
 	alone  [][]entry // of each limit: what counts as it is
 	equal  []row     // the equations
@@ -48,9 +48,6 @@ type Options struct {
 	// Step, if not nil, is called with the multiplications of every iteration.
 	Step func(work float64)
 }
-
-// term compares two masses: gain − Ratio·lose.
-type term struct{ gain, lose int32 }
 
 // entry is a coefficient of a variable.
 type entry struct {
@@ -118,7 +115,8 @@ func merge(r cuts.Row) []entry {
 // lay lays out the terms of all limits but those to skip and those that are never
 // positive.
 func (p *Program) lay(skip func(limit, term int) bool) {
-	p.terms, p.first, p.alone, p.place = nil, []int{0}, nil, make([][]int32, len(p.Limits))
+	n := len(p.Cost)
+	p.terms, p.runs, p.alone, p.place = 0, make([][]run, len(p.Limits)), nil, make([][]int32, len(p.Limits))
 	for k, l := range p.Limits {
 		alone := cuts.Row{Index: append([]int(nil), p.Common...)}
 		p.place[k] = make([]int32, len(l.Gain))
@@ -130,15 +128,15 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 				alone.Index = append(alone.Index, u)
 			case u == v || skip != nil && skip(k, j):
 			default:
-				p.place[k][j] = int32(len(p.terms))
-				p.terms = append(p.terms, term{int32(u), int32(v)})
+				p.place[k][j] = int32(p.terms)
+				p.runs[k] = extend(p.runs[k], p.terms, u, v, n)
+				p.terms++
 			}
 		}
 		for range alone.Index {
 			alone.Value = append(alone.Value, 1)
 		}
 		p.alone = append(p.alone, merge(alone))
-		p.first = append(p.first, len(p.terms))
 	}
 }
 
@@ -146,7 +144,7 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 func (p *Program) Work() float64 {
 	n := float64(len(p.Cost))
 	const perTerm = 100 // in all passes
-	return n*n*(float64(len(p.Limits))/2+n/6) + perTerm*float64(len(p.terms))
+	return n*n*(float64(len(p.Limits))/2+n/6) + perTerm*float64(p.terms)
 }
 
 // Close is that of a cuts.Program; there is nothing to free.

@@ -1,12 +1,6 @@
 package interior
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
-)
+import "math"
 
 // With g_i = p_gain − E·p_lose of term i of limit k (E the ratio), the program is
 //
@@ -34,47 +28,39 @@ import (
 
 // build computes M and factors it, and reports whether it could.
 func (s *state) build() bool {
-	n, m := s.n, s.matrix.Data
-	clear(m)
+	s.matrix.Clear()
 	clear(s.diagonal)
+	clear(s.more)
+	m := s.matrix.Data()
 	for k := range s.eta {
 		s.collect(k)
-		root := 1 / math.Sqrt(s.h[k])
-		s.root[k] = root
-		for v, b := range s.band {
-			s.bands.Data[v*s.bands.Stride+k] = b * root
-		}
+		s.root[k] = 1 / math.Sqrt(s.h[k])
+		s.bands.SetColumn(k, whole(s.band), s.root[k])
 	}
+	fold(s.diagonal, s.more)
 	for i, r := range s.least {
 		f := s.price[i] / s.x[i]
 		for _, a := range r.entries {
 			for _, b := range r.entries {
 				if b.index <= a.index {
-					m[a.index*n+b.index] += f * a.value * b.value
+					m[s.matrix.Index(a.index, b.index)] += f * a.value * b.value
 				}
 			}
 		}
 	}
 	for v := range s.p {
-		m[v*n+v] += s.diagonal[v] + s.z[v]/s.p[v]
+		m[s.matrix.Index(v, v)] += s.diagonal[v] + s.z[v]/s.p[v]
 	}
-	blas64.Syrk(blas.NoTrans, 1, s.bands, 1, s.matrix)
+	s.matrix.Add(s.bands)
 	for v := range s.diagonal {
-		s.diagonal[v] = 1 / math.Sqrt(m[v*n+v])
+		s.diagonal[v] = 1 / math.Sqrt(m[s.matrix.Index(v, v)])
 	}
-	for v := range n {
-		row, d := m[v*n:v*n+v+1], s.diagonal[v]
-		for u := range row {
-			row[u] *= d * s.diagonal[u]
-		}
-		row[v] += regular
-	}
-	var ok bool
-	if s.factor, ok = lapack64.Potrf(s.matrix); !ok {
+	s.matrix.Scale(whole(s.diagonal), regular)
+	if !s.matrix.Factor() {
 		return false
 	}
 	for i, r := range s.equal {
-		x := s.border.Data[i*n : (i+1)*n]
+		x := s.border[i]
 		clear(x)
 		for _, e := range r.entries {
 			x[e.index] = e.value
@@ -84,34 +70,35 @@ func (s *state) build() bool {
 	return true
 }
 
+// whole returns a vector with what is beyond its end, the zeros that package cholesky needs.
+func whole(x []float64) []float64 { return x[:cap(x)] }
+
 // regular is added to the unit diagonal of the scaled matrix: some ten times the rounding
 // errors of its factors.
 const regular = 1e-13
 
 // collect computes B and h of a limit, and adds its terms to the matrix.
 func (s *state) collect(k int) {
-	m, band := s.matrix.Data, s.band
-	clear(band)
-	e, square := s.Ratio, s.Ratio*s.Ratio
-	h := s.r[k] / s.eta[k]
-	for i := s.first[k]; i < s.first[k+1]; i++ {
-		iw, iy := 1/s.w[i], 1/s.y[i]
-		sigma, tau := s.s[i]*iw, s.t[i]*iy
-		inverse := 1 / (sigma + tau)
-		s.iw[i], s.iy[i], s.sigma[i], s.tau[i], s.inverse[i] = iw, iy, sigma, tau, inverse
-		f := sigma * inverse
-		h += f * tau
-		t := s.terms[i]
-		band[t.gain] += f
-		band[t.lose] -= e * f
-		s.diagonal[t.gain] += inverse
-		s.diagonal[t.lose] += square * inverse
-		m[s.offset[i]] -= e * inverse
+	m := s.matrix.Data()
+	clear(s.sums)
+	s.first = parts{}
+	for _, r := range s.runs[k] {
+		f := s.scratch[:r.count]
+		s.weigh(r.first, f)
+		s.spread(r, f, 1)
+		inverse := s.inverse[r.first : r.first+r.count]
+		add(s.more[r.gain:], inverse, 1)
+		add(s.more[r.lose:], inverse, s.Ratio*s.Ratio)
+		for i, at := range s.offset[r.first : r.first+r.count] {
+			m[at] -= float64(s.Ratio * inverse[i])
+		}
 	}
+	clear(s.band)
+	fold(s.band, s.sums)
 	for _, a := range s.alone[k] {
-		band[a.index] += a.value
+		s.band[a.index] += a.value
 	}
-	s.h[k] = h
+	s.h[k] = s.r[k]/s.eta[k] + s.first.sum()
 }
 
 // solve replaces x by M⁻¹x.
@@ -119,14 +106,11 @@ func (s *state) solve(x []float64) {
 	for v := range x {
 		x[v] *= s.diagonal[v]
 	}
-	blas64.Trsv(blas.NoTrans, s.factor, vector(x))
-	blas64.Trsv(blas.Trans, s.factor, vector(x))
+	s.matrix.Solve(whole(x))
 	for v := range x {
 		x[v] *= s.diagonal[v]
 	}
 }
-
-func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
 // direction solves Newton's equations for the right sides.
 func (s *state) direction() {
@@ -134,12 +118,14 @@ func (s *state) direction() {
 	for v := range right {
 		right[v] = s.cp[v]/s.p[v] - s.z[v] - s.rd[v]
 	}
+	clear(s.sums)
 	for k := range s.eta {
-		sum := s.sides(k)
+		sum := s.limitSides(k)
 		s.constant[k] = sum + s.cr[k]/s.eta[k] - s.r[k] - s.rk[k]
 		s.byLimit[k] = -s.constant[k] * s.root[k]
 	}
-	blas64.Gemv(blas.NoTrans, 1, s.bands, vector(s.byLimit), 1, vector(right))
+	fold(right, s.sums)
+	s.bands.AddTimes(whole(right), whole(s.byLimit))
 	for i, r := range s.least {
 		// −Cᵀ Δπ, with Δπ = (cx − x·π)/x − π/x·(C·Δp + what the row misses).
 		f := s.cx[i]/s.x[i] - s.price[i] + s.price[i]/s.x[i]*s.rx[i]
@@ -150,11 +136,14 @@ func (s *state) direction() {
 	copy(s.dp, right)
 	s.solve(s.dp)
 	s.meet()
-	blas64.Gemv(blas.Trans, 1, s.bands, vector(s.dp), 0, vector(s.byLimit))
+	s.bands.TransposedTimes(whole(s.byLimit), whole(s.dp))
+	twice(s.masses, s.dp)
 	for k := range s.eta {
 		s.deta[k] = s.byLimit[k]*s.root[k] + s.constant[k]/s.h[k]
 		s.dr[k] = s.cr[k]/s.eta[k] - s.r[k] - s.r[k]/s.eta[k]*s.deta[k]
-		s.expand(k)
+		for _, r := range s.runs[k] {
+			s.expand(r.first, s.compare(r), s.deta[k])
+		}
 	}
 	for v := range s.dp {
 		s.dz[v] = s.cp[v]/s.p[v] - s.z[v] - s.z[v]/s.p[v]*s.dp[v]
@@ -165,46 +154,27 @@ func (s *state) direction() {
 	}
 }
 
-// sides computes the right sides of the terms of a limit, subtracts them from those of
+// limitSides computes the right sides of the terms of a limit, subtracts them from those of
 // the masses, and returns their share in that of the limit.
-func (s *state) sides(k int) (sum float64) {
-	right := s.right
-	for i := s.first[k]; i < s.first[k+1]; i++ {
-		toS, toT := s.cs[i]*s.iw[i]-s.s[i], s.ct[i]*s.iy[i]-s.t[i]
-		e := toT - toS - s.rg[i]
-		s.e[i] = e
-		f := e * s.inverse[i]
-		sum += toS + s.sigma[i]*f
-		t := s.terms[i]
-		right[t.gain] -= f
-		right[t.lose] += s.Ratio * f
+func (s *state) limitSides(k int) float64 {
+	s.first = parts{}
+	for _, r := range s.runs[k] {
+		f := s.scratch[:r.count]
+		s.sides(r.first, f)
+		s.spread(r, f, -1)
 	}
-	return sum
-}
-
-// expand computes the directions of the terms of a limit.
-func (s *state) expand(k int) {
-	deta := s.deta[k]
-	for i := s.first[k]; i < s.first[k+1]; i++ {
-		t := s.terms[i]
-		g := s.dp[t.gain] - s.Ratio*s.dp[t.lose] + s.e[i]
-		dy := (g + s.sigma[i]*deta) * s.inverse[i]
-		dw := (s.tau[i]*deta - g) * s.inverse[i]
-		s.dy[i], s.dw[i] = dy, dw
-		s.ds[i] = s.cs[i]*s.iw[i] - s.s[i] - s.sigma[i]*dw
-		s.dt[i] = s.ct[i]*s.iy[i] - s.t[i] - s.tau[i]*dy
-	}
+	return s.first.sum()
 }
 
 // meet adds to the direction of the masses what meets the equations: of one or two, so
 // Gauss does.
 func (s *state) meet() {
-	count, n := len(s.equal), s.n
+	count := len(s.equal)
 	gram := make([][]float64, count)
 	for i := range s.equal {
 		gram[i] = make([]float64, count+1)
 		for j := range s.equal {
-			gram[i][j] = s.equal[i].at(s.border.Data[j*n : (j+1)*n])
+			gram[i][j] = s.equal[i].at(s.border[j])
 		}
 		gram[i][count] = s.re[i] - s.equal[i].at(s.dp)
 	}
@@ -222,7 +192,7 @@ func (s *state) meet() {
 			x -= gram[i][j] * s.dlambda[j]
 		}
 		s.dlambda[i] = x / gram[i][i]
-		for v, b := range s.border.Data[i*n : (i+1)*n] {
+		for v, b := range s.border[i] {
 			s.dp[v] += s.dlambda[i] * b
 		}
 	}

@@ -3,26 +3,23 @@ package interior
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
+	"github.com/noisewright/noisewright/lp/internal/cholesky"
 )
 
 // state is a point of the interior, and a direction from it, with the names of newton.go.
 type state struct {
 	*Program
+	terms
 	n, pairs int
 
 	p, z, r, eta, x, price, lambda []float64
-	s, t, y, w                     []float64 // by term
 
 	dp, dz, dr, deta, dx, dprice, dlambda []float64
-	ds, dt, dy, dw                        []float64
 
 	kept [][]float64 // the direction before a corrector
 
-	cp, cr, cx, cs, ct []float64 // what products are to be
+	cp, cr, cx []float64 // what products are to be
 
-	rg             []float64 // s − t − g
 	rd, reduced    []float64 // what the duals of masses miss; c + Σ y∂g + … before equations
 	rk             []float64 // δ − what limits have
 	re, rx         []float64 // what rows miss
@@ -32,38 +29,50 @@ type state struct {
 	mean           float64 // of the products
 	dearest        float64 // at least what any masses cost
 
-	e, sigma, tau, inverse, iw, iy []float64
-	h, root                        []float64
-	bands                          blas64.General // B/√h, a row for each mass
-	band                           []float64
-	matrix                         blas64.Symmetric
-	factor                         blas64.Triangular
-	diagonal                       []float64
-	border                         blas64.General // M⁻¹Aᵀ, a row for each equation
-	offset                         []int32
-	right, byLimit, constant       []float64
+	h, root                  []float64
+	bands                    *cholesky.Panels // B/√h, a row for each mass
+	band                     []float64
+	matrix                   *cholesky.Matrix
+	diagonal                 []float64
+	border                   [][]float64 // M⁻¹Aᵀ, for each equation
+	offset                   []int32     // by term: the element of the matrix that is its own
+	right, byLimit, constant []float64
+
+	masses, sums, more []float64 // masses twice, and what is summed for both places
+	scratch            []float64 // of a run
 }
 
 func newState(p *Program) *state {
-	n, terms, limits := len(p.Cost), len(p.terms), len(p.Limits)
+	n, terms, limits := len(p.Cost), p.terms, len(p.Limits)
 	s := &state{Program: p, n: n, pairs: n + 2*terms + limits + len(p.least)}
 	vectors := func(length int, all ...*[]float64) {
 		for _, v := range all {
 			*v = make([]float64, length)
 		}
 	}
-	vectors(n, &s.p, &s.z, &s.dp, &s.dz, &s.cp, &s.rd, &s.reduced, &s.band, &s.diagonal, &s.right)
-	vectors(limits, &s.r, &s.eta, &s.dr, &s.deta, &s.cr, &s.rk, &s.h, &s.root, &s.byLimit, &s.constant)
+	vectors(n, &s.p, &s.z, &s.dz, &s.cp, &s.rd, &s.reduced)
+	vectors(limits, &s.r, &s.eta, &s.dr, &s.deta, &s.cr, &s.rk, &s.h, &s.root, &s.constant)
 	vectors(len(p.least), &s.x, &s.price, &s.dx, &s.dprice, &s.cx, &s.rx)
 	vectors(len(p.equal), &s.lambda, &s.dlambda, &s.re)
-	vectors(terms, &s.s, &s.t, &s.y, &s.w, &s.ds, &s.dt, &s.dy, &s.dw, &s.cs, &s.ct, &s.rg)
-	vectors(terms, &s.e, &s.sigma, &s.tau, &s.inverse, &s.iw, &s.iy)
-	s.bands = blas64.General{Rows: n, Cols: limits, Stride: max(limits, 1), Data: make([]float64, n*limits)}
-	s.matrix = blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: make([]float64, n*n)}
-	s.border = blas64.General{Rows: len(p.equal), Cols: n, Stride: n, Data: make([]float64, len(p.equal)*n)}
+	vectors(terms, &s.s, &s.t, &s.y, &s.w, &s.ds, &s.dt, &s.dy, &s.dw, &s.cs, &s.ct)
+	vectors(terms, &s.rg, &s.inverse, &s.iw, &s.iy)
+	vectors(2*n, &s.masses, &s.sums, &s.more, &s.scratch)
+	s.bands, s.matrix = cholesky.NewPanels(n, limits), cholesky.NewMatrix(n)
+	for _, v := range []*[]float64{&s.right, &s.diagonal, &s.band, &s.dp} {
+		*v = s.bands.Vector()[:n]
+	}
+	s.byLimit = s.bands.Row()[:limits]
+	for range p.equal {
+		s.border = append(s.border, s.bands.Vector()[:n])
+	}
 	s.offset = make([]int32, terms)
-	for i, t := range p.terms {
-		s.offset[i] = max(t.gain, t.lose)*int32(n) + min(t.gain, t.lose)
+	for _, runs := range p.runs {
+		for _, r := range runs {
+			for i := range r.count {
+				u, v := variable(r.gain+i, n), variable(r.lose+i, n)
+				s.offset[r.first+i] = int32(s.matrix.Index(max(u, v), min(u, v)))
+			}
+		}
 	}
 	return s
 }
@@ -80,18 +89,14 @@ func (s *state) start() {
 	}
 	limits := float64(max(len(s.Limits), 1))
 	mu := startGap / float64(s.pairs)
+	twice(s.masses, s.p)
 	for k := range s.eta {
 		s.eta[k] = 1 / (limits * s.Delta)
 		s.r[k] = mu / s.eta[k]
-		for i := s.first[k]; i < s.first[k+1]; i++ {
-			t := s.terms[i]
-			// s − t = g, s·w = t·y = μ and y + w = η; of the two shares of η, one is
-			// computed without cancellation, and so is the other.
-			q := (s.p[t.gain] - s.Ratio*s.p[t.lose]) * s.eta[k] / mu
-			root := math.Hypot(q, 2)
-			s.y[i] = s.eta[k] * 2 / (2 + opposite(root, q))
-			s.w[i] = s.eta[k] * 2 / (2 + opposite(root, -q))
-			s.s[i], s.t[i] = mu/s.w[i], mu/s.y[i]
+		for _, r := range s.runs[k] {
+			for i, g := range s.compare(r) {
+				s.centered(r.first+i, g, s.eta[k], mu)
+			}
 		}
 	}
 	for i, r := range s.least {
@@ -102,6 +107,30 @@ func (s *state) start() {
 	for v, p := range s.p {
 		s.z[v] = max(mu/p, s.reduced[v]) // so that the dearest do not hold all others up
 	}
+}
+
+// centered starts a term of a limit with a price: s − t = g, s·w = t·y = μ and y + w = η. Of
+// the two shares of η, one is computed without cancellation, and so is the other.
+func (s *state) centered(i int, g, eta, mu float64) {
+	q := g * eta / mu
+	root := math.Hypot(q, 2)
+	s.y[i] = eta * 2 / (2 + opposite(root, q))
+	s.w[i] = eta * 2 / (2 + opposite(root, -q))
+	s.s[i], s.t[i] = mu/s.w[i], mu/s.y[i]
+}
+
+// compare returns the g of a run, from the masses twice.
+func (s *state) compare(r run) []float64 {
+	g := s.scratch[:r.count]
+	compare(g, s.masses[r.gain:], s.masses[r.lose:], s.Ratio)
+	return g
+}
+
+// spread adds what the terms of a run have, times f, to the sums of what they gain, and
+// Ratio times as much less to those of what they lose.
+func (s *state) spread(r run, x []float64, f float64) {
+	add(s.sums[r.gain:], x, f)
+	add(s.sums[r.lose:], x, -f*s.Ratio)
 }
 
 // startGap is the sum of all products at the start, where costs are about 1. It is what
@@ -128,6 +157,8 @@ func (r *row) at(p []float64) float64 {
 // residuals computes what the point misses, and what it proves.
 func (s *state) residuals() {
 	copy(s.reduced, s.Cost)
+	clear(s.sums)
+	twice(s.masses, s.p)
 	gap, prices := 0.0, 0.0
 	s.primal, s.excess, s.misses, s.penalty, s.dual = 0, 0, 0, 0, 0
 	for v, c := range s.Cost {
@@ -140,8 +171,7 @@ func (s *state) residuals() {
 			alone += e.value * s.p[e.index]
 			s.reduced[e.index] += e.value * eta
 		}
-		lo, hi := s.first[k], s.first[k+1]
-		sum, excess, products := s.limit(lo, hi)
+		sum, excess, products := s.limit(k)
 		gap += products + s.r[k]*eta
 		prices += eta
 		s.rk[k] = s.Delta - s.r[k] - alone - sum
@@ -149,6 +179,7 @@ func (s *state) residuals() {
 		s.excess = max(s.excess, over)
 		s.penalty += max(over, 0) * s.Delta * eta
 	}
+	fold(s.reduced, s.sums)
 	for i := range s.least {
 		r, pi := &s.least[i], s.price[i]
 		for _, e := range r.entries {
@@ -186,20 +217,13 @@ func (s *state) residuals() {
 }
 
 // limit sums over the terms of a limit: s, the positive parts, and the products.
-func (s *state) limit(lo, hi int) (sum, excess, products float64) {
-	for i := lo; i < hi; i++ {
-		t, y := s.terms[i], s.y[i]
-		g := s.p[t.gain] - s.Ratio*s.p[t.lose]
-		s.rg[i] = s.s[i] - s.t[i] - g
-		sum += s.s[i]
-		if g > 0 {
-			excess += g
-		}
-		products += s.s[i]*s.w[i] + s.t[i]*y
-		s.reduced[t.gain] += y
-		s.reduced[t.lose] -= s.Ratio * y
+func (s *state) limit(k int) (sum, excess, products float64) {
+	s.first, s.second, s.third = parts{}, parts{}, parts{}
+	for _, r := range s.runs[k] {
+		s.terms.residuals(r.first, s.compare(r))
+		s.spread(r, s.y[r.first:r.first+r.count], 1)
 	}
-	return sum, excess, products
+	return s.first.sum(), s.second.sum(), s.third.sum()
 }
 
 // miss is how far the point is from an optimum.

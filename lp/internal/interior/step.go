@@ -25,22 +25,14 @@ const stepShare = 0.995 // of the way to the boundary
 func (s *state) correct(target, primal, dual float64) (float64, float64) {
 	for range correctors {
 		far, farDual := min(1, primal+reachMore), min(1, dual+reachMore)
-		s.keep()
-		s.blocks(func(x, z, dx, dz, c []float64) {
-			for i := range c {
-				v := (x[i] + far*dx[i]) * (z[i] + farDual*dz[i])
-				switch {
-				case v < lowProduct*target:
-					c[i] += lowProduct*target - v
-				case v > highProduct*target:
-					c[i] += max(highProduct*target-v, -highProduct*target)
-				}
-			}
-		})
+		for _, b := range s.blocks() {
+			b.correct(far, farDual, lowProduct*target, highProduct*target)
+		}
+		s.exchange()
 		s.direction()
 		p, d := s.lengths(stepShare)
 		if p+d < primal+dual {
-			s.restore()
+			s.exchange()
 			return primal, dual
 		}
 		if p+d < primal+dual+leastGain {
@@ -64,77 +56,62 @@ func (s *state) directions() []*[]float64 {
 	return []*[]float64{&s.dp, &s.dz, &s.dr, &s.deta, &s.dx, &s.dprice, &s.dlambda, &s.ds, &s.dt, &s.dy, &s.dw}
 }
 
-func (s *state) keep() {
+// exchange keeps the direction for later, and takes the one that was kept: what it has will
+// be overwritten, or it is wanted back.
+func (s *state) exchange() {
 	for i, d := range s.directions() {
 		if i == len(s.kept) {
-			s.kept = append(s.kept, make([]float64, len(*d)))
+			s.kept = append(s.kept, make([]float64, len(*d), cap(*d)))
 		}
-		copy(s.kept[i], *d)
-	}
-}
-
-func (s *state) restore() {
-	for i, d := range s.directions() {
 		*d, s.kept[i] = s.kept[i], *d
 	}
 }
 
-// blocks shows all complementary variables, their directions and right sides.
-func (s *state) blocks(show func(x, z, dx, dz, c []float64)) {
-	show(s.p, s.z, s.dp, s.dz, s.cp)
-	show(s.r, s.eta, s.dr, s.deta, s.cr)
-	show(s.x, s.price, s.dx, s.dprice, s.cx)
-	show(s.s, s.w, s.ds, s.dw, s.cs)
-	show(s.t, s.y, s.dt, s.dy, s.ct)
+// blocks lists all complementary variables.
+func (s *state) blocks() [5]block {
+	return [...]block{
+		{s.p, s.z, s.dp, s.dz, s.cp},
+		{s.r, s.eta, s.dr, s.deta, s.cr},
+		{s.x, s.price, s.dx, s.dprice, s.cx},
+		{s.s, s.w, s.ds, s.dw, s.cs},
+		{s.t, s.y, s.dt, s.dy, s.ct},
+	}
 }
 
 // aim sets the right sides to products of mu, less those of the direction if mu > 0.
 func (s *state) aim(mu float64) {
-	s.blocks(func(_, _, dx, dz, c []float64) {
+	for _, b := range s.blocks() {
 		if mu == 0 {
-			clear(c)
-			return
+			clear(b.c)
+		} else {
+			aim(b.c, b.dx, b.dz, mu)
 		}
-		for i := range c {
-			c[i] = mu - dx[i]*dz[i]
-		}
-	})
+	}
 }
 
 // products returns the sum of the products after a step.
-func (s *state) products(primal, dual float64) (sum float64) {
-	s.blocks(func(x, z, dx, dz, _ []float64) {
-		for i := range x {
-			sum += (x[i] + primal*dx[i]) * (z[i] + dual*dz[i])
-		}
-	})
-	return sum
+func (s *state) products(primal, dual float64) float64 {
+	var sum parts
+	for _, b := range s.blocks() {
+		b.products(&sum, primal, dual)
+	}
+	return sum.sum()
 }
 
 // lengths returns the longest steps, up to 1, that leave a share of every variable.
 func (s *state) lengths(share float64) (primal, dual float64) {
-	primal, dual = 1, 1
-	s.blocks(func(x, z, dx, dz, _ []float64) {
-		for i := range x {
-			if -primal*dx[i] > share*x[i] {
-				primal = share * x[i] / -dx[i]
-			}
-			if -dual*dz[i] > share*z[i] {
-				dual = share * z[i] / -dz[i]
-			}
-		}
-	})
-	return primal, dual
+	steps, duals := parts{1, 1, 1, 1}, parts{1, 1, 1, 1}
+	for _, b := range s.blocks() {
+		within(&steps, b.x, b.dx, share)
+		within(&duals, b.z, b.dz, share)
+	}
+	return steps.least(), duals.least()
 }
 
 func (s *state) move(primal, dual float64) {
-	s.blocks(func(x, z, dx, dz, _ []float64) {
-		for i := range x {
-			x[i] += primal * dx[i]
-			z[i] += dual * dz[i]
-		}
-	})
-	for i, d := range s.dlambda {
-		s.lambda[i] += dual * d
+	for _, b := range s.blocks() {
+		add(b.x, b.dx, primal)
+		add(b.z, b.dz, dual)
 	}
+	add(s.lambda, s.dlambda, dual)
 }

@@ -14,6 +14,7 @@ from noisewright._loss import L2_LOSS, ZERO, Loss
 from noisewright._lossnames import parse_loss
 from noisewright._lowerbound import lower_bound
 from noisewright._meter import Meter
+from noisewright._runs import Runs
 from noisewright._tablefile import CLAIMS, Spec
 from noisewright._tabletail import Periodic, tail_sum
 from noisewright.errors import FalseClaimError, NotPrivateError
@@ -62,24 +63,38 @@ def _worst(spec: Spec, ratio: int, meter: Meter) -> tuple[Fraction, int]:
     n, cells = len(spec.weights), spec.cells
     alike = spec.weights == spec.weights[::-1]  # then the mirror image of a shift is as good
     sides = 1 if alike else 2
+    last = min(cells, n)  # longer shifts have disjoint supports, like that by n cells
+    runs = Runs(spec.weights)
+    work, few = runs.work(last)
+    if few and not spec.tail_ratio:
+        meter.spend(sides * work)
+        return _worst_run(spec, [runs, runs.mirrored()][:sides], ratio, last)
     divergences: list[Callable[[int], int]]
     if spec.tail_ratio:
         meter.spend(sides * 3 * cells * (n + cells))
         laws = [Periodic(spec, ratio, mirrored) for mirrored in (False, True)[:sides]]
         divergences = [law.hockey_stick for law in laws]
     else:
-        k = min(cells, n)
-        meter.spend(sides * (k * n - k * (k - 1) // 2))
+        meter.spend(sides * (last * n - last * (last - 1) // 2))
         weights = Weights(spec.weights, ratio)
         divergences = [lambda k: weights.shifted(weights, k), lambda k: weights.shifted(weights, -k)][:sides]
     worst, at = -1, 0
-    for k in range(1, min(cells, n) + 1):  # longer shifts have disjoint supports, like that by n cells
+    for k in range(1, last + 1):
         for side, divergence in enumerate(divergences):
             h = divergence(k)
             if spec.tail_ratio:  # in units of 2^-64 times the others
                 h = shift_up(h, 64)
             if h > worst:
                 worst, at = h, -k if side else k
+    return probability(worst + (spec.atom << RATIO_BITS)), at
+
+
+def _worst_run(spec: Spec, sides: list[Runs], ratio: int, last: int) -> tuple[Fraction, int]:
+    worst, at = -1, 0
+    for side, runs in enumerate(sides):
+        h, k = runs.worst(ratio, last)
+        if h > worst or (h == worst and k < abs(at)):
+            worst, at = h, -k if side else k
     return probability(worst + (spec.atom << RATIO_BITS)), at
 
 

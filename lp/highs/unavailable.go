@@ -1,4 +1,4 @@
-//go:build !cgo
+//go:build !(highs && cgo) && !highswasm
 
 package highs
 
@@ -6,7 +6,7 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// New returns [ErrUnavailable]: this build has no cgo.
+// New returns [ErrUnavailable]: this build has no HiGHS.
 func New() (solver.Solver, error) { return nil, ErrUnavailable }
 
 // Version returns the empty string: this build has no HiGHS.

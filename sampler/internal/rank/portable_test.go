@@ -1,4 +1,4 @@
-package sampler
+package rank
 
 import (
 	"os/exec"
@@ -21,11 +21,11 @@ func TestScanHasNoJump(t *testing.T) {
 	if err != nil {
 		t.Skip("needs the go command")
 	}
-	archive := filepath.Join(t.TempDir(), "sampler.a")
+	archive := filepath.Join(t.TempDir(), "rank.a")
 	if out, err := exec.Command(goTool, "build", "-o", archive, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	out, err := exec.Command(goTool, "tool", "objdump", "-s", `law\)\.scan$`, archive).CombinedOutput()
+	out, err := exec.Command(goTool, "tool", "objdump", "-s", `rank\.scan$`, archive).CombinedOutput()
 	if err != nil {
 		t.Skipf("no disassembler: %v\n%s", err, out)
 	}

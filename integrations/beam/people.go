@@ -1,0 +1,243 @@
+package noisebeam
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// Row is a record of a person: it belongs to a partition and has a value. Counts do not
+// use the value. Rows whose value is not a number do not count.
+type Row struct {
+	Person, Partition string
+	Value             float64
+}
+
+// Bounds are what of a person counts at most. They are public: they must not be chosen in
+// view of the data.
+type Bounds struct {
+	// Partitions is in how many partitions a person counts, chosen at random among
+	// those that the person has rows in.
+	Partitions int
+	// Values is how many rows of a person count in one partition, chosen at random.
+	Values int
+	// Lower and Upper are what values are clipped to, finite and in ascending order; both
+	// 0 where nothing but counts is released.
+	Lower, Upper float64
+}
+
+const maxValues = 1 << 20
+
+func (b Bounds) validate() error {
+	bad := check.In("noisebeam")
+	checkPartitions(bad, b.Partitions)
+	if b.Values < 1 || b.Values > maxValues {
+		bad.Bad("values", b.Values, fmt.Sprintf("the most that count of a person in one partition, 1 to %d", maxValues))
+	}
+	if b.Lower != 0 || b.Upper != 0 {
+		checkRange(bad, b.Lower, b.Upper)
+		if math.IsInf(float64(b.Values)*math.Max(math.Abs(b.Lower), math.Abs(b.Upper)), 0) {
+			bad.Bad("values times the larger of lower and upper", "infinite", "a float64")
+		}
+	}
+	return bad.Err()
+}
+
+// units are the integers that stand for values while they are added up: multiples of
+// 2^Exponent from Low to High. So the sum of all values that count of a person in a
+// partition is below 2^62 units, and sums are exact in any order: with float64s the order
+// of a sum, which the data and the engine decide, could change it by more than the
+// sensitivity.
+type units struct {
+	Exponent  int
+	Low, High int64
+}
+
+func (b Bounds) units() units {
+	most := math.Max(math.Abs(b.Lower), math.Abs(b.Upper)) * float64(b.Values)
+	if most == 0 {
+		return units{}
+	}
+	_, e := math.Frexp(most) // most < 2^e
+	u := units{Exponent: e - 61}
+	unit := exact.PowerOfTwo(u.Exponent)
+	u.Low = exact.Ceil(new(big.Rat).Quo(exact.Rational(b.Lower), unit)).Int64()
+	u.High = exact.Floor(new(big.Rat).Quo(exact.Rational(b.Upper), unit)).Int64()
+	return u
+}
+
+// of returns the clipped value in units.
+func (u units) of(x float64) int64 {
+	x = math.RoundToEven(math.Ldexp(x, -u.Exponent))
+	switch { // float64(High) may be above High
+	case x <= float64(u.Low):
+		return u.Low
+	case x >= float64(u.High):
+		return u.High
+	}
+	return int64(x)
+}
+
+// value returns what so many units are.
+func (u units) value(high int64, low uint64) *big.Rat {
+	sum := new(big.Int).Lsh(big.NewInt(high), 64)
+	sum.Add(sum, new(big.Int).SetUint64(low))
+	return new(big.Rat).Mul(new(big.Rat).SetInt(sum), exact.PowerOfTwo(u.Exponent))
+}
+
+// totals are exact, and secret, sums of what counts in a partition.
+type totals struct {
+	People, Rows int64
+	SumHigh      int64 // the sum in units is SumHigh·2^64 + SumLow
+	SumLow       uint64
+}
+
+// plus returns the totals of both.
+func (t totals) plus(o totals) totals {
+	low, carry := bits.Add64(t.SumLow, o.SumLow, 0)
+	return totals{t.People + o.People, t.Rows + o.Rows, t.SumHigh + o.SumHigh + int64(carry), low}
+}
+
+// contribution is what counts of a person in a partition, in units.
+type contribution struct {
+	Partition string
+	Values    []int64
+}
+
+func (c contribution) totals() totals {
+	t := totals{People: 1, Rows: int64(len(c.Values))}
+	var sum int64 // below 2^62
+	for _, v := range c.Values {
+		sum += v
+	}
+	t.SumLow = uint64(sum)
+	t.SumHigh = sum >> 63 // the sign
+	return t
+}
+
+// People are rows of which only what the bounds allow counts.
+type People struct {
+	bounds Bounds
+	units  units
+	budget *Budget
+	parts  beam.PCollection // KV<string, contribution>, by partition
+}
+
+// Bound chooses what counts: of every person at most Bounds.Values rows in each of at most
+// Bounds.Partitions partitions. rows is a PCollection<Row>. The choice is random, and
+// uniform, for each person independently of all others.
+//
+// The error wraps dp.ErrInvalid.
+func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*People, error) {
+	if err := b.validate(); err != nil {
+		return nil, err
+	}
+	if budget == nil {
+		return nil, check.Field("noisebeam", "budget", "none", "one from NewBudget")
+	}
+	s = s.Scope("noisebeam.Bound")
+	u := b.units()
+	values := beam.ParDo(s, &clipFn{u}, rows)
+	samples := beam.CombinePerKey(s, &sampleFn{b.Values}, values)
+	byPerson := beam.ParDo(s, personOf, samples)
+	parts := beam.ParDo(s, &partitionsFn{b.Partitions}, beam.GroupByKey(s, byPerson))
+	return &People{b, u, budget, parts}, nil
+}
+
+// clipFn gives each row the key of its person and partition.
+type clipFn struct{ Units units }
+
+// ProcessElement leaves out what is not a number.
+func (f *clipFn) ProcessElement(r Row, emit func(string, int64)) {
+	if !math.IsNaN(r.Value) {
+		emit(pairKey(r.Person, r.Partition), f.Units.of(r.Value))
+	}
+}
+
+// pairKey joins the two so that no other two give the same.
+func pairKey(person, partition string) string {
+	return strconv.Itoa(len(person)) + ":" + person + partition
+}
+
+// personOf takes the key apart again.
+func personOf(key string, values []int64) (person string, c contribution) {
+	for i := range len(key) {
+		if key[i] == ':' {
+			n, _ := strconv.Atoi(key[:i]) // pairKey wrote it
+			return key[i+1 : i+1+n], contribution{key[i+1+n:], values}
+		}
+	}
+	return "", contribution{Values: values} // unreachable: every key has a colon
+}
+
+// sampleFn chooses some of the values of a person in a partition: those with the
+// least priorities, which are random.
+type sampleFn struct{ Values int }
+
+// sample are chosen values with their priorities.
+type sample struct {
+	Priorities []uint64
+	Values     []int64
+}
+
+func (f *sampleFn) CreateAccumulator() sample { return sample{} }
+
+func (f *sampleFn) AddInput(s sample, value int64) sample {
+	return f.trimmed(sample{append(s.Priorities, random()), append(s.Values, value)}, 2*f.Values)
+}
+
+func (f *sampleFn) MergeAccumulators(a, b sample) sample {
+	return f.trimmed(sample{append(a.Priorities, b.Priorities...), append(a.Values, b.Values...)}, 2*f.Values)
+}
+
+func (f *sampleFn) ExtractOutput(s sample) []int64 { return f.trimmed(s, f.Values).Values }
+
+// trimmed leaves out the values with the largest priorities, if there are more than some.
+func (f *sampleFn) trimmed(s sample, above int) sample {
+	if len(s.Values) <= above {
+		return s
+	}
+	order := make([]int, len(s.Values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		if s.Priorities[i] < s.Priorities[j] {
+			return -1
+		}
+		return 1
+	})
+	var out sample
+	for _, i := range order[:f.Values] {
+		out.Priorities, out.Values = append(out.Priorities, s.Priorities[i]), append(out.Values, s.Values[i])
+	}
+	return out
+}
+
+// partitionsFn chooses some of the partitions of a person.
+type partitionsFn struct{ Partitions int }
+
+// ProcessElement keeps a uniform sample of what it has seen (Vitter 1985, algorithm R).
+func (f *partitionsFn) ProcessElement(_ string, all func(*contribution) bool, emit func(string, contribution)) {
+	var kept []contribution
+	var c contribution
+	for n := uint64(1); all(&c); n++ {
+		if len(kept) < f.Partitions {
+			kept = append(kept, c)
+		} else if i := below(n); i < uint64(f.Partitions) {
+			kept[i] = c
+		}
+		c = contribution{}
+	}
+	for _, c := range kept {
+		emit(c.Partition, contribution{Values: c.Values})
+	}
+}

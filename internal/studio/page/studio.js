@@ -1,0 +1,329 @@
+// The page of the studio: fields to a request, events to what is shown. A change ends the
+// study that runs. Guarantees are shown as the program wrote them.
+"use strict";
+
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const { plot, table, element } = charts;
+  const form = $("controls");
+  const about = {
+    table: "Noise that is added to the value of a query, whatever it is.",
+    kernel: "Answers to a query in a known range; noise depends on the value.",
+    local: "Answers to one person's value, before it leaves their device: any two values are hardly told apart.",
+  };
+  let running = null; // the AbortController of the study
+  let file = null; // what was dropped: {name, text}
+  let made = null; // what is shown
+  let points = new Map(); // of the error against epsilon, by epsilon
+  let pointsFor = ""; // the fields that they are for
+  let began = 0;
+
+  // Sliders and the numbers beside them.
+  const short = (v) => String(Number(v.toPrecision(3)));
+  const sliders = {
+    epsilon: { read: (v) => short(10 ** v), write: (x) => Math.log10(x) },
+    delta: { read: (v) => (v <= -12.95 ? "0" : short(10 ** v)), write: (x) => (x > 0 ? Math.log10(x) : -13) },
+    sensitivity: { read: (v) => short(10 ** v), write: (x) => Math.log10(x) },
+  };
+  for (const [name, s] of Object.entries(sliders)) {
+    const slide = $(`${name}-slide`), input = $(name);
+    const say = () => slide.setAttribute("aria-valuetext", input.value);
+    slide.addEventListener("input", () => { input.value = s.read(Number(slide.value)); say(); });
+    input.addEventListener("input", () => { const v = s.write(Number(input.value)); if (Number.isFinite(v)) slide.value = v; say(); });
+    slide.value = s.write(Number(input.value));
+    say();
+  }
+
+  const kind = () => form.elements.kind.value;
+
+  // visible reports whether a field is one of the kind.
+  const visible = (e) => !e.closest("[hidden][data-kinds]");
+
+  function fields() {
+    const out = {};
+    for (const e of form.querySelectorAll("[name]")) {
+      if (e.name === "kind" || !visible(e) || (e.type === "checkbox" && !e.checked)) continue;
+      const value = e.value.trim();
+      if (value !== "" || e.name === "epsilon" || e.name === "delta") out[e.name] = value;
+    }
+    if (kind() !== "table") out.range = `${$("range-from").value.trim()},${$("range-to").value.trim()}`;
+    return out;
+  }
+
+  function arrange() {
+    for (const e of form.querySelectorAll("[data-kinds]")) e.hidden = !e.dataset.kinds.split(" ").includes(kind());
+    $("about").textContent = about[kind()];
+    const choice = $("loss-choice").value;
+    $("loss").hidden = choice !== "";
+    if (choice !== "") $("loss").value = choice;
+  }
+
+  function request() {
+    if (file) return { kind: "file", file: file.text, releases: $("releases").value.trim() };
+    const f = fields();
+    const { epsilon, ...others } = f;
+    const key = JSON.stringify([kind(), others]);
+    const known = [...points.keys()];
+    const fresh = key !== pointsFor || known.length < 9 || epsilon < Math.min(...known) || epsilon > Math.max(...known);
+    if (key !== pointsFor) { points = new Map(); pointsFor = key; }
+    return { kind: kind(), fields: f, releases: $("releases").value.trim(), together: $("together").checked && visible($("together")), sweep: fresh };
+  }
+
+  // study sends a request and hands its events to the handlers.
+  async function study(body, handlers) {
+    running?.abort();
+    const mine = running = new AbortController();
+    busy(true);
+    try {
+      const response = await fetch("study", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal: mine.signal });
+      if (!response.ok) return fail({ errors: [(await response.text()).trim()] });
+      await events(response.body, (name, data) => { if (running === mine) handlers[name]?.(data); });
+    } catch (error) {
+      if (error.name !== "AbortError") fail({ errors: ["the program does not answer: it has ended, or refuses the connection"], hint: "noisewright studio" });
+    } finally {
+      if (running === mine) { running = null; busy(false); }
+    }
+  }
+
+  // events reads server-sent events.
+  async function events(body, handle) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      for (const part of parts) {
+        const [first, second] = part.split("\n");
+        handle(first.slice("event: ".length), JSON.parse(second.slice("data: ".length)));
+      }
+    }
+  }
+
+  function busy(on) {
+    document.body.classList.toggle("busy", on);
+    $("results").setAttribute("aria-busy", String(on));
+    $("cancel").hidden = !on;
+    document.documentElement.dataset.state = on ? "busy" : "idle";
+  }
+
+  const status = (text) => { $("status").textContent = text; };
+
+  // show asks for what the fields, or the file, say.
+  function show() {
+    clear();
+    const body = request();
+    study(body, {
+      started: () => status("Designing…"),
+      progress: (p) => status(`Designing: ${p.cells} cells, loss ${charts.approximate(p.loss)}${p.gap === null ? "" : `, gap ${charts.approximate(100 * p.gap, 2)} %`}, ${p.seconds.toFixed(1)} s`),
+      warning: (w) => { $("warning").replaceChildren(...w.errors.map((e) => element("p", {}, e)), ...(w.hint ? [element("p", { class: "quiet" }, `Hint: ${w.hint}`)] : [])); $("warning").hidden = false; },
+      made: (m) => { showMade(m); status("Comparing…"); },
+      compared: showCompared,
+      curves: (c) => portraits.density($("density"), made, c),
+      composed: showComposed,
+      profile: (p) => { showProfile(p); if (body.sweep) status("Designing at other epsilons…"); },
+      point: (p) => { points.set(p.epsilon, p); showSweep(); },
+      failed: fail,
+      end: () => status(`Done in ${Math.round(performance.now() - began)} ms.`),
+    });
+  }
+
+  function clear() {
+    $("failure").hidden = $("warning").hidden = true;
+    for (const e of form.querySelectorAll("[aria-invalid]")) { e.removeAttribute("aria-invalid"); e.removeAttribute("aria-describedby"); }
+    for (const e of form.querySelectorAll(".wrong")) e.remove();
+  }
+
+  // fail says what is wrong, and where, if a sentence begins with the name of a field.
+  function fail(f) {
+    status("Stopped.");
+    $("results").classList.toggle("stale", made !== null); // of other fields
+    $("failure").replaceChildren(...f.errors.map((e) => element("p", {}, file ? `${file.name}: ${e}` : e)), ...(f.hint ? [element("p", { class: "quiet" }, `Hint: ${f.hint}`)] : []));
+    $("failure").hidden = false;
+    for (const sentence of f.errors) {
+      const name = sentence.split(/[ =]/, 1)[0];
+      const field = form.querySelector(`[data-for="${CSS.escape(name)}"]`);
+      if (!field) continue;
+      const wrong = element("p", { class: "wrong", id: `wrong-${name}` }, sentence);
+      field.append(wrong);
+      for (const e of field.querySelectorAll("input:not([type=range]), select")) { e.setAttribute("aria-invalid", "true"); e.setAttribute("aria-describedby", wrong.id); }
+    }
+  }
+
+  function showMade(m) {
+    made = m;
+    $("results").classList.remove("stale");
+    $("figures").hidden = $("cards").hidden = false;
+    $("shown").hidden = !file;
+    $("shown-name").textContent = file ? `${file.name}: every claim holds.` : "";
+    $("expected").textContent = `≤ ${m.expected.text}`;
+    $("expected-name").textContent = m.kind === "local" ? "Expected loss" : "Expected error";
+    $("unit").textContent = `${m.loss}: ${m.loss_unit}`;
+    $("bound").textContent = m.bound.value > 0 ? `${m.bound.text}` : "none";
+    $("gap-shown").textContent = m.gap;
+    const ms = Math.round(performance.now() - began);
+    $("took").textContent = `shown after ${ms} ms`;
+    document.documentElement.dataset.ms = ms;
+    const inner = m.intervals?.find((i) => i.level === 0.95);
+    $("fourth-name").textContent = m.worst ? "Every value, at most" : "True value, 95 %";
+    $("fourth").textContent = m.worst ? `≤ ${m.worst.text}` : inner ? portraits.interval(inner) : "–";
+    $("fourth-unit").textContent = m.worst ? "expected loss" : "from the released one, query units";
+    const isTable = m.kind === "table";
+    $("card-density").hidden = $("card-intervals").hidden = !isTable;
+    $("card-laws").hidden = $("card-values").hidden = isTable;
+    $("card-compared").hidden = true;
+    $("card-sweep").hidden = points.size === 0;
+    if (points.size) showSweep();
+    if (isTable) {
+      portraits.density($("density"), m, []);
+      portraits.quantiles($("quantiles"), m);
+      $("intervals").replaceChildren(portraits.intervals(m));
+    } else {
+      const slide = $("value"), last = m.laws.values.length - 1;
+      if (Number(slide.max) !== last) { slide.max = last; slide.value = Math.floor(last / 2); }
+      showLaw();
+      portraits.lossByValue($("values"), m);
+    }
+    $("facts").replaceChildren(portraits.facts(m));
+    $("command").textContent = m.command || `noisewright verify ${file ? file.name : m.name}`;
+    $("go").textContent = m.go;
+    $("python").textContent = m.python;
+  }
+
+  function showLaw() {
+    const i = Number($("value").value), text = made.laws.values[i];
+    $("value").setAttribute("aria-valuetext", text);
+    $("value-shown").textContent = text;
+    portraits.law($("laws"), made, i);
+  }
+
+  function showCompared(c) {
+    $("card-compared").hidden = false;
+    const there = c.mechanisms.filter((m) => m.loss !== null), without = c.mechanisms.filter((m) => m.loss === null);
+    $("compared").replaceChildren(
+      table(`Expected loss${c.bound ? `; no noise is below ${c.bound.text}` : ""}. Losses but the first are approximate.`, ["mechanism", "loss", "above the bound", "note"], there.map((m) => [m.name, m.text, m.above || "–", m.note]), { right: [1, 2], own: [0] }),
+      ...(without.length ? [table("Others", ["reason", "mechanisms"], [...Map.groupBy(without, (m) => m.note)].map(([note, group]) => [note, group.map((m) => m.name).join(", ")]))] : []));
+  }
+
+  function showComposed(c) {
+    const of = (name) => c.rows.filter((r) => r[name]).map((r) => [r.releases, r[name].value, r[name].text]);
+    const styles = [["upper", "exact composition", "c1"], ["basic", "basic composition", "c2"], ["lower", "at least", "c6"]];
+    plot($("composed"), {
+      name: "Epsilon of several releases", summary: "Total epsilon against the number of releases, by exact and by basic composition.",
+      x: { name: "releases", log: true, snap: true }, y: { name: "total epsilon", log: true, room: true }, here: c.releases > 1 ? c.releases : undefined,
+      series: styles.map(([name, label, style], i) => ({ name: label, style, dots: i === 0, points: of(name) })).filter((s) => s.points.length),
+    });
+    $("composed-table").replaceChildren(table(c.total ? `Claimed for ${c.total} releases together` : "What releases of this cost together", ["releases", "delta", "epsilon at most", "at least", "basic"],
+      c.rows.map((r) => [String(r.releases), r.delta, r.upper?.text ?? "–", r.lower?.text ?? "–", r.basic?.text ?? "–"]), { numeric: true, own: c.rows.flatMap((r, i) => (c.releases > 1 && r.releases === c.releases ? [i] : [])) }));
+  }
+
+  function showProfile(bands) {
+    const styles = ["c1", "c2", "c4"];
+    const least = made.delta > 0 ? made.delta * 1e-4 : 1e-12;
+    plot($("profile"), {
+      name: "Privacy profile", summary: `Delta of one release against epsilon, an upper bound; ${charts.approximate(made.delta)} is promised at epsilon ${made.epsilon}.`,
+      x: { name: "epsilon", zero: true }, y: { name: "delta, at most", log: true, least, high: 1 }, here: made.epsilon, height: made.kind === "table" ? 300 : undefined,
+      series: bands.map((b, i) => ({ name: b.name, style: styles[i], points: b.upper })),
+    });
+  }
+
+  function showSweep() {
+    const all = [...points.values()].sort((a, b) => a.epsilon - b.epsilon);
+    $("card-sweep").hidden = all.length < 2;
+    if (all.length < 2) return;
+    // The designed noise, and of the others those that are best at the epsilon chosen.
+    const most = 7, chosen = Math.log(made?.epsilon || 1);
+    const near = all.reduce((a, b) => (Math.abs(Math.log(b.epsilon) - chosen) < Math.abs(Math.log(a.epsilon) - chosen) ? b : a));
+    const [own, ...others] = near.mechanisms.filter((m, i) => i === 0 || (m.loss !== null && !(near.bound && m.loss < 0.999 * near.bound.value))); // below it: of queries of another kind
+    const names = [own.name, ...others.sort((a, b) => a.loss - b.loss).slice(0, most).map((m) => m.name)];
+    const styles = ["c1", "c2", "c3", "c4", "c5", "c7", "c8", "c6"];
+    const series = names.map((name, i) => ({
+      name, style: styles[i % styles.length], dots: i === 0,
+      points: all.flatMap((p) => p.mechanisms.filter((m) => m.name === name && m.loss !== null).map((m) => [p.epsilon, m.loss, m.text])),
+    }));
+    const bound = all.filter((p) => p.bound).map((p) => [p.epsilon, p.bound.value, p.bound.text]);
+    if (bound.length) series.splice(1, 0, { name: "certified bound", style: "bound", points: bound });
+    const designed = series[0].points.map((p) => p[1]);
+    plot($("sweep"), {
+      name: "Error against epsilon", summary: "Expected loss of the designed noise, of the other mechanisms and the certified lower bound, against epsilon.",
+      x: { name: "epsilon", log: true, snap: true }, y: { name: "expected loss", log: true, low: 0.7 * Math.min(...designed, ...bound.map((p) => p[1]).filter((v) => v > 0)), high: 6 * Math.max(...designed) }, height: 300,
+      here: made?.epsilon, series,
+    });
+  }
+
+  // solve finds the epsilon of an error.
+  function solve() {
+    file = null;
+    clear();
+    began = performance.now();
+    const body = { ...request(), accept: $("accept").value.trim() || "0", sweep: false };
+    $("answer").textContent = "";
+    let found = null;
+    study(body, {
+      step: (s) => status(`Searching: at epsilon ${charts.approximate(s.epsilon)} the loss is ${s.loss.text}`),
+      found: (f) => { found = f; },
+      failed: fail,
+      end: () => {
+        const epsilon = $("epsilon");
+        epsilon.value = found.epsilon;
+        epsilon.dispatchEvent(new Event("input"));
+        changed();
+        $("answer").textContent = `Epsilon ${found.epsilon} has an expected loss of at most ${found.loss.text}.${found.below ? ` Below ${charts.approximate(found.below, 5)} no noise has one of ${found.accept}: that is proved.` : ""}`;
+      },
+    });
+  }
+
+  let timer = 0;
+  // changed starts a study once the fields rest for a moment.
+  function changed() {
+    file = null;
+    arrange();
+    clearTimeout(timer);
+    $("answer").textContent = "";
+    running?.abort();
+    running = null;
+    if (made) $("results").classList.add("stale");
+    began = performance.now();
+    document.documentElement.dataset.state = "busy";
+    timer = setTimeout(show, 25);
+  }
+
+  async function take(dropped) {
+    if (!dropped) return;
+    began = performance.now();
+    if (made) $("results").classList.add("stale");
+    if (dropped.size > 12 * 2 ** 20) return fail({ errors: [`${dropped.name} is larger than 12 MiB, want a table, a kernel or a local randomizer`] });
+    file = { name: dropped.name, text: await dropped.text() };
+    points = new Map();
+    pointsFor = "";
+    show();
+  }
+
+  form.addEventListener("input", (event) => {
+    if (["accept", "file"].includes(event.target.id)) return;
+    changed();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  $("value").addEventListener("input", showLaw);
+  $("solve").addEventListener("click", solve);
+  $("accept").addEventListener("keydown", (event) => { if (event.key === "Enter") solve(); });
+  $("cancel").addEventListener("click", () => { running?.abort(); running = null; busy(false); status("Cancelled."); });
+  $("back").addEventListener("click", () => { $("file").value = ""; changed(); });
+  $("file").addEventListener("change", (event) => take(event.target.files[0]));
+  $("download").addEventListener("click", () => made && charts.download(file ? file.name : made.name, made.file, "application/json"));
+  for (const b of document.querySelectorAll("[data-copy]")) {
+    b.setAttribute("aria-label", `Copy the ${b.dataset.copy === "command" ? "command" : `${b.dataset.copy} program`}`);
+    b.addEventListener("click", async () => {
+      try { await navigator.clipboard.writeText($(b.dataset.copy).textContent); b.textContent = "Copied"; } catch { b.textContent = "Not allowed"; }
+      setTimeout(() => { b.textContent = "Copy"; }, 1500);
+    });
+  }
+  let inside = 0; // drag events of children
+  addEventListener("dragenter", (event) => { event.preventDefault(); inside++; document.body.classList.add("dragging"); });
+  addEventListener("dragleave", () => { if (--inside <= 0) { inside = 0; document.body.classList.remove("dragging"); } });
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => { event.preventDefault(); inside = 0; document.body.classList.remove("dragging"); take(event.dataTransfer.files[0]); });
+  $("theme").addEventListener("change", () => { document.documentElement.dataset.theme = $("theme").value; });
+  changed();
+})();

@@ -1,0 +1,199 @@
+package studio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// The kinds of a request.
+const (
+	kindTable  = "table"  // additive noise
+	kindKernel = "kernel" // noise that depends on the value
+	kindLocal  = "local"  // a local randomizer
+	kindFile   = "file"   // what was dropped on the page
+)
+
+// request is what the page asks for: a design, or what is to be said of a file.
+type request struct {
+	Kind string `json:"kind"`
+	// Fields are flags by their names, as written: those of the kind alone.
+	Fields map[string]string `json:"fields"`
+	// Releases is how many releases are composed; Together that epsilon and delta are
+	// those of all of them.
+	Releases string `json:"releases"`
+	Together bool   `json:"together"`
+	// Accept is the expected loss for which an epsilon is sought, "" for none.
+	Accept string `json:"accept"`
+	// Sweep asks for the error against epsilon.
+	Sweep bool `json:"sweep"`
+	// File is the text of a file.
+	File string `json:"file"`
+}
+
+// flags are those that a page may set, by kind. None names a file, and the values of those
+// that may are checked in readable.
+var flags = map[string][]string{
+	kindTable: {
+		"epsilon", "delta", "sensitivity", "loss", "query", "step", "symmetric", "monotone", "unbiased", "support",
+		"max-variance", "quantile", "max-distinguishing", "gap", "time-limit", "max-cells",
+	},
+	kindKernel: {"epsilon", "delta", "sensitivity", "loss", "range", "nodes", "instance-cap", "gap", "time-limit"},
+	kindLocal: {
+		"epsilon", "delta", "loss", "range", "query", "objective", "unbiased", "answers", "answer-step", "max-answers",
+		"nodes", "instance-cap", "gap", "time-limit",
+	},
+	kindFile: nil,
+}
+
+// readRequest reads one and refuses what is not of its form. Its numbers are read by the
+// commands.
+func readRequest(r io.Reader) (*request, error) {
+	q := new(request)
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(q); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("request: more than one object, want one")
+	}
+	allowed, ok := flags[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("kind = %s, want table, kernel, local or file", check.Quoted(q.Kind))
+	}
+	for name, value := range q.Fields {
+		if !slices.Contains(allowed, name) {
+			return nil, fmt.Errorf("field = %s, want a flag of this kind", check.Quoted(name))
+		}
+		if err := readable(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// readable refuses values that commands would take for the name of a file.
+func readable(name, value string) error {
+	switch name {
+	case "loss":
+		for term := range strings.SplitSeq(value, " + ") {
+			if rest, ok := strings.CutPrefix(term, "pwl:"); ok && !strings.HasPrefix(rest, "-inf,") {
+				return fmt.Errorf("loss = %s, want segments that begin with -inf: the studio reads no files", check.Quoted(value))
+			}
+		}
+	case "nodes":
+		if _, err := strconv.ParseUint(value, 10, 32); err != nil {
+			return fmt.Errorf("nodes = %s, want a number: the studio reads no files", check.Quoted(value))
+		}
+	}
+	return nil
+}
+
+// releases returns how many releases are composed.
+func (q *request) releases() (int, error) {
+	n, err := strconv.Atoi(q.Releases)
+	if q.Releases == "" {
+		return 1, nil
+	}
+	if err != nil || n < 1 || n > maxReleases {
+		return 0, fmt.Errorf("releases = %s, want an integer from 1 to %d", check.Quoted(q.Releases), maxReleases)
+	}
+	return n, nil
+}
+
+// maxReleases bounds the releases that a page composes: more take minutes.
+const maxReleases = 100_000
+
+// args are the words of the command that answers a request, without its output. Fields that
+// are given for this command take the place of the page's.
+func (q *request) args(command string, given map[string]string) []string {
+	all := maps.Clone(q.Fields)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, given)
+	words := []string{command}
+	if q.Kind == kindLocal {
+		words = append(words, "--local")
+	}
+	order := append([]string{"releases"}, flags[q.Kind]...)
+	for _, name := range order {
+		value := all[name]
+		switch {
+		case value == "":
+		case value == "true" && slices.Contains(switches, name):
+			words = append(words, "--"+name)
+		default:
+			words = append(words, "--"+name+"="+value)
+		}
+	}
+	return words
+}
+
+// switches are flags without a value.
+var switches = []string{"symmetric", "monotone", "unbiased"}
+
+// design is the command that makes what is asked for.
+func (q *request) design(given map[string]string) ([]string, error) {
+	n, err := q.releases()
+	if err != nil {
+		return nil, err
+	}
+	command := "design"
+	switch {
+	case q.Kind != kindTable:
+		command = "design-kernel"
+		if q.Together && n > 1 {
+			if q.Kind == kindKernel {
+				return nil, errors.New("releases: the epsilon and delta of a kernel are of one release, want each")
+			}
+			given = with(given, "releases", strconv.Itoa(n))
+		}
+	case q.Together && n > 1:
+		command, given = "calibrate", with(given, "releases", strconv.Itoa(n))
+	}
+	return q.args(command, given), nil
+}
+
+func with(given map[string]string, name, value string) map[string]string {
+	out := maps.Clone(given)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[name] = value
+	return out
+}
+
+// commandLine writes a command for a shell.
+func commandLine(args []string) string {
+	var b bytes.Buffer
+	b.WriteString("noisewright")
+	for _, a := range args {
+		if name, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "--") && !strings.HasPrefix(value, "-") {
+			b.WriteString(" " + name + " " + quoted(value))
+			continue
+		}
+		b.WriteString(" " + quoted(a))
+	}
+	return b.String()
+}
+
+// quoted is a word for a shell of POSIX.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:=+/", r))
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,37 @@
+//go:build highswasm
+
+package highs
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+)
+
+// cacheDir is the folder for machine code that later runs execute: noisewright in the
+// user's cache directory, or nothing if there is none, or somebody else could write to
+// it, or it is not known which version of the compiler the code is of, as in tests.
+func cacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil || !compilerKnown() {
+		return ""
+	}
+	dir := filepath.Join(base, "noisewright")
+	if os.MkdirAll(dir, 0o700) != nil || !trusted(dir) {
+		return ""
+	}
+	return dir
+}
+
+func compilerKnown() bool {
+	info, has := debug.ReadBuildInfo()
+	if !has {
+		return false
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/tetratelabs/wazero" {
+			return m.Replace == nil && m.Version != ""
+		}
+	}
+	return false
+}

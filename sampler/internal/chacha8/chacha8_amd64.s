@@ -1,0 +1,99 @@
+//go:build !purego
+
+#include "textflag.h"
+
+DATA counter<>+0x00(SB)/8, $0x0000000100000000
+DATA counter<>+0x08(SB)/8, $0x0000000300000002
+DATA counter<>+0x10(SB)/8, $0x0000000500000004
+DATA counter<>+0x18(SB)/8, $0x0000000700000006
+DATA counter<>+0x20(SB)/8, $0x0000000900000008
+DATA counter<>+0x28(SB)/8, $0x0000000b0000000a
+DATA counter<>+0x30(SB)/8, $0x0000000d0000000c
+DATA counter<>+0x38(SB)/8, $0x0000000f0000000e
+GLOBL counter<>(SB), RODATA|NOPTR, $64
+
+#define CONSTANT(value, R) \
+	MOVL         $value, AX; \
+	VPBROADCASTD AX, R
+
+// QUARTER is the quarter round.
+#define QUARTER(A, B, C, D) \
+	VPADDD B, A, A; VPXORD A, D, D; VPROLD $16, D, D; \
+	VPADDD D, C, C; VPXORD C, B, B; VPROLD $12, B, B; \
+	VPADDD B, A, A; VPXORD A, D, D; VPROLD $8, D, D; \
+	VPADDD D, C, C; VPXORD C, B, B; VPROLD $7, B, B
+
+// STORE writes a row of four times four blocks.
+#define STORE(row, R, X) \
+	VMOVDQU32     X, 16*row(DI); \
+	VEXTRACTI32X4 $1, R, 256+16*row(DI); \
+	VEXTRACTI32X4 $2, R, 512+16*row(DI); \
+	VEXTRACTI32X4 $3, R, 768+16*row(DI)
+
+// func groupAVX512(dst *[1024]byte, key *[32]byte)
+//
+// Z0-Z15 are the sixteen rows of the state, each with one lane per block.
+TEXT ·groupAVX512(SB), NOSPLIT, $0-16
+	MOVQ dst+0(FP), DI
+	MOVQ key+8(FP), SI
+
+	CONSTANT(0x61707865, Z0)
+	CONSTANT(0x3320646e, Z1)
+	CONSTANT(0x79622d32, Z2)
+	CONSTANT(0x6b206574, Z3)
+	VPBROADCASTD 0(SI), Z4
+	VPBROADCASTD 4(SI), Z5
+	VPBROADCASTD 8(SI), Z6
+	VPBROADCASTD 12(SI), Z7
+	VPBROADCASTD 16(SI), Z8
+	VPBROADCASTD 20(SI), Z9
+	VPBROADCASTD 24(SI), Z10
+	VPBROADCASTD 28(SI), Z11
+	VMOVDQU32    counter<>(SB), Z12
+	VPXORD       Z13, Z13, Z13
+	VPXORD       Z14, Z14, Z14
+	VPXORD       Z15, Z15, Z15
+
+	MOVL $4, CX
+
+rounds:
+	QUARTER(Z0, Z4, Z8, Z12)
+	QUARTER(Z1, Z5, Z9, Z13)
+	QUARTER(Z2, Z6, Z10, Z14)
+	QUARTER(Z3, Z7, Z11, Z15)
+	QUARTER(Z0, Z5, Z10, Z15)
+	QUARTER(Z1, Z6, Z11, Z12)
+	QUARTER(Z2, Z7, Z8, Z13)
+	QUARTER(Z3, Z4, Z9, Z14)
+	DECL CX
+	JNZ  rounds
+
+	// The rows of the key alone are added to: without them the rounds could be undone.
+	VPADDD.BCST 0(SI), Z4, Z4
+	VPADDD.BCST 4(SI), Z5, Z5
+	VPADDD.BCST 8(SI), Z6, Z6
+	VPADDD.BCST 12(SI), Z7, Z7
+	VPADDD.BCST 16(SI), Z8, Z8
+	VPADDD.BCST 20(SI), Z9, Z9
+	VPADDD.BCST 24(SI), Z10, Z10
+	VPADDD.BCST 28(SI), Z11, Z11
+
+	STORE(0, Z0, X0)
+	STORE(1, Z1, X1)
+	STORE(2, Z2, X2)
+	STORE(3, Z3, X3)
+	STORE(4, Z4, X4)
+	STORE(5, Z5, X5)
+	STORE(6, Z6, X6)
+	STORE(7, Z7, X7)
+	STORE(8, Z8, X8)
+	STORE(9, Z9, X9)
+	STORE(10, Z10, X10)
+	STORE(11, Z11, X11)
+	STORE(12, Z12, X12)
+	STORE(13, Z13, X13)
+	STORE(14, Z14, X14)
+	STORE(15, Z15, X15)
+
+	VZEROALL
+	RET

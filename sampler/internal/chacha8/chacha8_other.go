@@ -1,0 +1,7 @@
+//go:build !amd64 || purego
+
+package chacha8
+
+const hasVectors = false
+
+func group([]byte, *[KeyBytes]byte) { panic("chacha8: no vector code") } // nobody calls it
