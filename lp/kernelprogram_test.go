@@ -21,7 +21,7 @@ func TestCompleteKernels(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 3))
 	for trial := range 24 {
 		p := KernelProblem{
-			Privacy: dp.Privacy{Epsilon: math.Exp(4*random.Float64() - 2), Delta: math.Exp(-7 * random.Float64() - 0.7), Sensitivity: 1 + 2*random.Float64()},
+			Privacy: dp.Privacy{Epsilon: math.Exp(4*random.Float64() - 2), Delta: math.Exp(-7*random.Float64() - 0.7), Sensitivity: 1 + 2*random.Float64()},
 			Loss:    []loss.Loss{loss.L1, loss.L2}[trial%2], Queries: kernels.Queries{Lower: 0, Upper: 4},
 		}
 		if trial%3 == 0 {
