@@ -322,7 +322,9 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	}
 	b.Upper = upper.deltaUpper(epsilon)
 	if sum := c.basicEpsilon(); sum != nil {
-		if share := epsilon / exact.FloatUp(sum); share > 1-c.width {
+		if share := epsilon / exact.FloatUp(sum); exact.Rational(epsilon).Cmp(sum) >= 0 {
+			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(1)))
+		} else if share > 1-c.width {
 			// Two roundings, and one for each product.
 			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(math.Min(1, share*(1-4*roundoff)))))
 		}

@@ -53,6 +53,9 @@ func newAtoms(loss, mass []float64, infinity, natural float64) *atoms {
 
 func (a *atoms) deltaUpper(epsilon float64) float64 {
 	sum, margin := a.positive(epsilon)
+	if margin == 0 { // no finite loss is above
+		return math.Min(1, a.infinityMass)
+	}
 	return math.Min(1, (math.Max(0, sum)+margin+a.infinityMass)*(1+4*roundoff))
 }
 

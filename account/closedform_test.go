@@ -180,6 +180,27 @@ func TestGaussiansTogether(t *testing.T) {
 	}
 }
 
+// A mechanism of which only (epsilon, delta) is known costs that, and no more, once or several
+// times, at exactly its delta.
+func TestApproximateAtItsDelta(t *testing.T) {
+	for _, x := range []struct{ epsilon, delta float64 }{{1, 1e-6}, {0.3, 0.1}, {7, 1e-12}, {1, 0}} {
+		for _, n := range []int{1, 2, 4} { // exact multiples
+			c := compose(t, Release{must(t)(Approximate(x.epsilon, x.delta)), n})
+			b, err := c.Epsilon(float64(n) * x.delta)
+			if want := float64(n) * x.epsilon; err != nil || b.Upper > want || n == 1 && (b.Upper != want || b.Lower < want*(1-1e-9)) {
+				t.Errorf("%d times %v: %v, %v, want %g", n, x, b, err, want)
+			}
+			if d := delta(t, c, float64(n)*x.epsilon); d.Upper > float64(n)*x.delta {
+				t.Errorf("%d times %v: delta %v", n, x, d)
+			}
+		}
+		c := compose(t, Release{must(t)(Approximate(x.epsilon, x.delta)), 1})
+		if b, err := c.Epsilon(x.delta * (1 - 0x1p-40)); x.delta > 0 && !errors.Is(err, ErrDeltaTooSmall) {
+			t.Errorf("%v below its delta: %v, %v", x, b, err)
+		}
+	}
+}
+
 func singleEpsilon(t *testing.T, p *PrivacyLossDistribution, delta float64) float64 {
 	t.Helper()
 	b, err := compose(t, Release{p, 1}).Epsilon(delta)

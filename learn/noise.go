@@ -161,11 +161,18 @@ func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case err != nil && problem.Epsilon > mostEach*float64(releases):
+		return nil, check.Errorf("learn", dp.ErrInvalid, "epsilon = %v is too much for %d releases, of which each would have %.4g: there is no noise so small, want at most about %v",
+			b.Epsilon, releases, problem.Epsilon/float64(releases), mostEach*float64(releases)*b.Epsilon/problem.Epsilon)
 	case err != nil:
 		return nil, check.Errorf("learn", dp.ErrInvalid, "epsilon = %v, delta = %v: no noise was found for %d releases: %w", b.Epsilon, b.Delta, releases, err)
 	}
 	return prove(table, b, releases)
 }
+
+// mostEach is an epsilon of a single release beyond which noise may not be found: its mass
+// off 0 is less than tables tell apart.
+const mostEach = 10
 
 // find finds noise for a target. What it keeps is proved of the result.
 func (o Options) find(ctx context.Context, kind Kind, t account.Target) (*tables.Verified, error) {
@@ -336,6 +343,9 @@ func (r *Releaser) Guarantee() *Guarantee {
 //
 // The error is ErrSpent, or one of sampler.Sampler.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
+	if r.noise == nil {
+		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
+	}
 	if r.left == 0 {
 		return nil, check.Errorf("learn", ErrSpent, "releases = %d are made, want no more", r.noise.releases)
 	}

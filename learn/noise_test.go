@@ -99,8 +99,8 @@ func TestNewNoiseRefuses(t *testing.T) {
 		"releases = 0":      {Auto, addRemove, 0},
 		"delta = 0, want a": {Gaussian, Budget{1, 0, ledger.AddRemove}, 1},
 		"epsilon = 1, want": {None, addRemove, 1},
-		"epsilon = 1e-05, delta = 0: no noise was found for 13 releases": {Auto, Budget{1e-5, 0, ledger.AddRemove}, 13},
-		"epsilon = 1000, delta = 1e-05: no noise was found":              {Auto, Budget{1000, 1e-5, ledger.Replace}, 13},
+		"epsilon = 1e-05, delta = 0: no noise was found for 13 releases":                                                                 {Auto, Budget{1e-5, 0, ledger.AddRemove}, 13},
+		"epsilon = 1000 is too much for 13 releases, of which each would have 38.46: there is no noise so small, want at most about 260": {Auto, Budget{1000, 1e-5, ledger.Replace}, 13},
 	} {
 		if n, err := NewNoise(t.Context(), c.kind, c.budget, c.releases, Options{}); n != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)
@@ -184,6 +184,9 @@ func TestReleaser(t *testing.T) {
 		if points := x / step; points != math.Round(points) {
 			t.Errorf("%v is not on the grid of the noise, of step %v", x, step)
 		}
+	}
+	if got, err := new(Releaser).Release(sums); got != nil || !errors.Is(err, dp.ErrInvalid) || new(Releaser).Guarantee() != nil {
+		t.Errorf("a zero Releaser: %v, %v, want ErrInvalid and no guarantee", got, err)
 	}
 	if got, err := r.Release(sums); got != nil || !errors.Is(err, ErrSpent) {
 		t.Errorf("a third release: %v, %v, want ErrSpent", got, err)

@@ -80,10 +80,13 @@ type side struct {
 	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
-	same   int     // programs with cells of single points
-	closed error   // why no more of its programs are solved, if not
-	took   time.Duration
-	slows  float64 // the power of nK that the time of the next program is expected to grow with
+	// coefficient is that of K^(−order) in what programs are expected to miss, from
+	// another design like this one; 0: unknown.
+	coefficient float64
+	same        int   // programs with cells of single points
+	closed      error // why no more of its programs are solved, if not
+	took        time.Duration
+	slows       float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
 	before  struct { // the last program: the one before it
@@ -176,21 +179,18 @@ const (
 func (d *designer) refine(ctx context.Context) error {
 	turn := d.firstSides()
 	for {
-		for _, s := range turn {
-			if err := d.advance(ctx, s); err != nil {
-				return err
-			}
-			if s.closed != nil {
-				continue
-			}
-			d.report(max(d.upper.grid.k, d.lower.grid.k))
-			if d.gap() <= d.options.Gap {
-				return nil
-			}
-			if ctx.Err() != nil {
-				return ErrLimit
-			}
-			d.last = s
+		if err := d.advanceAll(ctx, turn); err != nil {
+			return err
+		}
+		d.report(max(d.upper.grid.k, d.lower.grid.k))
+		if d.gap() <= d.options.Gap {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ErrLimit
+		}
+		if turn = d.balance(); len(turn) > 0 {
+			continue
 		}
 		next, err := d.plan()
 		if err != nil {
@@ -203,6 +203,9 @@ func (d *designer) refine(ctx context.Context) error {
 // firstSides returns those whose first program is to be solved. The programs of one cell
 // per sensitivity are solved already, by begin, where there are no constraints.
 func (d *designer) firstSides() (first []*side) {
+	if d.begun() {
+		return []*side{&d.lower}
+	}
 	if d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves() {
 		first = append(first, &d.upper)
 	}

@@ -3,6 +3,7 @@
 package lp_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,11 +15,13 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
+var problems = flag.Int("problems", 40, "random problems of TestInteriorAgreesWithGeneration")
+
 // TestInteriorAgreesWithGeneration designs for random problems with both methods: their
 // certified intervals meet.
 func TestInteriorAgreesWithGeneration(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
-	for range 40 {
+	for range *problems {
 		p := dp.Problem{Privacy: dp.Privacy{
 			Epsilon: math.Exp(math.Log(0.05) + r.Float64()*math.Log(80)), Delta: math.Exp(-12*r.Float64()*r.Float64()) / 2,
 			Sensitivity: 0.5 + r.Float64(),

@@ -27,6 +27,8 @@ type model struct {
 	peak    float64
 	jumping bool // the loss, or what a quantile bounds, jumps
 	moments []moment
+	// curvature is that of findCurvature; 0: it is not known yet.
+	curvature float64
 	// steps are where the best staircase first falls, in sensitivities from 0,
 	// if it is known.
 	steps []float64

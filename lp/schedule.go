@@ -30,37 +30,47 @@ func fromZero(p dp.Problem) bool {
 // the mass of the middle cell, and generally by the loss's curvature over a
 // cell, so the gap falls with 1/K².
 func (m *model) firstCells(gap float64) int {
-	// The difference of the two programs' costs at K = 1, weighted by a
-	// Laplace-like law, over its loss.
+	if m.curvature == 0 {
+		m.curvature = m.findCurvature()
+	}
+	if m.curvature < 0 {
+		return 4
+	}
+	k := math.Sqrt(m.curvature / gap)
+	return int(min(max(math.Ceil(k), 1), 256))
+}
+
+// findCurvature returns the difference of the two programs' costs for cells of one
+// sensitivity of a real query, weighted by a Laplace-like law, over its loss; −1 if there
+// is none. It is scaled up from cells of an eighth of a sensitivity, where it is smoother.
+func (m *model) findCurvature() float64 {
 	scale := 1 / max(m.Epsilon, 1e-3)
 	if m.Delta > 0 {
 		scale = min(scale, (supportBound(m.Problem)+0.5)/3)
 	}
-	var diff, loss float64
-	const fine = 64
-	for i := -8 * fine; i <= 8*fine; i++ {
-		x := float64(i) / fine * scale
-		w := math.Exp(-math.Abs(x) / scale)
-		loss += w * m.Loss.At(x*m.Sensitivity)
-		diff += w * m.curvature(x)
-	}
-	if loss <= 0 || diff <= 0 {
-		return 4
-	}
-	k := math.Sqrt(diff / loss / gap)
-	return int(min(max(math.Ceil(k), 1), 256))
-}
-
-// curvature is the difference of the two programs' costs at x for cells of one
-// sensitivity of a real query, scaled up from cells of an eighth of one, where
-// it is smoother.
-func (m *model) curvature(x float64) float64 {
-	const k = 8
+	const fine, k = 64, 8
 	plain := &model{Problem: m.Problem}
 	above, below := upper{plain}, &lower{model: plain}
 	g := above.cells(k)
-	g.first = int(math.Round(x * k))
-	return max(0, above.cost(&g, m.Loss, 0)-below.cost(&g, m.Loss, 0)) * k * k
+	from := -8 * fine
+	if m.Loss.Symmetric() {
+		from = 0
+	}
+	var diff, loss float64
+	for i := from; i <= 8*fine; i++ {
+		x := float64(i) / fine * scale
+		w := math.Exp(-math.Abs(x) / scale)
+		if from == 0 && i > 0 {
+			w *= 2 // for −x
+		}
+		g.first = int(math.Round(x * k))
+		loss += w * m.Loss.At(x*m.Sensitivity)
+		diff += w * max(0, above.cost(&g, m.Loss, 0)-below.cost(&g, m.Loss, 0)) * k * k
+	}
+	if loss <= 0 || diff <= 0 {
+		return -1
+	}
+	return diff / loss
 }
 
 // tailReach returns the least x, in sensitivities, beyond which the two-sided

@@ -89,6 +89,7 @@ func (w *sweep) each(ctx context.Context) error {
 		if i+1 < len(w.members) {
 			w.mixInto(i)
 			w.prove(i)
+			d.resemble(w.members[i+1].designer)
 		}
 		var stopped error
 		if d.gap() > w.options.Gap {

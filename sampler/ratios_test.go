@@ -58,7 +58,7 @@ func BenchmarkRatios(b *testing.B) {
 	// Constant time, by each method, beside the fast mode.
 	for _, cells := range []int{101, 2001, 10001} {
 		for mode, prepare := range modes() {
-			b.Run(fmt.Sprintf("cells=%d/mode=%s", cells, mode), func(b *testing.B) {
+			b.Run(fmt.Sprintf("modes/cells=%d/mode=%s", cells, mode), func(b *testing.B) {
 				constantTime := mode != "fast"
 				s, fast := benchSampler(b, cells, constantTime), benchSampler(b, cells, false)
 				prepare(s)

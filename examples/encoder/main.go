@@ -3,8 +3,7 @@
 //
 //	go run ./examples/encoder DIR
 //
-// The design needs HiGHS (CONTRIBUTING.md says how to build with it); what a device
-// needs, the function release, does not.
+// What a device needs is the function release.
 package main
 
 import (

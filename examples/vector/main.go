@@ -5,8 +5,7 @@
 //	go run ./examples/vector DIR
 //
 // keeps the tables in the directory DIR, which it makes if it is missing. The first
-// run designs them and has to be built with HiGHS (CONTRIBUTING.md says how); later
-// runs find them there and also work when built with CGO_ENABLED=0.
+// run designs them, later runs find them there.
 package main
 
 import (

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/fileio"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local" // for file names; others are imported by who has them
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/parquetio"
 
 	"github.com/noisewright/noisewright/dp"
@@ -218,7 +219,7 @@ func (f *writeCSVFn) ProcessElement(ctx context.Context, _ int, records func(*re
 	if err != nil {
 		return err
 	}
-	defer fs.Close() //nolint:errcheck // the file is closed
+	defer fs.Close()                                       //nolint:errcheck // the file is closed
 	part := fmt.Sprintf("%s.part-%016x", f.File, random()) // engines may run two attempts at once
 	out, err := fs.OpenWrite(ctx, part)
 	if err != nil {

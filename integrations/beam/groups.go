@@ -25,7 +25,8 @@ type Groups struct {
 }
 
 // Public releases exactly the partitions with these keys, which are public, whether or
-// not there are rows. It costs nothing.
+// not there are rows. It costs nothing. Leave rows of others out before Bound, lest a
+// person's partitions are chosen among them.
 func (p *People) Public(s beam.Scope, keys []string) (*Groups, error) {
 	seen := make(map[string]bool, len(keys))
 	for _, k := range keys {

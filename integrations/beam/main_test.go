@@ -2,6 +2,7 @@ package noisebeam
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,10 +63,21 @@ func collectedOf(t *testing.T, name string) []string {
 	return collected.lines[t.Name()+name]
 }
 
-// quiet is integer noise that is 0, but with a probability below 1e-15.
-func quiet(t *testing.T, sensitivity float64) *tables.Verified {
+// quiet is integer noise that is 0, but with a probability below 1e-15: other points, as far
+// out as the sensitivity, have 2^-64 each.
+func quiet(t *testing.T, sensitivity int) *tables.Verified {
 	t.Helper()
-	v, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: 40 * sensitivity, Sensitivity: sensitivity}, Query: dp.IntegerQuery, Loss: loss.L1}, tables.Grid{})
+	weights := slices.Repeat([]uint64{1}, 2*sensitivity+1)
+	weights[sensitivity] = -uint64(2 * sensitivity) // 2^64 less the others
+	table, err := tables.New(tables.Spec{
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 50, Delta: 1e-12, Sensitivity: float64(sensitivity)}, Query: dp.IntegerQuery, Loss: loss.L1},
+		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: sensitivity, FirstCell: -sensitivity},
+		Weights: weights,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := table.Verify()
 	if err != nil {
 		t.Fatal(err)
 	}

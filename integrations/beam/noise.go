@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"math"
 	"math/big"
 	"reflect"
-	"strings"
 	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -148,7 +148,7 @@ func checkField(row reflect.Type, name string) error {
 	number := reflect.TypeFor[float64]()
 	if name == "" {
 		if row != number {
-			return check.Field("noisebeam", "column", check.Quoted(name), "the name of a field: rows are "+row.String()+", not float64")
+			return check.Field("noisebeam", "column", `""`, "the name of a field: rows are "+row.String()+", not float64")
 		}
 		return nil
 	}
@@ -190,9 +190,9 @@ func (f *addNoiseFn) noisy(x float64) (float64, error) {
 		return 0, check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value is not a number; leave such rows out", check.Quoted(f.Column.Name))
 	}
 	y, err := f.Noise.s.AddNoise(min(max(x, f.Column.Lower), f.Column.Upper))
-	if err != nil {
-		return 0, check.Errorf("noisebeam", dp.ErrInvalid, "column %s: no noise could be added to a value: want what the table is for, %s queries",
-			check.Quoted(f.Column.Name), strings.TrimSpace(string(f.Noise.s.Table().Query())))
+	if errors.Is(err, dp.ErrInvalid) { // tells of the value, if little
+		err = check.Errorf("noisebeam", dp.ErrInvalid, "column %s: no noise could be added to a value: want what the table is for, %s queries",
+			check.Quoted(f.Column.Name), f.Noise.s.Table().Query())
 	}
-	return y, nil
+	return y, err
 }

@@ -1,5 +1,5 @@
 // Package strictjson maps files of JSON to structs as encoding/json does, but reads
-// them strictly: no field is unknown, missing, repeated or in another case, none is
+// them strictly: strings are text, no field is unknown, missing, repeated or in another case, none is
 // null that is not meant to be, numbers are written plainly and fit, and nothing follows. Messages say where in
 // the file they are about.
 package strictjson
@@ -53,7 +53,8 @@ type Format struct {
 // those of r.
 func Decode(r io.Reader, f Format, dst any) error {
 	limited := &io.LimitedReader{R: r, N: f.MaxSize + 1}
-	p := &parser{dec: json.NewDecoder(limited), format: f}
+	text := &textReader{r: limited}
+	p := &parser{dec: json.NewDecoder(text), text: text, format: f}
 	p.dec.UseNumber()
 	err := p.value(reflect.ValueOf(dst).Elem(), field{})
 	if err == nil {
@@ -139,6 +140,7 @@ func appendValue(b []byte, v reflect.Value, f field) (_ []byte, err error) {
 // parser reads a file.
 type parser struct {
 	dec    *json.Decoder
+	text   *textReader // what dec reads
 	format Format
 	path   string // of the value being read, for messages
 	// again is whether the next token is next, which has been read before.
@@ -348,6 +350,8 @@ func (p *parser) token() (json.Token, error) {
 	switch {
 	case err == nil:
 		return tok, nil
+	case p.text.fault != "":
+		return nil, p.noText()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, p.errorf("the file ends early, in %s", p.where())
 	case errors.As(err, &syntax):
@@ -364,6 +368,8 @@ func (p *parser) end() error {
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
+	case p.text.fault != "":
+		return p.noText()
 	case err == nil:
 		return p.errorf("data after the %s: %s follows the %[1]s", p.format.Noun, quote(fmt.Sprint(tok)))
 	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
@@ -371,6 +377,11 @@ func (p *parser) end() error {
 	default:
 		return err // the reader's own
 	}
+}
+
+// noText is the error about strings that are no text.
+func (p *parser) noText() error {
+	return p.errorf("%s at byte %d", p.text.fault, p.text.at)
 }
 
 func (p *parser) where() string {

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"unicode/utf8"
 )
 
 var errShape = errors.New("not a shape")
@@ -60,6 +63,39 @@ func TestDecode(t *testing.T) {
 	s, err = decode(strings.NewReader(strings.Replace(good, `[1,-0.5],"holes":[{"area":2},{"area":0}]`, `[]`, 1)))
 	if err != nil || s.Sides == nil || len(s.Sides) != 0 || s.Holes != nil {
 		t.Errorf("no sides and no field for holes: %#v and %#v, %v", s.Sides, s.Holes, err)
+	}
+}
+
+// TestText: strings are read as encoding/json reads them, whatever pieces they come in, and
+// exactly those are refused that are not text.
+func TestText(t *testing.T) {
+	for _, name := range []string{`é`, `\u00e9`, `\ud83d\ude00`, `\uD83D\uDE00\\ud800`, `\\\"`, `\u0000`, "\U0001F600\ufffd", `\ufffd`, `\\ud83d`} {
+		text := strings.Replace(good, `a \u00e9`, name, 1)
+		want, err := decode(strings.NewReader(text))
+		var plain shape
+		if err != nil || json.Unmarshal([]byte(`{"name":"`+name+`"}`), &plain) != nil || plain.Name != want.Name {
+			t.Errorf("%s: %q, %v, want %q", name, want.Name, err, plain.Name)
+		}
+		if got, err := decode(iotest.OneByteReader(strings.NewReader(text))); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, byte by byte: %v, %v, want %v", name, got, err, want)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{`\ud83d`, `\ude00`, `\u0041`, `\n`, `\\`, "a", "é", "\xc3", "\xa9", "\xf0\x9f", "\x98\x80", "\xed\xa0\x80"}
+	for range 3000 {
+		name := ""
+		for range 1 + random.IntN(5) {
+			name += pieces[random.IntN(len(pieces))]
+		}
+		got, err := decode(strings.NewReader(strings.Replace(good, `a \u00e9`, name, 1)))
+		var plain shape
+		if err := json.Unmarshal([]byte(`{"name":"`+name+`"}`), &plain); err != nil {
+			t.Fatal(err)
+		}
+		// None of the pieces is U+FFFD.
+		if text := !strings.ContainsRune(plain.Name, utf8.RuneError); text != (err == nil) || text && got.Name != plain.Name {
+			t.Errorf("%q: %q, %v, and %q of encoding/json", name, got.Name, err, plain.Name)
+		}
 	}
 }
 
@@ -116,6 +152,15 @@ func TestRefuses(t *testing.T) {
 		{"[[", "the outermost object = [, want an object"},
 		{"\x00", "not JSON at byte 0, in the outermost object: invalid character '\\x00' looking for beginning of value"},
 		{good[:40], "the file ends early, in name"},
+		{replace(`a \u00e9`, "a \xe9"), "not UTF-8 at byte 41"},
+		{replace(`a \u00e9`, "a \xed\xa0\x80"), "not UTF-8 at byte 41"},
+		{replace(`a \u00e9`, "a \xc3"), "not UTF-8 at byte 41"},
+		{good + "\xc3\xc3", "not UTF-8 at byte"},
+		{replace(`a \u00e9`, `a \ud800`), "half of a surrogate pair at byte 46"},
+		{replace(`a \u00e9`, `a \uDC00 b`), "half of a surrogate pair at byte 45"},
+		{replace(`a \u00e9`, `a \ud800\n`), "half of a surrogate pair at byte 47"},
+		{replace(`a \u00e9`, `a \ud83d\u0041`), "half of a surrogate pair at byte 51"},
+		{replace(`a \u00e9`, "a \\ud83d\xc3\xa9"), "half of a surrogate pair at byte 46"},
 		{good + "{}", `data after the shape: "{" follows the shape`},
 		{good + "x", "data after the shape: invalid character 'x' looking for beginning of value"},
 		{good + `"x`, "data after the shape: unexpected EOF"},

@@ -238,6 +238,15 @@ def test_repeated_names_are_found_at_any_depth(tmp_path: Path) -> None:
         parse(text.encode())
 
 
+def test_strings_are_text() -> None:
+    text = file("real").read_bytes()
+    for name in (b"l\xe9", b"l\xed\xa0\x80", b"\\ud83d", b"\\ude00", b"\\ud83dx", b"\\uD83D\\u0041"):
+        with pytest.raises(nw.FormatError, match="not JSON"):
+            parse(text.replace(b'"l1"', b'"' + name + b'"'))
+    with pytest.raises(nw.Error, match="loss"):  # whole, but no loss
+        parse(text.replace(b'"l1"', b'"\\ud83d\\ude00\\\\ud800"'))
+
+
 def test_exact_composition_needs_an_accountant() -> None:
     bundle = nw.load(DATA_BUNDLE, verify=False)
     assert isinstance(bundle, nw.Bundle)

@@ -185,13 +185,9 @@ func (s *designStore) start(ctx context.Context, problems []dp.Problem, o lp.Opt
 	return done
 }
 
-// rowFrom is the epsilon from which designs for several deltas are made
-// together: there they are slow, and alike.
-const rowFrom = 2
-
-// together returns the groups of problems to solve together, those that take
-// longest first, so that no core is left with a slow one at the end: designs
-// take longest for large epsilon and, there, for large delta.
+// together returns the groups of problems to solve together, those of one epsilon, those
+// that take longest first, so that no core is left with a slow one at the end: designs
+// take longest for large epsilon.
 func together(problems []dp.Problem) [][]int {
 	order := make([]int, len(problems))
 	for i := range order {
@@ -204,7 +200,7 @@ func together(problems []dp.Problem) [][]int {
 	var groups [][]int
 	for _, i := range order {
 		e := problems[i].Epsilon
-		if n := len(groups) - 1; e >= rowFrom && n >= 0 && problems[groups[n][0]].Epsilon == e {
+		if n := len(groups) - 1; n >= 0 && problems[groups[n][0]].Epsilon == e {
 			groups[n] = append(groups[n], i)
 		} else {
 			groups = append(groups, []int{i})

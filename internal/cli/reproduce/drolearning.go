@@ -191,10 +191,11 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 	}
 	begin := time.Now()
 	report := droLearningReport{Schema: shell.Schema, Name: o.table.name, Splits: o.splits, Skipped: []string{}, Files: files.names}
+	var missing []error
 	for _, r := range recipes {
 		set, err := o.learn(ctx, r)
 		if errors.Is(err, errNoFile) {
-			o.Warn("%s", shell.Sentence(err))
+			missing = append(missing, err)
 			report.Skipped = append(report.Skipped, r.Name)
 			continue
 		}
@@ -206,6 +207,9 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 	o.line.Clear()
 	if len(report.Sets) == 0 {
 		return shell.BadInput("", shell.About("data", o.data, shell.Want("a folder with at least one of the data sets")))
+	}
+	for _, err := range missing {
+		o.Warn("%s", shell.Sentence(err))
 	}
 	report.average()
 	report.Seconds = math.Round(time.Since(begin).Seconds())

@@ -7,33 +7,29 @@ package cholesky
 // productGo adds sign·a·bᵀ to a tile, a and b being panels with the same columns. The sums
 // are over the columns in their order.
 func productGo(c *tile, a, b []float64, sign float64) {
-	const rows, columns = 2, 4 // at a time: as many sums as registers hold
+	const rows, columns = 4, 2 // at a time: as many sums as registers hold
 	for i := 0; i < width; i += rows {
 		for j := 0; j < width; j += columns {
-			var s00, s01, s02, s03, s10, s11, s12, s13 float64
+			var s00, s01, s10, s11, s20, s21, s30, s31 float64
 			x, y := a, b
 			for len(x) >= width && len(y) >= width {
-				x0, x1 := x[i], x[i+1]
-				y0, y1, y2, y3 := y[j], y[j+1], y[j+2], y[j+3]
-				s00 += float64(x0 * y0)
-				s01 += float64(x0 * y1)
-				s02 += float64(x0 * y2)
-				s03 += float64(x0 * y3)
-				s10 += float64(x1 * y0)
-				s11 += float64(x1 * y1)
-				s12 += float64(x1 * y2)
-				s13 += float64(x1 * y3)
+				u, v := (*[rows]float64)(x[i:]), (*[columns]float64)(y[j:])
+				s00 += float64(u[0] * v[0])
+				s10 += float64(u[1] * v[0])
+				s20 += float64(u[2] * v[0])
+				s30 += float64(u[3] * v[0])
+				s01 += float64(u[0] * v[1])
+				s11 += float64(u[1] * v[1])
+				s21 += float64(u[2] * v[1])
+				s31 += float64(u[3] * v[1])
 				x, y = x[width:], y[width:]
 			}
-			t := c[j*width+i:]
-			t[0] += float64(sign * s00)
-			t[1] += float64(sign * s10)
-			t[width] += float64(sign * s01)
-			t[width+1] += float64(sign * s11)
-			t[2*width] += float64(sign * s02)
-			t[2*width+1] += float64(sign * s12)
-			t[3*width] += float64(sign * s03)
-			t[3*width+1] += float64(sign * s13)
+			for r, s := range [rows]float64{s00, s10, s20, s30} {
+				c[j*width+i+r] += float64(sign * s)
+			}
+			for r, s := range [rows]float64{s01, s11, s21, s31} {
+				c[(j+1)*width+i+r] += float64(sign * s)
+			}
 		}
 	}
 }

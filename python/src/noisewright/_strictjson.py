@@ -79,6 +79,7 @@ class Record:
 
 Kind = Text | Flag | Real | Whole | Decimal | Many | Record
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # of an escape, whole or half
 _DIGITS = re.compile(r"(?:0|[1-9][0-9]{0,19})\Z")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})\Z")
 
@@ -97,13 +98,25 @@ def parse(raw: bytes, max_size: int) -> Any:
         raise FormatError(f"file is larger than {max_size} bytes")
     try:
         text = raw.decode("utf-8")
-        return json.loads(
+        value = json.loads(
             text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
         )
+        if _SURROGATE.search(text):
+            _hold_text(value)
+        return value
     except (ValueError, RecursionError) as err:
         if isinstance(err, FormatError):
             raise
         raise FormatError(f"not JSON: {err}") from err
+
+
+def _hold_text(value: Any) -> None:
+    """Refuses strings with half of a surrogate pair, which are no text."""
+    if isinstance(value, str):
+        value.encode("utf-8")
+    elif isinstance(value, tuple | list):
+        for part in value:
+            _hold_text(part)
 
 
 def format_of(value: Any) -> Any:

@@ -1,0 +1,63 @@
+package noisebeam_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	noisebeam "github.com/noisewright/noisewright/integrations/beam"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// Spending of customers by shop: a customer counts in at most 3 shops, with 5 purchases of
+// up to 200 in each.
+func Example() {
+	budget, err := noisebeam.NewBudget(2, 1e-6)
+	if err != nil {
+		panic(err)
+	}
+	bounds := noisebeam.Bounds{Partitions: 3, Values: 5, Lower: 0, Upper: 200}
+	rule, err := noisebeam.NewSelection(0.5, 5e-7, bounds.Partitions)
+	if err != nil {
+		panic(err)
+	}
+	// Noise for 3 shops together; noisewright.Calibrate designs it, with less of it.
+	sums, err := account.Calibrate(context.Background(), account.Target{
+		Problem:  dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 5e-7, Sensitivity: 5 * 200}, Loss: loss.L1},
+		Releases: bounds.Partitions,
+	}, nil, account.CalibrateOptions{})
+	if err != nil {
+		panic(err)
+	}
+
+	p, s := beam.NewPipelineWithRoot()
+	rows, err := noisebeam.ReadRows(s, "purchases-*.csv", "customer", "shop", "price")
+	if err != nil {
+		panic(err)
+	}
+	people, err := noisebeam.Bound(s, rows, bounds, budget)
+	if err != nil {
+		panic(err)
+	}
+	shops, err := people.Select(s, rule)
+	if err != nil {
+		panic(err)
+	}
+	spending, err := shops.Sum(s, sums.Table)
+	if err != nil {
+		panic(err)
+	}
+	lines := beam.ParDo(s, func(shop string, sum float64) string { return fmt.Sprintf("%s,%.2f", shop, sum) }, spending)
+	textio.Write(s, "spending.csv", lines)
+	// beamx.Run(ctx, p) of Beam runs it, on the engine that --runner names.
+	_ = p
+
+	_, err = shops.Quantiles(s, noisebeam.QuantileOptions{Probabilities: []float64{0.5}, Epsilon: 1})
+	fmt.Println(err)
+	// Output:
+	// noisebeam: this release would exceed the budget of epsilon 2, delta 1e-06: spent are 1.46121, and with it 4.44888 would be
+}

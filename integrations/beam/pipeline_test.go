@@ -1,0 +1,296 @@
+package noisebeam
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/parquetio"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
+)
+
+// must is the collection of a call that has to succeed.
+func must(t *testing.T) func(col beam.PCollection, err error) beam.PCollection {
+	return func(col beam.PCollection, err error) beam.PCollection {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return col
+	}
+}
+
+// visits are rows in which one person, greedy, has far more than the bounds allow.
+func visits() (rows []Row) {
+	for i := range 60 {
+		rows = append(rows, Row{fmt.Sprint("p", i), "x", float64(i % 3)}, Row{fmt.Sprint("p", i), "y", 50})
+	}
+	for i := range 1000 {
+		rows = append(rows, Row{"greedy", "z" + strconv.Itoa(i%30), 1e6}, Row{"nobody", "x", math.NaN()})
+	}
+	return append(rows, Row{"rare", "lonely", 1})
+}
+
+// TestAnswers runs all kinds of answers with noise that is practically 0: what is added up
+// is what the bounds allow, for public partitions, rows in them or not.
+func TestAnswers(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	people, err := Bound(s, beam.CreateList(s, visits()), Bounds{Partitions: 2, Values: 3, Lower: 0, Upper: 10}, newBudget(t, 100_000, 1e-9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := people.Public(s, []string{"x", "y", "empty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := must(t)
+	for name, col := range map[string]beam.PCollection{
+		"people": ok(groups.CountPeople(s, quiet(t, 1))), "rows": ok(groups.Count(s, quiet(t, 3))),
+		"sum": ok(groups.Sum(s, quiet(t, 30))), "mean": ok(groups.Mean(s, quiet(t, 15), quiet(t, 3))),
+	} {
+		collect(t, s, name, beam.ParDo(s, &numberFn{}, col))
+	}
+	quantiles := ok(groups.Quantiles(s, QuantileOptions{Probabilities: []float64{0.1, 0.5}, Candidates: 11, Epsilon: 99}))
+	collect(t, s, "quantiles", beam.ParDo(s, &quantileFn{}, quantiles))
+	// A person's own partitions: one row counts in each of two.
+	all, err := people.Public(s, append(thirty(), "lonely"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect(t, s, "greedy", beam.ParDo(s, &numberFn{}, ok(all.Count(s, quiet(t, 3)))))
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"people": {"empty 0", "x 60", "y 60"}, "rows": {"empty 0", "x 60", "y 60"}, "sum": {"empty 0", "x 60", "y 600"},
+		"mean": {"empty 5", "x 1", "y 10"},
+	} {
+		got := slices.Sorted(slices.Values(collectedOf(t, name)))
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	got := collectedOf(t, "quantiles")
+	for _, want := range []string{"x 0.1 0", "x 0.5 1", "y 0.1 10", "y 0.5 10"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("quantiles: %q, want %q", got, want)
+		}
+	}
+	if len(got) != 6 {
+		t.Errorf("%d quantiles, want 6", len(got))
+	}
+	counts := map[string]int{}
+	for _, line := range collectedOf(t, "greedy") {
+		partition, n, _ := strings.Cut(line, " ")
+		if partition == "lonely" {
+			partition = "lonely " + n
+			n = "1"
+		}
+		if n != "0" {
+			counts[strings.TrimRight(partition, "0123456789 ")+n]++
+		}
+	}
+	if counts["z3"] != 2 || len(counts) != 2 || counts["lonely1"] != 1 {
+		t.Errorf("the person with 1000 rows counts in %v, want 3 rows in each of 2 partitions", counts)
+	}
+}
+
+func thirty() (keys []string) {
+	for i := range 30 {
+		keys = append(keys, "z"+strconv.Itoa(i))
+	}
+	return keys
+}
+
+// TestSelected: partitions of many people are found, and those of one are not, but with a
+// probability of 1e-12.
+func TestSelected(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	budget := newBudget(t, 200, 1e-10)
+	people, err := Bound(s, beam.CreateList(s, visits()), Bounds{Partitions: 2, Values: 1}, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, err := NewSelection(4, 1e-12, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := people.Select(s, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect(t, s, "counts", beam.ParDo(s, &numberFn{}, must(t)(groups.Count(s, quiet(t, 1)))))
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(slices.Values(collectedOf(t, "counts"))); !slices.Equal(got, []string{"x 60", "y 60"}) {
+		t.Errorf("released are %q, want x and y, which 60 people have", got)
+	}
+	charged := budget.Costs()
+	if len(charged) != 2 || charged[0].Times != 2 || charged[1].Times != 2 || charged[0].Table != nil || charged[1].Table == nil {
+		t.Errorf("charged are %v, want the selection and the table, for two partitions each", charged)
+	}
+}
+
+// TestWorkersVerify: a table that was changed on its way to a worker fails the pipeline.
+func TestWorkersVerify(t *testing.T) {
+	n, err := newNoise(quiet(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(n.Table), `"epsilon":50`, `"epsilon":40`, 1)
+	if text == string(n.Table) {
+		t.Fatal("nothing was changed")
+	}
+	p, s := beam.NewPipelineWithRoot()
+	beam.ParDo(s, &addNoiseFn{Noise: noise{Table: []byte(text)}, Column: Column{Upper: 1}}, beam.Create(s, 1.0))
+	wantSentence(t, ptest.Run(p), "tables:", "delta")
+}
+
+// TestFailuresTellNothing: a row that fails is not printed.
+func TestFailuresTellNothing(t *testing.T) {
+	const secret = "4711.25"
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in.csv")
+	write := func(text string) {
+		if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(name, want string, build func(s beam.Scope) error) {
+		p, s := beam.NewPipelineWithRoot()
+		if err := build(s); err != nil {
+			t.Fatal(err)
+		}
+		err := ptest.Run(p)
+		wantSentence(t, err, want)
+		if strings.Contains(err.Error(), "4711") {
+			t.Errorf("%s: the error tells the data: %v", name, err)
+		}
+	}
+	files := func(s beam.Scope) error {
+		return PrivatizeCSV(s, quiet(t, 5000), Column{Name: "pay", Upper: 5000}, in, filepath.Join(dir, "out.csv"))
+	}
+	write("id,pay\n1," + secret + "x\n")
+	run("no number", `line 2: column pay is not a number`, files)
+	write("id,pay\n1,\"" + secret + "\"\"\n")
+	run("open quote", "line", files)
+	write("id,paid\n1," + secret + "\n")
+	run("no column", `no column pay`, files)
+	write("id,pay\n1," + secret + "\n")
+	run("no integer", "no noise could be added to a value: want what the table is for, integer queries", files)
+	write("id,pay\n4711,NaN\n")
+	run("NaN", "a value is not a number", files)
+	run("row", "want what the table is for", func(s beam.Scope) error {
+		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", 4711.25}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
+		return err
+	})
+	if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
+		t.Error("a file was written by a pipeline that failed")
+	}
+}
+
+type employee struct {
+	Name string  `parquet:"name=name, type=BYTE_ARRAY, convertedtype=UTF8"`
+	Pay  float64 `parquet:"name=pay, type=DOUBLE"`
+}
+
+func init() { beam.RegisterType(reflect.TypeFor[employee]()) }
+
+// TestFiles: CSV and Parquet files come back with a clipped value and everything else.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i, text := range []string{"name,pay\n\"a, b\",5\n", "name,pay\n\"two\nlines\",1e9\nc, 7\n"} {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("in%d.csv", i)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, column := quiet(t, 100), Column{Name: "pay", Upper: 100}
+	p, s := beam.NewPipelineWithRoot()
+	if err := PrivatizeCSV(s, v, column, filepath.Join(dir, "in*.csv"), filepath.Join(dir, "out.csv")); err != nil {
+		t.Fatal(err)
+	}
+	parquetio.Write(s, filepath.Join(dir, "in.parquet"), beam.Create(s, employee{"a", 5}, employee{"b", -3}))
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"name,pay\n", "\"a, b\",5\n", "\"two\nlines\",100\n", "c,7\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("out.csv is %q, want %q in it", text, want)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*part*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("files are left behind: %q, %v", left, err)
+	}
+
+	p, s = beam.NewPipelineWithRoot()
+	column.Name = "Pay"
+	if err := PrivatizeParquet(s, v, column, filepath.Join(dir, "in.parquet"), filepath.Join(dir, "out.parquet"), reflect.TypeFor[employee]()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	p, s = beam.NewPipelineWithRoot()
+	collect(t, s, "parquet", parquetio.Read(s, filepath.Join(dir, "out.parquet"), reflect.TypeFor[employee]()))
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(slices.Values(collectedOf(t, "parquet"))); !slices.Equal(got, []string{"{a 5}", "{b 0}"}) {
+		t.Errorf("out.parquet has %q", got)
+	}
+}
+
+// TestLaw: the sum of the noise of many rows, and of its squares, agree with what the table
+// promises, within what happens by chance with a probability of 1e-9 (6.2 standard deviations;
+// a variance off by 4 % is found). The trials of scripts/beam.sh do it with a million rows.
+func TestLaw(t *testing.T) {
+	const rows, x = 50_000, 0.3
+	v, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: 1}, Loss: loss.L2}, tables.Grid{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, s := beam.NewPipelineWithRoot()
+	list := make([]float64, rows)
+	for i := range list {
+		list[i] = x
+	}
+	collect(t, s, "", must(t)(AddNoise(s, beam.CreateList(s, list), v, Column{Upper: 1})))
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	sum, squares, lines := 0.0, 0.0, collectedOf(t, "")
+	for _, line := range lines {
+		y, err := strconv.ParseFloat(line, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, squares = sum+y-x, squares+(y-x)*(y-x)
+	}
+	fourth, err := loss.New("lp", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m2, _ := v.Table().ExpectedLossOf(loss.L2).Float64()
+	m4, _ := v.Table().ExpectedLossOf(fourth).Float64()
+	if len(lines) != rows || math.Abs(sum) > 6.2*math.Sqrt(rows*m2) || math.Abs(squares-rows*m2) > 6.2*math.Sqrt(rows*(m4-m2*m2)) {
+		t.Errorf("%d rows, sum %v, mean square %v, want %d, 0 and %v", len(lines), sum, squares/rows, rows, m2)
+	}
+}
