@@ -63,8 +63,8 @@ start() {
 		main=(org.apache.beam.runners.spark.SparkJobServerDriver '--spark-master-url=local[2,4]')
 		;;
 	esac
-	set -m # a process group of its own
-	java -Xmx3g "${opens[@]}" -cp "$deps/lib/*" "${main[@]}" --job-host=127.0.0.1 --job-port="$port" \
+	set -m # a process group of its own, in a directory that workers may write to
+	env -C "$work" java -Xmx3g "${opens[@]}" -cp "$deps/lib/*" "${main[@]}" --job-host=127.0.0.1 --job-port="$port" \
 		--artifact-port=0 --expansion-port=0 --artifacts-dir="$work/artifacts" >"$work/server.log" 2>&1 &
 	server=$!
 	set +m
