@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -81,7 +82,8 @@ func Up(r *big.Rat) Bound {
 	return Bound{short(exact.DecimalUp(r, digits)), min(exact.FloatUp(r), math.MaxFloat64)}
 }
 
-// FloatUp is Up of a float64 that is a bound from above; nil if it is not finite.
+// FloatUp is Up of a float64 that is a bound from above: its text, read back, is not below it.
+// It is nil if it is not finite.
 func FloatUp(x float64) *Bound { return ofFloat(x, Up) }
 
 // FloatDown is FloatUp for a bound from below.
@@ -93,6 +95,10 @@ func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 		return nil
 	}
 	b := round(r)
+	// A number of few digits is meant as it is written: 0.2, though its float64 is above.
+	if text := strconv.FormatFloat(x, 'e', -1, 64); strings.IndexByte(text, 'e') <= digits+1 {
+		b.Text = strconv.FormatFloat(x, 'g', -1, 64)
+	}
 	return &b
 }
 

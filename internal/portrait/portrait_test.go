@@ -137,6 +137,16 @@ func TestBoundsStayTrue(t *testing.T) {
 			}
 		}
 	}
+	for _, x := range []float64{0, 0.2, 1e-6, 0.3, 1.2e-5, 1.0 / 3, 123456.7, 0.1 + 0.2} {
+		up, _ := strconv.ParseFloat(FloatUp(x).Text, 64)
+		down, _ := strconv.ParseFloat(FloatDown(x).Text, 64)
+		if up < x || down > x {
+			t.Errorf("%v is shown as %s and %s", x, FloatUp(x).Text, FloatDown(x).Text)
+		}
+	}
+	if got := FloatUp(0.2).Text + " " + FloatDown(1.2e-5).Text; got != "0.2 1.2e-05" {
+		t.Errorf("0.2 and 1.2e-5 are shown as %s", got)
+	}
 	if FloatUp(math.Inf(1)) != nil || FloatDown(math.NaN()) != nil || FloatUp(-1) != nil {
 		t.Error("a bound that is no number is shown")
 	}
