@@ -15,9 +15,10 @@ import (
 // Tuning of the balance; any values give correct results.
 const (
 	spared      = 0.9 // of the gap: estimates are off by some tenths
-	sureGrowth  = 3.0 // of K, up to which they are trusted; from further away
+	sureGrowth  = 3.5 // of K, up to which they are trusted; from further away
 	leastGrowth = 1.1
 	halfWay     = 2.5  // times fewer cells are next, which tell better
+	stuck       = 0.9  // of what was left
 	fairShare   = 0.1  // of what both sides miss: no side is known to be better
 	shares      = 16   // of the gap that are compared
 	lowerShare  = 0.65 // what the first lower program of a sweep may miss of the gap
@@ -41,28 +42,38 @@ func (s *side) expected() float64 {
 
 // errors estimates the optimum and what the last programs of both sides miss of it, or, of
 // an upper side without one, what the next would. Both together miss what is between
-// them, so both are scaled to that.
+// them, so both are scaled to that; but where there is a better table or bound from
+// elsewhere, it is the other side that may be far from it.
 func (d *designer) errors() (missed [2]float64, optimum float64, ok bool) {
 	u, l := d.upper.value, d.lower.value
 	upper, lower := d.upper.expected(), d.lower.expected()
-	total := u - l
 	switch {
-	case l <= 0:
+	case l <= 0 || u > 0 && u <= l:
 		return missed, 0, false
 	case u <= 0:
 		return [2]float64{upper, lower}, l + lower, upper > 0 && lower > 0
-	case total <= 0:
-		return missed, 0, false
-	case upper == 0 && lower == 0:
-		upper, lower = 1/math.Pow(float64(d.upper.grid.k), 2), 2/math.Pow(float64(d.lower.grid.k), 2)
-	case upper == 0:
-		upper = total - lower
-	case lower == 0:
-		lower = total - upper
+	case d.loss < u && lower > 0:
+		optimum = l + lower
+	case d.loss < u:
+		optimum = d.loss
+	case d.bound > l && upper > 0:
+		optimum = u - upper
+	case d.bound > l:
+		optimum = d.bound
+	default:
+		switch {
+		case upper == 0 && lower == 0:
+			upper, lower = 1/math.Pow(float64(d.upper.grid.k), 2), 2/math.Pow(float64(d.lower.grid.k), 2)
+		case upper == 0:
+			upper = max(u-l-lower, 0)
+		case lower == 0:
+			lower = max(u-l-upper, 0)
+		}
+		share := min(max(lower/(upper+lower), fairShare), 1-fairShare)
+		optimum = l + share*(u-l)
 	}
-	share := min(max(upper, 0)/(max(upper, 0)+max(lower, 0)), 1-fairShare)
-	share = max(share, fairShare)
-	return [2]float64{share * total, (1 - share) * total}, l + (1-share)*total, true
+	optimum = min(max(optimum, d.bound), d.loss)
+	return [2]float64{u - optimum, optimum - l}, optimum, true
 }
 
 // balance refines the grids of the sides whose next programs are expected to close the
@@ -75,6 +86,13 @@ func (d *designer) balance() []*side {
 	missed, optimum, ok := d.errors()
 	if !ok {
 		return nil
+	}
+	if d.before > 0 && d.remaining() > stuck*d.before {
+		// The side that was refined alone has no more to give, whatever was expected.
+		if optimum = d.bound; d.last == &d.upper {
+			optimum = d.loss
+		}
+		missed = [2]float64{d.upper.value - optimum, optimum - d.lower.value}
 	}
 	optimum = min(max(optimum, d.bound), d.loss)
 	goal := spared * d.aim() * optimum
@@ -164,11 +182,12 @@ func (d *designer) begun() bool { return d.lower.coefficient > 0 && d.upper.coef
 // advanceAll advances sides, both at once where there are two processors: one of them on a
 // copy of the design, so that what they find does not depend on it.
 func (d *designer) advanceAll(ctx context.Context, turn []*side) error {
+	d.before = 0
 	switch len(turn) {
 	case 0: // begin has done all that the first programs do
 		return nil
 	case 1:
-		d.last = turn[0]
+		d.last, d.before = turn[0], d.remaining()
 		return d.advance(ctx, turn[0])
 	}
 	d.last = &d.lower

@@ -66,7 +66,8 @@ type designer struct {
 	*model
 	search       // for table and dual
 	upper, lower side
-	last         *side // that was advanced
+	last         *side   // that was advanced
+	before       float64 // what was left before, if it was advanced alone
 	table        *tables.Verified
 	dual         *tables.Dual
 	rounds       int

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/internal/interior"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -67,8 +68,13 @@ type kernelDesigner struct {
 		laws  [][]float64
 	}
 
-	// programs is what kernels and bounds of the programs alone reach, see refinePure.
-	programs struct{ loss, bound float64 }
+	// programs is what kernels and bounds of the programs alone reach, see refinePure, and
+	// the last grid and its gap.
+	programs struct {
+		loss, bound float64
+		cells       int
+		gap         float64
+	}
 	// The upper side, which has search.loss and programs.loss.
 	kernel      *kernels.Kernel
 	upperLaws   [][]float64
@@ -89,8 +95,8 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		return err
 	}
 	d.programs.loss = d.loss
-	for pure := false; ; {
-		if cells > pureFrom && !pure {
+	for pure, last := false, false; ; {
+		if cells > pureFrom && !pure && !(last && cells <= pureAfter) {
 			pure = true
 			if err := d.refinePure(ctx, cells); err != nil || d.gap() <= d.options.Gap {
 				return err
@@ -118,7 +124,7 @@ func (d *kernelDesigner) refine(ctx context.Context) error {
 		case ctx.Err() != nil, d.problem.Nodes != nil, d.problem.Cells > 0, errors.Is(errors.Join(upperErr, lowerErr), ErrLimit):
 			return ErrLimit
 		}
-		cells = d.next(cells)
+		cells, last = d.next(cells)
 		if cells > d.options.MaxCells {
 			return check.Errorf("lp", ErrLimit, "%d cells are needed, max-cells = %d", cells, d.options.MaxCells)
 		}
@@ -177,12 +183,22 @@ func (d *kernelDesigner) first() int {
 	return d.whole(max(8, int(math.Ceil((p.Queries.Upper-p.Queries.Lower)/p.Sensitivity))))
 }
 
-// next returns the number of cells expected to close the gap of the programs, if it falls
-// with their square, and not too many more than before.
-func (d *kernelDesigner) next(cells int) int {
-	goal := 0.9 * max(d.aim(), d.options.Gap)
-	growth := min(max(math.Sqrt(relativeGap(d.programs.loss, d.programs.bound)/goal), 1.12), 1.5)
-	return d.whole(int(math.Ceil(float64(cells) * growth)))
+// next returns the number of cells expected to close the gap of the programs, if it goes on
+// to fall as from the grid before, at first with their square, and whether that is not too many
+// more than before.
+func (d *kernelDesigner) next(cells int) (next int, last bool) {
+	const leastRate, mostRate, mostGrowth = 1, 2, 1.75
+	gap, rate := relativeGap(d.programs.loss, d.programs.bound), float64(mostRate)
+	if before := d.programs; before.cells > 0 && cells > before.cells {
+		rate = math.Log(before.gap/gap) / math.Log(float64(cells)/float64(before.cells))
+		rate = min(max(rate, leastRate), mostRate) // NaN, if there was no bound, stays
+	}
+	d.programs.cells, d.programs.gap = cells, gap
+	growth := math.Pow(gap/(0.95*max(d.aim(), d.options.Gap)), 1/rate)
+	if last = growth <= mostGrowth; !last {
+		growth = 1.5
+	}
+	return d.whole(int(math.Ceil(float64(cells) * max(growth, 1.12)))), last
 }
 
 // whole returns a number of cells, at least want and not much more, of which the
@@ -380,15 +396,12 @@ func (d *kernelDesigner) tryUpper(ctx context.Context, split partition, margin f
 	if p.InstanceCap > 0 {
 		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
 	}
-	prog, err := newKernelProgram(l, d.options.NewSolver)
-	if err != nil {
+	want := interior.Accuracy{Gap: margin, Excess: residualShare * margin}
+	prog, status, err := solveKernel(ctx, l, d.upperLaws, want, 0, d.options.NewSolver)
+	if prog == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	if err := prog.expect(d.upperLaws); err != nil {
-		return err
-	}
-	status, err := prog.relaxation.Solve(ctx, residualShare*margin, 0)
 	d.upperRounds += prog.relaxation.Rounds()
 	switch {
 	case err != nil:
@@ -413,15 +426,12 @@ func (d *kernelDesigner) lower(ctx context.Context, cells int) (err error) {
 	if !ok {
 		return nil
 	}
-	prog, err := newKernelProgram(l, d.options.NewSolver)
-	if err != nil {
+	stall := stallShare * min(d.aim(), largestMargin)
+	prog, status, err := solveKernel(ctx, l, d.lowerLaws, interior.Accuracy{Gap: stall, Excess: lowerTolerance}, stall, d.options.NewSolver)
+	if prog == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	if err := prog.expect(d.lowerLaws); err != nil {
-		return err
-	}
-	status, err := prog.relaxation.Solve(ctx, lowerTolerance, stallShare*min(d.aim(), largestMargin))
 	d.lowerRounds += prog.relaxation.Rounds()
 	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
 	if prog.relaxation.Rounds() > 0 {

@@ -1,11 +1,14 @@
 package lp
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
+	"github.com/noisewright/noisewright/lp/internal/interior"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -65,7 +68,7 @@ type kernelProgram struct {
 	kernelLayout
 	n          int
 	variable   [][]int // of (k, j)
-	relaxation *cuts.Program
+	relaxation relaxation
 }
 
 // Tuning of the constraint generation; any values give correct results.
@@ -78,17 +81,58 @@ const (
 	// takes some forty iterations whatever the size; and a point inside the optimal
 	// face shows more of the terms that matter than a vertex does, which saves rounds.
 	kernelInterior = 3000
+	// kernelComplete is the number of masses up to which the complete program is solved by the
+	// interior point method of package interior, whose time goes with their cube.
+	kernelComplete = 1500
 )
 
-func newKernelProgram(l kernelLayout, newSolver solver.Factory) (*kernelProgram, error) {
+// solveKernel solves a layout: complete if it is not too large, and by constraint generation
+// else or if that fails. coarse are the laws of a coarser program, or nil. The caller closes
+// what is not nil.
+func solveKernel(ctx context.Context, l kernelLayout, coarse [][]float64, want interior.Accuracy, stall float64, newSolver solver.Factory) (*kernelProgram, solver.Status, error) {
+	if l.broken == nil && len(l.cost)*l.halves() <= kernelComplete {
+		p, status, err := completeKernel(ctx, l, want)
+		if !errors.Is(err, interior.ErrFailed) {
+			return p, status, err
+		}
+	}
+	return generateKernel(ctx, l, coarse, want.Excess, stall, newSolver)
+}
+
+// completeKernel solves a layout by the interior point method. It wants the first row to be
+// the total of all masses: that takes the place of the first of the total masses, which
+// follows from the others.
+func completeKernel(ctx context.Context, l kernelLayout, want interior.Accuracy) (*kernelProgram, solver.Status, error) {
+	p := &kernelProgram{kernelLayout: l, n: len(l.cost)}
+	problem := p.problem()
+	all := cuts.Row{Lower: float64(p.halves()), Upper: float64(p.halves())}
+	for _, r := range problem.Rows[:p.halves()] {
+		all.Index, all.Value = append(all.Index, r.Index...), append(all.Value, r.Value...)
+	}
+	problem.Rows[0] = all
+	solved := interior.New(problem, interior.Options{Start: problem.Scale}) // uniform laws
+	p.relaxation = solved
+	status, err := solved.Solve(ctx, want)
+	return p, status, err
+}
+
+// generateKernel solves a layout by constraint generation.
+func generateKernel(ctx context.Context, l kernelLayout, coarse [][]float64, tolerance, stall float64, newSolver solver.Factory) (*kernelProgram, solver.Status, error) {
 	p := &kernelProgram{kernelLayout: l, n: len(l.cost)}
 	options := cuts.Options{NewSolver: newSolver, Batch: kernelBatch, Interior: kernelInterior}
 	if l.broken != nil {
 		options.Broken = func([]float64) []cuts.Row { return p.rows(l.broken(p.laws())) }
 	}
-	var err error
-	p.relaxation, err = cuts.New(p.problem(), options)
-	return p, err
+	generation, err := cuts.New(p.problem(), options)
+	if err != nil {
+		return nil, solver.StatusFailed, err
+	}
+	p.relaxation = generation
+	status := solver.StatusFailed
+	if err = p.expect(generation, coarse); err == nil {
+		status, err = generation.Solve(ctx, tolerance, stall)
+	}
+	return p, status, err
 }
 
 // problem states the layout in variables. The rows are the total masses, of query i in
@@ -111,7 +155,7 @@ func (p *kernelProgram) problem() cuts.Problem {
 			out.Scale = append(out.Scale, 1/float64(n))
 		}
 	}
-	for k := range p.sums() {
+	for k := range p.halves() {
 		out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: p.variable[k], Value: slices.Repeat([]float64{1}, n)})
 	}
 	out.Rows = append(out.Rows, p.rows(p.caps)...)
@@ -121,12 +165,12 @@ func (p *kernelProgram) problem() cuts.Problem {
 	return out
 }
 
-// sums returns the number of queries with a row of total mass of their own.
-func (p *kernelProgram) sums() int {
-	if p.mirrored {
-		return (p.n + 1) / 2
+// halves returns the number of queries with a row of total mass of their own.
+func (l *kernelLayout) halves() int {
+	if l.mirrored {
+		return (len(l.cost) + 1) / 2
 	}
-	return p.n
+	return len(l.cost)
 }
 
 // rows states caps in variables.
@@ -146,13 +190,13 @@ func (p *kernelProgram) rows(caps [][]capTerm) []cuts.Row {
 // expect lifts what is expected to matter: the limits between the queries furthest
 // apart, which nearly always bind, or, with the laws of a coarser program, all limits
 // with the terms that those laws make positive.
-func (p *kernelProgram) expect(coarse [][]float64) error {
-	mass := make([]float64, len(p.relaxation.Masses()))
+func (p *kernelProgram) expect(generation *cuts.Program, coarse [][]float64) error {
+	mass := make([]float64, len(generation.Masses()))
 	if coarse == nil {
 		for v := range mass {
 			mass[v] = 1
 		}
-		return p.relaxation.Expect(mass, p.far(), 0)
+		return generation.Expect(mass, p.far(), 0)
 	}
 	for k := range p.n {
 		for j := range p.n {
@@ -163,7 +207,7 @@ func (p *kernelProgram) expect(coarse [][]float64) error {
 	for i := range p.limits {
 		all = append(all, i)
 	}
-	return p.relaxation.Expect(mass, all, hintSlack)
+	return generation.Expect(mass, all, hintSlack)
 }
 
 // interpolate returns the mass that laws of another number of equally spaced
@@ -231,7 +275,7 @@ func (p *kernelProgram) dual(unit, instanceCap float64) *kernels.Dual {
 	if len(p.caps) > 0 {
 		caps = make([]float64, p.n)
 		for k := range p.caps {
-			kappa := max(0, -p.relaxation.Dual(p.sums()+k)) * unit / instanceCap
+			kappa := max(0, -p.relaxation.Dual(p.halves()+k)) * unit / instanceCap
 			caps[k] += kappa * image
 			if p.mirrored {
 				caps[p.n-1-k] += kappa * image

@@ -17,6 +17,7 @@ import (
 // Tuning of the designs of this kind; any values give correct results.
 const (
 	pureFrom   = 24   // cells up to which the programs with delta > 0 take little time
+	pureAfter  = 40   // the same of a last one, which is expected to be enough
 	pureGrowth = 1.3  // of the cells from grid to grid
 	pureGain   = 0.95 // a grid that brings the gap down to no less, or raises no bound, is a miss
 	pureMisses = 2    // running end it, and a miss at first

@@ -76,9 +76,8 @@ func relativeGap(loss, bound float64) float64 {
 
 // aim returns the gap to work towards next. It is one of a few, the same for all
 // designs, until the requested one is the next: so a design does all that one with a
-// larger gap does, and does it first. Each is a half-width of a decade apart from the
-// next: then grids are some 1.8 times finer, and all before the last one together cost
-// a small part of it.
+// larger gap does, and does it first. Each is a decade apart from the next: then grids are
+// some three times finer, and all before the last one together cost a small part of it.
 func (s *search) aim() float64 {
 	if s.direct {
 		return s.options.Gap
@@ -92,7 +91,7 @@ func (s *search) aim() float64 {
 
 const (
 	firstAim = 1e-2
-	aimStep  = 0.31622776601683794 // √0.1
+	aimStep  = 0.1
 )
 
 // report tells how far the design has come.

@@ -17,7 +17,7 @@ type Options struct {
 	// ConstantTime makes the time of a draw, and the memory it touches,
 	// independent of the value drawn, by reading the whole table for every
 	// draw. At 2,000 cells that costs 1.7 times as much as without where the
-	// processor has AVX-512, 6 times with AVX2, less than 90 times elsewhere. Draws
+	// processor has AVX-512, 6 times with AVX2, some 90 times elsewhere. Draws
 	// are made 256 at a time, so the first of them takes 256 times as long. They
 	// are the same either way, from the same words, unless the table has a
 	// tail. A tail takes 44/epsilon words, of 1 to 8 ns, more for every draw.
@@ -213,12 +213,6 @@ func (s *Sampler) sample() (int64, error) {
 // Sample returns one draw of the noise, in the query's units, exactly.
 // The errors are those of SampleInt.
 func (s *Sampler) Sample() (float64, error) {
-	if i := s.next; i < chunk { // SampleInt, without a call
-		n := s.ready[i]
-		s.ready[i] = 0
-		s.next = i + 1
-		return float64(n) * s.step, nil
-	}
 	n, err := s.SampleInt()
 	return float64(n) * s.step, err
 }

@@ -67,7 +67,7 @@ func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.C
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
 	f.Delimiter(&o.csv)
 	if c.draws {
-		f.Bool(&o.sampler.ConstantTime, "constant-time", "draw in a time that does not depend on the values drawn, 2 to 100 times slower")
+		f.Bool(&o.sampler.ConstantTime, "constant-time", "draw in a time that does not depend on the values drawn; slower, the more cells there are")
 	}
 	f.Quiet(&o.Common, "no progress")
 	return f.Run(func(ctx context.Context) error { return o.run(ctx, c) })

@@ -103,7 +103,7 @@ input.`,
 	f.Delimiter(&o.csv)
 	f.Word(&o.missing, "missing", "word", "what is done with empty cells: refuse the file, or keep them empty, which publishes unprotected whose values are missing", missingRefuse, missingKeep)
 	f.Bool(&o.report, "report", "print to standard error how many values were clipped; that number is not private")
-	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, 2 to 100 times slower")
+	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn; slower, the more cells there are")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "csv", "gz", "zst")
 	f.Quiet(&o.Common, "no progress and no total")
 	return f.Run(o.run)

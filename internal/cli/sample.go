@@ -59,7 +59,7 @@ is not private if the number was not rounded to the grid first.`,
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
 	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)
 	f.Bool(&o.integer, "integer", "print the number of steps, the distance of grid points, in the place of the noise")
-	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn, 2 to 100 times slower")
+	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn; slower, the more cells there are")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "*")
 	f.Quiet(&o.Common, "no progress")
 	return f.Run(o.run)

@@ -11,9 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // study is the work for one request. Its events are, in this order: started, progress, made,
@@ -122,7 +124,10 @@ func (s *study) do(ctx context.Context) {
 }
 
 func (s *study) steps(ctx context.Context) error {
-	if s.Accept != "" {
+	switch {
+	case s.Accept != "" && s.Kind == kindFile:
+		return check.Field("studio", "accept", check.Quoted(s.Accept), "a design and no file")
+	case s.Accept != "":
 		return s.solve(ctx)
 	}
 	text, err := s.obtain(ctx)
@@ -134,6 +139,9 @@ func (s *study) steps(ctx context.Context) error {
 		return err
 	}
 	p := portrait.New(proof)
+	if err := total(proof, p); err != nil {
+		return err
+	}
 	if err := s.made(p, string(text)); err != nil {
 		return err
 	}
@@ -142,6 +150,25 @@ func (s *study) steps(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// total proves the total that a table claims, which is no part of its proof: a false one is
+// an error.
+func total(proof any, p *portrait.Portrait) error {
+	v, ok := proof.(*tables.Verified)
+	if !ok {
+		return nil
+	}
+	claim, ok := v.Table().ClaimedTotal()
+	if !ok {
+		return nil
+	}
+	b, err := account.ProveTotal(v)
+	if err != nil {
+		return err
+	}
+	p.Facts = append(p.Facts, [2]string{"total proved", fmt.Sprintf("epsilon %s at delta %v, %d releases", portrait.FloatUp(b.Upper).Text, claim.Delta, claim.Releases)})
 	return nil
 }
 

@@ -43,13 +43,12 @@ const charts = (() => {
     const a = f(low), b = f(high);
     const at = (v) => from + ((f(v) - a) / (b - a || 1)) * (to - from);
     at.invert = (p) => { const v = a + ((p - from) / (to - from)) * (b - a); return log ? 10 ** v : v; };
-    at.ticks = log ? logTicks(low, high, Math.abs(to - from)) : linearTicks(low, high, Math.abs(to - from));
+    at.ticks = log ? logTicks(low, high, Math.abs(to - from)) : linearTicks(low, high, Math.abs(to - from) / (to > from ? 70 : 42)); // labels are wide, and not high
     return at;
   }
 
-  function linearTicks(low, high, pixels) {
-    const most = Math.max(2, pixels / 70);
-    const raw = (high - low) / most;
+  function linearTicks(low, high, most) {
+    const raw = (high - low) / Math.max(2, most);
     if (!(raw > 0)) return [low];
     const power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) || raw;

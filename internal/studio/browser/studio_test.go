@@ -147,6 +147,14 @@ func drag(t *testing.T, ctx context.Context) {
 		t.Error("the expected error did not change")
 	}
 	t.Logf("epsilon %v: shown %v ms after the last move", epsilon, ms)
+	for _, delta := range []string{"1e-6", "1e-3"} {
+		do(t, ctx, change("delta", delta), fresh())
+		for _, e := range []string{"0.2", "0.5", "1", "1.5", "2.5", "3"} {
+			do(t, ctx, change("epsilon", e), fresh(), chromedp.Evaluate(`Number(document.documentElement.dataset.ms)`, &ms))
+			t.Logf("epsilon %s, delta %s: shown after %v ms", e, delta, ms) // no limit: machines differ
+		}
+	}
+	do(t, ctx, change("delta", "1e-6"), fresh())
 }
 
 // cancel starts a design that takes long, changes it, which ends it, and starts another one,

@@ -254,6 +254,7 @@
 
   // solve finds the epsilon of an error.
   function solve() {
+    file = null;
     clear();
     began = performance.now();
     const body = { ...request(), accept: $("accept").value.trim() || "0", sweep: false };
@@ -307,7 +308,7 @@
   $("value").addEventListener("input", showLaw);
   $("solve").addEventListener("click", solve);
   $("accept").addEventListener("keydown", (event) => { if (event.key === "Enter") solve(); });
-  $("cancel").addEventListener("click", () => { running?.abort(); running = null; busy(false); status("Cancelled."); $("results").classList.remove("stale"); });
+  $("cancel").addEventListener("click", () => { running?.abort(); running = null; busy(false); status("Cancelled."); });
   $("back").addEventListener("click", () => { $("file").value = ""; changed(); });
   $("file").addEventListener("change", (event) => take(event.target.files[0]));
   $("download").addEventListener("click", () => made && charts.download(file ? file.name : made.name, made.file, "application/json"));
