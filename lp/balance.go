@@ -138,7 +138,7 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 			if d.sides()[j].value > 0 {
 				growth[j] = max(growth[j], leastGrowth)
 			}
-			cost += work[j] * math.Pow(growth[j], 3)
+			cost += work[j] * growth[j] * growth[j] * growth[j]
 		}
 		if cost < least {
 			best, least = growth, cost
@@ -155,7 +155,7 @@ func (d *designer) affords(growth [2]float64) bool {
 	}
 	var took float64
 	for i, s := range d.sides() {
-		took += float64(s.took) * math.Pow(growth[i], 3)
+		took += float64(s.took) * growth[i] * growth[i] * growth[i]
 	}
 	return took <= float64(d.left()-max(d.closing(&d.upper), d.closing(&d.lower)))/2
 }
