@@ -158,10 +158,10 @@ func baseLayout(b bound, g grid, unit, margin float64) layout {
 	epsilon, delta := b.privacy(g, margin)
 	l := layout{
 		variable: make([]int, n), first: g.first,
-		eventLo: 0, eventHi: n,
 		ratio: math.Exp(epsilon),
 		delta: delta,
 	}
+	l.eventLo, l.eventHi = g.events()
 	for i := range n {
 		if mirror := n - 1 - i; m.folded && mirror < i {
 			l.variable[i] = l.variable[mirror]

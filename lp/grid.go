@@ -22,6 +22,20 @@ type grid struct {
 	edges bool
 	// open: noise may reach beyond the first or the last cell.
 	openBelow, openAbove bool
+	// inner: the gain of cells within a sensitivity of an open end does not count.
+	inner bool
+}
+
+// events returns the cells [lo, hi) whose gain counts.
+func (g *grid) events() (lo, hi int) {
+	lo, hi = 0, g.n
+	if g.inner && g.openBelow {
+		lo = min(g.k, g.n)
+	}
+	if g.inner && g.openAbove {
+		hi = max(g.n-g.k, lo)
+	}
+	return lo, hi
 }
 
 // centered returns the n = 2·half+1 cells around 0 of a grid.

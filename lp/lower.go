@@ -36,7 +36,7 @@ const (
 )
 
 func (l *lower) cells(k int) grid {
-	g := grid{k: k}
+	g := grid{k: k, inner: true}
 	if l.points > 0 {
 		g.table = l.pointCells(l.points / int64(k))
 	}
@@ -187,12 +187,6 @@ func (l *lower) effort(gap, _ float64) (tolerance, stall float64) {
 
 func (l *lower) layout(g grid, unit, _ float64) layout {
 	out := baseLayout(l, g, unit, 0)
-	if g.openBelow {
-		out.eventLo = min(g.k, g.n)
-	}
-	if g.openAbove {
-		out.eventHi = max(g.n-g.k, out.eventLo)
-	}
 	out.atom = g.edges
 	// See tables.Dual for the nodes at which the order is known.
 	from := 1

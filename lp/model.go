@@ -105,7 +105,8 @@ func (m *model) work(g grid) float64 {
 }
 
 func (m *model) terms(g grid) int64 {
-	terms := int64(g.n) * int64(g.k)
+	lo, hi := g.events()
+	terms := int64(hi-lo) * int64(g.k)
 	if !m.folded {
 		terms *= 2
 	}
