@@ -87,7 +87,9 @@ func (d *designer) balance() []*side {
 	if !ok {
 		return nil
 	}
-	if d.before > 0 && d.remaining() > stuck*d.before && d.leads(d.last) {
+	// A bound that is still behind the one in closed form says nothing of what finer grids give.
+	behind := d.last == &d.lower && d.lower.value < d.bound
+	if d.before > 0 && d.remaining() > stuck*d.before && !behind {
 		// The side that was refined alone has no more to give, whatever was expected.
 		if optimum = d.bound; d.last == &d.upper {
 			optimum = d.loss
@@ -115,15 +117,6 @@ func (d *designer) balance() []*side {
 		}
 	}
 	return turn
-}
-
-// leads reports whether the last program of a side gave the best that there is of it. One
-// that is still behind what came from elsewhere shows nothing of what finer ones give.
-func (d *designer) leads(s *side) bool {
-	if s == &d.upper {
-		return s.value > 0 && s.value <= d.loss
-	}
-	return s.value > 0 && s.value >= d.bound
 }
 
 // cheapest returns by how much the grids of both sides have to grow, 0 for not at all, so
