@@ -184,7 +184,10 @@ func mistakes(t *testing.T, ctx context.Context) {
 		}
 		do(t, ctx, change(c.id, c.good), fresh())
 	}
-	do(t, ctx, change("epsilon", "-1"), until(`document.getElementById("epsilon").getAttribute("aria-invalid") === "true"`), change("epsilon", "0.2"))
+	described := func(want string) chromedp.Action {
+		return until(`document.getElementById("epsilon").getAttribute("aria-describedby") === "` + want + `"`)
+	}
+	do(t, ctx, change("epsilon", "-1"), until(`document.getElementById("epsilon").getAttribute("aria-invalid") === "true"`), described("about-epsilon wrong-epsilon"), change("epsilon", "0.2"), described("about-epsilon"))
 	do(t, ctx, change("gap", "1e-6"), change("time-limit", "100ms"), until(`!document.getElementById("warning").hidden`), fresh())
 	contains(t, ctx, "warning", "stopped with")
 	if text(t, ctx, "expected") == "" {

@@ -136,9 +136,16 @@
     $("shown-name").textContent = text;
   }
 
+  // described links a field to its hint, and to what is wrong with it.
+  function described(e, ...wrong) {
+    const ids = [...[...e.closest(".field").querySelectorAll(".hint")].map((hint) => hint.id), ...wrong];
+    if (ids.length) e.setAttribute("aria-describedby", ids.join(" "));
+    else e.removeAttribute("aria-describedby");
+  }
+
   function clear() {
     $("failure").hidden = $("warning").hidden = true;
-    for (const e of form.querySelectorAll("[aria-invalid]")) { e.removeAttribute("aria-invalid"); e.removeAttribute("aria-describedby"); }
+    for (const e of form.querySelectorAll("[aria-invalid]")) { e.removeAttribute("aria-invalid"); described(e); }
     for (const e of form.querySelectorAll(".wrong")) e.remove();
   }
 
@@ -155,7 +162,7 @@
       if (!field) continue;
       const wrong = element("p", { class: "wrong", id: `wrong-${name}` }, sentence);
       field.append(wrong);
-      for (const e of field.querySelectorAll("input:not([type=range]), select")) { e.setAttribute("aria-invalid", "true"); e.setAttribute("aria-describedby", wrong.id); }
+      for (const e of field.querySelectorAll("input:not([type=range]), select")) { e.setAttribute("aria-invalid", "true"); described(e, wrong.id); }
     }
   }
 
