@@ -120,4 +120,4 @@ browser: build verifier ## test the studio and the verifier page in headless Chr
 
 clean: ## remove bin, dist, man and .deps, and HiGHS as WebAssembly
 	@echo "clean: bin dist man .deps lp/highs/highs.wasm"
-	@rm -rf bin dist man .deps lp/highs/highs.wasm lp/highs/highs.names
+	@rm -rf bin dist man .deps lp/highs/highs.wasm lp/highs/highs.names lp/highs/highs.license

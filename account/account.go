@@ -541,19 +541,27 @@ func solve(bound func(float64) float64, delta float64) (float64, error) {
 }
 
 // solveOnGrids is solve for a profile of which a whole grid costs little more than a point:
-// bounds above it at coarseLosses are given.
-func solveOnGrids(coarse []float64, upper func(grid) []float64, delta float64) (float64, error) {
-	const parts = 1 << 10
+// bounds above it at coarseLosses are given. They are a little too high, which decides where delta
+// is what is left at any ε, and there the profile itself is asked.
+func solveOnGrids(coarse []float64, upper func(grid) []float64, exactly func(float64) float64, delta float64) (float64, error) {
+	const (
+		parts = 1 << 10
+		// maxLoss is far fewer steps than an integer has, and the losses of weights are wrong by more.
+		finest = 0x1p-48
+	)
 	g, heights, best := coarseLosses, coarse, math.Inf(1)
 	for {
 		i := slices.IndexFunc(heights, func(h float64) bool { return h <= delta })
 		if i < 0 && math.IsInf(best, 1) {
-			return 0, tooSmall(delta, heights[len(heights)-1])
+			if least := heights[len(heights)-1]; delta < least*(1-closeTogether) {
+				return 0, tooSmall(delta, least)
+			}
+			return solve(exactly, delta)
 		} else if i < 0 { // other ranges were bounded at once
 			return best, nil
 		}
 		best = g.at(g.first + i)
-		if i == 0 || g.step <= 1e-11*best {
+		if i == 0 || g.step <= math.Max(1e-11*best, finest) {
 			return best, nil
 		}
 		g = grid{step: g.step / parts, first: (g.first + i - 1) * parts, last: (g.first + i) * parts}

@@ -187,7 +187,7 @@ func (l *laws) deltaUpper(epsilon float64) float64 {
 }
 
 func (l *laws) epsilonUpper(delta float64) (float64, error) {
-	return solveOnGrids(l.coarse, l.upper, delta)
+	return solveOnGrids(l.coarse, l.upper, l.deltaUpper, delta)
 }
 
 func (l *laws) deltaLower(epsilon float64) float64 {

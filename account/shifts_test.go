@@ -1,12 +1,17 @@
 package account
 
 import (
+	"errors"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // lawOf is the law of weights in units of 2^-64.
@@ -125,6 +130,49 @@ func TestTogether(t *testing.T) {
 					t.Fatalf("shifts %d to %d at loss %g: %g, and shift %d has %g", from, to, g.at(g.first+i), bound[i], k, sum)
 				}
 			}
+		}
+	}
+}
+
+// TestEpsilonAtTheEnds asks for the delta that is left at any epsilon, exactly, and for one so little
+// below that at 0 that the epsilon is next to nothing.
+func TestEpsilonAtTheEnds(t *testing.T) {
+	weights := []uint64{1 << 60, 1 << 62, 1 << 62, 1 << 62, 1 << 61, 1 << 59, 1 << 59}
+	made, err := tables.New(tables.Spec{
+		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1},
+		Weights: weights, Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -3},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := Table(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Compose([]Release{{release, 1}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, exact := made.DeltaUpperAt(40).Float64()
+	if !exact {
+		t.Fatalf("delta = %v at epsilon = 40 is not a float64", left)
+	}
+	if b, err := c.Epsilon(left); err != nil || made.DeltaUpperAt(b.Upper).Cmp(new(big.Rat).SetFloat64(left)) > 0 {
+		t.Errorf("Epsilon(%v) = %v, %v", left, b, err)
+	}
+	if _, err := c.Epsilon(left * (1 - 0x1p-40)); !errors.Is(err, ErrDeltaTooSmall) {
+		t.Errorf("less than is left at any epsilon: %v", err)
+	}
+	l := release.pair.(*table)
+	atZero := l.upper(grid{step: 1, first: 0, last: 1})[0]
+	for _, below := range []float64{1e-6, 1e-7, 1e-9, 1e-11, 1e-13} {
+		delta := atZero - below
+		e, err := l.epsilonUpper(delta)
+		if err != nil || e > 16*below+1e-11 {
+			t.Fatalf("epsilonUpper(%v) = %v, %v", delta, e, err)
+		}
+		if h := l.upper(grid{step: e, first: 1, last: 2})[0]; h > delta {
+			t.Errorf("delta = %v has epsilon %v, where the bound is %v", delta, e, h)
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (l *table) deltaUpper(epsilon float64) float64 {
 }
 
 func (l *table) epsilonUpper(delta float64) (float64, error) {
-	return solveOnGrids(l.coarse, l.upper, delta)
+	return solveOnGrids(l.coarse, l.upper, l.deltaUpper, delta)
 }
 
 // deltaLower is about the shift, of those attained, that costs most: for any set

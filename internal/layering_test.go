@@ -117,7 +117,7 @@ var arrows = map[string][]string{
 
 	"internal/cli/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/portrait":     {"tables", "kernels", "kernels/additive", "local", "dp", "loss", "internal/exact"},
+	"internal/portrait":     {"tables", "kernels", "kernels/additive", "local", "account", "dp", "loss", "internal/exact"},
 	"internal/figure":       {"internal/portrait", "tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},

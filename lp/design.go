@@ -520,7 +520,7 @@ func (o Options) allow(g grid) error {
 }
 
 func tooFine(g grid) error {
-	return check.Errorf("lp", ErrLimit, "%d cells per sensitivity are needed, too many for a linear program: %w", g.k, ErrTooFine)
+	return check.Errorf("lp", ErrLimit, "%d cells, %d per sensitivity, are needed, too many for a linear program: %w", g.n, g.k, ErrTooFine)
 }
 
 // begin begins a program of the side.

@@ -94,12 +94,20 @@ func (m *model) around(k int, reach float64) (from, to float64) {
 	return (m.peak - reach) * float64(k), (m.peak + reach) * float64(k)
 }
 
+// masses returns how many masses a program has.
+func (m *model) masses(g grid) int {
+	if m.folded {
+		return (g.n + 1) / 2
+	}
+	return g.n
+}
+
 // work returns what an iteration of the interior point method takes for a program with all
 // shifts, in multiplications, and terms how many terms it has at most.
 func (m *model) work(g grid) float64 {
-	n, limits := float64(g.n), 2*float64(g.k)
+	n, limits := float64(m.masses(g)), 2*float64(g.k)
 	if m.folded {
-		n, limits = n/2, limits/2
+		limits /= 2
 	}
 	return n * n * (limits/2 + n/6)
 }

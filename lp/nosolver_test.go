@@ -64,7 +64,7 @@ func TestNoSolver(t *testing.T) {
 }
 
 // TestNoSolverOfOtherKinds: nor do queries on points, losses that are not symmetric or that
-// jump, and noise on one side.
+// jump, noise on one side, and noise that costs nothing.
 func TestNoSolverOfOtherKinds(t *testing.T) {
 	none := func() (solver.Solver, error) { return nil, fmt.Errorf("none here: %w", solver.ErrNone) }
 	named := func(name string) loss.Loss {
@@ -79,6 +79,11 @@ func TestNoSolverOfOtherKinds(t *testing.T) {
 		{Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 50}, Loss: loss.L2},
 		{Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 5, Delta: 0.1, Sensitivity: 30}, Loss: loss.L2},
 		{Query: dp.LatticeQuery, Step: 0.5, Privacy: dp.Privacy{Epsilon: 2, Delta: 1e-3, Sensitivity: 10}, Loss: loss.L1},
+		{Query: dp.LatticeQuery, Step: 7.69, Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 10}, Loss: named("deadzone:17")},
+		{
+			Query: dp.IntegerQuery, Privacy: dp.Privacy{Epsilon: 15, Delta: 0.9, Sensitivity: 7}, Loss: named("exceed:7"),
+			Constraints: dp.Constraints{Monotone: true, MaxVariance: 172},
+		},
 		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: named("pinball:0.9")},
 		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}, Loss: named("exceed:3")},
 		{

@@ -30,17 +30,19 @@ type search struct {
 }
 
 // Limits of programs for the interior point method: the possible terms, of which each takes
-// some 150 bytes, and the multiplications of an iteration from which constraint generation
-// is faster where shifts are few, and so rows sparse.
+// some 150 bytes; the masses, of which each two take 8 bytes; and the multiplications of an
+// iteration from which constraint generation is faster where shifts are few, and so rows
+// sparse.
 const (
 	maxTerms   = 1 << 22
+	maxMasses  = 1 << 13
 	maxProduct = 2e8
 	fewShifts  = 1.0 / 40 // of the cells
 )
 
 // fits reports whether a program of a model is for the interior point method.
 func (s *search) fits(m *model, g grid) bool {
-	if s.options.generate || m.terms(g) > maxTerms {
+	if s.options.generate || m.terms(g) > maxTerms || m.masses(g) > maxMasses {
 		return false
 	}
 	return s.options.NewSolver == nil || m.work(g) < maxProduct || float64(g.k) > fewShifts*float64(g.n)

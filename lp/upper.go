@@ -212,6 +212,11 @@ func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (
 		return 0, nil
 	}
 	d.upper.hint = p.hint(g)
+	if masses, ok := u.free(p); ok {
+		if t, err := u.makeTable(g, masses, p.atomMass()); err == nil {
+			return d.keepTable(t), nil
+		}
+	}
 	t, err := u.makeTable(g, u.ended(p), p.atomMass())
 	if err != nil {
 		return 0, err
@@ -220,15 +225,13 @@ func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (
 }
 
 // ended returns the masses of a program without the cells at the ends that weigh next to
-// nothing, as an interior point method leaves them: what other cells gain by that is a small
-// share of the margin.
+// nothing, as an interior point method leaves them.
 func (u upper) ended(p *program) []float64 {
 	masses := p.masses()
 	if p.generation != nil || !u.Constraints.None() {
 		return masses
 	}
-	const share = 0.1
-	spare := share * (u.Delta - p.delta) / p.ratio
+	spare := u.spare(p)
 	for i := 0; 2*i+1 < len(masses); i++ {
 		mirror := len(masses) - 1 - i
 		if spare -= masses[i] + masses[mirror]; spare < 0 {
@@ -237,4 +240,28 @@ func (u upper) ended(p *program) []float64 {
 		masses[i], masses[mirror] = 0, 0
 	}
 	return masses
+}
+
+// spare is the mass that can go: what other cells gain by that is a small share of the
+// margin.
+func (u upper) spare(p *program) float64 {
+	const share = 0.1
+	return share * (u.Delta - p.delta) / p.ratio
+}
+
+// free returns the masses of a program without those that cost anything, and whether there
+// are no more of these than can go. An interior point method leaves some even where the
+// best noise costs nothing.
+func (u upper) free(p *program) ([]float64, bool) {
+	masses, spare := p.masses(), u.spare(p)
+	if p.generation != nil {
+		return nil, false
+	}
+	for i, v := range p.variable {
+		if p.cost[v] > 0 {
+			spare -= masses[i]
+			masses[i] = 0
+		}
+	}
+	return masses, spare >= 0
 }

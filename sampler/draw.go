@@ -7,7 +7,7 @@ import (
 	"github.com/noisewright/noisewright/sampler/internal/rank"
 )
 
-// chunk is the number of draws made at a time, a power of two.
+// chunk is the number of draws made at a time. SampleInt counts them in a byte.
 const chunk = 256
 
 // drawBytes is the size of the two words that a draw takes, but for discarded

@@ -59,7 +59,7 @@ type Sampler struct {
 	// the calls that return one draw cost little more than Fill.
 	// There are none for a tail, whose draws may be too large.
 	ready [chunk]int64
-	next  uint // ready[:next] are returned, and zero
+	left  uint // ready[:chunk-left] are returned, and zero; 0 in a Sampler not made by New, which panics
 
 	gen   generator
 	pos   int // words[:pos] are used
@@ -138,7 +138,6 @@ func newSampler(t *tables.Table, l *law, g generator) *Sampler {
 		back:  1 / step,
 		limit: exact.MaxInteger - t.Reach(),
 		gen:   g,
-		next:  chunk,
 	}
 	s.pos, s.wiped = len(s.words), len(s.words)
 	return s
@@ -178,10 +177,11 @@ func (s *Sampler) Step() float64 { return s.step }
 // SampleInt returns one draw as a grid point n; the noise is n·Step.
 // The error wraps ErrEntropy or, for a tail, ErrOverflow, and the draw is then 0.
 func (s *Sampler) SampleInt() (int64, error) {
-	if i := s.next; i < chunk {
+	if s.left != 0 {
+		i := uint8(-s.left) // chunk - left, of a chunk of 256
 		n := s.ready[i]
 		s.ready[i] = 0
-		s.next = i + 1
+		s.left--
 		return n, nil
 	}
 	n, err := s.sample()
@@ -198,15 +198,15 @@ func (s *Sampler) sample() (int64, error) {
 		s.wipe()
 		return n, err
 	}
-	if s.next >= chunk {
+	if s.left == 0 {
 		if err := s.refill(); err != nil {
 			return 0, err
 		}
 	}
-	i := s.next
+	i := chunk - s.left
 	n := s.ready[i%chunk]
 	s.ready[i%chunk] = 0
-	s.next = i + 1
+	s.left--
 	return n, nil
 }
 
@@ -319,7 +319,7 @@ func (s *Sampler) refill() error {
 	err := fillChunk(s, &s.ready, 1)
 	s.wipe()
 	if err == nil {
-		s.next = 0
+		s.left = chunk
 	}
 	return err
 }
@@ -360,13 +360,13 @@ func fill[T number](s *Sampler, dst []T, scale T) error {
 
 // pop moves ready draws, times scale, to dst and returns what is left of dst.
 func pop[T number](s *Sampler, dst []T, scale T) []T {
-	ready := s.ready[s.next:]
+	ready := s.ready[chunk-s.left:]
 	ready = ready[:min(len(ready), len(dst))]
 	for i, n := range ready {
 		dst[i] = T(n) * scale
 	}
 	clear(ready)
-	s.next += uint(len(ready))
+	s.left -= uint(len(ready))
 	return dst[len(ready):]
 }
 

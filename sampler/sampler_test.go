@@ -292,7 +292,7 @@ func checkWiped(t *testing.T, s *Sampler) {
 			t.Fatalf("used byte %d of %d is %#x, want it wiped", i, s.pos, w)
 		}
 	}
-	for i, n := range s.ready[:s.next] {
+	for i, n := range s.ready[:chunk-s.left] {
 		if n != 0 {
 			t.Fatalf("returned draw %d is %d, want it wiped", i, n)
 		}
@@ -435,5 +435,24 @@ func TestAllocations(t *testing.T) {
 		}); n > 2*c.perKey {
 			t.Errorf("%s: %g allocations per two keys, want at most %g", name, n, 2*c.perKey)
 		}
+	}
+}
+
+// A sampler that was not made by New has no noise to add, and says so.
+func TestZeroSamplerPanics(t *testing.T) {
+	for name, draw := range map[string]func(*Sampler){
+		"SampleInt": func(s *Sampler) { _, _ = s.SampleInt() },
+		"Sample":    func(s *Sampler) { _, _ = s.Sample() },
+		"AddNoise":  func(s *Sampler) { _, _ = s.AddNoise(1) },
+		"Fill":      func(s *Sampler) { _ = s.Fill(make([]float64, 3)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s of a zero Sampler did not panic", name)
+				}
+			}()
+			draw(new(Sampler))
+		}()
 	}
 }

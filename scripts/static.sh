@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds, tests or lints with HiGHS as WebAssembly, the tag highswasm, without cgo:
 #
-#   static.sh build OS/ARCH…   static programs and SHA256SUMS in dist
+#   static.sh build OS/ARCH…   static programs, SHA256SUMS and LICENSES.txt in dist
 #   static.sh test             the tests of lp/highs, and one design through the program
 #   static.sh lint LINTER      golangci-lint on lp/highs
 #
@@ -24,6 +24,22 @@ fi
 # program FILE builds the program for GOOS and GOARCH.
 program() { "$GO" build -trimpath -buildvcs=auto -ldflags='-s -w' -o "$1" ./cmd/noisewright; }
 
+# licenses prints the texts of what is in the program beside noisewright itself.
+licenses() {
+	printf '==== Go\n\n'
+	cat "$("$GO" env GOROOT)/LICENSE"
+	printf '\n==== HiGHS\n\n'
+	cat lp/highs/highs.license
+	for platform; do
+		GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" list -deps \
+			-f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/noisewright
+	done | sort -u | while read -r module version folder; do
+		for text in "$folder"/LICENSE* "$folder"/NOTICE* "$folder"/THIRD_PARTY_LICENSES/*; do
+			[ ! -f "$text" ] || { printf '\n==== %s %s: %s\n\n' "$module" "$version" "${text##*/}" && cat "$text"; }
+		done
+	done
+}
+
 case $task in
 build)
 	version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo unknown)}
@@ -36,6 +52,7 @@ build)
 		echo "static: $file"
 		GOOS=$os GOARCH=$arch program "$file"
 	done
+	licenses "$@" >dist/LICENSES.txt
 	cd dist
 	if command -v sha256sum >/dev/null; then sha256sum noisewright-*; else shasum -a 256 noisewright-*; fi >SHA256SUMS
 	;;

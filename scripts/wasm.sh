@@ -1,8 +1,8 @@
 #!/bin/sh
 # Fetches HiGHS as WebAssembly for builds with the tag highswasm: the npm package
-# highs, checked against the hashes below. Its version is not that of HiGHS. It leaves two files beside lp/highs/wasm.go,
-# which embeds them: highs.wasm, and highs.names, because the module calls its imports
-# and exports by letters that only the JavaScript beside it explains.
+# highs, checked against the hashes below. Its version is not that of HiGHS. It leaves its license and two files
+# beside lp/highs/wasm.go, which embeds them: highs.wasm, and highs.names, because the module calls its
+# imports and exports by letters that only the JavaScript beside it explains.
 set -eu
 
 package=1.15.3
@@ -25,7 +25,8 @@ hashed() {
 }
 
 have sha256sum || have shasum || die "sha256sum and shasum are missing: install one of them"
-if hashed $wasm_sha256 "$target/highs.wasm" && [ "$(head -n 1 "$target/highs.names" 2>/dev/null)" = "version $version" ]; then
+if hashed $wasm_sha256 "$target/highs.wasm" && [ "$(head -n 1 "$target/highs.names" 2>/dev/null)" = "version $version" ] &&
+	[ -s "$target/highs.license" ]; then
 	exit 0
 fi
 have npm || die "npm is missing: install it (Debian and Homebrew: npm); it fetches HiGHS as WebAssembly"
@@ -57,5 +58,6 @@ hashed $wasm_sha256 "$built/highs.wasm" || die "highs.wasm of highs $package doe
 		sed -n 's/.*wasmExports\["\(.*\)"\]().*/export constructors \1/p'
 } >"$work/names"
 mv "$work/names" "$target/highs.names"
+mv "$work/package/LICENSE" "$target/highs.license"
 mv "$built/highs.wasm" "$target/highs.wasm"
 say "HiGHS $version in lp/highs"

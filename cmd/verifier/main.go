@@ -54,10 +54,14 @@ func main() {
 		if err != nil {
 			return answer{}, err
 		}
+		p := portrait.New(proof)
+		if err := p.ProveTotal(proof); err != nil {
+			return answer{}, err
+		}
 		if draw, err = drawer(proof); err != nil {
 			return answer{}, err
 		}
-		return answer{Portrait: portrait.New(proof)}, nil
+		return answer{Portrait: p}, nil
 	})
 	export("noisewrightDraw", func(args []js.Value) (answer, error) {
 		n, err := strconv.Atoi(args[1].String())

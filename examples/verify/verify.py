@@ -439,7 +439,7 @@ class Table:
                     tails = [*range(first - self.cells, first), *range(last, last + self.cells)]
                     total = sum(map(term, range(first, last))) + sum(map(term, tails)) / (1 - self.rho)
                 worst = max(worst, total)
-        return (self.atom + worst / unit) / 2**64
+        return (self.atom + Fraction(worst) / unit) / 2**64
 
     def worst_of_runs(self, part, ends):
         """The same of weights that are runs of equal ones, without a tail. The cells of one run

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -238,6 +239,45 @@ func TestRefuses(t *testing.T) {
 		if err == nil || string(out) != want {
 			t.Errorf("%s: %v, printed %q, want %q", name, err, out, want)
 		}
+	}
+}
+
+// TestExactDelta has tables whose delta at epsilon is above the one they promise by less than a
+// float64 tells apart.
+func TestExactDelta(t *testing.T) {
+	var texts [][]byte
+	for i := range uint64(12) {
+		weights := []uint64{1<<60 + 1234567*i, 1<<62 + 7654321*i*i, 1 << 61, 0}
+		weights[3] = -weights[0] - weights[1] - weights[2]
+		spec := tables.Spec{
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 0.1 + 0.01*float64(i), Delta: 0.999, Sensitivity: 1}, Loss: loss.L1},
+			Weights: weights, Grid: tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -2},
+		}
+		table, err := tables.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upper := table.Certify().DeltaUpper
+		spec.Delta, _ = upper.Float64()
+		if new(big.Rat).SetFloat64(spec.Delta).Cmp(upper) >= 0 {
+			spec.Delta = math.Nextafter(spec.Delta, 0)
+		}
+		if table, err = tables.New(spec); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.Verify(); err == nil {
+			t.Fatalf("delta = %v is accepted, want more", spec.Delta)
+		}
+		texts = append(texts, encode(t, table))
+	}
+	got, _ := python(t, texts...)
+	for i, r := range reports(got) {
+		if !strings.Contains(r, "FALSE: certified delta <= delta") || strings.Contains(r, "FALSE: certificate.delta") {
+			t.Errorf("table %d: printed\n%s", i, r)
+		}
+	}
+	if n := len(reports(got)); n != len(texts) {
+		t.Errorf("%d reports on %d tables", n, len(texts))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -76,7 +77,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 	o.people.classFlag(f)
 	f.Delimiter(&o.people.csv)
 	f.Integer(&o.draws, "draws", "", 1, 1e6, "how often every row is released, from 1 to 1000000")
-	f.Integer(&o.seed, "seed", "", 1, 1<<53, "of the noise and of the attackers, from 1 to 2^53")
+	f.Integer(&o.seed, "seed", "", 1, math.MaxInt32, "of the noise and of the attackers, from 1 to 2147483647")
 	f.Check(o.check)
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)

@@ -35,8 +35,9 @@ type request struct {
 	Accept string `json:"accept"`
 	// Sweep asks for the error against epsilon.
 	Sweep bool `json:"sweep"`
-	// File is the text of a file.
+	// File is the text of a file, Name what it is called.
 	File string `json:"file"`
+	Name string `json:"name"`
 }
 
 // flags are those that a page may set, by kind. None names a file, and the values of those
@@ -185,6 +186,14 @@ func commandLine(args []string) string {
 		b.WriteString(" " + quoted(a))
 	}
 	return b.String()
+}
+
+// operand is the name of a file as a word of a command, which is no flag.
+func operand(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return "./" + name
+	}
+	return name
 }
 
 // quoted is a word for a shell of POSIX.

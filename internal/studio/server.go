@@ -146,6 +146,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f, ok := s.files[name]
 	switch {
+	case r.URL.Path == "/"+s.token: // without its last slash, from which the page finds its parts
+		http.Redirect(w, r, "/"+s.token+"/", http.StatusPermanentRedirect)
 	case !ok:
 		refuse(w, http.StatusNotFound, "there is no such page")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,6 +152,98 @@ func TestHostileRequests(t *testing.T) {
 		if code != c.code || !strings.Contains(text, c.text) {
 			t.Errorf("%s: %d %.200q, want %d with %q", c.name, code, text, c.code, c.text)
 		}
+	}
+}
+
+// TestNoLastSlash leads an address without its last slash to the page.
+func TestNoLastSlash(t *testing.T) {
+	s, _ := serve(t, failing)
+	answer, err := http.Get("http://" + s.host + "/" + s.token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got := answer.Request.URL.String(); got != s.Address() || answer.StatusCode != http.StatusOK {
+		t.Errorf("at %s: %d, want the page at %s", got, answer.StatusCode, s.Address())
+	}
+	if code, _ := ask(t, s, "GET", "/"+s.token[1:], nil, nil); code != http.StatusForbidden {
+		t.Errorf("part of a token: %d", code)
+	}
+}
+
+// event returns the data of the first event of a name that a request is answered with.
+func event(t *testing.T, s *Server, name string, q request, into any) {
+	t.Helper()
+	body, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := ask(t, s, "POST", "/"+s.token+"/study", bytes.NewReader(body), nil)
+	_, rest, ok := strings.Cut(text, "event: "+name+"\ndata: ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if err := json.Unmarshal([]byte(line), into); !ok || err != nil {
+		t.Fatalf("no event %s in %.300s: %v", name, text, err)
+	}
+}
+
+// TestFileNames shows a file whose name is words of a shell: what the page says to type means
+// this file and nothing else.
+func TestFileNames(t *testing.T) {
+	text, err := os.ReadFile("../../docs/example-table.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := serve(t, failing)
+	for name, want := range map[string]string{
+		"":                  "noisewright verify table.json",
+		"mine.json":         "noisewright verify mine.json",
+		"my table.json":     "noisewright verify 'my table.json'",
+		"$(rm x);it's.json": `noisewright verify '$(rm x);it'\''s.json'`,
+		"--cpuprofile=x":    "noisewright verify ./--cpuprofile=x",
+	} {
+		var m struct{ Name, Command, Go, Python string }
+		event(t, s, "made", request{Kind: kindFile, File: string(text), Name: name}, &m)
+		if m.Command != want {
+			t.Errorf("%q: %s, want %s", name, m.Command, want)
+		}
+		if name == "" {
+			name = "table.json"
+		}
+		if word := fmt.Sprintf("(%q)", name); m.Name != name || !strings.Contains(m.Go, word) || !strings.Contains(m.Python, "load"+word) {
+			t.Errorf("%q: %q\n%s%s", name, m.Name, m.Go, m.Python)
+		}
+	}
+}
+
+// TestBelow searches for an epsilon with a program whose loss is 1/epsilon and proved to be
+// within 1 % of the least. That no noise has the loss below an epsilon is said of one that was
+// designed, and not of the total of several releases.
+func TestBelow(t *testing.T) {
+	designed := map[float64]bool{}
+	s, _ := serve(t, func(_ context.Context, args []string, _ io.Reader, stdout, _ io.Writer, _ func(lp.Progress)) int {
+		for _, a := range args {
+			if text, ok := strings.CutPrefix(a, "--epsilon="); ok {
+				epsilon, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Error(err)
+				}
+				designed[epsilon] = true
+				fmt.Fprintf(stdout, `{"expected_loss":%v,"lower_bound":%v}`, 1/epsilon, 0.99/epsilon)
+			}
+		}
+		return exitDone
+	})
+	q := request{Kind: kindTable, Fields: map[string]string{"epsilon": "1", "delta": "1e-6"}, Accept: "0.3"}
+	var answer solved
+	event(t, s, "found", q, &answer)
+	if !designed[answer.Below] || !(answer.Below > 3.2 && answer.Below < 3.3) {
+		t.Errorf("below %v, want an epsilon of the designs %v, a little under 3.3", answer.Below, designed)
+	}
+	q.Together, q.Releases = true, "4"
+	answer = solved{}
+	event(t, s, "found", q, &answer)
+	if answer.Below != 0 || answer.Epsilon == "" {
+		t.Errorf("of 4 releases together: %+v, want an epsilon and no bound", answer)
 	}
 }
 

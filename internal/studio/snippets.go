@@ -45,7 +45,7 @@ import (
 
 // open proves the file again and returns what answers with noise.
 func open() (func(value %[6]s) (%[6]s, error), error) {
-	file, err := %[3]s.ReadFile("%[4]s")
+	file, err := %[3]s.ReadFile(%[4]q)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,8 @@ type solved struct {
 	Accept  string          `json:"accept"`
 	Loss    *portrait.Bound `json:"loss"`
 	// Below is an epsilon at and below which no noise has so small a loss, as the lower
-	// bound proves; 0: none was found.
+	// bound proves; 0: none was found, or epsilon is of several releases together, and the
+	// bound of one of them says nothing about other ways to share it.
 	Below float64 `json:"below,omitempty"`
 }
 
@@ -58,8 +59,12 @@ func (s *study) solve(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		if m.LowerBound != nil && *m.LowerBound > accept {
-			answer.Below = max(answer.Below, epsilon)
+		if m.LowerBound != nil && *m.LowerBound > accept && !(s.Together && s.count > 1) {
+			designed, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return false, err
+			}
+			answer.Below = max(answer.Below, designed)
 		}
 		if m.ExpectedLoss == nil || *m.ExpectedLoss > accept {
 			return false, nil

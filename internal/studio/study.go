@@ -11,11 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // study is the work for one request. Its events are, in this order: started, progress, made,
@@ -139,8 +137,11 @@ func (s *study) steps(ctx context.Context) error {
 		return err
 	}
 	p := portrait.New(proof)
-	if err := total(proof, p); err != nil {
+	if err := p.ProveTotal(proof); err != nil {
 		return err
+	}
+	if s.Name != "" {
+		p.Name = s.Name
 	}
 	if err := s.made(p, string(text)); err != nil {
 		return err
@@ -150,25 +151,6 @@ func (s *study) steps(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// total proves the total that a table claims, which is no part of its proof: a false one is
-// an error.
-func total(proof any, p *portrait.Portrait) error {
-	v, ok := proof.(*tables.Verified)
-	if !ok {
-		return nil
-	}
-	claim, ok := v.Table().ClaimedTotal()
-	if !ok {
-		return nil
-	}
-	b, err := account.ProveTotal(v)
-	if err != nil {
-		return err
-	}
-	p.Facts = append(p.Facts, [2]string{"total proved", fmt.Sprintf("epsilon %s at delta %v, %d releases", portrait.FloatUp(b.Upper).Text, claim.Delta, claim.Releases)})
 	return nil
 }
 
@@ -228,14 +210,14 @@ func (s *study) obtain(ctx context.Context) ([]byte, error) {
 type found struct {
 	*portrait.Portrait
 	File    string `json:"file"`
-	Command string `json:"command,omitempty"` // none of a file that was dropped
+	Command string `json:"command"` // of a file that was dropped, what verifies it
 	Go      string `json:"go"`
 	Python  string `json:"python"`
 }
 
 // made says what was made.
 func (s *study) made(p *portrait.Portrait, text string) error {
-	out := found{Portrait: p, File: text}
+	out := found{Portrait: p, File: text, Command: commandLine([]string{"verify", operand(p.Name)})}
 	if s.Kind != kindFile {
 		args, err := s.design(nil)
 		if err != nil {

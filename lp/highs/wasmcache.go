@@ -8,16 +8,26 @@ import (
 	"runtime/debug"
 )
 
-// cacheDir is the folder for machine code that later runs execute: noisewright in the
-// user's cache directory, or nothing if there is none, or somebody else could write to
-// it, or it is not known which version of the compiler the code is of, as in tests.
+// cacheDir is the folder for machine code that later runs execute, and for nothing else:
+// noisewright/highs in the user's cache directory, by a path without symbolic links. It is
+// nothing if there is none, or somebody else could write to it, or it is not known which
+// version of the compiler the code is of, as in tests.
 func cacheDir() string {
 	base, err := os.UserCacheDir()
 	if err != nil || !compilerKnown() {
 		return ""
 	}
-	dir := filepath.Join(base, "noisewright")
-	if os.MkdirAll(dir, 0o700) != nil || !trusted(dir) {
+	return trustedFolder(base)
+}
+
+// trustedFolder makes cacheDir below a cache directory.
+func trustedFolder(base string) string {
+	dir := filepath.Join(base, "noisewright", "highs")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	dir, err := filepath.EvalSymlinks(dir) // whoever can move a link cannot lead elsewhere later
+	if err != nil || !trusted(dir) {
 		return ""
 	}
 	return dir

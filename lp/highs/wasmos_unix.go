@@ -3,6 +3,7 @@
 package highs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,28 +39,39 @@ func (m *memory) Free() {
 	m.all = nil
 }
 
-// trusted reports whether nobody but this user and root can change what is in the
-// folder: they own it and all folders above it, and others may write to none of them.
-// What is in a sticky folder, such as /tmp, only its owner can move away.
+// trusted reports whether nobody but this user and root can change what is in a
+// folder, whose path has no symbolic links: they own it, all that is in it and all folders
+// above it, and others may write to none of them. What is in a sticky folder, such as
+// /tmp, only its owner can move away.
 func trusted(dir string) bool {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil || !filepath.IsAbs(dir) {
+	if !filepath.IsAbs(dir) {
 		return false
 	}
-	for at := dir; ; at = filepath.Dir(at) {
+	for at := dir; at != filepath.Dir(at); {
+		at = filepath.Dir(at)
 		info, err := os.Lstat(at)
-		if err != nil || !info.IsDir() {
+		if err != nil || !info.IsDir() || !(owned(info) && (closed(info) || info.Mode()&fs.ModeSticky != 0)) {
 			return false
-		}
-		stat, is := info.Sys().(*syscall.Stat_t)
-		if !is || stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-			return false
-		}
-		if info.Mode().Perm()&0o022 != 0 && (info.Mode()&fs.ModeSticky == 0 || at == dir) {
-			return false
-		}
-		if at == filepath.Dir(at) {
-			return true
 		}
 	}
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir() && filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || !(info.IsDir() || info.Mode().IsRegular()) || !owned(info) || !closed(info) {
+			return errors.Join(fs.ErrPermission, err)
+		}
+		return nil
+	}) == nil
 }
+
+// owned reports whether a file is the user's or root's.
+func owned(info fs.FileInfo) bool {
+	stat, is := info.Sys().(*syscall.Stat_t)
+	return is && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
+}
+
+// closed reports whether others may not write to a file.
+func closed(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 == 0 }

@@ -3,6 +3,7 @@
 package highs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,13 +39,42 @@ func TestTrusted(t *testing.T) {
 	sticky := folder("sticky", 0o777|fs.ModeSticky)
 	inPublic := folder("public/own", 0o700)
 	inSticky := folder("sticky/own", 0o700)
+	holdsPublic, holdsLink := folder("holdsPublic", 0o700), folder("holdsLink", 0o700)
+	folder("holdsPublic/code", 0o777)
+	link("holdsLink/code", own)
 	for dir, want := range map[string]bool{
-		own: true, inSticky: true, link("toOwn", own): true,
-		public: false, group: false, sticky: false, inPublic: false, link("toPublic", inPublic): false,
+		own: true, inSticky: true,
+		public: false, group: false, sticky: false, inPublic: false,
+		holdsPublic: false, holdsLink: false, link("toOwn", own): false,
 		filepath.Join(top, "none"): false,
 	} {
 		if got := trusted(dir); got != want {
 			t.Errorf("trusted(%s) = %v, want %v", dir, got, want)
 		}
+	}
+}
+
+// TestTrustedFolder: the path does not depend on links that somebody else could replace, and
+// designs that are kept beside are not in the folder, which is removed if a file is damaged.
+func TestTrustedFolder(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !trusted(top) {
+		t.Skip("others may write to the temporary directory")
+	}
+	base, to := filepath.Join(top, "link"), filepath.Join(top, "caches")
+	if err := errors.Join(os.Mkdir(to, 0o700), os.Symlink(to, base)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := trustedFolder(base), filepath.Join(to, "noisewright", "highs"); got != want {
+		t.Errorf("the folder is %q, want %q", got, want)
+	}
+	if err := os.Chmod(to, 0o777); err != nil { //nolint:gosec // as an untrusted one
+		t.Fatal(err)
+	}
+	if got := trustedFolder(base); got != "" {
+		t.Errorf("the folder is %q where others may write above it", got)
 	}
 }

@@ -184,7 +184,10 @@ func mistakes(t *testing.T, ctx context.Context) {
 		}
 		do(t, ctx, change(c.id, c.good), fresh())
 	}
-	do(t, ctx, change("epsilon", "-1"), until(`document.getElementById("epsilon").getAttribute("aria-invalid") === "true"`), change("epsilon", "0.2"))
+	described := func(want string) chromedp.Action {
+		return until(`document.getElementById("epsilon").getAttribute("aria-describedby") === "` + want + `"`)
+	}
+	do(t, ctx, change("epsilon", "-1"), until(`document.getElementById("epsilon").getAttribute("aria-invalid") === "true"`), described("about-epsilon wrong-epsilon"), change("epsilon", "0.2"), described("about-epsilon"))
 	do(t, ctx, change("gap", "1e-6"), change("time-limit", "100ms"), until(`!document.getElementById("warning").hidden`), fresh())
 	contains(t, ctx, "warning", "stopped with")
 	if text(t, ctx, "expected") == "" {
@@ -232,9 +235,10 @@ func drop(t *testing.T, ctx context.Context, folder string) {
 		encoded, _ := json.Marshal([]string{name, text})
 		return chromedp.Evaluate(`(() => { const [name, text] = `+string(encoded)+`; const dataTransfer = new DataTransfer(); dataTransfer.items.add(new File([text], name)); document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer })); })()`, nil)
 	}
-	do(t, ctx, let("mine.json", string(good)), until(`!document.getElementById("shown").hidden`), idle())
-	contains(t, ctx, "shown", "mine.json: every claim holds.")
-	contains(t, ctx, "command", "noisewright verify mine.json")
+	do(t, ctx, let("my file.json", string(good)), until(`!document.getElementById("shown").hidden`), idle())
+	contains(t, ctx, "shown", "my file.json: every claim holds.")
+	contains(t, ctx, "command", "noisewright verify 'my file.json'")
+	contains(t, ctx, "python", `noisewright.load("my file.json")`)
 	contains(t, ctx, "compared", "this table")
 	accessible(t, ctx, "dropped")
 	for _, c := range []struct{ name, text, want string }{
@@ -244,7 +248,12 @@ func drop(t *testing.T, ctx context.Context, folder string) {
 	} {
 		do(t, ctx, let(c.name, c.text), until(`!document.getElementById("failure").hidden`), idle())
 		contains(t, ctx, "failure", c.want)
+		if shown := text(t, ctx, "shown-name"); !strings.HasPrefix(shown, c.name+" is not proved") {
+			t.Errorf("%s: the page says %q beside what it shows", c.name, shown)
+		}
 	}
+	do(t, ctx, let("large.json", strings.Repeat(" ", 12<<20+1)), until(`document.getElementById("failure").textContent.includes("large.json")`))
+	contains(t, ctx, "failure", "large.json: larger than 12 MiB")
 	do(t, ctx, let("mine.json", string(good)), until(`document.getElementById("failure").hidden`), idle())
 }
 
@@ -281,7 +290,7 @@ func TestNoSolver(t *testing.T) {
 	address, _ := studio(t, program(t, "0"))
 	do(t, ctx, chromedp.Navigate(address), idle())
 	contains(t, ctx, "expected", "≤ 0.9595") // which needs none
-	do(t, ctx, chromedp.Click("input[value=kernel]"), until(`!document.getElementById("failure").hidden`), idle())
+	do(t, ctx, chromedp.Click("input[value=local]"), chromedp.Evaluate(`document.querySelector("[name=unbiased]").checked = true`, nil), change("delta", "0.1"), until(`!document.getElementById("failure").hidden`), idle())
 	contains(t, ctx, "failure", "solver")
-	do(t, ctx, chromedp.Click("input[value=table]"), fresh())
+	do(t, ctx, chromedp.Evaluate(`document.querySelector("[name=unbiased]").checked = false`, nil), chromedp.Click("input[value=table]"), change("delta", "1e-6"), fresh())
 }

@@ -1,9 +1,11 @@
 package browser
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,6 +54,15 @@ func TestVerifier(t *testing.T) {
 	if err := os.WriteFile(forged, []byte(strings.Replace(string(text), `"delta":0.000001`, `"delta":0.0000001`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	total, err := os.ReadFile(root + "/python/tests/data/files/lattice-total.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, claimed := filepath.Join(folder, "kept.json"), filepath.Join(folder, "claimed.json")
+	smaller := regexp.MustCompile(`("total":\s*\{"releases":\s*\d+,\s*"epsilon":\s*)[0-9.]+`).ReplaceAll(total, []byte("${1}0.0625"))
+	if err := errors.Join(os.WriteFile(kept, total, 0o600), os.WriteFile(claimed, smaller, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	ready := until(`document.documentElement.dataset.state === "ready"`)
 	verify := func(file, want string) {
 		t.Helper()
@@ -71,6 +82,10 @@ func TestVerifier(t *testing.T) {
 	accessible(t, ctx, "verifier, table")
 	verify(forged, "is not valid")
 	contains(t, ctx, "failure", "forged.json: delta = 1e-07 is promised but only")
+	verify(kept, "every claim holds")
+	contains(t, ctx, "facts", "total proved")
+	verify(claimed, "is not valid")
+	contains(t, ctx, "failure", "claimed.json: total = ")
 	verify(local, "every claim holds")
 	do(t, ctx, chromedp.SetValue("#value", "2"), chromedp.SetValue("#count", "500"), chromedp.Click("#draw .main"), until(`document.documentElement.dataset.drawn === "500"`))
 	do(t, ctx, chromedp.SetValue("#value", "x"), chromedp.Click("#draw .main"), until(`!document.getElementById("failure").hidden`))

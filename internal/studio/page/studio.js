@@ -59,7 +59,7 @@
   }
 
   function request() {
-    if (file) return { kind: "file", file: file.text, releases: $("releases").value.trim() };
+    if (file) return { kind: "file", file: file.text, name: file.name, releases: $("releases").value.trim() };
     const f = fields();
     const { epsilon, ...others } = f;
     const key = JSON.stringify([kind(), others]);
@@ -113,6 +113,7 @@
   // show asks for what the fields, or the file, say.
   function show() {
     clear();
+    say(file ? `${file.name} is being verified.` : "");
     const body = request();
     study(body, {
       started: () => status("Designing…"),
@@ -129,15 +130,29 @@
     });
   }
 
+  // say says of a file what holds of it now; "" if none is shown.
+  function say(text) {
+    $("shown").hidden = text === "";
+    $("shown-name").textContent = text;
+  }
+
+  // described links a field to its hint, and to what is wrong with it.
+  function described(e, ...wrong) {
+    const ids = [...[...e.closest(".field").querySelectorAll(".hint")].map((hint) => hint.id), ...wrong];
+    if (ids.length) e.setAttribute("aria-describedby", ids.join(" "));
+    else e.removeAttribute("aria-describedby");
+  }
+
   function clear() {
     $("failure").hidden = $("warning").hidden = true;
-    for (const e of form.querySelectorAll("[aria-invalid]")) { e.removeAttribute("aria-invalid"); e.removeAttribute("aria-describedby"); }
+    for (const e of form.querySelectorAll("[aria-invalid]")) { e.removeAttribute("aria-invalid"); described(e); }
     for (const e of form.querySelectorAll(".wrong")) e.remove();
   }
 
   // fail says what is wrong, and where, if a sentence begins with the name of a field.
   function fail(f) {
     status("Stopped.");
+    say(file ? `${file.name} is not proved${made ? "; what follows is of before" : ""}.` : "");
     $("results").classList.toggle("stale", made !== null); // of other fields
     $("failure").replaceChildren(...f.errors.map((e) => element("p", {}, file ? `${file.name}: ${e}` : e)), ...(f.hint ? [element("p", { class: "quiet" }, `Hint: ${f.hint}`)] : []));
     $("failure").hidden = false;
@@ -147,7 +162,7 @@
       if (!field) continue;
       const wrong = element("p", { class: "wrong", id: `wrong-${name}` }, sentence);
       field.append(wrong);
-      for (const e of field.querySelectorAll("input:not([type=range]), select")) { e.setAttribute("aria-invalid", "true"); e.setAttribute("aria-describedby", wrong.id); }
+      for (const e of field.querySelectorAll("input:not([type=range]), select")) { e.setAttribute("aria-invalid", "true"); described(e, wrong.id); }
     }
   }
 
@@ -155,8 +170,7 @@
     made = m;
     $("results").classList.remove("stale");
     $("figures").hidden = $("cards").hidden = false;
-    $("shown").hidden = !file;
-    $("shown-name").textContent = file ? `${file.name}: every claim holds.` : "";
+    say(file ? `${file.name}: every claim holds.` : "");
     $("expected").textContent = `≤ ${m.expected.text}`;
     $("expected-name").textContent = m.kind === "local" ? "Expected loss" : "Expected error";
     $("unit").textContent = `${m.loss}: ${m.loss_unit}`;
@@ -186,7 +200,7 @@
       portraits.lossByValue($("values"), m);
     }
     $("facts").replaceChildren(portraits.facts(m));
-    $("command").textContent = m.command || `noisewright verify ${file ? file.name : m.name}`;
+    $("command").textContent = m.command;
     $("go").textContent = m.go;
     $("python").textContent = m.python;
   }
@@ -255,6 +269,7 @@
   // solve finds the epsilon of an error.
   function solve() {
     file = null;
+    say("");
     clear();
     began = performance.now();
     const body = { ...request(), accept: $("accept").value.trim() || "0", sweep: false };
@@ -278,6 +293,7 @@
   // changed starts a study once the fields rest for a moment.
   function changed() {
     file = null;
+    say("");
     arrange();
     clearTimeout(timer);
     $("answer").textContent = "";
@@ -293,8 +309,16 @@
     if (!dropped) return;
     began = performance.now();
     if (made) $("results").classList.add("stale");
-    if (dropped.size > 12 * 2 ** 20) return fail({ errors: [`${dropped.name} is larger than 12 MiB, want a table, a kernel or a local randomizer`] });
-    file = { name: dropped.name, text: await dropped.text() };
+    clearTimeout(timer); // of a design
+    running?.abort();
+    running = null;
+    busy(false);
+    clear();
+    const large = dropped.size > 12 * 2 ** 20;
+    const mine = file = { name: dropped.name, text: "" };
+    if (large) return fail({ errors: ["larger than 12 MiB, want a table, a kernel or a local randomizer"] });
+    mine.text = await dropped.text();
+    if (file !== mine) return; // another one came, or a field changed
     points = new Map();
     pointsFor = "";
     show();
@@ -311,7 +335,7 @@
   $("cancel").addEventListener("click", () => { running?.abort(); running = null; busy(false); status("Cancelled."); });
   $("back").addEventListener("click", () => { $("file").value = ""; changed(); });
   $("file").addEventListener("change", (event) => take(event.target.files[0]));
-  $("download").addEventListener("click", () => made && charts.download(file ? file.name : made.name, made.file, "application/json"));
+  $("download").addEventListener("click", () => made && charts.download(made.name, made.file, "application/json"));
   for (const b of document.querySelectorAll("[data-copy]")) {
     b.setAttribute("aria-label", `Copy the ${b.dataset.copy === "command" ? "command" : `${b.dataset.copy} program`}`);
     b.addEventListener("click", async () => {

@@ -21,13 +21,16 @@
   let queue = Promise.resolve();
   function ask(message) {
     const next = queue.then(() => new Promise((resolve, reject) => {
-      worker.onmessage = ({ data }) => resolve(JSON.parse(data));
+      worker.onmessage = ({ data }) => (data === undefined ? reject(new Error("the program has ended: open this page again")) : resolve(JSON.parse(data)));
       worker.onerror = (event) => reject(new Error(event.message || "the program stopped"));
       worker.postMessage(message);
     }));
     queue = next.catch(() => {});
     return next;
   }
+
+  // ended is the answer of a program that gives none: a file was too large for it.
+  const ended = (error) => ({ errors: [String(error.message)], ended: true });
 
   function fail(sentences) {
     $("failure").replaceChildren(...sentences.map((s) => element("p", {}, s)));
@@ -41,10 +44,10 @@
     document.documentElement.dataset.state = "busy";
     $("status").textContent = `Verifying ${file.name}…`;
     const began = performance.now();
-    const answer = await ask({ verify: await file.text() });
+    const answer = await file.text().then((text) => ask({ verify: text })).catch(ended);
     const ms = Math.round(performance.now() - began);
     if (answer.errors) {
-      $("status").textContent = `${file.name} is not valid.`;
+      $("status").textContent = `${file.name} is not ${answer.ended ? "verified" : "valid"}.`;
       fail(answer.errors.map((e) => `${file.name}: ${e}`));
     } else {
       $("status").textContent = `${file.name}: every claim holds.`;
@@ -90,7 +93,7 @@
     event.preventDefault();
     fail([]);
     const began = performance.now();
-    const answer = await ask({ value: $("value").value.trim(), count: $("count").value.trim() });
+    const answer = await ask({ value: $("value").value.trim(), count: $("count").value.trim() }).catch(ended);
     if (answer.errors) return fail(answer.errors);
     draws = answer.draws;
     const some = draws.slice(0, 6).join(", ");

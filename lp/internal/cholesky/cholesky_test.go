@@ -1,6 +1,7 @@
 package cholesky
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -44,7 +45,7 @@ func TestFactor(t *testing.T) {
 			}
 			scale[i] = 1 / math.Sqrt(full[i][i])
 		}
-		m.Add(b)
+		m.Add(t.Context(), b)
 		for i := range n {
 			for j := range i + 1 {
 				if got, want := m.data[m.Index(i, j)], full[i][j]; math.Abs(got-want) > 1e-12*math.Sqrt(full[i][i]*full[j][j]) {
@@ -54,7 +55,7 @@ func TestFactor(t *testing.T) {
 		}
 		const add = 1e-6
 		m.Scale(scale, add)
-		if !m.Factor() {
+		if !m.Factor(t.Context()) {
 			t.Fatalf("n = %d: not positive definite", n)
 		}
 		x := m.Vector()
@@ -86,7 +87,7 @@ func TestNotPositive(t *testing.T) {
 				m.Data()[m.Index(i, i)] = 1
 			}
 			m.Data()[m.Index(n-1, n-1)] = bad
-			if m.Factor() {
+			if m.Factor(t.Context()) {
 				t.Errorf("%d rows, of which the last has %g: factored", n, bad)
 			}
 		}
@@ -132,5 +133,26 @@ func TestTimes(t *testing.T) {
 				t.Errorf("%d × %d: column %d gives %g, want %g", rows, columns, j, across[j], want)
 			}
 		}
+	}
+}
+
+// TestEnds: the context ends products and factors between two panels.
+func TestEnds(t *testing.T) {
+	const n = 3 * width
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	b, m := random(rand.New(rand.NewPCG(7, 8)), n, 2, false), NewMatrix(n)
+	m.Add(ended, b)
+	for i := range n {
+		if m.data[m.Index(i, i)] != 0 {
+			t.Fatalf("row %d was added after the end", i)
+		}
+		m.data[m.Index(i, i)] = 1
+	}
+	if m.Factor(ended) {
+		t.Error("factored after the end")
+	}
+	if !m.Factor(t.Context()) {
+		t.Error("not factored")
 	}
 }

@@ -1,6 +1,7 @@
 package cholesky
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -44,10 +45,10 @@ func everything(seed uint64, rows, columns int, extreme bool) []float64 {
 	across := b.Row()
 	b.TransposedTimes(across, left)
 	b.AddTimes(left, right)
-	m.Add(b)
+	m.Add(context.Background(), b)
 	m.Scale(scale, 1e-3)
 	var out []float64
-	if !extreme && m.Factor() {
+	if !extreme && m.Factor(context.Background()) {
 		m.Solve(left)
 		out = append(out, 1)
 	}
@@ -95,7 +96,7 @@ func TestNotPositiveOnAllCores(t *testing.T) {
 			m.data[m.Index(i, i)] = 1
 		}
 		m.data[m.Index(bad, bad)] = -1
-		if m.Factor() {
+		if m.Factor(t.Context()) {
 			t.Errorf("row %d has −1: factored", bad)
 		}
 	}
@@ -144,8 +145,8 @@ func BenchmarkFactor(b *testing.B) {
 					for i := range rows {
 						m.data[m.Index(i, i)] = 1e6
 					}
-					m.Add(p)
-					if !m.Factor() {
+					m.Add(b.Context(), p)
+					if !m.Factor(b.Context()) {
 						b.Fatal("not positive definite")
 					}
 				}

@@ -1,6 +1,9 @@
 package cholesky
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // Matrix is symmetric, of which the lower half is used; Factor puts its factor in its
 // place.
@@ -19,9 +22,13 @@ func (m *Matrix) Clear() {
 	}
 }
 
-// Add adds b·bᵀ, on all cores if that is much.
-func (m *Matrix) Add(b *Panels) {
+// Add adds b·bᵀ, on all cores if that is much. If the context ends first, the matrix is
+// spoilt.
+func (m *Matrix) Add(ctx context.Context, b *Panels) {
 	each(m.panels, func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
 		for j := range i + 1 {
 			product(m.tile(i, j), b.panel(i, b.columns), b.panel(j, b.columns), 1)
 		}
@@ -54,12 +61,15 @@ func (m *Matrix) tile(i, j int) *tile {
 
 // Factor replaces the matrix by its lower Cholesky factor, with the reciprocals of its
 // diagonal, on all cores if that is much. It reports whether the matrix is positive
-// definite; if not, it is spoilt.
-func (m *Matrix) Factor() bool {
+// definite; if not, or if the context ends first, it is spoilt.
+func (m *Matrix) Factor(ctx context.Context) bool {
 	for v := m.n; v < m.panels*width; v++ {
 		m.data[m.Index(v, v)] = 1
 	}
 	return inOrder(m.panels, func(i int, wait func(j int)) bool {
+		if ctx.Err() != nil {
+			return false
+		}
 		for j := range i {
 			wait(j)
 			t := m.tile(i, j)

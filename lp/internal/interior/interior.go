@@ -183,15 +183,18 @@ func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, erro
 		if stalled++; s.miss() < 0.9*best {
 			best, stalled = s.miss(), 0
 		}
-		if stalled > patience || !s.iterate() {
+		if stalled > patience || !s.iterate(ctx) {
 			break
 		}
 		if p.Step != nil {
 			p.Step(p.Work())
 		}
 	}
-	if s.done(want, slack) {
+	switch {
+	case s.done(want, slack):
 		return solver.StatusOptimal, nil
+	case ctx.Err() != nil:
+		return solver.StatusLimit, nil
 	}
 	return solver.StatusFailed, ErrFailed
 }

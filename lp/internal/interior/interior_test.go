@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/noisewright/noisewright/lp/highs"
@@ -229,6 +230,31 @@ func TestEnds(t *testing.T) {
 		cancel()
 	}})
 	if status, err := prog.Solve(ctx, Accuracy{Gap: 1e-9, Excess: 1e-9}); status != solver.StatusLimit || err != nil || steps != 1 {
+		t.Errorf("status %d, error %v after %d steps", status, err, steps)
+	}
+}
+
+// late is a context that ends after its first question.
+type late struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (l *late) Err() error {
+	if l.asked.Add(1) > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestEndsWithin: a context that ends stops the method within an iteration, which can take
+// minutes.
+func TestEndsWithin(t *testing.T) {
+	p := random(rand.New(rand.NewPCG(5, 6)))
+	steps := 0
+	prog := New(p, Options{Start: ones(p), Step: func(float64) { steps++ }})
+	status, err := prog.Solve(&late{Context: t.Context()}, Accuracy{Gap: 1e-9, Excess: 1e-9})
+	if status != solver.StatusLimit || err != nil || steps != 0 {
 		t.Errorf("status %d, error %v after %d steps", status, err, steps)
 	}
 }

@@ -1,6 +1,9 @@
 package interior
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // With g_i = p_gain − E·p_lose of term i of limit k (E the ratio), the program is
 //
@@ -26,8 +29,8 @@ import "math"
 // bordered by A. M and h are sums of positive parts, so that rounding leaves them so.
 // (To eliminate p first, and keep the η, would need less work, but fails numerically.)
 
-// build computes M and factors it, and reports whether it could.
-func (s *state) build() bool {
+// build computes M and factors it, and reports whether it could before the context ended.
+func (s *state) build(ctx context.Context) bool {
 	s.matrix.Clear()
 	clear(s.diagonal)
 	clear(s.more)
@@ -51,12 +54,12 @@ func (s *state) build() bool {
 	for v := range s.p {
 		m[s.matrix.Index(v, v)] += s.diagonal[v] + s.z[v]/s.p[v]
 	}
-	s.matrix.Add(s.bands)
+	s.matrix.Add(ctx, s.bands)
 	for v := range s.diagonal {
 		s.diagonal[v] = 1 / math.Sqrt(m[s.matrix.Index(v, v)])
 	}
 	s.matrix.Scale(whole(s.diagonal), regular)
-	if !s.matrix.Factor() {
+	if !s.matrix.Factor(ctx) {
 		return false
 	}
 	for i, r := range s.equal {

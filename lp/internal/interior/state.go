@@ -231,10 +231,14 @@ func (s *state) miss() float64 {
 	return (math.Abs(s.primal-s.dual)+s.penalty)/math.Abs(s.primal) + s.misses
 }
 
+// leastValue is the optimum, of costs about 1, below which the gap is relative to it: an
+// optimum of 0 has no relative gap.
+const leastValue = 1e-6
+
 // done reports whether the point is as good as wanted, up to a multiple of the gap.
 func (s *state) done(want Accuracy, slack float64) bool {
 	gap := s.primal - s.dual + s.penalty
-	if !(gap <= want.Gap*slack*math.Abs(s.primal)) {
+	if !(gap <= want.Gap*slack*max(math.Abs(s.primal), leastValue)) {
 		return false
 	}
 	return math.IsInf(want.Excess, 1) || s.excess <= want.Excess && s.misses <= totalTolerance

@@ -1,8 +1,11 @@
 package interior
 
-// iterate takes one step, and reports whether there was one.
-func (s *state) iterate() bool {
-	if !s.build() {
+import "context"
+
+// iterate takes one step, and reports whether there was one: there is none if the context
+// ends before the matrix is factored, which can take long.
+func (s *state) iterate(ctx context.Context) bool {
+	if !s.build(ctx) {
 		return false
 	}
 	s.aim(0)

@@ -1,4 +1,4 @@
-package studio
+package portrait
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,13 +24,13 @@ func TestFalseTotal(t *testing.T) {
 		text []byte
 		want error
 	}{{text, nil}, {claim.ReplaceAll(text, []byte("${1}0.0625")), tables.ErrFalseClaim}} {
-		proof, err := portrait.Verify(context.Background(), c.text)
+		proof, err := Verify(context.Background(), c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := portrait.New(proof)
+		p := New(proof)
 		facts := len(p.Facts)
-		if err := total(proof, p); !errors.Is(err, c.want) || (err == nil) != (len(p.Facts) > facts) {
+		if err := p.ProveTotal(proof); !errors.Is(err, c.want) || (err == nil) != (len(p.Facts) > facts) {
 			t.Errorf("%v with the facts %v, want %v", err, p.Facts, c.want)
 		}
 	}

@@ -1,0 +1,26 @@
+package portrait
+
+import (
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// ProveTotal proves the total that a table claims over several releases, which is no part of
+// its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
+// nothing.
+func (p *Portrait) ProveTotal(proof any) error {
+	v, ok := proof.(*tables.Verified)
+	if !ok {
+		return nil
+	}
+	claim, ok := v.Table().ClaimedTotal()
+	if !ok {
+		return nil
+	}
+	b, err := account.ProveTotal(v)
+	if err != nil {
+		return err
+	}
+	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, claim.Delta, claim.Releases)
+	return nil
+}
