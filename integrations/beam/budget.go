@@ -14,8 +14,9 @@ import (
 )
 
 // Budget is the total that everything released about the same people keeps, in this
-// pipeline and in those that share the Budget. It is safe for concurrent use. It lives as
-// long as the process: for a total over many runs, charge the Costs to a ledger.
+// pipeline and in those that share the Budget. What is charged is one run of a pipeline: one
+// that is run again draws again. It is safe for concurrent use. It lives as long as the
+// process: for a total over many runs, charge the Costs to a ledger.
 type Budget struct {
 	epsilon, delta float64
 

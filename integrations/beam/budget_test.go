@@ -130,7 +130,13 @@ func TestRefusals(t *testing.T) {
 	_, err = groups.Quantiles(s, QuantileOptions{Probabilities: []float64{2}, Epsilon: 0.1})
 	wantSentence(t, err, "probability = 2")
 	_, err = groups.Quantiles(s, QuantileOptions{Probabilities: []float64{0.5}, Epsilon: -1})
-	wantSentence(t, err, "epsilon = 0")
+	wantSentence(t, err, "epsilon = -1")
+	for _, epsilon := range []float64{math.NaN(), math.Inf(1)} {
+		_, err = groups.Quantiles(s, QuantileOptions{Probabilities: []float64{0.5}, Epsilon: epsilon})
+		wantSentence(t, err, "epsilon = ", "want a finite number above 0")
+	}
+	_, err = people.Public(s, []string{"x", "M\xfcller"})
+	wantSentence(t, err, "keys = ", "UTF-8")
 
 	counting, err := Bound(s, rows, Bounds{Partitions: 1, Values: 1}, newBudget(t, 100, 0))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -32,6 +33,9 @@ func (p *People) Public(s beam.Scope, keys []string) (*Groups, error) {
 	for _, k := range keys {
 		if seen[k] {
 			return nil, check.Field("noisebeam", "keys", check.Quoted(check.Shortened(k))+" twice", "every one once")
+		}
+		if !utf8.ValidString(k) {
+			return nil, check.Field("noisebeam", "keys", check.Quoted(check.Shortened(k)), "UTF-8")
 		}
 		seen[k] = true
 	}

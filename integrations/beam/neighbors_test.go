@@ -16,7 +16,7 @@ import (
 // bounded runs the functions of Bound on the rows, without an engine, and returns what
 // counts by person.
 func bounded(b Bounds, rows []Row) map[string][]contribution {
-	clip, choose := &clipFn{b.units()}, &sampleFn{b.Values}
+	clip, choose, seed := &clipFn{b.units()}, &sampleFn{b.Values}, newSeed()
 	samples := map[string]sample{}
 	for i, r := range rows {
 		clip.ProcessElement(r, func(key string, v int64) {
@@ -35,7 +35,7 @@ func bounded(b Bounds, rows []Row) map[string][]contribution {
 	out := map[string][]contribution{}
 	for person, all := range byPerson {
 		next := 0
-		(&partitionsFn{b.Partitions}).ProcessElement(person, func(c *contribution) bool {
+		(&partitionsFn{b.Partitions, seed}).ProcessElement(person, func(c *contribution) bool {
 			if next == len(all) {
 				return false
 			}
@@ -43,7 +43,8 @@ func bounded(b Bounds, rows []Row) map[string][]contribution {
 			next++
 			return true
 		}, func(partition string, c contribution) {
-			out[person] = append(out[person], contribution{partition, c.Values})
+			name := person[1:] // personKey of text
+			out[name] = append(out[name], contribution{partition, c.Values})
 		})
 	}
 	return out

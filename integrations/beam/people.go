@@ -1,21 +1,28 @@
 package noisebeam
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // Row is a record of a person: it belongs to a partition and has a value. Counts do not
-// use the value. Rows whose value is not a number do not count.
+// use the value. Rows of nobody, Person "", and rows whose value is not a number do not
+// count. A Partition is text: what of it is not UTF-8 becomes U+FFFD.
 type Row struct {
 	Person, Partition string
 	Value             float64
@@ -46,6 +53,11 @@ func (b Bounds) validate() error {
 		checkRange(bad, b.Lower, b.Upper)
 		if math.IsInf(float64(b.Values)*math.Max(math.Abs(b.Lower), math.Abs(b.Upper)), 0) {
 			bad.Bad("values times the larger of lower and upper", "infinite", "a float64")
+		}
+		if bad.Err() == nil {
+			if u := b.units(); u.Low > u.High {
+				bad.Bad("lower and upper", number(b.Lower)+", "+number(b.Upper), fmt.Sprintf("farther apart: of values that narrow, no %d could be added up exactly", b.Values))
+			}
 		}
 	}
 	return bad.Err()
@@ -133,7 +145,8 @@ type People struct {
 
 // Bound chooses what counts: of every person at most Bounds.Values rows in each of at most
 // Bounds.Partitions partitions. rows is a PCollection<Row>. The choice is random, and
-// uniform, for each person independently of all others.
+// uniform, for each person independently of all others. The windows and triggers of rows are
+// dropped, as a person would count in each of them: all rows are one global window.
 //
 // The error wraps dp.ErrInvalid.
 func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*People, error) {
@@ -145,21 +158,31 @@ func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*Peop
 	}
 	s = s.Scope("noisebeam.Bound")
 	u := b.units()
+	rows = beam.WindowInto(s, window.NewGlobalWindows(), rows)
 	values := beam.ParDo(s, &clipFn{u}, rows)
 	samples := beam.CombinePerKey(s, &sampleFn{b.Values}, values)
 	byPerson := beam.ParDo(s, personOf, samples)
-	parts := beam.ParDo(s, &partitionsFn{b.Partitions}, beam.GroupByKey(s, byPerson))
+	parts := beam.ParDo(s, &partitionsFn{b.Partitions, newSeed()}, beam.GroupByKey(s, byPerson))
 	return &People{b, u, budget, parts}, nil
 }
 
 // clipFn gives each row the key of its person and partition.
 type clipFn struct{ Units units }
 
-// ProcessElement leaves out what is not a number.
+// ProcessElement leaves out what is not a number, and what is nobody's.
 func (f *clipFn) ProcessElement(r Row, emit func(string, int64)) {
-	if !math.IsNaN(r.Value) {
-		emit(pairKey(r.Person, r.Partition), f.Units.of(r.Value))
+	if !math.IsNaN(r.Value) && r.Person != "" {
+		emit(pairKey(personKey(r.Person), strings.ToValidUTF8(r.Partition, "\ufffd")), f.Units.of(r.Value))
 	}
+}
+
+// personKey returns UTF-8 that is of this person alone. An engine that decodes keys as text
+// would make one person of those whose names differ in what is not UTF-8.
+func personKey(person string) string {
+	if utf8.ValidString(person) {
+		return "t" + person
+	}
+	return "h" + hex.EncodeToString([]byte(person))
 }
 
 // pairKey joins the two so that no other two give the same.
@@ -222,22 +245,41 @@ func (f *sampleFn) trimmed(s sample, above int) sample {
 	return out
 }
 
-// partitionsFn chooses some of the partitions of a person.
-type partitionsFn struct{ Partitions int }
+// partitionsFn chooses some of the partitions of a person: those with the least hashes of
+// the seed, the person and the partition. An engine that computes part of this again, and
+// keeps what it has of the rest, gets the same choice; with fresh random numbers a person
+// could count in partitions of two choices.
+type partitionsFn struct {
+	Partitions int
+	Seed       []byte
+}
 
-// ProcessElement keeps a uniform sample of what it has seen (Vitter 1985, algorithm R).
-func (f *partitionsFn) ProcessElement(_ string, all func(*contribution) bool, emit func(string, contribution)) {
-	var kept []contribution
+// ranked is a contribution with its hash.
+type ranked struct {
+	hash [sha256.Size]byte
+	contribution
+}
+
+// ProcessElement keeps the least ones, of distinct partitions.
+func (f *partitionsFn) ProcessElement(person string, all func(*contribution) bool, emit func(string, contribution)) {
+	var kept []ranked
 	var c contribution
-	for n := uint64(1); all(&c); n++ {
-		if len(kept) < f.Partitions {
-			kept = append(kept, c)
-		} else if i := below(n); i < uint64(f.Partitions) {
-			kept[i] = c
+	for all(&c) {
+		if kept = append(kept, ranked{f.hash(person, c.Partition), c}); len(kept) >= 2*f.Partitions {
+			kept = f.least(kept)
 		}
 		c = contribution{}
 	}
-	for _, c := range kept {
+	for _, c := range f.least(kept) {
 		emit(c.Partition, contribution{Values: c.Values})
 	}
+}
+
+func (f *partitionsFn) hash(person, partition string) [sha256.Size]byte {
+	return sha256.Sum256(append(slices.Clip(f.Seed), pairKey(person, partition)...))
+}
+
+func (f *partitionsFn) least(list []ranked) []ranked {
+	slices.SortFunc(list, func(a, b ranked) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	return list[:min(len(list), f.Partitions)]
 }

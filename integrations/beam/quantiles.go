@@ -42,6 +42,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 	if len(o.Probabilities) == 0 {
 		bad.Bad("number of probabilities", 0, "1 or more")
 	}
+	checkPromise(bad, o.Epsilon, 0)
 	if err := bad.Err(); err != nil {
 		return none, err
 	}
@@ -53,7 +54,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 		q := release.Query{
 			Kind: release.Quantile, Neighbors: ledger.AddRemove, Column: "value", Lower: b.Lower, Upper: b.Upper,
 			Probability: p, Candidates: o.Candidates,
-			Epsilon: exact.FloatDown(new(big.Rat).Quo(exact.Rational(max(o.Epsilon, 0)), big.NewRat(int64(b.Values), 1))),
+			Epsilon: exact.FloatDown(new(big.Rat).Quo(exact.Rational(o.Epsilon), big.NewRat(int64(b.Values), 1))),
 		}
 		if err := q.Validate(); err != nil {
 			return none, err

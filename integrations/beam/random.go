@@ -26,9 +26,8 @@ func random() uint64 {
 	return choices.Uint64()
 }
 
-// below returns a uniform integer below n.
-func below(n uint64) uint64 {
-	choices.Lock()
-	defer choices.Unlock()
-	return rand.New(choices.ChaCha8).Uint64N(n)
+// newSeed returns a seed of the partitions that are chosen.
+func newSeed() []byte {
+	s := seed()
+	return s[:]
 }
