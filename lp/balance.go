@@ -21,6 +21,7 @@ const (
 	stuck       = 0.9  // of what was left
 	fairShare   = 0.1  // of what both sides miss: no side is known to be better
 	shares      = 16   // of the gap that are compared
+	openingTime = 0.25 // of the time left, for the first lower program of a sweep
 	lowerShare  = 0.65 // what the first lower program of a sweep may miss of the gap
 )
 
@@ -174,6 +175,10 @@ func (d *designer) resemble(o *designer) {
 	}
 	if d.begun() {
 		k := math.Pow(d.lower.coefficient/(lowerShare*spared*d.aim()*d.loss), 1/d.lower.bound.order())
+		if d.options.TimeLimit > 0 && o.lower.took > 0 {
+			// A first program that takes the time of all leaves nothing to answer with.
+			k = min(k, float64(o.lower.grid.k)*math.Cbrt(float64(d.left())*openingTime/float64(o.lower.took)))
+		}
 		d.lower.grid.k = aligned(d.lower.bound, max(1, int(math.Ceil(k))))
 	}
 }
