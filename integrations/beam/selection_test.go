@@ -121,8 +121,12 @@ func TestSelectionRefuses(t *testing.T) {
 		partitions     int
 		want           string
 	}{
-		{0, 1e-6, 1, "epsilon = 0"}, {1, 0, 1, "no private rule"}, {1, 1e-6, 0, "partitions = 0"},
-		{math.NaN(), math.NaN(), -1, "delta = NaN"}, {1, 1e-60, 1, "larger ones"}, {1e-9, 1e-12, 1, "larger ones"},
+		{0, 1e-6, 1, "epsilon = 0"},
+		{1, 0, 1, "no private rule"},
+		{1, 1e-6, 0, "partitions = 0"},
+		{math.NaN(), math.NaN(), -1, "delta = NaN"},
+		{1, 1e-60, 1, "larger ones"},
+		{1e-9, 1e-12, 1, "larger ones"},
 	} {
 		_, err := NewSelection(c.epsilon, c.delta, c.partitions)
 		wantSentence(t, err, c.want)
