@@ -2,13 +2,13 @@ package noisebeam
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 
@@ -47,9 +47,9 @@ func (f *quantileFn) ProcessElement(partition string, q Quantile) string {
 }
 
 func init() {
-	register.DoFn1x0[beam.X](&collectFn{})
-	register.DoFn2x1[string, float64, string](&numberFn{})
-	register.DoFn2x1[string, Quantile, string](&quantileFn{})
+	beam.RegisterDoFn(reflect.TypeFor[collectFn]())
+	beam.RegisterDoFn(reflect.TypeFor[numberFn]())
+	beam.RegisterDoFn(reflect.TypeFor[quantileFn]())
 }
 
 // collect keeps the elements under the name of the test and another one.

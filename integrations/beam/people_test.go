@@ -3,6 +3,7 @@ package noisebeam
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 )
 
@@ -30,9 +30,8 @@ func (f *partFn) ProcessElement(partition string, c contribution) string {
 }
 
 func init() {
-	register.DoFn2x0[Row, func(beam.EventTime, Row)](&hourlyFn{})
-	register.Emitter2[beam.EventTime, Row]()
-	register.DoFn2x1[string, contribution, string](&partFn{})
+	beam.RegisterDoFn(reflect.TypeFor[hourlyFn]())
+	beam.RegisterDoFn(reflect.TypeFor[partFn]())
 }
 
 // hourly bounds rows that are in windows of an hour.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"strconv"
 	"syscall"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -150,8 +150,8 @@ func (f *crashFn) ProcessElement(line string) (string, error) {
 }
 
 func init() {
-	register.DoFn2x1[string, float64, string](&lineFn{})
-	register.DoFn1x2[string, string, error](&crashFn{})
+	beam.RegisterDoFn(reflect.TypeFor[lineFn]())
+	beam.RegisterDoFn(reflect.TypeFor[crashFn]())
 }
 
 // checkAnswers holds the answers against the exact ones.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	noisebeam "github.com/noisewright/noisewright/integrations/beam"
 )
@@ -54,8 +54,7 @@ func (f *generateFn) ProcessElement(shard int, emit func(noisebeam.Row)) {
 }
 
 func init() {
-	register.DoFn2x0[int, func(noisebeam.Row)](&generateFn{})
-	register.Emitter1[noisebeam.Row]()
+	beam.RegisterDoFn(reflect.TypeFor[generateFn]())
 }
 
 func (t trial) generate(s beam.Scope) beam.PCollection {
