@@ -165,12 +165,14 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 		return none, check.Field("noisebeam", "lower and upper", "none", "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
 	}
 	var costs []ledger.Cost
-	for i, need := range b.sensitivities(f.What) {
-		n, err := newNoise(list[i])
+	needs := b.sensitivities(f.What)
+	for i, table := range list {
+		need := needs[i]
+		n, err := newNoise(table)
 		if err != nil {
 			return none, err
 		}
-		t := list[i].Table()
+		t := table.Table()
 		if t.Query() == dp.LatticeQuery {
 			return none, check.Field("noisebeam", "query of the table", t.Query(), "real or integer")
 		}
@@ -179,7 +181,7 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 				fmt.Sprintf("at least %s, which is how far a person can move the %s", number(exact.FloatUp(need)), names[f.What][i]))
 		}
 		f.Noise = append(f.Noise, n)
-		costs = append(costs, ledger.Cost{Table: list[i], Times: b.Partitions})
+		costs = append(costs, ledger.Cost{Table: table, Times: b.Partitions})
 	}
 	if err := g.people.budget.Charge(costs...); err != nil {
 		return none, err
