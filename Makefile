@@ -51,6 +51,7 @@ test: build ## run every test, those that must pass without cgo, and those of py
 	@CGO_ENABLED=0 $(GO) build ./...
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@CGO_ENABLED=0 $(GO) test $(PURE)
+	@CGO_ENABLED=0 $(GO) test -run 'TestScripts/^(compare|design|integer|loss)$$' ./internal/cli
 	@sh scripts/static.sh test
 	@sh scripts/python.sh test
 

@@ -149,7 +149,7 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, highs.ErrUnavailable):
-		return &Failure{Code: ExitFailure, Err: highs.ErrUnavailable, Hint: "tables can be designed without it"}
+		return &Failure{Code: ExitFailure, Err: highs.ErrUnavailable, Hint: "tables and small kernels can be designed without it"}
 	case errors.Is(err, dp.ErrInvalid):
 		return BadInput("noisewright design --help", err)
 	case errors.Is(err, lp.ErrInfeasible):
