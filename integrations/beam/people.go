@@ -2,6 +2,7 @@ package noisebeam
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -232,12 +233,7 @@ func (f *sampleFn) trimmed(s sample, above int) sample {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		if s.Priorities[i] < s.Priorities[j] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(s.Priorities[i], s.Priorities[j]) })
 	var out sample
 	for _, i := range order[:f.Values] {
 		out.Priorities, out.Values = append(out.Priorities, s.Priorities[i]), append(out.Values, s.Values[i])
