@@ -11,7 +11,7 @@ LINT_VERSION := v2.15.0
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # Packages that have to work, tests included, in a build without cgo.
-PURE := ./dp/... ./lp/ ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./internal/portrait/... ./internal/studio/
+PURE := ./dp/... ./lp/ ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./cells/... ./proof/... ./cmd/internal/portrait/... ./cmd/internal/studio/
 
 outer_cppflags := $(CGO_CPPFLAGS)
 export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
@@ -51,7 +51,7 @@ test: build ## run every test, those that must pass without cgo, and those of py
 	@CGO_ENABLED=0 $(GO) build ./...
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@CGO_ENABLED=0 $(GO) test $(PURE)
-	@CGO_ENABLED=0 $(GO) test -run 'TestScripts/^(compare|design|integer|loss)$$' ./internal/cli
+	@CGO_ENABLED=0 $(GO) test -run 'TestScripts/^(compare|design|integer|loss)$$' ./cmd/internal/cli
 	@sh scripts/static.sh test
 	@sh scripts/python.sh test
 
@@ -111,13 +111,13 @@ verifier: ## write bin/verifier.html, a page that verifies files offline
 	@echo "verifier: bin/verifier.html"
 	@mkdir -p bin
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -trimpath -buildvcs=false -ldflags='-s -w' -o bin/verifier.wasm ./cmd/verifier
-	@CGO_ENABLED=0 $(GO) run ./internal/verifier/make bin/verifier.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" bin/verifier.html
+	@CGO_ENABLED=0 $(GO) run ./cmd/internal/verifier/make bin/verifier.wasm "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" bin/verifier.html
 	@rm -f bin/verifier.wasm
 
 browser: build verifier ## test the studio and the verifier page in headless Chromium, if there is one
-	@echo "browser: internal/studio/browser"
+	@echo "browser: cmd/internal/studio/browser"
 	@sh scripts/axe.sh || true
-	@cd internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 .
+	@cd cmd/internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 .
 
 clean: ## remove bin, dist, man and .deps, and HiGHS as WebAssembly
 	@echo "clean: bin dist man .deps lp/highs/highs.wasm"

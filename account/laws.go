@@ -6,13 +6,13 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -60,8 +60,8 @@ func Kernel(k *kernels.Kernel) (*PrivacyLossDistribution, error) {
 // Additive is a release of a query value with noise drawn from the kernel. It trusts the
 // weights and the cells, and nothing the kernel claims. Shifts by parts of a bin lie between
 // those by whole bins. Errors are as those of [Kernel].
-func Additive(k *additive.Kernel) (*PrivacyLossDistribution, error) {
-	if _, err := k.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, additive.ErrWork) {
+func Additive(k *cells.Kernel) (*PrivacyLossDistribution, error) {
+	if _, err := k.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, cells.ErrWork) {
 		return nil, check.Errorf("account", nil, "additive kernel: %w", err)
 	}
 	var rows [][]uint64
@@ -183,7 +183,7 @@ func (l *laws) deltaUpper(epsilon float64) float64 {
 			most = d
 		}
 	}
-	return exact.FloatUp(claims.Probability(most))
+	return exact.FloatUp(proof.Probability(most))
 }
 
 func (l *laws) epsilonUpper(delta float64) (float64, error) {

@@ -8,10 +8,10 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 )
@@ -276,7 +276,7 @@ func TestRandomizersAgainstAdversaries(t *testing.T) {
 
 // additivePairs lists, from the definition, the laws of the answers to all whole values
 // of the range that are neighbors, in units of 2^-64 over the points of a bin.
-func additivePairs(s additive.Spec) []lawPair {
+func additivePairs(s cells.Spec) []lawPair {
 	size, lower, upper := int(s.Grid.PointsPerBin), int(s.Edges[0]), int(s.Edges[len(s.Edges)-1])
 	answer := func(x int) map[int]*big.Int {
 		cell := 0
@@ -318,12 +318,12 @@ func TestAdditiveAgainstAdversaries(t *testing.T) {
 	r := rand.New(rand.NewSource(5))
 	for trial := range 24 {
 		bins, size := 2+r.Intn(2), int64(1+2*(trial%2))
-		s := additive.Spec{
+		s := cells.Spec{
 			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: float64(size * int64(1+r.Intn(2)))}, Loss: loss.L1,
-			Grid:  additive.Grid{PointsPerBin: size, FirstBin: -1},
+			Grid:  cells.Grid{PointsPerBin: size, FirstBin: -1},
 			Edges: []float64{0, 2, 3}, Weight: []float64{1, 1}, Rows: [][]uint64{randomRow(r, bins), randomRow(r, bins)},
 		}
-		k, err := additive.New(s)
+		k, err := cells.New(s)
 		if err != nil {
 			t.Fatal(err)
 		}

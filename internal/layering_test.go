@@ -20,11 +20,11 @@ const module = "github.com/noisewright/noisewright"
 // of a folder in it. ARCHITECTURE.md says why. There is an entry per package,
 // so that a new one is a decision.
 var arrows = map[string][]string{
-	"cmd/noisewright": {"internal/cli"},
+	"cmd/noisewright": {"cmd/internal/cli"},
 	// The static verifier page; none of the designer.
-	"cmd/verifier":           {"internal/portrait", "sampler", "tables", "kernels", "kernels/additive", "local", "internal/check"},
-	"internal/verifier":      {"internal/portrait"},
-	"internal/verifier/make": {"internal/verifier", "internal/atomicfile"},
+	"cmd/verifier":               {"cmd/internal/portrait", "sampler", "tables", "kernels", "cells", "local", "internal/check"},
+	"cmd/internal/verifier":      {"cmd/internal/portrait"},
+	"cmd/internal/verifier/make": {"cmd/internal/verifier", "internal/files"},
 
 	// The statement.
 	"dp":   {"loss", "internal/check"},
@@ -32,18 +32,18 @@ var arrows = map[string][]string{
 
 	// What is measured against, what is proved, what is drawn.
 	"noise":         {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables":        {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
+	"tables":        {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
-	"kernels":       {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile"},
-	"local":         {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
+	"kernels":       {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"local":         {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
-		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "kernels/additive", "local", "dp",
+		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "cells", "local", "dp",
 		"internal/exact", "internal/check",
 	},
 	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
 	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
 
-	"kernels/additive": {"dp", "loss", "internal/claims", "internal/exact", "internal/check", "internal/strictjson"},
+	"cells": {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 
 	// The designer.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "lp/internal/interior", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss",
+		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "lp/internal/interior", "tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss",
 		"internal/exact", "internal/check",
 	},
 	"lp/internal/cuts":      {"lp/solver", "internal/check"},
@@ -63,8 +63,8 @@ var arrows = map[string][]string{
 	"lp/highs":              {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
-	"account":                {"tables", "tables/shapes", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/claims", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/npy"},
+	"account":                {"tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
@@ -86,7 +86,7 @@ var arrows = map[string][]string{
 	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "dp", "internal/check"},
 	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
 	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"encoder/internal/checkpoint": {"internal/npy", "internal/strictjson", "internal/atomicfile", "internal/readfile", "internal/check"},
+	"encoder/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
 	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"encoder/vlm":                 {"encoder", "encoder/internal/dense", "encoder/internal/dpsgd", "latent/bundle", "internal/check"},
 	"encoder/internal/dpsgd":      {"account", "sampler", "internal/check"},
@@ -94,43 +94,41 @@ var arrows = map[string][]string{
 
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
-	"internal/cli": {
-		"internal/cli/shell", "internal/cli/reproduce", "internal/studio", "internal/csvfile", "internal/figure", "internal/exact", "internal/check", "internal/atomicfile", "internal/readfile",
-		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "kernels/additive", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
+	"cmd/internal/cli": {
+		"cmd/internal/shell", "cmd/internal/reproduce", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
-	"internal/cli/shell": {
-		"internal/portrait", "internal/readfile", "internal/csvfile", "internal/exact", "internal/check", "internal/atomicfile",
-		"lp", "lp/highs", "tables", "kernels", "kernels/additive", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	"cmd/internal/shell": {
+		"cmd/internal/portrait", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
+		"lp", "lp/highs", "tables", "kernels", "cells", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"internal/studio": {
-		"internal/portrait", "internal/check", "lp", "tables", "kernels", "kernels/additive", "local", "noise", "account", "dp",
+	"cmd/internal/studio": {
+		"cmd/internal/portrait", "internal/check", "lp", "tables", "kernels", "cells", "local", "noise", "account", "dp",
 	},
-	"internal/cli/reproduce": {
-		"internal/cli/shell", "internal/cli/reproduce/drolearn", "internal/csvfile", "internal/figure", "internal/idx", "internal/taskspace", "internal/check",
+	"cmd/internal/reproduce": {
+		"cmd/internal/shell", "cmd/internal/reproduce/drolearn", "internal/csvfile", "cmd/internal/figure", "internal/idx", "internal/taskspace", "internal/check",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
 		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
 	},
-	"internal/cli/reproduce/drolearn": {"tables", "kernels/additive", "noise", "dp", "internal/csvfile", "gonum.org/v1/gonum/stat"},
+	"cmd/internal/reproduce/drolearn": {"tables", "cells", "noise", "dp", "internal/csvfile", "gonum.org/v1/gonum/stat"},
 
-	"internal/cli/jsontest": {}, // for tests
+	"cmd/internal/jsontest": {}, // for tests
 	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"internal/portrait":     {"tables", "kernels", "kernels/additive", "local", "account", "dp", "loss", "internal/exact"},
-	"internal/figure":       {"internal/portrait", "tables", "kernels", "kernels/additive", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/portrait": {"tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/figure":   {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},
 	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
-	"internal/npy":        {"internal/check"},
+	"internal/files":      {"internal/check"},
 	// What tables, kernels and local, which do not import each other, have in common.
-	"internal/claims":     {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/atomicfile", "internal/readfile"},
-	"internal/atomicfile": {},
-	"internal/readfile":   {},
-	"internal":            {}, // this test
+	"proof":    {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"internal": {}, // this test
 }
 
 // examples, packages below examples/, are written as a user would write them.

@@ -3,9 +3,9 @@ package kernels
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // PeakParts returns the number of equal parts of each cell on which the largest
@@ -41,17 +41,17 @@ type Certificate struct {
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
 // the best possible, and false when the lower bound is 0.
 func (c Certificate) Gap() (gap float64, ok bool) {
-	return claims.Gap(c.ExpectedLoss, c.LowerBound)
+	return proof.Gap(c.ExpectedLoss, c.LowerBound)
 }
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
 func (c Certificate) Claims() Claims {
 	return Claims{
-		Delta:        claims.Up(c.DeltaUpper),
-		ExpectedLoss: claims.Up(c.ExpectedLoss),
-		MaxLoss:      claims.Up(c.MaxLoss),
-		LowerBound:   claims.Down(c.LowerBound),
+		Delta:        proof.Up(c.DeltaUpper),
+		ExpectedLoss: proof.Up(c.ExpectedLoss),
+		MaxLoss:      proof.Up(c.MaxLoss),
+		LowerBound:   proof.Down(c.LowerBound),
 	}
 }
 
@@ -72,7 +72,7 @@ func (c Certificate) clone() Certificate {
 func (k *Kernel) Certify() Certificate { return k.proof.Certificate().clone() }
 
 // certify is nothing that holds if the meter said stop.
-func (s *Spec) certify(m *claims.Meter) Certificate {
+func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
 	before := m.Used()
 	c.DeltaUpper, c.Worst = s.worst(m)
@@ -104,7 +104,7 @@ func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
 
 // worst returns the largest divergence between the laws of two cells that hold
 // values within the sensitivity, and the cells.
-func (s *Spec) worst(m *claims.Meter) (delta *big.Rat, cells [2]int) {
+func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, cells [2]int) {
 	r := exact.RatioDown(s.Privacy.Epsilon)
 	top := new(big.Int)
 	n := int64(len(s.Nodes))
@@ -125,14 +125,14 @@ func (s *Spec) worst(m *claims.Meter) (delta *big.Rat, cells [2]int) {
 			}
 		}
 	}
-	return claims.Probability(top), cells
+	return proof.Probability(top), cells
 }
 
 // numberBits is the size of a float64 of common magnitude as a rational.
 const numberBits = 128
 
 // expectedLoss returns Σ_k Σ_j P_k(j)·C[k][j], see Queries.AnswerCosts.
-func (s *Spec) expectedLoss(m *claims.Meter) *big.Rat {
+func (s *Spec) expectedLoss(m *proof.Meter) *big.Rat {
 	sum, term, weight := new(big.Rat), new(big.Rat), new(big.Int)
 	for k, costs := range s.Queries.answerCosts(s.Edges, s.Nodes, s.Loss, m) {
 		for j, c := range costs {
@@ -152,7 +152,7 @@ func (s *Spec) expectedLoss(m *claims.Meter) *big.Rat {
 // maxLoss bounds the expected loss of every query value, on PeakParts parts of
 // each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
 // node_j − a].
-func (s *Spec) maxLoss(l loss.Loss, m *claims.Meter) (most *big.Rat, at float64) {
+func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) {
 	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
 	work := loss.WorkOf(l, s.differenceBits())
 	if !m.Spend(work.Pass * int64(len(nodes))) {

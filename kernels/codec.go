@@ -5,9 +5,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The constants of the kernel file; docs/kernel-format.md describes it.
@@ -20,8 +20,8 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "kernel", Name: formatName, Version: formatVersion, MaxSize: 64 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"weight": claims.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
-		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": claims.MaxMultipliers,
+		"weight": proof.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
+		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": proof.MaxMultipliers,
 	},
 }
 
@@ -31,9 +31,9 @@ type file struct {
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
 	Queries     Queries         `json:"queries"`
-	Loss        claims.Loss     `json:"loss"`
+	Loss        proof.Loss      `json:"loss"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
-	CapLoss     *claims.Loss    `json:"instance_cap_loss,omitempty"`
+	CapLoss     *proof.Loss     `json:"instance_cap_loss,omitempty"`
 	Edges       []float64       `json:"edges"`
 	Nodes       []float64       `json:"nodes"`
 	Rows        [][]uint64      `json:"rows,string"`
@@ -53,7 +53,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 		Version:     formatVersion,
 		Privacy:     s.Privacy,
 		Queries:     s.Queries,
-		Loss:        claims.Loss{Name: s.Loss.Name()},
+		Loss:        proof.Loss{Name: s.Loss.Name()},
 		Edges:       s.Edges,
 		Nodes:       s.Nodes,
 		Rows:        s.Rows,
@@ -63,9 +63,9 @@ func (k *Kernel) Encode(w io.Writer) error {
 		f.InstanceCap = &s.InstanceCap
 	}
 	if s.CapLoss != nil {
-		f.CapLoss = &claims.Loss{Name: s.CapLoss.Name()}
+		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
 	}
-	return claims.Encode("kernels", w, f)
+	return proof.Encode("kernels", w, f)
 }
 
 // Decode reads one kernel file. It checks the structure completely (see
@@ -102,12 +102,12 @@ func Decode(r io.Reader) (*Kernel, error) {
 
 // ReadFile is Decode for the file of the path. Errors name it, and may also be those
 // of the file system.
-func ReadFile(path string) (*Kernel, error) { return claims.ReadFile("kernels", path, Decode) }
+func ReadFile(path string) (*Kernel, error) { return proof.ReadFile("kernels", path, Decode) }
 
 // WriteFile writes the kernel to a file, which appears whole or not at all. What is
 // there is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, k *Kernel) error { return claims.WriteFile("kernels", path, k.Encode) }
+func WriteFile(path string, k *Kernel) error { return proof.WriteFile("kernels", path, k.Encode) }
 
 // Recognize reports whether a file is that of a kernel, given how it starts: that
 // its first field is the format's.
-func Recognize(head []byte) bool { return claims.Recognize(head, formatName) }
+func Recognize(head []byte) bool { return proof.Recognize(head, formatName) }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Dual proves a lower bound on the expected loss of every way, of any
@@ -63,8 +63,8 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	if n < 1 || n > MaxCells {
 		return bad("cells", n, fmt.Sprintf("1 to %d", MaxCells))
 	}
-	if d.Exponent < -claims.MaxExponent || d.Exponent > claims.MaxExponent {
-		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -claims.MaxExponent, claims.MaxExponent))
+	if d.Exponent < -proof.MaxExponent || d.Exponent > proof.MaxExponent {
+		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -proof.MaxExponent, proof.MaxExponent))
 	}
 	if len(d.Caps) != 0 && len(d.Caps) != n {
 		return bad("caps", fmt.Sprintf("%d multipliers", len(d.Caps)), fmt.Sprintf("none or %d, one per cell", n))
@@ -74,7 +74,7 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	const limit = 1 << 61
 	var sum int64
 	seen := make(map[[2]int]bool)
-	left := claims.MaxMultipliers
+	left := proof.MaxMultipliers
 	for _, m := range d.Pairs {
 		pair := [2]int{m.Gain, m.Lose}
 		if m.Gain < 0 || m.Gain >= n || m.Lose < 0 || m.Lose >= n || m.Gain == m.Lose || max(m.Gain-m.Lose, m.Lose-m.Gain) > reach {
@@ -85,7 +85,7 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 		}
 		seen[pair] = true
 		if left -= len(m.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", claims.MaxMultipliers))
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
 		}
 		if m.First < 0 || m.First+len(m.Multipliers) > n {
 			return bad("first", m.First, fmt.Sprintf("outputs within 0 to %d", n-1))
@@ -148,7 +148,7 @@ type Cap struct {
 }
 
 // lowerBound is nothing that holds if the meter says stop.
-func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap Cap, meter *claims.Meter) *big.Rat {
+func (d *Dual) lowerBound(p dp.Privacy, q Queries, loss loss.Loss, instanceCap Cap, meter *proof.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero

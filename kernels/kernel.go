@@ -8,8 +8,8 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // MaxCells bounds the cells of a kernel.
@@ -62,7 +62,7 @@ type Kernel struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	proof *claims.Proof[Certificate, Verified]
+	proof *proof.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -74,7 +74,7 @@ type content struct {
 func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
 
 // build makes the kernel that is certified so.
-func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Kernel, error) {
+func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Kernel, err
 	s.Rows = rows
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s}
-	c.proof = claims.NewProof("kernels", func(m *claims.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c.proof = proof.NewProof("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -98,7 +98,7 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Kernel, err
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad
-	claims.Epsilon(s.Privacy.Epsilon, errs)
+	proof.Epsilon(s.Privacy.Epsilon, errs)
 	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
@@ -141,9 +141,9 @@ func (s *Spec) validate() error {
 	if len(s.Rows) != n {
 		bad("rows", fmt.Sprintf("%d rows", len(s.Rows)), fmt.Sprintf("%d, one per cell", n))
 	}
-	claims.ValidateRows(s.Rows, n, "one per node", errs)
+	proof.ValidateRows(s.Rows, n, "one per node", errs)
 	if s.Claims != (Claims{}) {
-		claims.Validate(s.Claims.list(), errs)
+		proof.Validate(s.Claims.list(), errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (s *Spec) validate() error {
 	return s.Dual.validate(s.Privacy, s.Queries)
 }
 
-func (c *Claims) list() []claims.Claim {
-	return []claims.Claim{
+func (c *Claims) list() []proof.Claim {
+	return []proof.Claim{
 		{Name: "delta", Text: &c.Delta, Up: true},
 		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
 		{Name: "max_loss", Text: &c.MaxLoss, Up: true},
@@ -166,7 +166,7 @@ func (c *Claims) list() []claims.Claim {
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+	return build(s, func(s *Spec, m *proof.Meter) Certificate {
 		own, err := k.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter said stop

@@ -4,9 +4,9 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Queries says which values a query takes, and how much each counts in the
@@ -36,7 +36,7 @@ func (q Queries) clone() Queries {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (q Queries) Validate() error {
 	errs := check.In("kernels")
-	claims.ValidateWeight(q.Lower, q.Upper, q.Weight, errs)
+	proof.ValidateWeight(q.Lower, q.Upper, q.Weight, errs)
 	return errs.Err()
 }
 
@@ -56,7 +56,7 @@ func (q Queries) Symmetric() bool {
 }
 
 // pieces returns w exactly: the integrals sum to 1.
-func (q Queries) pieces() []claims.Density { return claims.Densities(q.Lower, q.Upper, q.Weight) }
+func (q Queries) pieces() []proof.Density { return proof.Densities(q.Lower, q.Upper, q.Weight) }
 
 // AnswerCosts returns the matrix C with which a kernel on the cells between the
 // given edges has the expected loss Σ_k Σ_j P_k(j)·C[k][j] over w:
@@ -70,7 +70,7 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 }
 
 // answerCosts is nothing that holds if the meter says stop.
-func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *claims.Meter) [][]*big.Rat {
+func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter) [][]*big.Rat {
 	answers := rationals(nodes)
 	pieces := q.pieces()
 	size := 0 // of a difference of an answer and a query value
@@ -136,7 +136,7 @@ func (q Queries) CellCosts(cells int, loss loss.Loss) (w []*big.Rat, l [][]*big.
 }
 
 // cellCosts is not ok if the meter says stop.
-func (q Queries) cellCosts(cells int, loss loss.Loss, m *claims.Meter) (w []*big.Rat, l [][]*big.Rat, ok bool) {
+func (q Queries) cellCosts(cells int, loss loss.Loss, m *proof.Meter) (w []*big.Rat, l [][]*big.Rat, ok bool) {
 	step := q.cellWidth(cells)
 	nodes, left, right, ok := lowerNodes(loss, step, cells, m)
 	if !ok {
@@ -192,7 +192,7 @@ const maxTail = 1 << 12
 
 // lowerNodes returns l_i for |i| < cells, at index i+cells-1, and the least l_i
 // over i <= -n and over i >= n, for n = 0 … cells-1. It is not ok if the meter says stop.
-func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *claims.Meter) (nodes, left, right []*big.Rat, ok bool) {
+func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *proof.Meter) (nodes, left, right []*big.Rat, ok bool) {
 	work := loss.WorkOf(l, exact.Bits(step)+16)
 	if !m.Spend(2 * work.Pass) {
 		return nil, nil, nil, false

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Verified is the proof that a kernel keeps its privacy promise and makes no false
@@ -63,11 +63,11 @@ func (k *Kernel) VerifyContext(ctx context.Context, o VerifyOptions) (*Verified,
 	if k == nil || k.content == nil {
 		return nil, check.Field("kernels", "kernel", "none", "one made by New or Decode")
 	}
-	return k.proof.Verified(claims.NewMeter(ctx, o.Work))
+	return k.proof.Verified(proof.NewMeter(ctx, o.Work))
 }
 
 // judge makes the Verified of a kernel of which this was found, if it keeps its word.
-func (c *content) judge(found Certificate, _ *claims.Meter) (*Verified, error) {
+func (c *content) judge(found Certificate, _ *proof.Meter) (*Verified, error) {
 	if err := c.spec.judge(found); err != nil {
 		return nil, err
 	}
@@ -78,12 +78,12 @@ func (c *content) judge(found Certificate, _ *claims.Meter) (*Verified, error) {
 func (s *Spec) judge(c Certificate) error {
 	p := s.Privacy
 	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("kernels", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, claims.Up(c.DeltaUpper), c.Worst[0], c.Worst[1], claims.Excess(c.DeltaUpper, delta))
+		return check.Errorf("kernels", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, proof.Up(c.DeltaUpper), c.Worst[0], c.Worst[1], proof.Excess(c.DeltaUpper, delta))
 	}
 	if o := s.InstanceCap; o > 0 {
 		if limit := exact.Rational(o); c.CapLoss.Cmp(limit) > 0 {
-			return check.Errorf("kernels", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, claims.Up(c.CapLoss), c.CapLossAt, claims.Excess(c.CapLoss, limit))
+			return check.Errorf("kernels", ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, proof.Up(c.CapLoss), c.CapLossAt, proof.Excess(c.CapLoss, limit))
 		}
 	}
-	return claims.Check("kernels", s.Claims.list(), c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound)
+	return proof.Check("kernels", s.Claims.list(), c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound)
 }

@@ -3,8 +3,8 @@ package local
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Certificate is what exact arithmetic finds in a randomizer. Every number is a rigorous
@@ -43,17 +43,17 @@ func (c Certificate) Loss() *big.Rat {
 
 // Gap returns (Loss-LowerBound)/LowerBound, the relative distance from the best possible,
 // and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return claims.Gap(c.Loss(), c.LowerBound) }
+func (c Certificate) Gap() (gap float64, ok bool) { return proof.Gap(c.Loss(), c.LowerBound) }
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
 func (c Certificate) Claims() Claims {
 	return Claims{
-		Delta:      claims.Up(c.DeltaUpper),
-		MeanLoss:   claims.Up(c.MeanLoss),
-		WorstLoss:  claims.Up(c.WorstLoss),
-		Bias:       claims.Up(c.Bias),
-		LowerBound: claims.Down(c.LowerBound),
+		Delta:      proof.Up(c.DeltaUpper),
+		MeanLoss:   proof.Up(c.MeanLoss),
+		WorstLoss:  proof.Up(c.WorstLoss),
+		Bias:       proof.Up(c.Bias),
+		LowerBound: proof.Down(c.LowerBound),
 	}
 }
 
@@ -72,7 +72,7 @@ func (c Certificate) clone() Certificate {
 func (r *Randomizer) Certify() Certificate { return r.proof.Certificate().clone() }
 
 // certify is nothing that holds if the meter said stop.
-func (s *Spec) certify(m *claims.Meter) Certificate {
+func (s *Spec) certify(m *proof.Meter) Certificate {
 	c := Certificate{objective: s.Objective}
 	before := m.Used()
 	c.DeltaUpper, c.WorstPair = s.worst(m)
@@ -84,7 +84,7 @@ func (s *Spec) certify(m *claims.Meter) Certificate {
 }
 
 // worst returns the largest divergence between the laws of two nodes, and the nodes.
-func (s *Spec) worst(m *claims.Meter) (delta *big.Rat, nodes [2]int) {
+func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, nodes [2]int) {
 	r := exact.RatioDown(s.Epsilon)
 	n, answers := int64(len(s.Rows)), int64(s.answers())
 	if !m.Spend(2*n*answers) || s.pure(r) {
@@ -104,7 +104,7 @@ func (s *Spec) worst(m *claims.Meter) (delta *big.Rat, nodes [2]int) {
 			}
 		}
 	}
-	return claims.Probability(top), nodes
+	return proof.Probability(top), nodes
 }
 
 // pure reports whether no divergence is above 0: that holds if no weight of an answer is
@@ -123,7 +123,7 @@ func (s *Spec) pure(r *exact.Ratio) bool {
 }
 
 // bias returns the largest |Σ_j W_ij·y_j/2^64 − x_i| over the nodes, exactly.
-func (s *Spec) bias(m *claims.Meter) *big.Rat {
+func (s *Spec) bias(m *proof.Meter) *big.Rat {
 	most := new(big.Rat)
 	if s.Values.Kind == Category {
 		return most

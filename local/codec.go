@@ -4,9 +4,9 @@ import (
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The constants of the randomizer file; docs/local-format.md describes it.
@@ -19,11 +19,11 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "randomizer", Name: formatName, Version: formatVersion, MaxSize: 96 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"weight": claims.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
+		"weight": proof.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
 		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
 		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
 		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
-		"pairs": MaxNodes * MaxNodes, "multipliers": claims.MaxMultipliers,
+		"pairs": MaxNodes * MaxNodes, "multipliers": proof.MaxMultipliers,
 	},
 }
 
@@ -36,7 +36,7 @@ type file struct {
 	Values       Values          `json:"values"`
 	Objective    Objective       `json:"objective"`
 	Demands      fileDemands     `json:"demands"`
-	Loss         *claims.Loss    `json:"loss,omitempty"`
+	Loss         *proof.Loss     `json:"loss,omitempty"`
 	Costs        [][]float64     `json:"costs,omitempty"`
 	Nodes        []float64       `json:"nodes,omitempty"`
 	Answers      []float64       `json:"answers,omitempty"`
@@ -67,7 +67,7 @@ func (r *Randomizer) Encode(w io.Writer) error {
 		Certificate: fileCertificate{s.Claims, s.Dual},
 	}
 	if s.Loss != nil {
-		f.Loss = &claims.Loss{Name: s.Loss.Name()}
+		f.Loss = &proof.Loss{Name: s.Loss.Name()}
 	}
 	if d := s.Demands; d.bounded() {
 		f.Demands.Range = []float64{d.Lower, d.Upper}
@@ -78,7 +78,7 @@ func (r *Randomizer) Encode(w io.Writer) error {
 	if s.Demands.Cap != 0 {
 		f.Demands.Cap = &s.Demands.Cap
 	}
-	return claims.Encode("local", w, f)
+	return proof.Encode("local", w, f)
 }
 
 // Decode reads one randomizer file. It checks the structure completely (see New) and
@@ -142,12 +142,12 @@ func (f fileDemands) demands() (Demands, error) {
 
 // ReadFile is Decode for the file of the path. Errors name it, and may also be those of
 // the file system.
-func ReadFile(path string) (*Randomizer, error) { return claims.ReadFile("local", path, Decode) }
+func ReadFile(path string) (*Randomizer, error) { return proof.ReadFile("local", path, Decode) }
 
 // WriteFile writes the randomizer to a file, which appears whole or not at all. What is
 // there is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, r *Randomizer) error { return claims.WriteFile("local", path, r.Encode) }
+func WriteFile(path string, r *Randomizer) error { return proof.WriteFile("local", path, r.Encode) }
 
 // Recognize reports whether a file is that of a randomizer, given how it starts: that its
 // first field is the format's.
-func Recognize(head []byte) bool { return claims.Recognize(head, formatName) }
+func Recognize(head []byte) bool { return proof.Recognize(head, formatName) }

@@ -3,7 +3,7 @@ package local
 import (
 	"errors"
 
-	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Sentinel errors, checked with errors.Is.
@@ -12,11 +12,11 @@ var (
 	ErrFormat = errors.New("malformed randomizer file")
 	// ErrNotPrivate marks a randomizer that does not keep its privacy promise. It is
 	// also tables.ErrNotPrivate.
-	ErrNotPrivate = claims.ErrNotPrivate
+	ErrNotPrivate = proof.ErrNotPrivate
 	// ErrFalseClaim marks a randomizer whose stated loss, bias, bound or cap does not hold.
 	// It is also tables.ErrFalseClaim.
-	ErrFalseClaim = claims.ErrFalseClaim
+	ErrFalseClaim = proof.ErrFalseClaim
 	// ErrWork marks a randomizer that was not checked, because that takes more work than
 	// was allowed. It is also tables.ErrWork.
-	ErrWork = claims.ErrWork
+	ErrWork = proof.ErrWork
 )

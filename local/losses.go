@@ -3,13 +3,13 @@ package local
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // losses returns the mean loss and the largest of a value, and where that is, about.
-func (s *Spec) losses(m *claims.Meter) (mean, worst *big.Rat, at float64) {
+func (s *Spec) losses(m *proof.Meter) (mean, worst *big.Rat, at float64) {
 	c := &coster{spec: s, bits: s.costBits(), meter: m}
 	if s.Values.Kind != Category && !c.squares() {
 		largest := 0
@@ -38,7 +38,7 @@ type coster struct {
 	answers []*big.Rat
 	bits    int
 	bound   int64 // work of a bound of the loss
-	meter   *claims.Meter
+	meter   *proof.Meter
 	moments [][3]*big.Rat // of each row, for squared errors
 }
 

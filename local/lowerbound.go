@@ -3,15 +3,15 @@ package local
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // lowerBound returns what the multipliers prove on the loss of the objective of every
 // mechanism that keeps the promise and the demands (docs/proofs/local-lower-bound.md). It
 // is never below 0, and 0 without a dual. It is nothing that holds if the meter says stop.
-func (s *Spec) lowerBound(m *claims.Meter) *big.Rat {
+func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	bound := new(big.Rat)
 	if s.Dual == nil {
 		return bound
@@ -38,7 +38,7 @@ const weightBits = 96
 // them is a bound for those that were rounded. A weight of the objective is rounded down.
 type pricing struct {
 	spec   *Spec
-	meter  *claims.Meter
+	meter  *proof.Meter
 	bits   int // binary places of costs
 	grid   int
 	reach  int // r
@@ -72,7 +72,7 @@ type place struct {
 // grid any more.
 const halvingBits = 48
 
-func newPricing(s *Spec, m *claims.Meter) *pricing {
+func newPricing(s *Spec, m *proof.Meter) *pricing {
 	p := &pricing{
 		spec: s, meter: m, bits: s.costBits(), ratio: exact.ExpUp(s.Epsilon, exact.RatioBits), subtract: new(big.Rat),
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Randomizer is a checked, immutable Spec. It is safe for concurrent use.
@@ -21,7 +21,7 @@ type Randomizer struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	proof *claims.Proof[Certificate, Verified]
+	proof *proof.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
@@ -33,7 +33,7 @@ type content struct {
 func New(s Spec) (*Randomizer, error) { return build(s, (*Spec).certify) }
 
 // build makes the randomizer that is certified so.
-func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Randomizer, error) {
+func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, error) {
 	if s.Values.Kind == Integer && len(s.Nodes) == 0 && s.Values.Validate() == nil {
 		s.Nodes = s.Values.integers()
 	}
@@ -42,7 +42,7 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Randomizer,
 	}
 	s = s.clone()
 	c := &content{spec: s}
-	c.proof = claims.NewProof("local", func(m *claims.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c.proof = proof.NewProof("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -77,7 +77,7 @@ func (v Values) integers() []float64 {
 func (s *Spec) validate() error {
 	errs := check.In("local")
 	bad := errs.Bad
-	claims.Epsilon(s.Epsilon, errs)
+	proof.Epsilon(s.Epsilon, errs)
 	errs.Add(dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta, Sensitivity: 1}.Validate())
 	err := s.Values.Validate()
 	errs.Add(err)
@@ -96,7 +96,7 @@ func (s *Spec) validate() error {
 	}
 	s.validateRows(n, m, errs)
 	if s.Claims != (Claims{}) {
-		claims.Validate(s.Claims.list(), errs)
+		proof.Validate(s.Claims.list(), errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (s *Spec) validateRows(n, m int, errs *check.List) {
 	if len(s.Rows) != n {
 		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
 	}
-	claims.ValidateRows(s.Rows, m, "one per answer", errs)
+	proof.ValidateRows(s.Rows, m, "one per answer", errs)
 }
 
 // bounded reports whether the answers have bounds.
@@ -239,8 +239,8 @@ func (d Demands) lattice(k *big.Int) float64 {
 	return f
 }
 
-func (c *Claims) list() []claims.Claim {
-	return []claims.Claim{
+func (c *Claims) list() []proof.Claim {
+	return []proof.Claim{
 		{Name: "delta", Text: &c.Delta, Up: true},
 		{Name: "mean_loss", Text: &c.MeanLoss, Up: true},
 		{Name: "worst_loss", Text: &c.WorstLoss, Up: true},
@@ -255,7 +255,7 @@ func (c *Claims) list() []claims.Claim {
 func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 	s := r.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+	return build(s, func(s *Spec, m *proof.Meter) Certificate {
 		own, err := r.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter said stop

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 const (
@@ -47,9 +47,9 @@ func (v Values) Validate() error {
 	errs := check.In("local")
 	switch v.Kind {
 	case Real:
-		claims.ValidateWeight(v.Lower, v.Upper, v.Weight, errs)
+		proof.ValidateWeight(v.Lower, v.Upper, v.Weight, errs)
 	case Integer:
-		claims.ValidateWeight[Piece](v.Lower, v.Upper, nil, errs)
+		proof.ValidateWeight[Piece](v.Lower, v.Upper, nil, errs)
 		if l, u := v.Lower, v.Upper; l < u {
 			for _, x := range []float64{l, u} {
 				if x != math.Trunc(x) || math.Abs(x) > exact.MaxInteger {
@@ -118,7 +118,7 @@ func validateLabels(name string, labels []string, limit int, errs *check.List) {
 }
 
 // pieces returns the density of real values: the integrals sum to 1.
-func (v Values) pieces() []claims.Density { return claims.Densities(v.Lower, v.Upper, v.Weight) }
+func (v Values) pieces() []proof.Density { return proof.Densities(v.Lower, v.Upper, v.Weight) }
 
 // shares returns the share of each integer or category: they sum to 1.
 func (v Values) shares() []*big.Rat {

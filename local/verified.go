@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Verified is the proof that a randomizer keeps its privacy promise and makes no false
@@ -63,11 +63,11 @@ func (r *Randomizer) VerifyContext(ctx context.Context, o VerifyOptions) (*Verif
 	if r == nil || r.content == nil {
 		return nil, check.Field("local", "randomizer", "none", "one made by New or Decode")
 	}
-	return r.proof.Verified(claims.NewMeter(ctx, o.Work))
+	return r.proof.Verified(proof.NewMeter(ctx, o.Work))
 }
 
 // judge makes the Verified of a randomizer of which this was found, if it keeps its word.
-func (c *content) judge(found Certificate, _ *claims.Meter) (*Verified, error) {
+func (c *content) judge(found Certificate, _ *proof.Meter) (*Verified, error) {
 	if err := c.spec.judge(found); err != nil {
 		return nil, err
 	}
@@ -77,15 +77,15 @@ func (c *content) judge(found Certificate, _ *claims.Meter) (*Verified, error) {
 // judge holds what the randomizer promises and claims against the certificate.
 func (s *Spec) judge(c Certificate) error {
 	if delta := exact.Rational(s.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("local", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the nodes %d and %d (excess %s)", s.Delta, claims.Up(c.DeltaUpper), c.WorstPair[0], c.WorstPair[1], claims.Excess(c.DeltaUpper, delta))
+		return check.Errorf("local", ErrNotPrivate, "delta = %g is promised but only %s is proved, between the nodes %d and %d (excess %s)", s.Delta, proof.Up(c.DeltaUpper), c.WorstPair[0], c.WorstPair[1], proof.Excess(c.DeltaUpper, delta))
 	}
 	if s.Demands.Unbiased && c.Bias.Sign() != 0 {
-		return check.Errorf("local", ErrFalseClaim, "unbiased answers are promised but the mean of those to a node is off by %s", claims.Up(c.Bias))
+		return check.Errorf("local", ErrFalseClaim, "unbiased answers are promised but the mean of those to a node is off by %s", proof.Up(c.Bias))
 	}
 	if o := s.Demands.Cap; o > 0 {
 		if limit := exact.Rational(o); c.WorstLoss.Cmp(limit) > 0 {
-			return check.Errorf("local", ErrFalseClaim, "cap = %g is promised but only %s is proved, near the value %g (excess %s)", o, claims.Up(c.WorstLoss), c.WorstAt, claims.Excess(c.WorstLoss, limit))
+			return check.Errorf("local", ErrFalseClaim, "cap = %g is promised but only %s is proved, near the value %g (excess %s)", o, proof.Up(c.WorstLoss), c.WorstAt, proof.Excess(c.WorstLoss, limit))
 		}
 	}
-	return claims.Check("local", s.Claims.list(), c.DeltaUpper, c.MeanLoss, c.WorstLoss, c.Bias, c.LowerBound)
+	return proof.Check("local", s.Claims.list(), c.DeltaUpper, c.MeanLoss, c.WorstLoss, c.Bias, c.LowerBound)
 }

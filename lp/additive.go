@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -40,8 +40,8 @@ func (p AdditiveProblem) validate() error {
 		errs.Badf("delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
 	}
 	n := len(p.Edges) - 1
-	if n < 1 || n > additive.MaxCells {
-		errs.Badf("edges", fmt.Sprintf("%d edges", n+1), "2 to %d", additive.MaxCells+1)
+	if n < 1 || n > cells.MaxCells {
+		errs.Badf("edges", fmt.Sprintf("%d edges", n+1), "2 to %d", cells.MaxCells+1)
 	}
 	for i, x := range p.Edges {
 		infinite := i == 0 && math.IsInf(x, -1) || i == n && math.IsInf(x, 1)
@@ -147,9 +147,9 @@ const maxBase = 64
 
 // binGrid lays K bins per sensitivity over points: S points a bin, K·S points at least a
 // sensitivity. Where a bin is a power of two it is so exactly.
-func binGrid(sensitivity float64, k int) additive.Grid {
+func binGrid(sensitivity float64, k int) cells.Grid {
 	_, exp := math.Frexp(sensitivity / float64(k))
-	g := additive.Grid{GranularityExponent: exp - 1 - binBits}
+	g := cells.Grid{GranularityExponent: exp - 1 - binBits}
 	step := g.Step()
 	step.Mul(step, ratOf(k))
 	g.PointsPerBin = ceilQuo(sensitivity, step).Int64()

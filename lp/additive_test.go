@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -31,7 +31,7 @@ func designAdditive(t *testing.T, p lp.AdditiveProblem, gap float64) (r *lp.Addi
 	if err := r.Kernel.Kernel().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
-	back, err := additive.Decode(&file)
+	back, err := cells.Decode(&file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
@@ -23,7 +23,7 @@ const DefaultAdditiveBins = 512
 type AdditiveResult struct {
 	// Kernel comes with its certificate, which was computed from it in exact
 	// arithmetic.
-	Kernel *additive.Verified
+	Kernel *cells.Verified
 	// OneLaw is the expected loss, rounded up, of noise on the bins that the design began
 	// with, whose law is the same in every cell; 0 if it does not keep the instance cap.
 	// The best such noise has a slightly smaller one, see Design.
@@ -61,11 +61,11 @@ type additiveDesigner struct {
 	oneLaw  float64 // loss of noise with one law, rounded up
 
 	// The upper side, which has search.loss.
-	kernel      *additive.Kernel
+	kernel      *cells.Kernel
 	upperLaws   binLaws
 	upperRounds int
 	// The lower side, which has search.bound.
-	dual        *additive.Dual
+	dual        *cells.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   binLaws
 	lowerRounds int
@@ -215,7 +215,7 @@ func (d *additiveDesigner) keep(k int, laws [][]float64) error {
 			return check.Errorf("lp", nil, "%w", err)
 		}
 	}
-	v, err := verified(additive.New(additive.Spec{
+	v, err := verified(cells.New(cells.Spec{
 		Privacy: p.Privacy, Loss: p.Loss, Edges: p.Edges, Weight: p.weight(), Grid: g, Rows: rows,
 		InstanceCap: p.InstanceCap, CapLoss: p.CapLoss,
 	}))
@@ -245,7 +245,7 @@ func (d *additiveDesigner) lower(ctx context.Context, k int) (err error) {
 	if prog.relaxation.Rounds() > 0 {
 		d.lowerLaws = binLaws{k, prog.laws()}
 		dual := prog.dual(k, d.unit, p.InstanceCap)
-		proved := additive.Spec{
+		proved := cells.Spec{
 			Privacy: p.Privacy, Loss: p.Loss, Edges: p.Edges, Weight: p.weight(),
 			InstanceCap: p.InstanceCap, CapLoss: p.CapLoss, Dual: dual,
 		}

@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/noisewright/noisewright/kernels/additive"
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -29,7 +29,7 @@ type additiveLayout struct {
 	cost, capped []float64 // of bin j at j+half
 	half         int
 	sums         int // of outer bins, on either side; 0: there is no noise beyond them
-	limits       []additive.Pair
+	limits       []cells.Pair
 	// mirrored: P_C(j) and P_{n−1−C}(−j) share a variable; of limits that are mirror
 	// images of each other one stands for both.
 	mirrored            bool
@@ -55,12 +55,12 @@ func newAdditiveProgram(l additiveLayout, newSolver solver.Factory) (*additivePr
 // folded returns one limit for each and its mirror image. Edges that are mirror images up to
 // rounding may have a limit without its own: a lower program, whose multipliers stand for
 // both, leaves it out.
-func (p *additiveProgram) folded() []additive.Pair {
-	given := make(map[additive.Pair]bool, len(p.limits))
+func (p *additiveProgram) folded() []cells.Pair {
+	given := make(map[cells.Pair]bool, len(p.limits))
 	for _, a := range p.limits {
 		given[a] = true
 	}
-	var out []additive.Pair
+	var out []cells.Pair
 	for _, a := range p.limits {
 		image := p.mirror(a)
 		switch {
@@ -76,13 +76,13 @@ func (p *additiveProgram) folded() []additive.Pair {
 }
 
 // mirror returns the mirror image of a limit.
-func (p *additiveProgram) mirror(a additive.Pair) additive.Pair {
+func (p *additiveProgram) mirror(a cells.Pair) cells.Pair {
 	n := len(p.weight)
-	return additive.Pair{Gain: n - 1 - a.Gain, Lose: n - 1 - a.Lose, Shift: -a.Shift}
+	return cells.Pair{Gain: n - 1 - a.Gain, Lose: n - 1 - a.Lose, Shift: -a.Shift}
 }
 
 // later orders limits.
-func later(a, b additive.Pair) bool {
+func later(a, b cells.Pair) bool {
 	if a.Gain != b.Gain {
 		return a.Gain > b.Gain
 	}
@@ -190,7 +190,7 @@ func (p *additiveProgram) inner(shift int) (first, last int) {
 
 // limit states a limit in variables. Its terms are those of all bins, or, with sums, of all
 // bins before the inner ones, of those, and of all after.
-func (p *additiveProgram) limit(a additive.Pair) cuts.Limit {
+func (p *additiveProgram) limit(a cells.Pair) cuts.Limit {
 	var l cuts.Limit
 	term := func(gain, lose int) {
 		l.Gain = append(l.Gain, p.variable(a.Gain, gain))
@@ -280,12 +280,12 @@ func (p *additiveProgram) laws() [][]float64 {
 // dual reads the multipliers of a lower program, in units of the loss (unit is what the
 // costs were divided by, and instanceCap what those of the cap were). Whatever the
 // solver's errors, the result proves a true bound.
-func (p *additiveProgram) dual(nodes int, unit, instanceCap float64) *additive.Dual {
+func (p *additiveProgram) dual(nodes int, unit, instanceCap float64) *cells.Dual {
 	image := 1.0 // a variable of a mirrored program stands for two, and so does a row
 	if p.mirrored {
 		image = 0.5
 	}
-	d := &additive.Dual{NodesPerSensitivity: nodes}
+	d := &cells.Dual{NodesPerSensitivity: nodes}
 	var total float64
 	for i := range p.limits {
 		total += p.relaxation.Price(i) * unit
@@ -331,9 +331,9 @@ func (p *additiveProgram) dual(nodes int, unit, instanceCap float64) *additive.D
 
 // addShift appends the multipliers of a limit, if there are any: that of all nodes before
 // first, those from it on, and that of all nodes after.
-func addShift(all []additive.DualShift, a additive.Pair, y []int64, first int) []additive.DualShift {
+func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells.DualShift {
 	n := len(y) - 1
-	s := additive.DualShift{Gain: a.Gain, Lose: a.Lose, Shift: int(a.Shift), First: first, Below: y[0], Above: y[n]}
+	s := cells.DualShift{Gain: a.Gain, Lose: a.Lose, Shift: int(a.Shift), First: first, Below: y[0], Above: y[n]}
 	s.Multipliers = slices.Clone(y[1:n])
 	for s.Below == 0 && len(s.Multipliers) > 0 && s.Multipliers[0] == 0 {
 		s.Multipliers, s.First = s.Multipliers[1:], s.First+1
@@ -348,9 +348,9 @@ func addShift(all []additive.DualShift, a additive.Pair, y []int64, first int) [
 }
 
 // upperAdditive lays out the program whose solutions are kernels on the bins.
-func upperAdditive(p AdditiveProblem, g additive.Grid, k, half int, epsilon, delta, unit, limit float64) additiveLayout {
+func upperAdditive(p AdditiveProblem, g cells.Grid, k, half int, epsilon, delta, unit, limit float64) additiveLayout {
 	l := additiveBase(p, k, half, epsilon, delta)
-	l.limits = additive.Shifts(p.Edges, p.Sensitivity, k, true)
+	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
 	step, _ := g.Step().Float64()
 	mean := func(of loss.Loss, by float64) []float64 {
 		var out []float64
@@ -371,7 +371,7 @@ func upperAdditive(p AdditiveProblem, g additive.Grid, k, half int, epsilon, del
 func lowerAdditive(p AdditiveProblem, k, half int, unit float64) additiveLayout {
 	l := additiveBase(p, k, half, p.Epsilon, p.Delta)
 	l.sums = k
-	l.limits = additive.Shifts(p.Edges, p.Sensitivity, k, false)
+	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, false)
 	step := ratOf(k)
 	step.Quo(new(big.Rat).SetFloat64(p.Sensitivity), step)
 	nodes := func(of loss.Loss, by float64) []float64 {

@@ -1,10 +1,10 @@
 package sampler
 
 import (
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels/additive"
 )
 
 // AdditiveSampler answers queries by noise that is added and whose law depends on the cell
@@ -21,18 +21,18 @@ import (
 // assumed to learn the cell of x.
 type AdditiveSampler struct {
 	_      noCopy
-	kernel *additive.Kernel
+	kernel *cells.Kernel
 	laws   []rowLaw
 	reader wordReader
 	step   float64 // a power of two
 	limit  int64   // largest |n_x| whose sum with any noise is a float64
 }
 
-// NewAdditive returns an AdditiveSampler of a kernel that additive.Kernel.Verify has proved
+// NewAdditive returns an AdditiveSampler of a kernel that cells.Kernel.Verify has proved
 // to keep its promise. Options.Entropy is as for New; ConstantTime only chooses the
 // generator. The error wraps dp.ErrInvalid if there is no kernel, and ErrEntropy if the
 // generator cannot be seeded.
-func NewAdditive(v *additive.Verified, o Options) (*AdditiveSampler, error) {
+func NewAdditive(v *cells.Verified, o Options) (*AdditiveSampler, error) {
 	k, err := additiveOf(v)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func NewAdditive(v *additive.Verified, o Options) (*AdditiveSampler, error) {
 //
 // NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
 // NewDeterministic.
-func NewAdditiveDeterministic(v *additive.Verified, seed [32]byte) (*AdditiveSampler, error) {
+func NewAdditiveDeterministic(v *cells.Verified, seed [32]byte) (*AdditiveSampler, error) {
 	k, err := additiveOf(v)
 	if err != nil {
 		return nil, err
@@ -58,14 +58,14 @@ func NewAdditiveDeterministic(v *additive.Verified, seed [32]byte) (*AdditiveSam
 }
 
 // additiveOf is tableOf for an additive kernel.
-func additiveOf(v *additive.Verified) (*additive.Kernel, error) {
+func additiveOf(v *cells.Verified) (*cells.Kernel, error) {
 	if v == nil || v.Kernel() == nil {
-		return nil, check.Field("sampler", "kernel", "none", "one that additive.Kernel.Verify has proved")
+		return nil, check.Field("sampler", "kernel", "none", "one that cells.Kernel.Verify has proved")
 	}
 	return v.Kernel(), nil
 }
 
-func newAdditiveSampler(k *additive.Kernel, laws []rowLaw, g generator) *AdditiveSampler {
+func newAdditiveSampler(k *cells.Kernel, laws []rowLaw, g generator) *AdditiveSampler {
 	step, _ := k.Grid().Step().Float64() // exact
 	return &AdditiveSampler{
 		kernel: k, laws: laws, reader: wordReader{gen: g, pos: blockBytes},
@@ -73,7 +73,7 @@ func newAdditiveSampler(k *additive.Kernel, laws []rowLaw, g generator) *Additiv
 	}
 }
 
-func newAdditiveLaws(k *additive.Kernel) []rowLaw {
+func newAdditiveLaws(k *cells.Kernel) []rowLaw {
 	laws := make([]rowLaw, k.Cells())
 	weights := make([]uint64, k.Bins())
 	size := uint64(k.Grid().PointsPerBin)
@@ -99,7 +99,7 @@ func (s *AdditiveSampler) Fork() (*AdditiveSampler, error) {
 }
 
 // Kernel returns the kernel drawn from.
-func (s *AdditiveSampler) Kernel() *additive.Kernel {
+func (s *AdditiveSampler) Kernel() *cells.Kernel {
 	k := *s.kernel
 	return &k
 }

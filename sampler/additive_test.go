@@ -10,20 +10,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/loss"
 )
 
 // testAdditive has three cells, the last without an end, bins of three points and weights
 // of 0. It is not private.
-func testAdditive(tb testing.TB) *additive.Kernel {
+func testAdditive(tb testing.TB) *cells.Kernel {
 	tb.Helper()
 	const q = 1 << 62
-	k, err := additive.New(additive.Spec{
+	k, err := cells.New(cells.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1,
 		Edges: []float64{-1, 0.25, 2, math.Inf(1)}, Weight: []float64{1, 1, 0},
-		Grid: additive.Grid{GranularityExponent: -1, PointsPerBin: 3, FirstBin: -1},
+		Grid: cells.Grid{GranularityExponent: -1, PointsPerBin: 3, FirstBin: -1},
 		Rows: [][]uint64{{q, 2*q + 7, q - 7}, {0, 3 * q, q}, {2 * q, 0, 2 * q}},
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func testAdditive(tb testing.TB) *additive.Kernel {
 	return k
 }
 
-func additiveSampler(k *additive.Kernel, seed byte) *AdditiveSampler {
+func additiveSampler(k *cells.Kernel, seed byte) *AdditiveSampler {
 	return newAdditiveSampler(k, newAdditiveLaws(k), newFixedGenerator([32]byte{seed}))
 }
 
@@ -142,7 +142,7 @@ func TestAdditiveRefuses(t *testing.T) {
 	if s, err := NewAdditive(nil, Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("without a kernel: %v, %v", s, err)
 	}
-	if s, err := NewAdditiveDeterministic(&additive.Verified{}, [32]byte{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
+	if s, err := NewAdditiveDeterministic(&cells.Verified{}, [32]byte{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("with an empty proof: %v, %v", s, err)
 	}
 }
@@ -173,10 +173,10 @@ func TestAdditiveFork(t *testing.T) {
 // TestAdditiveExport: the rule that an export states leads from its words to its draws.
 func TestAdditiveExport(t *testing.T) {
 	const q = 1 << 62
-	k, err := additive.New(additive.Spec{ // private: one law that falls slowly enough
+	k, err := cells.New(cells.Spec{ // private: one law that falls slowly enough
 		Privacy: dp.Privacy{Epsilon: 2, Delta: 0.9, Sensitivity: 1}, Loss: loss.L1,
 		Edges: []float64{math.Inf(-1), 0, 3}, Weight: []float64{1, 1},
-		Grid: additive.Grid{PointsPerBin: 2, FirstBin: -1},
+		Grid: cells.Grid{PointsPerBin: 2, FirstBin: -1},
 		Rows: [][]uint64{{q, 2 * q, q}, {q, 2*q - 9, q + 9}},
 	})
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"io"
 	"math"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/kernels/additive"
 )
 
 // WriteAdditiveExport is WriteExport for an additive kernel: for each cell the values that
 // it holds, the probability of every bin, and n draws of its noise from the deterministic
 // stream of the seed, begun anew.
-func WriteAdditiveExport(w io.Writer, v *additive.Verified, seed [32]byte, n int) error {
+func WriteAdditiveExport(w io.Writer, v *cells.Verified, seed [32]byte, n int) error {
 	k, err := additiveOf(v)
 	if err != nil {
 		return err
@@ -53,10 +53,10 @@ func WriteAdditiveExport(w io.Writer, v *additive.Verified, seed [32]byte, n int
 }
 
 type additiveExport struct {
-	Schema  int           `json:"schema"` // 1
-	Privacy dp.Privacy    `json:"privacy"`
-	Loss    string        `json:"loss"`
-	Grid    additive.Grid `json:"grid"`
+	Schema  int        `json:"schema"` // 1
+	Privacy dp.Privacy `json:"privacy"`
+	Loss    string     `json:"loss"`
+	Grid    cells.Grid `json:"grid"`
 	// Total is the sum of the weights of each cell, 2^64.
 	Total  string         `json:"total"`
 	Cells  []additiveCell `json:"cells"`

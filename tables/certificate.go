@@ -4,9 +4,9 @@ import (
 	"math/big"
 	"sort"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Certificate is what exact arithmetic finds in a table. Every number is a
@@ -42,22 +42,22 @@ type Certificate struct {
 // the best possible, and false when the lower bound is 0 and the loss is not. See LowerBound for
 // what it means on a coarse grid, where it may be negative.
 func (c Certificate) Gap() (gap float64, ok bool) {
-	return claims.Gap(c.ExpectedLoss, c.LowerBound)
+	return proof.Gap(c.ExpectedLoss, c.LowerBound)
 }
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
 func (c Certificate) Claims() Claims {
 	return Claims{
-		Delta:        claims.Up(c.DeltaUpper),
-		ExpectedLoss: claims.Up(c.ExpectedLoss),
-		LowerBound:   claims.Down(c.LowerBound),
+		Delta:        proof.Up(c.DeltaUpper),
+		ExpectedLoss: proof.Up(c.ExpectedLoss),
+		LowerBound:   proof.Down(c.LowerBound),
 	}
 }
 
 // DecimalUp prints r >= 0 as claims are printed: a plain decimal of at most 15
 // significant digits that is not below it.
-func DecimalUp(r *big.Rat) string { return claims.Up(r) }
+func DecimalUp(r *big.Rat) string { return proof.Up(r) }
 
 func (c Certificate) clone() Certificate {
 	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
@@ -74,7 +74,7 @@ func (c Certificate) clone() Certificate {
 func (t *Table) Certify() Certificate { return t.proof.Certificate().clone() }
 
 // certify is nothing that holds if the meter said stop.
-func (s *Spec) certify(m *claims.Meter) Certificate {
+func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
 	before := m.Used()
 	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon), m)
@@ -108,7 +108,7 @@ func (t *Table) Mean() *big.Rat {
 
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
 // bound above it if the loss gives one. It is nothing that holds if the meter says stop.
-func (s *Spec) expected(l loss.Loss, m *claims.Meter) *big.Rat {
+func (s *Spec) expected(l loss.Loss, m *proof.Meter) *big.Rat {
 	step := s.Grid.Step()
 	sum := new(big.Rat)
 	work := loss.WorkOf(l, s.pointBits())

@@ -6,9 +6,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The constants of the file format; docs/table-format.md describes it.
@@ -21,7 +21,7 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "table", Name: formatName, Version: formatVersion, MaxSize: 64 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"weights": MaxCells, "shifts": MaxCells, "multipliers": claims.MaxMultipliers, "quantiles": dp.MaxQuantiles,
+		"weights": MaxCells, "shifts": MaxCells, "multipliers": proof.MaxMultipliers, "quantiles": dp.MaxQuantiles,
 	},
 }
 
@@ -32,7 +32,7 @@ type file struct {
 	Privacy     dp.Privacy      `json:"privacy"`
 	Query       *dp.Query       `json:"query,omitempty"` // absent: real
 	Total       *Total          `json:"total,omitempty"`
-	Loss        claims.Loss     `json:"loss"`
+	Loss        proof.Loss      `json:"loss"`
 	Constraints fileConstraints `json:"constraints,omitzero"`
 	Grid        Grid            `json:"grid"`
 	Weights     []uint64        `json:"weights,string"`
@@ -61,7 +61,7 @@ func (t *Table) Encode(w io.Writer) error {
 		Format:      formatName,
 		Version:     formatVersion,
 		Privacy:     s.Privacy,
-		Loss:        claims.Loss{Name: s.Loss.Name()},
+		Loss:        proof.Loss{Name: s.Loss.Name()},
 		Constraints: fileConstraints{Constraints: s.Constraints},
 		Grid:        s.Grid,
 		Weights:     s.Weights,
@@ -77,7 +77,7 @@ func (t *Table) Encode(w io.Writer) error {
 	if s.hasTail() {
 		f.TailRatio = &s.TailRatio
 	}
-	return claims.Encode("tables", w, f)
+	return proof.Encode("tables", w, f)
 }
 
 // Decode reads one table file. It checks the structure completely (see New)
@@ -134,8 +134,8 @@ func Decode(r io.Reader) (*Table, error) {
 
 // ReadFile is Decode for the file of the path. Errors name it, and may also be those
 // of the file system.
-func ReadFile(path string) (*Table, error) { return claims.ReadFile("tables", path, Decode) }
+func ReadFile(path string) (*Table, error) { return proof.ReadFile("tables", path, Decode) }
 
 // WriteFile writes the table to a file, which appears whole or not at all. What is
 // there is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, t *Table) error { return claims.WriteFile("tables", path, t.Encode) }
+func WriteFile(path string, t *Table) error { return proof.WriteFile("tables", path, t.Encode) }

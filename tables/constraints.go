@@ -7,14 +7,14 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // keeps returns an error that names the first constraint the noise does not
 // keep, exactly. It wraps ErrFalseClaim. It says nothing if the meter said stop.
-func (s *Spec) keeps(m *claims.Meter) error {
+func (s *Spec) keeps(m *proof.Meter) error {
 	c := s.Constraints
 	if c.None() {
 		return nil
@@ -61,7 +61,7 @@ func (s *Spec) keeps(m *claims.Meter) error {
 	}
 	if v := c.MaxVariance; v != 0 {
 		if found, bound := s.expected(loss.L2, m), exact.Rational(v); found.Cmp(bound) > 0 {
-			return broken("max_variance = %g is stated, but it is %s", v, claims.Up(found))
+			return broken("max_variance = %g is stated, but it is %s", v, proof.Up(found))
 		}
 	}
 	for _, q := range c.Quantiles {
@@ -72,12 +72,12 @@ func (s *Spec) keeps(m *claims.Meter) error {
 		rest := new(big.Rat).SetInt64(1)
 		rest.Sub(rest, exact.Rational(q.Probability))
 		if found := s.expected(loss, m); found.Cmp(rest) > 0 {
-			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, claims.Up(found))
+			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, proof.Up(found))
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 {
 		if found := s.distinguishing(m); found != nil && found.Cmp(exact.Rational(p)) > 0 {
-			return broken("max_distinguishing = %g is stated, but it is %s", p, claims.Up(found))
+			return broken("max_distinguishing = %g is stated, but it is %s", p, proof.Up(found))
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (s *Spec) twiceMean() *big.Rat {
 // most the sensitivity, of points that the shifted noise cannot take: the
 // hockey-stick divergence with e^ε replaced by infinity, linear between whole
 // cells like the others, and the atom in full.
-func (s *Spec) distinguishing(m *claims.Meter) *big.Rat {
+func (s *Spec) distinguishing(m *proof.Meter) *big.Rat {
 	most, _ := s.worstShift(exact.RatioInfinity(), m)
 	return most
 }

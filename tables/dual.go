@@ -7,7 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // maxDualIndex bounds |cell| and |shift| of a Dual.
@@ -89,17 +89,17 @@ func (d *Dual) validate() error {
 	if d.CellsPerSensitivity < 1 || d.CellsPerSensitivity > MaxCells {
 		return bad("cells_per_sensitivity", d.CellsPerSensitivity, fmt.Sprintf("1 to %d", MaxCells))
 	}
-	if d.Exponent < -claims.MaxExponent || d.Exponent > claims.MaxExponent {
-		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -claims.MaxExponent, claims.MaxExponent))
+	if d.Exponent < -proof.MaxExponent || d.Exponent > proof.MaxExponent {
+		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -proof.MaxExponent, proof.MaxExponent))
 	}
 	// The sums over shifts must stay within an int64; see coefficients.
 	const limit = 1 << 62
 	var sum int64
 	seen := make(map[int]bool)
-	left := claims.MaxMultipliers
+	left := proof.MaxMultipliers
 	for _, s := range d.Shifts {
 		if left -= len(s.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", claims.MaxMultipliers))
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
 		}
 		if s.Shift == 0 || s.Shift < -d.CellsPerSensitivity || s.Shift > d.CellsPerSensitivity {
 			return bad("shift", s.Shift, fmt.Sprintf("1 to %d in absolute value", d.CellsPerSensitivity))
@@ -129,7 +129,7 @@ func (d *Dual) validate() error {
 			return bad("monotone.first_cell", r.FirstCell, fmt.Sprintf("0 to %d", maxDualIndex))
 		}
 		if left -= len(r.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", claims.MaxMultipliers))
+			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
 		}
 		for _, y := range r.Multipliers {
 			if y < 0 || y > limit>>1 {

@@ -3,7 +3,7 @@ package tables
 import (
 	"errors"
 
-	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Sentinel errors, checked with errors.Is.
@@ -12,11 +12,11 @@ var (
 	ErrFormat = errors.New("malformed table file")
 	// ErrNotPrivate marks a table, or a kernel, that does not keep its privacy
 	// promise.
-	ErrNotPrivate = claims.ErrNotPrivate
+	ErrNotPrivate = proof.ErrNotPrivate
 	// ErrFalseClaim marks a table, or a kernel, whose stated loss or bound does
 	// not hold.
-	ErrFalseClaim = claims.ErrFalseClaim
+	ErrFalseClaim = proof.ErrFalseClaim
 	// ErrWork marks a table, or a kernel, that was not checked, because that takes more
 	// work than was allowed. It says nothing about whether it is sound.
-	ErrWork = claims.ErrWork
+	ErrWork = proof.ErrWork
 )

@@ -8,9 +8,9 @@ import (
 	"sort"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // symmetric reports whether noise and its mirror image are equally good, so
@@ -311,7 +311,7 @@ const maxWalk = 1 << 21
 func (d *Dual) LowerBound(p dp.Problem) *big.Rat { return d.lowerBound(p, nil) }
 
 // lowerBound is nothing that holds if the meter says stop.
-func (d *Dual) lowerBound(p dp.Problem, meter *claims.Meter) *big.Rat {
+func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
 		return zero
@@ -355,7 +355,7 @@ func (d *Dual) lowerBound(p dp.Problem, meter *claims.Meter) *big.Rat {
 // whole unit, which only lowers the bound.
 type minimum struct {
 	*nodes
-	meter    *claims.Meter
+	meter    *proof.Meter
 	work     loss.Work // of a cell
 	exponent int
 	up       *big.Int // e^ε·2^96, rounded up

@@ -3,9 +3,9 @@ package tables
 import (
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // powerTail bounds the expected loss of tails from above for a loss c that is no
@@ -23,7 +23,7 @@ import (
 type powerTail struct {
 	s     *Spec
 	loss  loss.Loss
-	meter *claims.Meter
+	meter *proof.Meter
 	power float64
 	runs  []blockRun
 }

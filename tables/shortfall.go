@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // hockeyStick returns Σ_j (W_j - E·W_{j-k})₊ over all cells, times 2^96,
@@ -23,7 +23,7 @@ func hockeyStick(weights []uint64, k int, r *exact.Ratio) *big.Int {
 // Guarantee (docs/proofs/table-privacy.md): the noise of the table, added to
 // values that are at most K·S grid points apart, has a hockey-stick divergence
 // of at most the largest of them, unless the meter said stop.
-func (s *Spec) shiftDeltas(r *exact.Ratio, m *claims.Meter) (deltas []*big.Int, negative []bool) {
+func (s *Spec) shiftDeltas(r *exact.Ratio, m *proof.Meter) (deltas []*big.Int, negative []bool) {
 	sides := []func(k int) *big.Int{
 		func(k int) *big.Int { return hockeyStick(s.Weights, k, r) },
 		func(k int) *big.Int { return hockeyStick(s.Weights, -k, r) },
@@ -87,7 +87,7 @@ func (s *Spec) shiftWork(sides int) int64 {
 
 // worstShift returns the largest of the shiftDeltas as a probability, and the
 // shift that attains it.
-func (s *Spec) worstShift(r *exact.Ratio, m *claims.Meter) (delta *big.Rat, shift int) {
+func (s *Spec) worstShift(r *exact.Ratio, m *proof.Meter) (delta *big.Rat, shift int) {
 	deltas, negative := s.shiftDeltas(r, m)
 	if deltas == nil {
 		return nil, 0
@@ -102,7 +102,7 @@ func (s *Spec) worstShift(r *exact.Ratio, m *claims.Meter) (delta *big.Rat, shif
 	if negative[worst] {
 		shift = -shift
 	}
-	return claims.Probability(deltas[worst]), shift
+	return proof.Probability(deltas[worst]), shift
 }
 
 // ShiftDeltas returns the delta of the table's noise at its epsilon for shifts
@@ -118,7 +118,7 @@ func (t *Table) ShiftDeltas() []*big.Rat {
 	deltas, _ := t.spec.shiftDeltas(exact.RatioDown(t.spec.Epsilon), nil)
 	rats := make([]*big.Rat, len(deltas))
 	for i, d := range deltas {
-		rats[i] = claims.Probability(d)
+		rats[i] = proof.Probability(d)
 	}
 	return rats
 }

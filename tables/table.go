@@ -8,9 +8,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Limits of a table. They keep every quantity of the exact checks within the
@@ -24,7 +24,7 @@ const (
 	// MaxReach bounds |n| over the grid points n that carry noise.
 	MaxReach = 1 << 52
 	// MaxEpsilon bounds epsilon; beyond it e^epsilon exceeds any use.
-	MaxEpsilon = claims.MaxEpsilon
+	MaxEpsilon = proof.MaxEpsilon
 	// minUnit and maxUnit bound the step of a lattice, so that every multiple
 	// of up to 2^53 of it is a normal float64.
 	minUnit = 1e-250
@@ -84,8 +84,8 @@ type Claims struct {
 	LowerBound   string `json:"lower_bound"`
 }
 
-func (c *Claims) list() []claims.Claim {
-	return []claims.Claim{
+func (c *Claims) list() []proof.Claim {
+	return []proof.Claim{
 		{Name: "delta", Text: &c.Delta, Up: true},
 		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
 		{Name: "lower_bound", Text: &c.LowerBound},
@@ -124,7 +124,7 @@ type Table struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	proof *claims.Proof[Certificate, Verified]
+	proof *proof.Proof[Certificate, Verified]
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -136,7 +136,7 @@ type content struct {
 func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
 
 // build makes the table that is certified so.
-func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Table, error) {
+func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func build(s Spec, certify func(*Spec, *claims.Meter) Certificate) (*Table, erro
 	case dp.RealQuery, dp.IntegerQuery:
 	}
 	c := &content{spec: s}
-	c.proof = claims.NewProof("tables", func(m *claims.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c.proof = proof.NewProof("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -173,7 +173,7 @@ func (s *Spec) validate() error {
 	g := s.Grid
 	errs := check.In("tables")
 	bad := errs.Bad
-	claims.Epsilon(s.Epsilon, errs)
+	proof.Epsilon(s.Epsilon, errs)
 	p := s.Problem
 	if p.Query == dp.LatticeQuery && p.Step == 0 {
 		p.Step = 1 // until New fills it in
@@ -207,7 +207,7 @@ func (s *Spec) validate() error {
 		}
 	}
 	if s.Claims != (Claims{}) {
-		claims.Validate(s.Claims.list(), errs)
+		proof.Validate(s.Claims.list(), errs)
 	}
 	errs.Add(s.Dual.validate())
 	s.Total.validate(errs)
@@ -267,7 +267,7 @@ func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *claims.Meter) Certificate {
+	return build(s, func(s *Spec, m *proof.Meter) Certificate {
 		own, err := t.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter has said stop

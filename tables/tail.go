@@ -5,9 +5,9 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // maxTailRatio bounds TailRatio, so that drawing from a tail ends: ρ <= 1 - 2^-20.
@@ -103,7 +103,7 @@ type tailSum interface {
 }
 
 // newTailSums returns a sum for each part of the loss.
-func (s *Spec) newTailSums(l loss.Loss, m *claims.Meter) []tailSum {
+func (s *Spec) newTailSums(l loss.Loss, m *proof.Meter) []tailSum {
 	var sums []tailSum
 	for _, part := range loss.TailParts(l) { // validateTail made sure there are some
 		if _, _, ok := loss.PolynomialBeyond(part); ok {
@@ -128,7 +128,7 @@ func (s *Spec) newTailSums(l loss.Loss, m *claims.Meter) []tailSum {
 type tailLoss struct {
 	s      *Spec
 	loss   loss.Loss
-	meter  *claims.Meter
+	meter  *proof.Meter
 	work   int64    // of a term
 	ratio  *big.Rat // ρ
 	rest   *big.Rat // 1-ρ
@@ -138,7 +138,7 @@ type tailLoss struct {
 	orders []*big.Rat // Σ W·ρ^M·Δ^i f(M), to be multiplied by (ρ/(1-ρ))^i
 }
 
-func (s *Spec) newTailLoss(l loss.Loss, m *claims.Meter) *tailLoss {
+func (s *Spec) newTailLoss(l loss.Loss, m *proof.Meter) *tailLoss {
 	work := loss.WorkOf(l, s.pointBits()).Bound + 4*exact.RationalWork(s.pointBits()+2*tailBits)
 	t := &tailLoss{s: s, loss: l, meter: m, work: work, ratio: s.ratio(), rest: rest(s.ratio()), sum: new(big.Rat)}
 	t.from, t.degree, _ = loss.PolynomialBeyond(l)

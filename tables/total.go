@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // MaxReleases bounds the releases of a Total.
@@ -47,7 +47,7 @@ func (t *Table) ClaimedTotal() (total Total, ok bool) {
 func (t *Table) WithTotal(total Total) (*Table, error) {
 	s := t.spec
 	s.Total = total
-	return build(s, func(_ *Spec, m *claims.Meter) Certificate {
+	return build(s, func(_ *Spec, m *proof.Meter) Certificate {
 		own, err := t.proof.Certified(m)
 		if err != nil {
 			return Certificate{} // the meter has said stop

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/claims"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Verified is the proof that a table keeps its privacy promise and makes no false
@@ -49,7 +49,7 @@ func (t *Table) Verify() (*Verified, error) {
 }
 
 // DefaultWork is the work of a check unless another is asked for, some ten seconds of it.
-const DefaultWork = claims.DefaultWork
+const DefaultWork = proof.DefaultWork
 
 // VerifyOptions are those of VerifyContext. The zero value is useful.
 type VerifyOptions struct {
@@ -70,11 +70,11 @@ func (t *Table) VerifyContext(ctx context.Context, o VerifyOptions) (*Verified, 
 	if t == nil || t.content == nil {
 		return nil, check.Field("tables", "table", "none", "one made by New or Decode")
 	}
-	return t.proof.Verified(claims.NewMeter(ctx, o.Work))
+	return t.proof.Verified(proof.NewMeter(ctx, o.Work))
 }
 
 // judge makes the Verified of a table of which this was found, if it keeps its word.
-func (c *content) judge(found Certificate, m *claims.Meter) (*Verified, error) {
+func (c *content) judge(found Certificate, m *proof.Meter) (*Verified, error) {
 	before := m.Used()
 	if err := c.spec.judge(found, m); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (c *content) judge(found Certificate, m *claims.Meter) (*Verified, error) {
 
 // judge holds what the table promises and claims against the certificate. It says nothing
 // if the meter said stop.
-func (s *Spec) judge(c Certificate, m *claims.Meter) error {
+func (s *Spec) judge(c Certificate, m *proof.Meter) error {
 	p := s.Privacy
 	if !c.SensitivityCovered {
 		g := s.Grid
@@ -95,7 +95,7 @@ func (s *Spec) judge(c Certificate, m *claims.Meter) error {
 		return err
 	}
 	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, claims.Up(c.DeltaUpper), c.WorstShift, claims.Excess(c.DeltaUpper, delta))
+		return check.Errorf("tables", ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, proof.Up(c.DeltaUpper), c.WorstShift, proof.Excess(c.DeltaUpper, delta))
 	}
-	return claims.Check("tables", s.Claims.list(), c.DeltaUpper, c.ExpectedLoss, c.LowerBound)
+	return proof.Check("tables", s.Claims.list(), c.DeltaUpper, c.ExpectedLoss, c.LowerBound)
 }

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/noisewright/noisewright/internal/cli"
+	"github.com/noisewright/noisewright/cmd/internal/cli"
 )
 
 func main() {

@@ -1,7 +1,7 @@
 //go:build js && wasm
 
 // Command verifier is what the static verifier page runs: it proves a file and draws from it,
-// in WebAssembly. internal/verifier makes the page of it.
+// in WebAssembly. cmd/internal/verifier makes the page of it.
 package main
 
 import (
@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"syscall/js"
 
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/portrait"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/kernels/additive"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -92,7 +92,7 @@ func drawer(proof any) (func(string) (any, error), error) {
 	case *kernels.Verified:
 		s, err := sampler.NewKernel(v, sampler.Options{})
 		return number(s.Release), err
-	case *additive.Verified:
+	case *cells.Verified:
 		s, err := sampler.NewAdditive(v, sampler.Options{})
 		return number(s.Release), err
 	case *local.Verified:

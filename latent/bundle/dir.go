@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/npy"
-	"github.com/noisewright/noisewright/internal/readfile"
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -98,19 +96,19 @@ type directory string
 
 // Open implements fs.FS.
 func (d directory) Open(name string) (fs.File, error) {
-	return readfile.Regular(filepath.Join(string(d), filepath.FromSlash(name)))
+	return files.Regular(filepath.Join(string(d), filepath.FromSlash(name)))
 }
 
 // ReadFS is Read for the root of a file system, such as an embedded one. Its files are to
 // be regular ones.
-func ReadFS(files fs.FS) (*Bundle, error) {
+func ReadFS(root fs.FS) (*Bundle, error) {
 	read := func(name string, decode func(io.Reader) error) error {
-		f, err := files.Open(name)
+		f, err := root.Open(name)
 		if err == nil {
 			defer f.Close() //nolint:errcheck // only read
 			var info fs.FileInfo
 			if info, err = f.Stat(); err == nil {
-				err = readfile.Check(name, info)
+				err = files.Check(name, info)
 			}
 		}
 		if err == nil {
@@ -168,9 +166,9 @@ func cause(err error) error {
 }
 
 func (a array) decode(r io.Reader) error {
-	data, shape, err := npy.Decode(r, MaxEntries, a.shape...)
+	data, shape, err := files.DecodeArray(r, MaxEntries, a.shape...)
 	*a.data = data
-	if errors.Is(err, npy.ErrFormat) {
+	if errors.Is(err, files.ErrArray) {
 		return check.Errorf("", ErrFormat, "%w", err)
 	}
 	if err == nil && a.matrix != nil {
@@ -179,7 +177,7 @@ func (a array) decode(r io.Reader) error {
 	return err
 }
 
-func (a array) encode(w io.Writer) error { return npy.Encode(w, a.shape, *a.data) }
+func (a array) encode(w io.Writer) error { return files.EncodeArray(w, a.shape, *a.data) }
 
 // Write writes the bundle as a new directory, whose parent exists. It appears whole or
 // not at all: it is written beside dir under another name and renamed. If overwrite is
@@ -193,7 +191,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 	if err := CheckWrite(dir, overwrite); err != nil {
 		return err
 	}
-	if err := atomicfile.Directory(dir, b.writeFiles); err != nil {
+	if err := files.Directory(dir, b.writeFiles); err != nil {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
 	return nil
@@ -211,7 +209,7 @@ func CheckWrite(dir string, overwrite bool) error {
 	} else if err != nil {
 		return check.Errorf("bundle", nil, "%w", err)
 	}
-	f, err := readfile.Regular(filepath.Join(dir, fileName))
+	f, err := files.Regular(filepath.Join(dir, fileName))
 	if err == nil {
 		_, err = decodeFile(f)
 		f.Close() //nolint:errcheck,gosec // only read
@@ -250,7 +248,7 @@ func (b *Bundle) writeFiles(dir string) error {
 		}
 	}
 	write := func(name string, encode func(io.Writer) error) error {
-		f, err := atomicfile.Create(filepath.Join(dir, name))
+		f, err := files.Create(filepath.Join(dir, name))
 		if err != nil {
 			return err
 		}

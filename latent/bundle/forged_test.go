@@ -18,8 +18,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// files are the files of a bundle, in memory.
-func files(t *testing.T, s Spec) fstest.MapFS {
+// inMemory is the files of a bundle, in memory.
+func inMemory(t *testing.T, s Spec) fstest.MapFS {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "b")
 	if err := must(New(s)).Write(dir, false); err != nil {
@@ -102,7 +102,7 @@ var free = []string{
 // part in the proof is another; what had no promise has none.
 func TestForgedFields(t *testing.T) {
 	for name, s := range map[string]Spec{"layers": layered(t), "filter": filter(t)} {
-		all := files(t, s)
+		all := inMemory(t, s)
 		var want *Verified
 		if s.Noise != None {
 			want = must(must(ReadFS(all)).Verify(nil))
@@ -153,7 +153,7 @@ func same(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 // TestForgedArrays spoils every array; one that is read, but for the axes, has no effect on
 // what is proved.
 func TestForgedArrays(t *testing.T) {
-	all := files(t, layered(t))
+	all := inMemory(t, layered(t))
 	want := must(must(ReadFS(all)).Verify(nil)).EpsilonUpper()
 	arrays := 0
 	for name, file := range all {
@@ -221,7 +221,7 @@ func TestForgedTables(t *testing.T) {
 	} {
 		s := layered(t)
 		change(&s)
-		if v, err := must(ReadFS(files(t, s))).Verify(nil); v != nil || !errors.Is(err, ErrNotPrivate) {
+		if v, err := must(ReadFS(inMemory(t, s))).Verify(nil); v != nil || !errors.Is(err, ErrNotPrivate) {
 			t.Errorf("%s: %v, want ErrNotPrivate", name, err)
 		}
 	}

@@ -3,7 +3,7 @@ tampering.py makes of them, and its golden draws.
 
     python tests/make_expected.py ../bin/noisewright
 
-The files are from the scripts in internal/cli/testdata/script, and from the program's commands.
+The files are from the scripts in cmd/internal/cli/testdata/script, and from the program's commands.
 """
 
 from __future__ import annotations

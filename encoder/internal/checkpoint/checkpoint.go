@@ -15,10 +15,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/atomicfile"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/npy"
-	"github.com/noisewright/noisewright/internal/readfile"
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
@@ -91,13 +89,13 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 	if err := list.Err(); err != nil {
 		return err
 	}
-	err := atomicfile.Directory(dir, func(dir string) error {
+	err := files.Directory(dir, func(dir string) error {
 		err := write(filepath.Join(dir, stateName), func(w io.Writer) error { return strictjson.Encode(w, f) })
 		for _, e := range f.Arrays {
 			if err != nil {
 				break
 			}
-			err = write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return npy.Encode(w, []int{e.Entries}, arrays[e.Name]) })
+			err = write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return files.EncodeArray(w, []int{e.Entries}, arrays[e.Name]) })
 		}
 		return err
 	})
@@ -108,7 +106,7 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 }
 
 func write(path string, encode func(io.Writer) error) error {
-	f, err := atomicfile.Create(path)
+	f, err := files.Create(path)
 	if err != nil {
 		return err
 	}
@@ -167,7 +165,7 @@ func Read[S any](dir string, state *S) (map[string][]float64, error) {
 			return nil, check.Errorf("checkpoint", ErrFormat, "%s: array %.80q of %d numbers, want distinct names and positive lengths", filepath.Join(dir, stateName), e.Name, e.Entries)
 		}
 		err := read(dir, e.Name+suffix, func(r io.Reader) error {
-			data, _, err := npy.Decode(r, maxEntries, e.Entries)
+			data, _, err := files.DecodeArray(r, maxEntries, e.Entries)
 			if err == nil && slices.ContainsFunc(data, math.IsNaN) {
 				err = check.Errorf("", ErrFormat, "NaN, want numbers")
 			}
@@ -187,13 +185,13 @@ func Read[S any](dir string, state *S) (map[string][]float64, error) {
 
 // read opens a file of the directory; errors name it.
 func read(dir, name string, decode func(io.Reader) error) error {
-	f, err := readfile.Regular(filepath.Join(dir, name))
+	f, err := files.Regular(filepath.Join(dir, name))
 	if err != nil {
 		return check.Errorf("checkpoint", nil, "%w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	err = decode(f)
-	if errors.Is(err, npy.ErrFormat) {
+	if errors.Is(err, files.ErrArray) {
 		err = check.Errorf("", ErrFormat, "%w", err)
 	}
 	if err != nil {

@@ -1,0 +1,134 @@
+package cells
+
+import (
+	"io"
+	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
+)
+
+// The constants of the file; docs/additive-format.md describes it.
+const (
+	formatName    = "noisewright-additive-kernel"
+	formatVersion = 1
+)
+
+// fileFormat bounds a file well above MaxWeights and a large dual.
+var fileFormat = strictjson.Format{
+	Noun: "additive kernel", Name: formatName, Version: formatVersion, MaxSize: 128 << 20, Err: ErrFormat,
+	MaxElements: map[string]int{
+		"edges": MaxCells, "weight": MaxCells, "rows": MaxWeights, "caps": MaxCells,
+		"shifts": maxShifts, "multipliers": proof.MaxMultipliers,
+	},
+}
+
+// file is the format.
+type file struct {
+	Format  string     `json:"format"`
+	Version int        `json:"version"`
+	Privacy dp.Privacy `json:"privacy"`
+	Loss    proof.Loss `json:"loss"`
+	// Lower and Upper are the ends of the first and the last cell that have one.
+	Lower       *float64        `json:"lower,omitempty"`
+	Upper       *float64        `json:"upper,omitempty"`
+	Edges       []float64       `json:"edges"` // between cells
+	Weight      []float64       `json:"weight"`
+	InstanceCap *float64        `json:"instance_cap,omitempty"`
+	CapLoss     *proof.Loss     `json:"instance_cap_loss,omitempty"`
+	Grid        Grid            `json:"grid"`
+	Rows        [][]uint64      `json:"rows,string"`
+	Certificate fileCertificate `json:"certificate"`
+}
+
+type fileCertificate struct {
+	Claims
+	Dual *Dual `json:"dual,omitempty"`
+}
+
+// Encode writes the kernel in the file format noisewright-additive-kernel, version 1.
+func (k *Kernel) Encode(w io.Writer) error {
+	s := &k.spec
+	n := len(s.Edges) - 1
+	f := file{
+		Format:      formatName,
+		Version:     formatVersion,
+		Privacy:     s.Privacy,
+		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Lower:       finite(s.Edges[0]),
+		Upper:       finite(s.Edges[n]),
+		Edges:       s.Edges[1:n],
+		Weight:      s.Weight,
+		Grid:        s.Grid,
+		Rows:        s.Rows,
+		Certificate: fileCertificate{s.Claims, s.Dual},
+	}
+	if s.InstanceCap != 0 {
+		f.InstanceCap = &s.InstanceCap
+	}
+	if s.CapLoss != nil {
+		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
+	}
+	return proof.Encode("additive", w, f)
+}
+
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// Decode reads one additive kernel file. It checks the structure completely (see New) and
+// nothing of the claims (see Kernel.Verify), with the same strictness and errors as
+// tables.Decode.
+func Decode(r io.Reader) (*Kernel, error) {
+	var f file
+	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
+		return nil, check.Errorf("additive", nil, "%w", err)
+	}
+	s := Spec{
+		Privacy: f.Privacy, Edges: []float64{math.Inf(-1)}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
+		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
+	}
+	if f.Lower != nil {
+		s.Edges[0] = *f.Lower
+	}
+	s.Edges = append(s.Edges, f.Edges...)
+	if s.Edges = append(s.Edges, math.Inf(1)); f.Upper != nil {
+		s.Edges[len(s.Edges)-1] = *f.Upper
+	}
+	var err error
+	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
+		return nil, check.Errorf("additive", nil, "%w", err)
+	}
+	if f.CapLoss != nil {
+		if s.CapLoss, err = loss.Parse(f.CapLoss.Name); err != nil {
+			return nil, check.Errorf("additive", nil, "instance_cap_loss: %w", err)
+		}
+	}
+	if c := f.InstanceCap; c != nil {
+		if s.InstanceCap = *c; !(*c > 0) {
+			return nil, check.Errorf("additive", ErrFormat, "instance_cap = %g, want a number above 0", *c)
+		}
+	}
+	if s.Claims == (Claims{}) { // which New would fill in
+		return nil, check.Errorf("additive", ErrFormat, "certificate.delta is empty, want a plain decimal number")
+	}
+	return New(s)
+}
+
+// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
+// the file system.
+func ReadFile(path string) (*Kernel, error) { return proof.ReadFile("additive", path, Decode) }
+
+// WriteFile writes the kernel to a file, which appears whole or not at all. What is there
+// is replaced. Errors name the file and are those of the file system.
+func WriteFile(path string, k *Kernel) error { return proof.WriteFile("additive", path, k.Encode) }
+
+// Recognize reports whether a file is that of an additive kernel, given how it starts:
+// that its first field is the format's.
+func Recognize(head []byte) bool { return proof.Recognize(head, formatName) }

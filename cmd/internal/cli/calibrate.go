@@ -1,0 +1,318 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
+)
+
+// calibrateReport is what calibrate --json prints.
+type calibrateReport struct {
+	Schema            int                `json:"schema"`
+	Releases          int                `json:"releases"`
+	Epsilon           float64            `json:"epsilon"`
+	Delta             float64            `json:"delta"`
+	EpsilonUpper      float64            `json:"epsilon_upper"`
+	EpsilonLower      float64            `json:"epsilon_lower"`
+	ReleaseEpsilon    float64            `json:"release_epsilon"`
+	ReleaseDelta      float64            `json:"release_delta"`
+	Sensitivity       float64            `json:"sensitivity"`
+	Loss              string             `json:"loss"`
+	Noise             string             `json:"noise"`
+	Exponent          float64            `json:"exponent,omitempty"`
+	ExpectedLoss      *float64           `json:"expected_loss"`
+	Alternatives      map[string]float64 `json:"alternatives"`
+	GaussianCrossover *int               `json:"gaussian_crossover"`
+}
+
+// The words of --noise.
+const (
+	noiseAuto      = "auto"
+	noiseDesigned  = "designed"
+	noiseTruncated = "truncated-laplace"
+	noiseGaussian  = "gaussian"
+	noisePower     = "exponential-power"
+)
+
+type calibrateOptions struct {
+	shell.Common
+	target account.Target
+	design lp.Options
+	noise  string  // a word of --noise
+	rate   float64 // of a subsampled Gaussian, which has no table; 0: not asked for
+}
+
+func newCalibrateCommand(s *shell.Streams) *cobra.Command {
+	o := &calibrateOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), noise: noiseAuto}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "calibrate --releases K --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
+		Short: "Design the noise of many releases with a total epsilon and delta",
+		Long: `Design the table of a single release so that K releases of it, each with fresh
+noise, are together (epsilon, delta)-differentially private: by exact composition,
+as account computes it, which leaves much more for each release than epsilon/K.
+
+The summary compares the loss of a release with that of a table for basic
+composition, (epsilon/K, delta/K) each, and with Laplace and Gaussian noise
+calibrated to the same total.
+
+` + hardTruncation + `
+
+Where a table of exponential power shape, with a density like exp(-|x/s|^p), has
+the smallest loss at this total it is what is written, unless --noise says
+otherwise; p = 2 is Gaussian noise. It is proved as any other table, and its own
+epsilon and delta are one point of what it keeps. It needs a query without
+constraints on the noise, and delta above 0.
+
+With --rate there is no table: found is the standard deviation of the Gaussian noise
+on sums over random samples, in which each person takes part with that probability,
+as in DP-SGD. It is over the norm to which a person's vector is clipped, and holds
+for neighbors that differ by one person who is added or removed.
+
+Constraints are as for design. Every loss of a table was recomputed in exact
+arithmetic and is rounded up. If a limit is hit, the best proven table is
+written and the exit code is 4.
+
+` + shell.LossHelp(),
+		Example: `  noisewright calibrate --releases 12 --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o month.json
+  noisewright account month.json --times 12 --delta 1e-6
+  noisewright calibrate --releases 1000 --epsilon 2 --delta 1e-5 --rate 0.01`,
+	})
+	p := &o.target.Problem
+	f.Integer(&o.target.Releases, "releases", "", 1, account.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
+	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
+	f.OptionalNumber(&o.rate, "rate", samplingRate, "sample people, each with this probability: find the noise of a step of DP-SGD, and no table")
+	f.Unless("rate", func() { o.tableFlags(f) })
+	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")
+	return f.Run(o.run)
+}
+
+// tableFlags are those of the noise of a table.
+func (o *calibrateOptions) tableFlags(f *shell.Flags) {
+	p := &o.target.Problem
+	f.Sensitivity(&p.Sensitivity)
+	f.Loss(&p.Loss)
+	f.Query(p)
+	f.Word(&o.noise, "noise", "word", "noise of the table: auto (the smallest loss), designed, truncated-laplace, gaussian or exponential-power", noiseAuto, noiseDesigned, noiseTruncated, noiseGaussian, noisePower)
+	f.Check(func() error {
+		if o.noise != noiseAuto && o.noise != noiseDesigned && !gaussianApplies(*p) {
+			return fmt.Errorf("noise = %s, want no constraints on the noise, and delta above 0", o.noise)
+		}
+		return nil
+	})
+	f.Effort(&o.design, " of one design")
+	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
+}
+
+func (o *calibrateOptions) run(ctx context.Context) error {
+	if o.rate > 0 {
+		return o.runSubsampled()
+	}
+	w, err := o.Reserve(o.Output)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	c := &calibration{target: o.target, options: o.design, word: o.noise}
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	if !o.Quiet {
+		c.compare(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return o.Finish(w, c.found.Table.Table().Encode, c.report(), c.rows(o.Output), c.found.Limit)
+}
+
+// gaussianApplies reports whether Gaussian noise is an answer to the problem.
+func gaussianApplies(p dp.Problem) bool {
+	return p.Constraints.None() && p.Delta > 0
+}
+
+// calibration is the noise of a single release, and what it is compared with.
+type calibration struct {
+	target  account.Target
+	options lp.Options
+	word    string // of --noise
+
+	found     *account.Calibration
+	others    account.Alternatives // NaN where there is none
+	crossover int                  // releases from which on the Gaussian is better; 0: not found
+}
+
+// coarseTime is that of designs that only steer the search.
+const coarseTime = 2 * time.Second
+
+func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+	o := c.options
+	if o.Gap = gap; gap > c.options.Gap {
+		o.TimeLimit = min(o.TimeLimit, coarseTime)
+	}
+	k, total := c.target.Releases, c.target.Privacy
+	if p.Epsilon < lp.MinEpsilon {
+		return nil, fmt.Errorf("releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", k, total.Epsilon, lp.MinEpsilon)
+	}
+	if p.Delta != 0 && p.Delta < lp.MinDelta {
+		return nil, fmt.Errorf("releases = %d at delta = %g leave a single release a delta below %g, want fewer releases or a larger delta", k, total.Delta, lp.MinDelta)
+	}
+	r, limit, err := shell.Design(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.Table, limit
+}
+
+// truncated is the account.Designer of truncated Laplace noise.
+func truncated(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+	return shapes.TruncatedLaplace(p, tables.Grid{})
+}
+
+// find finds the noise that the word asks for.
+func (c *calibration) find(ctx context.Context) (err error) {
+	o := account.CalibrateOptions{Gap: c.options.Gap}
+	var design account.Designer = c.design
+	switch c.word {
+	case noiseDesigned:
+		o.Exponents = []float64{}
+	case noiseTruncated:
+		o.Exponents, design = []float64{}, truncated
+	case noiseGaussian:
+		o.Exponents, design = []float64{2}, nil
+	case noisePower:
+		design = nil
+	}
+	none := math.NaN() // until compared
+	c.others = account.Alternatives{Basic: none, Laplace: none, Gaussian: none}
+	c.found, err = account.Calibrate(ctx, c.target, design, o)
+	var f *shell.Failure
+	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return shell.BadInput("noisewright calibrate --help", err)
+}
+
+// compare finds what the noise is compared with.
+func (c *calibration) compare(ctx context.Context) {
+	o := account.CalibrateOptions{Gap: c.options.Gap}
+	c.others = account.Compare(ctx, c.target, c.design, o)
+	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
+	defer cancel()
+	c.crossover = account.Crossover(limited, c.target, c.design, o)
+}
+
+// noise is the word for what was found.
+func (c *calibration) noise() string {
+	switch {
+	case c.word == noiseTruncated:
+		return noiseTruncated
+	case c.found.Exponent == 0:
+		return noiseDesigned
+	case c.found.Exponent == 2:
+		return noiseGaussian
+	}
+	return noisePower
+}
+
+func (c *calibration) report() calibrateReport {
+	each := c.found.Table.Table().Privacy()
+	r := calibrateReport{
+		Schema: shell.Schema, Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
+		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
+		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
+		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
+		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
+		Alternatives: map[string]float64{},
+	}
+	for name, loss := range map[string]float64{"basic": c.others.Basic, "laplace": c.others.Laplace, "gaussian": c.others.Gaussian} {
+		if !math.IsNaN(loss) {
+			r.Alternatives[name] = loss
+		}
+	}
+	if c.crossover > 0 {
+		r.GaussianCrossover = &c.crossover
+	}
+	return r
+}
+
+func (c *calibration) rows(out string) []shell.Row {
+	p, each, certificate := c.target.Problem, c.found.Table.Table().Privacy(), c.found.Table.Certificate()
+	name := c.noise()
+	if name == noisePower {
+		name = fmt.Sprintf("%s, exponent %g", name, c.found.Exponent)
+	}
+	rows := slices.Concat([]shell.Row{
+		{"releases", fmt.Sprint(c.target.Releases)},
+		{"total", fmt.Sprintf("epsilon %v, delta %v (composed epsilon: %s)", p.Epsilon, p.Delta, shell.DigitsUp(c.found.Composed.Upper))},
+		{"each", fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(each.Epsilon), shell.DigitsUp(each.Delta))},
+		{"sensitivity", fmt.Sprint(p.Sensitivity)},
+		{"loss", shell.LossUnit(p.Loss)},
+	}, shell.QueryRows(p), []shell.Row{
+		{"noise", name},
+		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
+	})
+	if c.noise() == noiseDesigned {
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ofOneRelease})
+	}
+	rows = append(rows, c.otherRows()...)
+	switch {
+	case c.crossover > 0:
+		rows = append(rows, shell.Row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
+	case errors.Is(c.found.DesignError, highs.ErrUnavailable):
+		rows = append(rows, shell.Row{"designed", highs.ErrUnavailable.Error()})
+	case gaussianApplies(p):
+		rows = append(rows, shell.Row{"crossover", "not found"})
+	}
+	if out != "" {
+		rows = append(rows, shell.Row{"table", out})
+	}
+	return rows
+}
+
+func (c *calibration) otherRows() []shell.Row {
+	found, _ := c.found.Table.Certificate().ExpectedLoss.Float64()
+	laplace, free := "Laplace", "" // what the alternatives are free of
+	if c.target.Query == dp.IntegerQuery {
+		laplace = "discrete Laplace"
+	}
+	if !c.target.Constraints.None() {
+		free = ", without the constraints"
+	}
+	var rows []shell.Row
+	for _, other := range []struct {
+		name, note string
+		loss       float64
+	}{
+		{"basic", "designed for an equal part of epsilon and delta", c.others.Basic},
+		{"laplace", laplace + " noise for the same total" + free, c.others.Laplace},
+		{"gaussian", "Gaussian noise for the same total" + free, c.others.Gaussian},
+	} {
+		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {
+			continue
+		}
+		against := shell.Percent(math.Abs(other.loss/found-1)) + " above the table's"
+		switch ratio := other.loss / found; {
+		case math.Abs(ratio-1) < 1e-4:
+			against = "the same as the table's"
+		case ratio < 1:
+			against = shell.Percent(1-ratio) + " below the table's"
+		}
+		rows = append(rows, shell.Row{other.name, fmt.Sprintf("%.6g, %s: %s", other.loss, against, other.note)})
+	}
+	return rows
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/reproduce"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+)
+
+// grace is how long a command has to end in good order after a signal.
+const grace = 250 * time.Millisecond
+
+// Main runs the program with the given arguments, without its own name, and
+// returns its exit code. It takes over SIGINT, SIGTERM and SIGPIPE.
+//
+// The first of these signals ends the context of the command, which most of its work
+// looks at often. What does not, such as a solver in the middle of a step or a pipe that
+// nobody reads, is left alone after the grace, and its output never appears. The second
+// signal kills.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ignoreBrokenPipes()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+
+	s := shell.NewStreams(ctx, stdin, stdout, stderr)
+	code := make(chan int, 1)
+	go func() { code <- run(ctx, s, args) }()
+	select {
+	case c := <-code:
+		return c
+	case <-ctx.Done():
+	}
+	select {
+	case c := <-code:
+		return c
+	case <-time.After(grace):
+		return s.Abandon()
+	}
+}
+
+func run(ctx context.Context, s *shell.Streams, args []string) int {
+	// An error before a command's own code runs is cobra's, about the command line.
+	started := false
+	root := newRootCommand(s, func() { started = true })
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !started {
+		err = shell.UsageError(err, cmd)
+	}
+	if ctx.Err() != nil && err != nil {
+		err = shell.Interrupted()
+	}
+	return s.Report(err)
+}
+
+func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "noisewright",
+		Short: "Design, prove and draw optimal noise for differential privacy",
+		Long: `noisewright designs the additive noise with the smallest expected loss that makes a
+number (epsilon, delta)-differentially private, proves how good it is in exact
+arithmetic, and draws from it: to release a count, a sum, a mean, a histogram or a
+quantile of a file, with a ledger that keeps the total, or to make every row of it
+private by itself.
+
+Exit codes:
+  0    done
+  1    failure
+  2    bad usage or input
+  3    negative verdict: a table does not keep what it claims, or a ledger refuses a
+       release that would exceed its total
+  4    stopped at a limit: with a proven and usable result, or, of a check, without
+       any verdict
+  130  interrupted`,
+		Example: `  noisewright ledger create city.ledger --epsilon 2 --delta 1e-6
+  noisewright release count --data people.csv --epsilon 0.5 --delta 1e-7 --ledger city.ledger
+  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
+  noisewright verify table.json
+  noisewright privatize --table table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
+		Version:          readVersion().String(),
+		SilenceUsage:     true,
+		SilenceErrors:    true,
+		PersistentPreRun: func(*cobra.Command, []string) { started() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("no command given, want one such as design, verify or release"))
+		},
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.AddCommand(
+		newDesignCommand(a),
+		newDesignKernelCommand(a),
+		newDesignAdditiveCommand(a),
+		newVerifyCommand(a),
+		newCompareCommand(a),
+		newAccountCommand(a),
+		newCalibrateCommand(a),
+		newLedgerCommand(a),
+		newLatentCommand(a),
+		newEncoderCommand(a),
+		newSampleCommand(a),
+		newReleaseCommand(a),
+		newLearnCommand(a),
+		newPrivatizeCommand(a),
+		newIntervalCommand(a),
+		newPlotCommand(a),
+		newExportCommand(a),
+		newStudioCommand(a),
+		reproduce.NewCommand(a),
+		newVersionCommand(a),
+		newManCommand(a),
+	)
+	root.SetHelpCommand(newHelpCommand(root))
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra's own, which has help for every shell there is not
+		c.RunE = func(cmd *cobra.Command, _ []string) error {
+			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("shell is missing, want bash, zsh, fish or powershell"))
+		}
+	}
+	return root
+}
+
+// newHelpCommand replaces cobra's own, for which an unknown topic is a success.
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [command]",
+		Short:   "Describe a command",
+		Example: "  noisewright help design",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return commandNames(root, args), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return shell.BadInput("noisewright --help", fmt.Errorf("unknown command %q", strings.Join(args, " ")))
+			}
+			cmd.InitDefaultHelpFlag()
+			cmd.InitDefaultVersionFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// commandNames are the commands below the one that the words lead to.
+func commandNames(root *cobra.Command, words []string) []string {
+	parent, rest, err := root.Find(words)
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range parent.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}

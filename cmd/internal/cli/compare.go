@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// comparison is what compare --json prints.
+type comparison struct {
+	Schema     int         `json:"schema"`
+	Total      *total      `json:"total,omitempty"` // of a table
+	LowerBound *float64    `json:"lower_bound"`
+	Mechanisms []contender `json:"mechanisms"`
+}
+
+// contender is one mechanism of a comparison.
+type contender struct {
+	Name          string   `json:"name"`
+	Loss          *float64 `json:"loss,omitempty"`
+	ErrorBound    *float64 `json:"error_bound,omitempty"`
+	Suboptimality *float64 `json:"suboptimality,omitempty"`
+	Note          string   `json:"note"`
+}
+
+// designed is the name of the designed noise among the mechanisms.
+const designed = noiseDesigned
+
+type compareOptions struct {
+	shell.Common
+	problem dp.Problem
+	design  lp.Options
+	local   shell.Local
+	values  kernels.Queries // of a local randomizer
+	costs   costs           // or of categories
+	table   string          // in place of all these
+}
+
+func newCompareCommand(s *shell.Streams) *cobra.Command {
+	o := &compareOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "compare --epsilon E --delta D (--sensitivity S | --local --range A,B) --loss LOSS | --table TABLE",
+		Short: "Compare the designed noise with the classical mechanisms",
+		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
+each with its suboptimality: how far it is above the certified lower bound on
+every additive noise, loss/bound - 1. The bound is about noise for a real-valued
+query unless --query integer or --step say otherwise, and about noise that keeps
+the constraints given.
+
+The designed loss is exact, rounded up, and the bound is rounded down. Losses of
+the others are floating-point values of closed forms or quadratures; with --json
+"error_bound" bounds their absolute error. Mechanisms that do not apply are listed
+below the others, with the reason. Where the bound does not hold for a mechanism,
+because it is for queries of another kind or keeps none of the constraints, the
+note says so: it may be below.
+
+With --table nothing is designed: the table is verified and compared. One that
+calibrate made for a total of several releases is compared with Laplace and Gaussian
+noise calibrated to the same total, which is proved; there is no lower bound for that.
+
+With --local, answers to one value of a range are designed and compared, such that any
+two values are indistinguishable: local differential privacy. With --costs the values
+are categories. The mechanisms are then those published for bounded values, and noise
+that is added, with the range for its sensitivity. Each has its loss averaged over the
+values and that of the worst value, and how many times that of the design it is. The
+bound is about the loss of the objective, of all mechanisms or, with --unbiased, of the
+unbiased ones. Those of the published mechanisms that have a parameter are tuned to the
+loss and the objective.
+
+With delta 0 no noise has bounded support: the designed noise has a tail that is
+never cut off, and Laplace and staircase noise are what it is compared with, as
+Gaussian, truncated Laplace and uniform noise do not apply. For some losses there is
+then no designed noise within --max-cells.
+
+Where there is no designed noise, as in a build without the LP solver with delta
+above 0, the rest is printed without a bound, and "lower_bound" is null.
+If a limit stops the design, the exit code is 4.
+
+` + shell.LossHelp(),
+		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
+  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
+  noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json
+  noisewright compare --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
+  noisewright compare --table month.json`,
+	})
+	f.File(&o.table, "table", "table or local randomizer file to compare in place of a new design, - for standard input", "json")
+	f.Unless("table", func() {
+		f.Local(&o.local)
+		f.With("local", func() {
+			o.costs.flag(f)
+			f.Unless("costs", func() {
+				f.Range(&o.values.Lower, &o.values.Upper, "with --local: least and largest value, in their units, separated by a comma")
+				f.Weight(&o.values)
+			})
+		})
+		f.Privacy(&o.problem.Privacy, shell.Delta)
+		f.Unless("costs", func() { f.Loss(&o.problem.Loss) })
+		f.Query(&o.problem)
+		f.Effort(&o.design, "")
+	})
+	f.Summary(&o.Common)
+	return f.Run(o.run)
+}
+
+func (o *compareOptions) run(ctx context.Context) error {
+	switch {
+	case o.table != "":
+		return o.compareFile(ctx)
+	case o.local.On:
+		return o.compareLocal(ctx)
+	}
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	p := o.problem
+	c := comparison{Schema: shell.Schema}
+	best := contender{Name: designed}
+	r, limit, err := shell.Design(ctx, p, o.design)
+	switch {
+	case errors.Is(err, highs.ErrUnavailable):
+		best.Note = shell.Sentence(err)
+	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
+		best.Note = shell.Sentence(err)
+	case err != nil:
+		return err
+	default:
+		c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
+		best = certifiedContender(best.Name, r.Table)
+	}
+	c.Mechanisms = append(c.Mechanisms, best)
+	c.addBaselines(p)
+	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
+		return err
+	}
+	return limit
+}
+
+// compareFile compares what is there.
+func (o *compareOptions) compareFile(ctx context.Context) error {
+	made, err := o.ReadAny(o.table)
+	if err != nil {
+		return err
+	}
+	switch made := made.(type) {
+	case *tables.Table:
+		return o.compareTable(ctx, made)
+	case *local.Randomizer:
+		return o.compareRandomizer(ctx, made)
+	}
+	return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
+}
+
+// compareTable compares a table that is there.
+func (o *compareOptions) compareTable(ctx context.Context, t *tables.Table) error {
+	v, err := shell.Sound(ctx, o.table, t)
+	if err != nil {
+		return err
+	}
+	o.Progress().Watch("comparing")
+	whole, err := soundTotal(ctx, o.table, v)
+	if err != nil {
+		return err
+	}
+	p := v.Table().Problem()
+	c := comparison{Schema: shell.Schema, Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
+	if whole == nil {
+		c.LowerBound = shell.FloatDown(v.Certificate().LowerBound)
+		c.addBaselines(p)
+	} else {
+		for _, m := range account.Classical(ctx, whole.target(v.Table())) {
+			c.Mechanisms = append(c.Mechanisms, evaluated(m, p, "; for the same total"+unheld(p)))
+		}
+	}
+	return o.PrintText(c, func(b *strings.Builder) { c.write(b, p) })
+}
+
+// certifiedContender is a table that was verified.
+func certifiedContender(name string, v *tables.Verified) contender {
+	return contender{
+		Name: name, Loss: shell.FloatUp(v.Certificate().ExpectedLoss), ErrorBound: new(float64),
+		Note: fmt.Sprintf("certified, %d cells", v.Table().Cells()),
+	}
+}
+
+// addBaselines adds the classical mechanisms, and how far all are above the bound.
+func (c *comparison) addBaselines(p dp.Problem) {
+	for _, b := range noise.Baselines() {
+		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
+		if b.Name == "discrete-laplace" && p.Query == dp.IntegerQuery {
+			c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
+		}
+	}
+	for i := range c.Mechanisms {
+		if m := &c.Mechanisms[i]; m.Loss != nil && c.LowerBound != nil && *c.LowerBound > 0 {
+			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
+		}
+	}
+}
+
+func newContender(b noise.Baseline, p dp.Problem) contender {
+	m, err := b.New(p.Privacy, p.Loss)
+	if err != nil {
+		return contender{Name: b.Name, Note: excuse(err)}
+	}
+	return evaluated(m, p, beside(p, b.Name))
+}
+
+// evaluated is a mechanism with its expected loss, and more after its note.
+func evaluated(m noise.Mechanism, p dp.Problem, more string) contender {
+	out := contender{Name: m.Name(), Note: m.Note() + more}
+	loss, errorBound, err := m.ExpectedLoss(p.Loss)
+	if err != nil {
+		out.Note = shell.Sentence(err)
+		return out
+	}
+	out.Loss, out.ErrorBound = shell.Finite(loss), shell.Finite(errorBound)
+	return out
+}
+
+// newDiscreteStaircase evaluates the best pure noise for integer queries.
+func newDiscreteStaircase(p dp.Problem) contender {
+	out := contender{Name: "discrete-staircase"}
+	step, loss, err := noise.DiscreteStaircase(p.Epsilon, int64(p.Sensitivity), p.Loss)
+	if err != nil {
+		out.Note = excuse(err)
+		return out
+	}
+	const rounding = 1e-13 // relative, as DiscreteStaircase says
+	out.Loss, out.ErrorBound = shell.Finite(loss), shell.Finite(rounding*loss)
+	out.Note = fmt.Sprintf("integers only: optimal for delta = 0; step %d%s", step, unheld(p))
+	return out
+}
+
+// excuse says why a mechanism has no loss.
+func excuse(err error) string {
+	var n *noise.NotApplicableError
+	if errors.As(err, &n) {
+		return "does not apply: " + n.Reason
+	}
+	return shell.Sentence(err)
+}
+
+// beside says why the bound does not hold for a mechanism, if it does not.
+func beside(p dp.Problem, name string) string {
+	switch {
+	case p.Query == dp.LatticeQuery:
+		return "; the bound is about noise on multiples of the step and does not hold for it"
+	case figure.Suits(name, p.Query):
+		return unheld(p)
+	case p.Query == dp.IntegerQuery:
+		return "; the bound is about integer noise and does not hold for it"
+	default:
+		return "; the bound is about real values and does not hold for it"
+	}
+}
+
+// unheld says that the classical mechanisms are not made for the constraints.
+func unheld(p dp.Problem) string {
+	if classical(p.Constraints) {
+		return ""
+	}
+	return "; not held to the constraints"
+}
+
+func kindOfNoise(p dp.Problem) string {
+	kind := "noise"
+	switch p.Query {
+	case dp.IntegerQuery:
+		kind = "integer noise"
+	case dp.LatticeQuery:
+		kind = fmt.Sprintf("noise on multiples of %v", p.Step)
+	case dp.RealQuery:
+	}
+	if !p.Constraints.None() {
+		kind += " that keeps the constraints"
+	}
+	return kind
+}
+
+// write writes the comparison as a table.
+func (c *comparison) write(b *strings.Builder, p dp.Problem) {
+	privacy := fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)
+	if c.Total != nil {
+		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", counted(c.Total.Releases, "release"), c.Total.Epsilon, c.Total.Delta)
+	}
+	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, p.Sensitivity, shell.LossUnit(p.Loss))
+	for _, r := range shell.QueryRows(p) {
+		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
+	}
+	bound := "none"
+	if c.LowerBound != nil {
+		bound = shell.DigitsDown(*c.LowerBound)
+	}
+	if c.Total != nil {
+		fmt.Fprintf(b, "certified lower bound: %s\n", noBoundForSeveral)
+	} else {
+		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
+	}
+	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
+	for _, m := range c.Mechanisms {
+		if m.Loss == nil && m.Name != designed {
+			without = append(without, []string{m.Name, m.Note})
+			continue
+		}
+		line := []string{m.Name, "-", "-", m.Note}
+		if m.Loss != nil {
+			line[1] = fmt.Sprintf("%.7g", *m.Loss)
+			if m.Name == designed {
+				line[1] = shell.DigitsUp(*m.Loss) // a bound, and no approximation
+			}
+		}
+		if m.Suboptimality != nil {
+			line[2] = shell.Percent(*m.Suboptimality)
+		}
+		lines = append(lines, line)
+	}
+	b.WriteByte('\n')
+	shell.WriteColumns(b, lines, "<>><")
+	if len(without) > 0 {
+		b.WriteByte('\n')
+		shell.WriteColumns(b, without, "<<")
+	}
+}
+
+// classical reports whether noise that is symmetric and falls away from 0, as
+// all baselines are, keeps the constraints by itself.
+func classical(c dp.Constraints) bool {
+	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
+	return c.None()
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// localComparison is what compare --local --json prints.
+type localComparison struct {
+	Schema     int              `json:"schema"`
+	Epsilon    float64          `json:"epsilon"`
+	Delta      float64          `json:"delta"`
+	Kind       local.Kind       `json:"kind"`
+	Range      *[2]float64      `json:"range,omitempty"` // of numbers
+	Loss       string           `json:"loss"`
+	Objective  local.Objective  `json:"objective"`
+	Unbiased   bool             `json:"unbiased"` // demanded of the design and of what the bound is about
+	LowerBound *float64         `json:"lower_bound"`
+	Mechanisms []localContender `json:"mechanisms"`
+}
+
+// localContender is one mechanism of a comparison. Losses of the design are rounded up,
+// those of the others floating-point values.
+type localContender struct {
+	Name       string   `json:"name"`
+	MeanLoss   *float64 `json:"mean_loss,omitempty"`
+	WorstLoss  *float64 `json:"worst_loss,omitempty"`
+	ErrorBound *float64 `json:"error_bound,omitempty"` // of both
+	// Of the loss of the objective:
+	Ratio         *float64 `json:"ratio_to_design,omitempty"`
+	Suboptimality *float64 `json:"suboptimality,omitempty"`
+	Unbiased      *bool    `json:"unbiased,omitempty"`
+	Source        string   `json:"source,omitempty"`
+	Note          string   `json:"note"`
+}
+
+// localProblem is what the flags ask for.
+func (o *compareOptions) localProblem() lp.LocalProblem {
+	p := lp.LocalProblem{
+		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Objective: o.local.Objective,
+		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
+	}
+	p.Demands.Unbiased = o.problem.Constraints.Unbiased
+	if o.costs.state(&p) {
+		return p
+	}
+	p.Loss, p.Values = o.problem.Loss, o.local.Values(o.problem.Query == dp.IntegerQuery, o.values)
+	return p
+}
+
+// compareLocal designs a local randomizer and compares it.
+func (o *compareOptions) compareLocal(ctx context.Context) error {
+	p := o.localProblem()
+	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
+	r, limit, err := shell.DesignLocal(ctx, p, o.design)
+	c := newLocalComparison(p)
+	best := localContender{Name: designed}
+	switch {
+	case errors.Is(err, highs.ErrUnavailable):
+		best.Note = shell.Sentence(err)
+	case err != nil:
+		return err
+	default:
+		best = c.certified(designed, r.Randomizer)
+	}
+	if err := o.printLocal(c, p, best); err != nil {
+		return err
+	}
+	return limit
+}
+
+// compareRandomizer compares a randomizer that is there.
+func (o *compareOptions) compareRandomizer(ctx context.Context, r *local.Randomizer) error {
+	v, err := shell.Sound(ctx, o.table, r)
+	if err != nil {
+		return err
+	}
+	o.Progress().Watch("comparing")
+	s := r.Spec()
+	p := lp.LocalProblem{
+		Epsilon: s.Epsilon, Delta: s.Delta, Values: s.Values, Loss: s.Loss, Costs: s.Costs,
+		Objective: s.Objective, Demands: s.Demands,
+	}
+	c := newLocalComparison(p)
+	return o.printLocal(c, p, c.certified("randomizer", v))
+}
+
+func newLocalComparison(p lp.LocalProblem) *localComparison {
+	c := &localComparison{
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Kind: p.Values.Kind, Loss: "costs",
+		Objective: p.Objective, Unbiased: p.Demands.Unbiased,
+	}
+	if p.Loss != nil {
+		c.Loss, c.Range = p.Loss.Name(), &[2]float64{p.Values.Lower, p.Values.Upper}
+	}
+	return c
+}
+
+// certified is a randomizer that was verified, and takes its bound.
+func (c *localComparison) certified(name string, v *local.Verified) localContender {
+	found, s := v.Certificate(), v.Randomizer().Spec()
+	c.LowerBound = shell.FloatDown(found.LowerBound)
+	answers := max(len(s.Answers), len(s.AnswerLabels))
+	out := localContender{
+		Name: name, MeanLoss: shell.FloatUp(found.MeanLoss), WorstLoss: shell.FloatUp(found.WorstLoss), ErrorBound: new(float64),
+		Note: fmt.Sprintf("certified, %d nodes, %d answers", len(s.Rows), answers),
+	}
+	if s.Values.Kind != local.Category {
+		unbiased := found.Bias.Sign() == 0
+		out.Unbiased = &unbiased
+	}
+	return out
+}
+
+// printLocal adds the published mechanisms below the best one and prints the comparison.
+func (o *compareOptions) printLocal(c *localComparison, p lp.LocalProblem, best localContender) error {
+	c.Mechanisms = append(c.Mechanisms, best)
+	for _, b := range noise.LocalBaselines() {
+		c.Mechanisms = append(c.Mechanisms, newLocalContender(b, p))
+	}
+	d := p.Demands
+	d.Unbiased = false
+	free := d == local.Demands{} // the bound is about mechanisms with any answers
+	for i := range c.Mechanisms {
+		m := &c.Mechanisms[i]
+		value := m.objective(p.Objective)
+		if value == nil {
+			continue
+		}
+		if o := best.objective(p.Objective); o != nil && *o > 0 {
+			m.Ratio = shell.Finite(*value / *o)
+		}
+		held := i == 0 || free && (!p.Demands.Unbiased || m.Unbiased != nil && *m.Unbiased)
+		if c.LowerBound != nil && *c.LowerBound > 0 && held {
+			m.Suboptimality = shell.Finite(*value/(*c.LowerBound) - 1)
+		}
+	}
+	return o.PrintText(c, func(b *strings.Builder) { c.write(b, p.Loss) })
+}
+
+// objective is the loss of the objective; nil: none.
+func (m localContender) objective(o local.Objective) *float64 {
+	if o == local.Worst {
+		return m.WorstLoss
+	}
+	return m.MeanLoss
+}
+
+// newLocalContender evaluates a published mechanism.
+func newLocalContender(b noise.LocalBaseline, p lp.LocalProblem) localContender {
+	m, err := b.New(noise.LocalProblem{
+		Epsilon: p.Epsilon, Delta: p.Delta, Values: p.Values, Objective: p.Objective, Loss: p.Loss, Costs: p.Costs,
+	})
+	if err != nil {
+		return localContender{Name: b.Name, Note: excuse(err)}
+	}
+	mean, errorOfMean := m.MeanLoss()
+	worst, errorOfWorst, _ := m.WorstLoss()
+	out := localContender{
+		Name: b.Name, MeanLoss: shell.Finite(mean), WorstLoss: shell.Finite(worst), ErrorBound: shell.Finite(max(errorOfMean, errorOfWorst)),
+		Source: m.Source(), Note: m.Note(),
+	}
+	if p.Values.Kind != local.Category {
+		unbiased := m.Unbiased()
+		out.Unbiased = &unbiased
+	}
+	return out
+}
+
+// write writes the comparison as a table.
+func (c *localComparison) write(b *strings.Builder, l loss.Loss) {
+	fmt.Fprintf(b, "epsilon %v, delta %v between any two values", c.Epsilon, c.Delta)
+	if c.Range != nil {
+		fmt.Fprintf(b, " from %v to %v (%s), loss %s\n", c.Range[0], c.Range[1], c.Kind, shell.LossUnit(l))
+	} else {
+		b.WriteString(" (categories), loss by the costs given\n")
+	}
+	bound, about := "none", "every mechanism"
+	if c.LowerBound != nil && *c.LowerBound > 0 {
+		bound = shell.DigitsDown(*c.LowerBound)
+	}
+	if c.Unbiased {
+		about = "every unbiased mechanism"
+	}
+	fmt.Fprintf(b, "certified lower bound on the %s loss of %s: %s\n\n", c.Objective, about, bound)
+	lines, without := [][]string{{"mechanism", "mean loss", "worst loss", "of design", "above bound", "", "note"}}, map[string][]string{}
+	var reasons []string // in the order of the mechanisms
+	for i, m := range c.Mechanisms {
+		if m.MeanLoss == nil && i > 0 {
+			if without[m.Note] == nil {
+				reasons = append(reasons, m.Note)
+			}
+			without[m.Note] = append(without[m.Note], m.Name)
+			continue
+		}
+		number := func(v *float64) string {
+			switch {
+			case v == nil:
+				return "-"
+			case i == 0:
+				return shell.DigitsUp(*v) // a bound, and no approximation
+			}
+			return fmt.Sprintf("%.7g", *v)
+		}
+		line := []string{m.Name, number(m.MeanLoss), number(m.WorstLoss), "-", "-", "", m.Note}
+		if m.Ratio != nil {
+			line[3] = fmt.Sprintf("%.4g", *m.Ratio)
+		}
+		if m.Suboptimality != nil {
+			line[4] = shell.Percent(*m.Suboptimality)
+		}
+		if m.Unbiased != nil && !*m.Unbiased {
+			line[5] = "biased"
+		}
+		if m.Source != "" {
+			line[6] = m.Source + "; " + m.Note
+		}
+		lines = append(lines, line)
+	}
+	shell.WriteColumns(b, lines, "<>>>><<")
+	if len(reasons) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(b, "%s: %s\n", reason, strings.Join(without[reason], ", "))
+	}
+}

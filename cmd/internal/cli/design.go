@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
+)
+
+type designOptions struct {
+	shell.Common
+	problem dp.Problem
+	design  lp.Options
+	// To trade off two losses.
+	trading bool
+	trade   [2]loss.Loss
+	points  int
+	plot    string // figure of the front
+	format  string // of the figure
+}
+
+func newDesignCommand(s *shell.Streams) *cobra.Command {
+	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
+		Short: "Design the noise with the smallest expected loss",
+		Long: `Find additive noise that makes a query (epsilon, delta)-differentially private
+with an expected loss within the requested gap of the least possible, and write
+it as a table together with the proof of both.
+
+If a limit is hit first, the best proven table is written, the gap it reached is
+printed, and the exit code is 4. Every number printed was recomputed in exact
+arithmetic: the expected loss and delta are rounded up, the lower bound down.
+
+The noise may be restricted further (--symmetric, --monotone, --unbiased,
+--support, --max-variance, --quantile, --max-distinguishing); the lower bound is
+then about noise that keeps the same restrictions. --query integer is for queries
+with integer values: the noise is the best on the integers. --step publishes
+multiples of a number, and the noise is the best on these multiples.
+
+--trade A,B trades off two losses: it designs for weighted sums of them, and prints
+each design's weights, its exact expectation of either loss, rounded up, and the
+lower bound on its weighted sum. Each next design is where the front is known worst,
+until it is within the gap of all other noise for every weighted sum, or there are
+--points of them. Designs that another one, or a mixture of others, beats in both
+losses are left out. -o then writes the front of the others as CSV and --plot draws
+it, with the bound; --loss with the weights printed, as in --loss l1:0.7
+--loss exceed:3:0.3, designs the table of one of its points. The time is for all
+designs together: seconds for most losses, minutes if each of many designs is hard.
+If it ends first, all designs are proven all the same, and the exit code is 4.
+
+Without -o no table is written. With --json, "gap" is null if there is no lower
+bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
+
+` + shell.LossHelp(),
+		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
+  noisewright design --epsilon 0.5 --delta 1e-9 --sensitivity 100 --loss l2 --gap 0.01 --time-limit 5m --json
+  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l1 --query integer --unbiased -o count.json
+  noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade asymmetric:1,4,asymmetric:4,1 --points 5 -o front.csv --plot front.svg`,
+	})
+	o.tradeFlags(f)
+	f.Privacy(&o.problem.Privacy, shell.Delta)
+	f.Losses(o.readLosses)
+	f.Query(&o.problem)
+	f.Effort(&o.design, "")
+	f.Output(&o.Common, "table file to write, CSV file with --trade, - for standard output (default none)", "json", "csv")
+	f.Summary(&o.Common, "output", "plot")
+	return f.Run(o.run)
+}
+
+func (o *designOptions) tradeFlags(f *shell.Flags) {
+	f.Func("trade", "A,B", "", "design for weighted sums of two losses, from all A to all B, in the place of --loss", func(text string) error {
+		o.trading = true
+		pair, ok := readPair(text)
+		if !ok {
+			return shell.Want("two losses A,B without weights of their own, such as l1,exceed:3; each is " + shell.WantLoss())
+		}
+		o.trade = pair
+		return nil
+	})
+	f.CompleteOrFile("trade", loss.Names()...)
+	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("largest number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
+	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
+	f.Check(func() error {
+		if !o.trading && (points.Given || o.plot != "") {
+			return errors.New("points and plot describe a front, want trade with them")
+		}
+		return nil
+	})
+}
+
+// readLosses reads the loss, which a trade-off takes the place of.
+func (o *designOptions) readLosses(texts []string) (err error) {
+	switch {
+	case !o.trading:
+		o.problem.Loss, err = shell.ParseLosses("loss", texts)
+	case len(texts) > 0:
+		err = fmt.Errorf("loss = %s and trade, want only one of them", check.Quoted(texts[0]))
+	}
+	return err
+}
+
+func (o *designOptions) run(ctx context.Context) error {
+	if o.trading {
+		return o.runTrade(ctx)
+	}
+	w, err := o.Reserve(o.Output)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+	r, limit, err := shell.Design(ctx, o.problem, o.design)
+	if err != nil {
+		return err
+	}
+	t := r.Table.Table()
+	report := designReport{
+		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
+		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
+	}
+	return o.Finish(w, t.Encode, report, designRows(r, o.problem, o.Output), limit)
+}
+
+// designReport is what design --json prints.
+type designReport struct {
+	Schema int `json:"schema"`
+	statement
+	certified
+	Cells               int `json:"cells"`
+	CellsPerSensitivity int `json:"cells_per_sensitivity"`
+	effort
+}
+
+func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
+	rows := certifiedRows(r.Table.Table(), r.Table.Certificate(), nil, nil)
+	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
+	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
+	for _, m := range references(p) {
+		if m.Loss == nil {
+			continue
+		}
+		side := "above"
+		if *m.Loss < designed {
+			side = "below"
+		}
+		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, shell.Percent(math.Abs(*m.Loss/designed-1)), side, unheld(p))})
+	}
+	if out != "" {
+		rows = append(rows, shell.Row{"table", out})
+	}
+	return rows
+}
+
+// references are the classical mechanisms that a summary names.
+func references(p dp.Problem) []contender {
+	var out []contender
+	for _, b := range noise.Baselines() {
+		if figure.Compared(b.Name) && figure.Suits(b.Name, p.Query) {
+			out = append(out, newContender(b, p))
+		}
+	}
+	if p.Query == dp.IntegerQuery {
+		out = append(out, newDiscreteStaircase(p))
+	}
+	return out
+}

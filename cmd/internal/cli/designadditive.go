@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+)
+
+type designAdditiveOptions struct {
+	shell.Common
+	problem      lp.AdditiveProblem
+	edges        []float64 // between cells
+	lower, upper float64   // of the query's values
+	weight       string    // a file; "": uniform
+	design       lp.Options
+}
+
+func newDesignAdditiveCommand(s *shell.Streams) *cobra.Command {
+	o := &designAdditiveOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), lower: math.Inf(-1), upper: math.Inf(1)}
+	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "design-additive --edges FROM:TO:WIDTH --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
+		Short: "Design noise that is added and depends on the cell of the query value",
+		Long: `Where the values of a query are spread over many sensitivities, or have no bounds, the
+answer may still be the value plus noise whose law depends on the cell that the value
+is in. Find the laws with the smallest expected loss, averaged over the cells, that make
+the query (epsilon, delta)-differentially private, and write them together with the proof.
+
+--edges cuts the values into cells of any width. Without --range the two outer cells have
+no end, and values far outside all others are answered too.
+
+The lower bound is about all noise that depends on the value through these cells. If a
+limit is hit first, the best proven kernel is written, and the exit code is 4. Every
+number printed was recomputed in exact arithmetic: the lower bound is rounded down, all
+others up.
+
+With --instance-cap the noise of no cell has a larger expected loss than that, of the
+loss or of the one that --instance-cap-loss names. The noise of a cell without an end is
+private by itself, so it loses as much as noise that does not depend on the value: no
+smaller cap can be kept, and one as small as that leaves nothing to gain.`,
+		Example: `  noisewright design-additive --edges -10:10:0.5 --epsilon 1 --delta 0.1 --sensitivity 2 --loss l1 --gap 0.02 -o additive.json
+  noisewright design-additive --edges 1:3:1 --range 0,4 --epsilon 0.5 --delta 0.01 --sensitivity 1 --loss l2 -o additive.json`,
+	})
+	p := &o.problem
+	f.Privacy(&p.Privacy, shell.PositiveDelta)
+	f.Loss(&p.Loss)
+	f.RequiredFunc("edges", "FROM:TO:WIDTH|FILE", "edges between cells, in units of the query: all from FROM to TO, WIDTH apart; or a file with one edge per line", o.readEdges)
+	f.CompleteOrFile("edges")
+	f.Func("range", "A,B", "", "least and largest value of the query, each a number or -inf or inf (default -inf,inf)", o.readRange)
+	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform over the cells that have two ends, or a CSV file of a piecewise constant density on them with the columns from,weight", o.readWeight)
+	f.CompleteOrFile("weight", "uniform")
+	f.Func("bins", "N", "", "bins per sensitivity, in each of which noise is uniform (default as many as the gap needs)", o.readBins)
+	f.Gap(&o.design)
+	f.TimeLimit(&o.design, "")
+	f.OptionalNumber(&p.InstanceCap, "instance-cap", shell.Rule{Want: "a number above 0 in units of the loss", OK: shell.Positive},
+		"largest expected loss of the noise of any cell, in units of the loss (default none)")
+	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
+	f.CompleteOrFile("instance-cap-loss", loss.Names()...)
+	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
+	f.Summary(&o.Common, "output")
+	return f.Run(o.run)
+}
+
+// additiveReport is what design-additive --json prints.
+type additiveReport struct {
+	Schema int `json:"schema"`
+	additiveStatement
+	certified
+	// OneLaw is the expected loss of noise on the same bins that has one law for all
+	// cells; null if it does not keep the cap.
+	OneLaw *float64 `json:"one_law"`
+	Bins   int      `json:"bins"`
+	effort
+}
+
+func (o *designAdditiveOptions) run(ctx context.Context) error {
+	p := &o.problem
+	p.Edges = slices.Compact(append(append([]float64{o.lower}, o.edges...), o.upper)) // edges may have the ends, too
+	if err := o.spread(); err != nil {
+		return shell.BadInput("noisewright design-additive --help", err)
+	}
+	w, err := o.Reserve(o.Output)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	o.design.Progress = o.Progress().Additive(o.design.TimeLimit)
+	r, limit, err := shell.DesignAdditive(ctx, *p, o.design)
+	if err != nil {
+		return err
+	}
+	k, c := r.Kernel.Kernel(), r.Kernel.Certificate()
+	report := additiveReport{
+		Schema: shell.Schema, additiveStatement: newAdditiveStatement(k), certified: newCertifiedAdditive(c), Bins: k.Bins(),
+		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
+	}
+	rows := append(certifiedAdditiveRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
+	if r.OneLaw > 0 {
+		report.OneLaw = &r.OneLaw
+		rows = append(rows, shell.Row{"one law for all", shell.DigitsUp(r.OneLaw)})
+	}
+	if o.Output != "" {
+		rows = append(rows, shell.Row{"kernel", o.Output})
+	}
+	return o.Finish(w, k.Encode, report, rows, limit)
+}
+
+func (o *designAdditiveOptions) readRange(text string) error {
+	if text == "" {
+		return nil
+	}
+	a, b, err := shell.ParsePair(text)
+	if err != nil || !(a < b) || math.IsInf(a, 1) || math.IsInf(b, -1) {
+		return shell.Want("A,B, two numbers with A below B, or -inf and inf")
+	}
+	o.lower, o.upper = a, b
+	return nil
+}
+
+// maxEdges is the most edges between cells.
+const maxEdges = cells.MaxCells - 1
+
+// readEdges reads FROM:TO:WIDTH, or a file with one edge per line.
+func (o *designAdditiveOptions) readEdges(text string) error {
+	want := shell.Want(fmt.Sprintf("FROM:TO:WIDTH with a whole number of widths, or a file with 1 to %d ascending numbers, one per line", maxEdges))
+	if parts := strings.Split(text, ":"); len(parts) == 3 {
+		var x [3]float64
+		for i, part := range parts {
+			var err error
+			if x[i], err = strconv.ParseFloat(strings.TrimSpace(part), 64); err != nil || !check.Finite(x[i]) {
+				return want
+			}
+		}
+		count := math.Round((x[1] - x[0]) / x[2])
+		if !(count >= 1 && count < maxEdges) || math.Abs((x[1]-x[0])/x[2]-count) > 1e-9*count {
+			return want
+		}
+		for i := 0.0; i <= count; i++ {
+			o.edges = append(o.edges, x[0]+(x[1]-x[0])*(i/count))
+		}
+		return nil
+	}
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("edges = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
+	}
+	file, err := os.Open(text)
+	if err != nil {
+		return bad("%v, %v", shell.FileCause(err), want)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan() && len(o.edges) <= maxEdges; {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		x, err := strconv.ParseFloat(line, 64)
+		if n := len(o.edges); err != nil || !check.Finite(x) || n > 0 && x <= o.edges[n-1] {
+			return bad("edge %d = %s, %v", n+1, check.Quoted(line), want)
+		}
+		o.edges = append(o.edges, x)
+	}
+	if n := len(o.edges); n < 1 || n > maxEdges {
+		return want
+	}
+	return nil
+}
+
+func (o *designAdditiveOptions) readBins(text string) error {
+	if text == "" {
+		return nil
+	}
+	n, ok := shell.ParseCount(text)
+	if !ok || n < 1 || n > lp.MaxAdditiveBins {
+		return shell.Want(fmt.Sprintf("an integer from 1 to %d", lp.MaxAdditiveBins))
+	}
+	o.problem.Bins = n
+	return nil
+}
+
+// readCapLoss reads the loss of the cap. The cap has been read.
+func (o *designAdditiveOptions) readCapLoss(text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	if o.problem.InstanceCap == 0 {
+		return shell.Want("none without --instance-cap")
+	}
+	o.problem.CapLoss, err = shell.ParseLosses("instance-cap-loss", []string{text})
+	return err
+}
+
+func (o *designAdditiveOptions) readWeight(text string) error {
+	if o.weight = text; text == "uniform" {
+		o.weight = ""
+	}
+	return nil
+}
+
+// spread gives each cell the share of a density that it holds.
+func (o *designAdditiveOptions) spread() error {
+	if o.weight == "" {
+		return nil
+	}
+	edges := o.problem.Edges
+	finite := make([]float64, 0, len(edges))
+	for _, x := range edges {
+		if !math.IsInf(x, 0) {
+			finite = append(finite, x)
+		}
+	}
+	q := kernels.Queries{Lower: finite[0], Upper: finite[len(finite)-1]}
+	if err := shell.ReadWeight(&q, o.weight); err != nil {
+		return err
+	}
+	o.problem.Weight = make([]float64, len(edges)-1)
+	for i, piece := range q.Weight {
+		end := q.Upper
+		if i+1 < len(q.Weight) {
+			end = q.Weight[i+1].From
+		}
+		for k := range o.problem.Weight {
+			if from, to := max(piece.From, edges[k]), min(end, edges[k+1]); from < to {
+				o.problem.Weight[k] += piece.Weight * (to - from)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+)
+
+// peopleOptions say which columns of a CSV file are features, and which are to be learned
+// or hidden.
+type peopleOptions struct {
+	target           string
+	private          []string
+	columns, exclude string // which features; patterns, separated by commas
+	classes          string // numbers that are classes; patterns
+	csv              csvfile.Options
+}
+
+func (o *peopleOptions) flags(f *shell.Flags) {
+	f.String(&o.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but the target, the private ones and those of text")
+	f.String(&o.exclude, "exclude", "names of columns that are no features, as for --columns")
+	o.classFlag(f)
+	f.Delimiter(&o.csv)
+}
+
+func (o *peopleOptions) classFlag(f *shell.Flags) {
+	f.String(&o.classes, "classes", "names of target and private columns whose numbers are classes, as for --columns; text always is")
+}
+
+// privateFlag adds --private.
+func (o *peopleOptions) privateFlag(f *shell.Flags, usage string) {
+	f.Texts("private", "column", usage, func(names []string) error {
+		o.private = names
+		return nil
+	})
+}
+
+// read reads the people of a file: the features of these names, or those of the flags if
+// there are none.
+func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoder.Data, error) {
+	columns, exclude := strings.Split(o.columns, ","), strings.Split(o.exclude, ",")
+	choose := func(name string) bool {
+		return !o.labels(name) && csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name)
+	}
+	if wanted != nil {
+		choose = func(name string) bool { return slices.Contains(wanted, name) }
+	}
+	in, err := s.OpenCSV(file, o.csv)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	var names []string // of all columns
+	f, kept, err := csvfile.ReadKept(in.Reader, func(name string) bool {
+		names = append(names, name)
+		return choose(name)
+	}, o.labels, wanted == nil && o.columns == "*")
+	if wrong := errors.Join(unmatched("columns", o.columns, names), unmatched("exclude", o.exclude, names), o.missing(names)); names != nil && wrong != nil {
+		return nil, shell.BadInput("", wrong)
+	}
+	if err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	if len(f.Text) > 0 {
+		s.Warn("%s: %s left out: no numbers", shell.InputName(file), check.Shortened(strings.Join(f.Text, ", ")))
+	}
+	if wanted == nil {
+		wanted = f.Names
+	}
+	d := &encoder.Data{Features: wanted}
+	if d.X, err = ordered(f, wanted); err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	for i, name := range kept {
+		texts := make([]string, f.Rows)
+		for k, row := range f.Kept {
+			texts[k] = strings.TrimSpace(row[i])
+		}
+		c, err := o.column(name, texts)
+		if err != nil {
+			return nil, shell.BadFile(file, err)
+		}
+		if name == o.target {
+			d.Target = c
+		}
+		if slices.Contains(o.private, name) {
+			d.Private = append(d.Private, c)
+		}
+	}
+	// In the order of the flags.
+	slices.SortFunc(d.Private, func(a, b encoder.Column) int {
+		return slices.Index(o.private, a.Name) - slices.Index(o.private, b.Name)
+	})
+	return d, nil
+}
+
+// labels reports whether a column is a target or private.
+func (o *peopleOptions) labels(name string) bool {
+	return name != "" && name == o.target || slices.Contains(o.private, name)
+}
+
+// missing is about the target and private columns that no column is.
+func (o *peopleOptions) missing(names []string) error {
+	var errs []error
+	for flag, wanted := range map[string][]string{"target": {o.target}, "private": o.private} {
+		for _, name := range wanted {
+			if name != "" && !slices.Contains(names, name) {
+				errs = append(errs, shell.About(flag, name, shell.Want("the name of a column, which are "+check.Shortened(strings.Join(names, ", ")))))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// column makes numbers or classes of texts.
+func (o *peopleOptions) column(name string, texts []string) (encoder.Column, error) {
+	c := encoder.Column{Name: name}
+	text, number := 0, 0 // rows
+	for i, t := range texts {
+		v, err := strconv.ParseFloat(t, 64)
+		switch {
+		case t == "":
+			return c, fmt.Errorf("row %d, column %s: empty", i+1, check.Quoted(name))
+		case err == nil && !check.Finite(v):
+			return c, fmt.Errorf("row %d, column %s: not a finite number", i+1, check.Quoted(name))
+		case err == nil:
+			number = i + 1
+			c.Values = append(c.Values, v)
+		default:
+			text = i + 1
+		}
+	}
+	classes := csvfile.Matches(strings.Split(o.classes, ","), name)
+	if text == 0 && !classes {
+		return c, nil
+	}
+	if text > 0 && number > 0 && !classes {
+		return c, fmt.Errorf("column %s has a number in row %d and text in row %d, want one of them, or --classes", check.Quoted(name), number, text)
+	}
+	c.Values = nil
+	c.Classes = slices.Compact(slices.Sorted(slices.Values(texts)))
+	if text == 0 {
+		slices.SortStableFunc(c.Classes, func(a, b string) int {
+			x, _ := strconv.ParseFloat(a, 64)
+			y, _ := strconv.ParseFloat(b, 64)
+			return cmp.Compare(x, y)
+		})
+	}
+	for _, t := range texts {
+		c.Labels = append(c.Labels, slices.Index(c.Classes, t))
+	}
+	return c, nil
+}
+
+// ordered returns the numbers of a frame with the columns in the order of the names.
+func ordered(f *csvfile.Frame, names []string) (encoder.Matrix, error) {
+	m := encoder.Matrix{Rows: f.Rows, Cols: len(names), Stride: len(names), Data: make([]float64, f.Rows*len(names))}
+	for j, name := range names {
+		from := slices.Index(f.Names, name)
+		if from < 0 {
+			return m, fmt.Errorf("column %s of the bundle is missing", check.Quoted(name))
+		}
+		for i := range f.Rows {
+			m.Data[i*len(names)+j] = f.Data[i*len(f.Names)+from]
+		}
+	}
+	return m, nil
+}

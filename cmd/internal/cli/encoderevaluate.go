@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/encoder/attack"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+type encoderEvaluateOptions struct {
+	shell.Common
+	people      peopleOptions
+	bundle      string
+	data, train string // CSV files
+	attackers   []attack.Attacker
+	draws, seed int
+}
+
+func newEncoderEvaluateCommand(s *shell.Streams) *cobra.Command {
+	o := &encoderEvaluateOptions{Common: shell.Common{Streams: s}, draws: 100, seed: 1}
+	var words []string
+	for _, a := range attack.Attackers() {
+		words = append(words, string(a))
+	}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "evaluate --bundle BUNDLE --data FILE [--target COLUMN] [--private COLUMN … --attack WORDS --train FILE]",
+		Short: "Measure the loss of a bundle, and what attackers find out",
+		Long: fmt.Sprintf(`Release the features of every row of a CSV file many times with the bundle's own sampler,
+decode, and compare with what is true: classes by the share of wrong ones and the cross
+entropy, values and features by the squared error. The intervals have a confidence of
+%g %%, over rows like these and the noise.
+
+--attack lets attackers learn the private columns from releases of the rows of --train,
+and guess those of the other rows: linear (a softmax regression), mlp (a network with a
+hidden layer), rbf (random Fourier features), plain (linear, as in the minimax paper).
+Printed are the share guessed right and that of guessing what is most frequent (for
+numbers, the squared error relative to that of guessing the mean, and 1). The bundle was
+not trained against them. What no attacker here finds another one may: the privacy of a
+filter is privacy against the attackers that were tried, and only added noise is a
+guarantee.
+
+The noise is drawn from --seed, so that nothing here may be released.`, 100*evaluateConfidence),
+		Example: `  noisewright encoder evaluate --bundle bundle --data test.csv --target diagnosis
+  noisewright encoder evaluate --bundle bundle --data test.csv --target smile --private gender --attack linear,mlp,rbf --train train.csv`,
+	})
+	f.Directory(&o.bundle, "bundle", "directory of the bundle")
+	f.Require(&o.bundle, "bundle", wantBundle)
+	f.File(&o.data, "data", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
+	f.Require(&o.data, "data", "a CSV file")
+	f.String(&o.people.target, "target", "column of the truth, for bundles that decode to classes or values; attackers do without")
+	o.people.privateFlag(f, "column that attackers are to guess; may be given several times")
+	f.Func("attack", "words", "", "attackers, separated by commas: "+strings.Join(words, ", "), func(text string) error {
+		for word := range strings.SplitSeq(text, ",") {
+			if !slices.Contains(words, word) {
+				return shell.Want("words of " + strings.Join(words, ", ") + ", separated by commas")
+			}
+			o.attackers = append(o.attackers, attack.Attacker(word))
+		}
+		return nil
+	})
+	f.File(&o.train, "train", "CSV file of the people that attackers learn from", vectorFiles...)
+	o.people.classFlag(f)
+	f.Delimiter(&o.people.csv)
+	f.Integer(&o.draws, "draws", "", 1, 1e6, "how often every row is released, from 1 to 1000000")
+	f.Integer(&o.seed, "seed", "", 1, math.MaxInt32, "of the noise and of the attackers, from 1 to 2147483647")
+	f.Check(o.check)
+	f.Verdict(&o.Common, "no progress and no summary")
+	return f.Run(o.run)
+}
+
+func (o *encoderEvaluateOptions) check() error {
+	var errs []error
+	if given := len(o.attackers) > 0; given != (len(o.people.private) > 0) || given != (o.train != "") {
+		errs = append(errs, errors.New("attack, private or train is missing, want all three of them or none"))
+	}
+	if o.data == "-" && o.train == "-" {
+		errs = append(errs, errors.New("data = - and train = -, want only one of them from standard input"))
+	}
+	return errors.Join(errs...)
+}
+
+// open verifies the bundle, but for a filter, and makes its sampler.
+func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (encoder.Release, error) {
+	if b.Spec().Noise == bundle.None {
+		o.Warn("%s is a filter: it adds no noise and promises nothing", o.bundle)
+		return b.Filter, nil
+	}
+	v, err := latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+	if errors.Is(err, bundle.ErrNotPrivate) {
+		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
+	} else if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
+	}
+	seed := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("evaluate"), uint64(o.seed))) //nolint:gosec // at least 1
+	p, err := bundle.NewDeterministicPrivatizer(v, seed, sampler.Options{})
+	if err != nil {
+		return nil, shell.LatentFailure(err)
+	}
+	return p.Privatize, nil
+}
+
+func (o *encoderEvaluateOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
+	b, err := readBundle(o.bundle)
+	if err != nil {
+		return err
+	}
+	release, err := o.open(ctx, b)
+	if err != nil {
+		return err
+	}
+	measured := o.people.target != "" || b.Spec().Output == bundle.Features
+	if !measured && len(o.attackers) == 0 {
+		return shell.BadInput("", fmt.Errorf("target is missing, want the column of what the bundle decodes to, %s", b.Spec().Output))
+	}
+	test, err := o.read(b, o.data)
+	if err != nil {
+		return err
+	}
+	report := encoderEvaluation{Schema: shell.Schema, Rows: test.X.Rows, Draws: o.draws, Output: string(b.Spec().Output), Confidence: evaluateConfidence, Measures: []measureJSON{}, Attacks: []attackJSON{}}
+	if report.Output == "" {
+		report.Output = "features"
+	}
+	if measured {
+		if report.Measures, err = o.measure(ctx, b, release, test); err != nil {
+			return err
+		}
+	}
+	if len(o.attackers) > 0 {
+		if report.Attacks, err = o.attacks(ctx, b, release, test); err != nil {
+			return err
+		}
+	}
+	return o.Print(report, report.rows())
+}
+
+func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoder.Release, test *encoder.Data) ([]measureJSON, error) {
+	line := o.Progress()
+	measures, err := encoder.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })
+	if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
+	}
+	list := []measureJSON{}
+	for _, m := range measures {
+		list = append(list, newMeasureJSON(m, test.X.Rows))
+	}
+	return list, nil
+}
+
+// read reads the features of the bundle, the target and the private columns of a file.
+func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoder.Data, error) {
+	own := o.people
+	names := featureNames(b)
+	for _, name := range append([]string{own.target}, own.private...) {
+		if name != "" && slices.Contains(names, name) {
+			return nil, shell.BadInput("", fmt.Errorf("column %s is a feature of the bundle, want others for target and private", check.Quoted(name)))
+		}
+	}
+	if b.Spec().Output == bundle.Classes { // numbers too
+		own.classes = strings.Trim(own.classes+","+own.target, ",")
+	}
+	return own.read(o.Streams, file, names)
+}
+
+// attacks lets each attacker guess each private column.
+func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, release encoder.Release, test *encoder.Data) ([]attackJSON, error) {
+	train, err := o.read(b, o.train)
+	if err != nil {
+		return nil, err
+	}
+	known, err := encoder.ReleaseAll(b, release, train)
+	if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.train), err))
+	}
+	released, err := encoder.ReleaseAll(b, release, test)
+	if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
+	}
+	line, all := o.Progress(), []attackJSON{}
+	for k := range test.Private {
+		for _, a := range o.attackers {
+			score, err := o.guess(ctx, a, known, released, &train.Private[k], &test.Private[k])
+			if err != nil {
+				return nil, shell.LatentFailure(fmt.Errorf("attack %s on %s: %w", a, check.Quoted(test.Private[k].Name), err))
+			}
+			all = append(all, attackJSON{test.Private[k].Name, string(a), test.Private[k].Classes != nil, score.Value, score.StandardError, score.Chance})
+			line.Count("attacking", len(all), len(test.Private)*len(o.attackers))
+		}
+	}
+	return all, nil
+}
+
+// guess lets an attacker learn a column from some people, and guess that of others.
+func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, known, released encoder.Matrix, learn, test *encoder.Column) (attack.Score, error) {
+	seed := uint64(o.seed) //nolint:gosec // at least 1
+	if (learn.Classes == nil) != (test.Classes == nil) {
+		return attack.Score{}, check.Field("", "column", "numbers in one file and classes in the other", "the same in both, or --classes")
+	}
+	if learn.Classes == nil {
+		column := func(v []float64) encoder.Matrix { return encoder.Matrix{Rows: len(v), Cols: 1, Stride: 1, Data: v} }
+		return attack.RelativeError(ctx, a, known, column(learn.Values), released, column(test.Values), seed)
+	}
+	labels := make([]int, len(test.Labels))
+	for i, l := range test.Labels {
+		if labels[i] = slices.Index(learn.Classes, test.Classes[l]); labels[i] < 0 {
+			return attack.Score{}, check.Field("", "class", check.Quoted(test.Classes[l]), "a class that is in the file to learn from too")
+		}
+	}
+	return attack.Accuracy(ctx, a, attack.Labeled{X: known, Labels: learn.Labels}, attack.Labeled{X: released, Labels: labels}, len(learn.Classes), seed)
+}
+
+// encoderEvaluation is what encoder evaluate --json prints.
+type encoderEvaluation struct {
+	Schema     int           `json:"schema"`
+	Rows       int           `json:"rows"`
+	Draws      int           `json:"draws"`
+	Output     string        `json:"output"`
+	Confidence float64       `json:"confidence"`
+	Measures   []measureJSON `json:"measures"`
+	Attacks    []attackJSON  `json:"attacks"`
+}
+
+type measureJSON struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+type attackJSON struct {
+	Private       string  `json:"private"`
+	Attacker      string  `json:"attacker"`
+	Classes       bool    `json:"classes"` // the value is an accuracy, else a relative squared error
+	Value         float64 `json:"value"`
+	StandardError float64 `json:"standard_error"`
+	Chance        float64 `json:"chance"`
+}
+
+// newMeasureJSON is a measure with its interval, by the law of Student for so many rows. No
+// measure is below 0.
+func newMeasureJSON(m encoder.Measure, rows int) measureJSON {
+	wide := 0.0
+	if rows > 1 {
+		wide = m.StandardError * standardErrors(rows, 1-evaluateConfidence)
+	}
+	return measureJSON{m.Name, m.Mean, max(0, m.Mean-wide), m.Mean + wide}
+}
+
+func (r *encoderEvaluation) rows() []shell.Row {
+	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", r.Rows, counted(r.Draws, "draw"))}}
+	for _, m := range r.Measures {
+		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.5g, between %.5g and %.5g with %g %% confidence", m.Value, m.Low, m.High, 100*r.Confidence)})
+	}
+	for _, a := range r.Attacks {
+		text := fmt.Sprintf("%.4g ± %.2g of the people guessed right, %.4g by chance", a.Value, a.StandardError, a.Chance)
+		if !a.Classes {
+			text = fmt.Sprintf("squared error %.4g ± %.2g of that of the mean", a.Value, a.StandardError)
+		}
+		rows = append(rows, shell.Row{fmt.Sprintf("%s guesses %s", a.Attacker, a.Private), text})
+	}
+	return rows
+}

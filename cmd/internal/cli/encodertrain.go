@@ -1,0 +1,454 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// trainOptions are what the commands that train encoders have in common.
+type trainOptions struct {
+	shell.Common
+	people      peopleOptions
+	data        string
+	promise     bundle.Promise
+	noise       string // a kind, or auto
+	domain      string // a body, or auto
+	radius      float64
+	coordinates []int
+	seed        int
+	checkpoint  string
+	resume      bool
+	every       time.Duration
+	cache       string
+	design      lp.Options
+	force       bool
+
+	cmd *cobra.Command
+}
+
+// A task is one training of a system: what it is to train on, and for what.
+type task struct {
+	data    *encoder.Data
+	choice  encoder.Choice
+	radius  float64
+	promise bundle.Promise
+	design  encoder.Design
+	run     encoder.Run
+}
+
+// body is what encodings are clipped to.
+func (t *task) body() encoder.Body {
+	return encoder.Body{Domain: t.choice.Domain, Radius: t.radius, Coordinates: t.choice.Coordinates}
+}
+
+// noise makes the noise of the choice for the body. The run knows it from then on.
+func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
+	n, err := encoder.NewNoise(ctx, t.choice.Noise, t.body(), t.promise, t.design)
+	if err != nil {
+		return nil, err
+	}
+	var s bundle.Spec
+	n.Install(&s)
+	digest := sha256.New()
+	for _, table := range s.Tables {
+		if err := table.Encode(digest); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range s.Randomizers {
+		if err := r.Encode(digest); err != nil {
+			return nil, err
+		}
+	}
+	t.run.Options += fmt.Sprintf("noise %x, tau %v\n", digest.Sum(nil), s.Tau)
+	return n, nil
+}
+
+// again is the run of a second training, with a checkpoint of its own.
+func (t *task) again() encoder.Run {
+	run := t.run
+	if run.Directory != "" {
+		run.Directory += again
+	}
+	return run
+}
+
+// trained is what a system makes of a task.
+type trained struct {
+	measure             string  // what the loss is
+	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
+	unmeasured          bool    // there is no loss, and the only choice
+	rows                []shell.Row
+	details             any // for --json
+	bundle              func() (*bundle.Bundle, error)
+}
+
+// trainer trains a system once.
+type trainer func(ctx context.Context, t *task) (*trained, error)
+
+func newTrainOptions(s *shell.Streams) *trainOptions {
+	o := &trainOptions{
+		Common: shell.Common{Streams: s}, people: peopleOptions{columns: "*"}, noise: noiseAuto, domain: noiseAuto, radius: 1, seed: 1,
+		coordinates: []int{1, 2, 3}, every: 30 * time.Second, design: shell.DesignOptions(),
+	}
+	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
+	return o
+}
+
+// The kinds of noise of --noise.
+var trainNoises = []string{noiseAuto, noiseDesigned, string(bundle.Staircase), string(bundle.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
+
+// flags adds the flags that all systems have; a system adds its own. The target may be left
+// out where it is not required.
+func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
+	o.cmd = cmd
+	f := shell.NewFlags(cmd)
+	f.File(&o.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", vectorFiles...)
+	f.Require(&o.data, "data", "a CSV file")
+	f.String(&o.people.target, "target", "column of what the server is to know: numbers, or classes")
+	if target {
+		f.Require(&o.people.target, "target", "the name of a column")
+	}
+	o.people.flags(f)
+	o.noiseFlags(f)
+	f.Func("seed", "integer", strconv.Itoa(o.seed), "all random numbers of the training follow from it, on processors of one architecture", func(text string) error {
+		v, err := strconv.Atoi(text)
+		if err != nil || v < 0 {
+			return shell.Want("an integer of at least 0")
+		}
+		o.seed = v
+		return nil
+	})
+	f.Directory(&o.checkpoint, "checkpoint", "directory that keeps how far the training is, until the bundle is written (default: that of the bundle and .checkpoint)")
+	f.Bool(&o.resume, "resume", "go on from the checkpoint of a run that was interrupted; the bundle is that of an unbroken run")
+	f.Duration(&o.every, "checkpoint-every", "time between two checkpoints")
+	f.Directory(&o.cache, "cache", "directory of designed tables, used again later (default: that of the user, - for none)")
+	f.Output(&o.Common, "directory to write the bundle to")
+	f.Check(func() error {
+		if o.Output == "" {
+			return errors.New("output is missing, want -o BUNDLE, the directory to write")
+		}
+		return nil
+	})
+	f.Bool(&o.force, "force", "replace the bundle that is there, and nothing but a bundle")
+	f.Summary(&o.Common, "output")
+	return f
+}
+
+func (o *trainOptions) noiseFlags(f *shell.Flags) {
+	// Whether epsilon is needed is known once the noise is.
+	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.Rule{
+		Want: "a number above 0, at most 100", OK: func(v float64) bool { return v > 0 && v <= 100 },
+	}, "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.promise.Delta, "delta", shell.Rule{
+		Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
+	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
+	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
+	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
+		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
+	counts := noiseAuto
+	if len(o.coordinates) == 1 {
+		counts = strconv.Itoa(o.coordinates[0])
+	}
+	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
+		if text == noiseAuto {
+			text = "1,2,3"
+		}
+		o.coordinates = nil
+		for part := range strings.SplitSeq(text, ",") {
+			v, ok := shell.ParseCount(part)
+			if !ok || v < 1 || v > bundle.MaxCoordinates {
+				return shell.Want(fmt.Sprintf("auto, or integers from 1 to %d, separated by commas", bundle.MaxCoordinates))
+			}
+			o.coordinates = append(o.coordinates, v)
+		}
+		slices.Sort(o.coordinates)
+		o.coordinates = slices.Compact(o.coordinates)
+		return nil
+	})
+	f.Check(func() error {
+		switch {
+		case o.noise == string(bundle.None) && (o.promise.Epsilon != 0 || o.promise.Delta != 0):
+			return errors.New("epsilon or delta with noise = none, want neither: a filter promises nothing")
+		case o.noise != string(bundle.None) && o.promise.Epsilon == 0:
+			return errors.New("epsilon is missing, want a number above 0, at most 100")
+		case o.noise == noiseGaussian && o.promise.Delta == 0:
+			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+		}
+		return nil
+	})
+}
+
+// choices are what is to be tried.
+func (o *trainOptions) choices() []encoder.Choice {
+	choices := encoder.Choices(o.coordinates, o.promise)
+	if o.noise != noiseAuto {
+		choices = nil
+		for _, z := range o.coordinates {
+			kind := bundle.Kind(o.noise)
+			choices = append(choices, encoder.Choice{Coordinates: z, Noise: kind, Domain: encoder.BestDomain(kind)})
+		}
+	}
+	for i := range choices {
+		if o.domain != noiseAuto {
+			choices[i].Domain = bundle.Domain(o.domain)
+		}
+	}
+	return choices
+}
+
+// train reads the data, trains the system with each choice, keeps the one of the least loss
+// on people held out, and writes its bundle.
+func (o *trainOptions) train(ctx context.Context, train trainer) error {
+	if err := checkBundleOutput(o.Output, o.force); err != nil {
+		return err
+	}
+	run, err := o.run()
+	if err != nil {
+		return err
+	}
+	d, err := o.people.read(o.Streams, o.data, nil)
+	if err != nil {
+		return err
+	}
+	if err := d.Validate(); err != nil {
+		return shell.BadFile(o.data, err)
+	}
+	design, err := o.designer()
+	if err != nil {
+		return err
+	}
+	run.Options = o.digest(d)
+	choices, results := o.choices(), map[encoder.Choice]*trained{}
+	line := o.Progress()
+	trials, err := encoder.Search(ctx, choices, func(ctx context.Context, c encoder.Choice) (loss, standardError float64, err error) {
+		t := &task{data: d, choice: c, radius: o.radius, promise: o.promise, design: design, run: run.Below(c.String())}
+		done := len(results)
+		t.run.Progress = func(step, steps int, loss float64) {
+			share := (float64(done) + float64(step)/float64(steps)) / float64(len(choices))
+			what := fmt.Sprintf("step %d of %d", step, steps)
+			if check.Finite(loss) {
+				what += fmt.Sprintf(", loss %.4g", loss)
+			}
+			line.Share("training "+sent(c), share, what)
+		}
+		r, err := train(ctx, t)
+		if err != nil {
+			return 0, 0, err
+		}
+		results[c] = r
+		return r.loss, r.standardError, nil
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			if _, none := os.Stat(run.Directory); none == nil { // a private training has none
+				o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
+			}
+		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
+			err = errors.Join(err, forget(run, choices))
+		}
+		return shell.LatentFailure(err)
+	}
+	err = o.write(ctx, results[trials[0].Choice])
+	if ctx.Err() == nil {
+		err = errors.Join(err, forget(run, choices))
+	}
+	if err != nil {
+		return err
+	}
+	return o.report(results[trials[0].Choice], trials)
+}
+
+// again ends the name of the checkpoint of a second training.
+const again = "-again"
+
+// forget removes the checkpoints of all choices, and their directory if nothing else is in it.
+func forget(run encoder.Run, choices []encoder.Choice) error {
+	var errs []error
+	for _, c := range choices {
+		for _, name := range []string{c.String(), c.String() + again} {
+			below := run.Below(name)
+			errs = append(errs, below.Remove())
+		}
+	}
+	_ = os.Remove(run.Directory)
+	return errors.Join(errs...)
+}
+
+// run is that of all trainings.
+func (o *trainOptions) run() (encoder.Run, error) {
+	dir := o.checkpoint
+	if dir == "" {
+		dir = filepath.Clean(o.Output) + ".checkpoint"
+	}
+	entries, err := os.ReadDir(dir)
+	if len(entries) > 0 && !o.resume {
+		return encoder.Run{}, shell.BadInput("--resume goes on from it; remove it to begin anew", fmt.Errorf("checkpoint %s is there already", dir))
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return encoder.Run{}, shell.BadInput("", fmt.Errorf("checkpoint %s: %w", dir, shell.FileCause(err)))
+	}
+	if o.resume && len(entries) == 0 {
+		o.Warn("there is no checkpoint %s: the training begins anew", dir)
+	}
+	return encoder.Run{Seed: uint64(o.seed), Directory: dir, Every: o.every}, nil //nolint:gosec // at least 0
+}
+
+// designer makes designed tables, from the cache if they are there; nil if there are none to make.
+func (o *trainOptions) designer() (encoder.Design, error) {
+	if o.noise != noiseAuto && o.noise != noiseDesigned {
+		return nil, nil
+	}
+	store, err := shell.NewStore(o.Streams, o.cache, o.design)
+	if err != nil {
+		return nil, err
+	}
+	return store.Get, nil
+}
+
+// operational are the flags that the result does not depend on, but for the files, of which
+// the contents count.
+var operational = []string{"data", "delimiter", "output", "force", "json", "quiet", "checkpoint", "checkpoint-every", "resume", "cache"}
+
+// digest tells all that the result depends on.
+func (o *trainOptions) digest(d *encoder.Data) string {
+	digest := sha256.New()
+	fmt.Fprintln(digest, d.Features)
+	for _, v := range d.X.Data {
+		writeNumber(digest, v)
+	}
+	for _, c := range append([]encoder.Column{d.Target}, d.Private...) {
+		fmt.Fprintln(digest, c.Name, c.Classes, c.Labels)
+		for _, v := range c.Values {
+			writeNumber(digest, v)
+		}
+	}
+	text := fmt.Sprintf("%s\ndata %x\n", readVersion(), digest.Sum(nil))
+	o.cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains(operational, flag.Name) {
+			text += fmt.Sprintf("%s %s\n", flag.Name, flag.Value)
+		}
+	})
+	return text
+}
+
+func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bits(v)) }
+
+// write proves the promise of the bundle, unless it is a filter, and writes it.
+func (o *trainOptions) write(ctx context.Context, best *trained) error {
+	b, err := best.bundle()
+	if err == nil && b.Spec().Noise != bundle.None {
+		_, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+	}
+	if err == nil {
+		err = b.Write(o.Output, o.force)
+	}
+	return shell.LatentFailure(err)
+}
+
+// trainReport is what encoder train --json prints.
+type trainReport struct {
+	Schema        int          `json:"schema"`
+	System        string       `json:"system"`
+	Promise       *promiseJSON `json:"promise"` // null: none
+	Coordinates   int          `json:"coordinates"`
+	Noise         string       `json:"noise"`
+	Domain        string       `json:"domain"`
+	Measure       string       `json:"measure,omitempty"` // what the loss is
+	Loss          *float64     `json:"loss"`              // null: not measured
+	StandardError *float64     `json:"standard_error"`
+	Trials        []trialJSON  `json:"trials"`
+	Details       any          `json:"details,omitempty"`
+}
+
+type promiseJSON struct {
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
+}
+
+type trialJSON struct {
+	Coordinates   int      `json:"coordinates"`
+	Noise         string   `json:"noise"`
+	Domain        string   `json:"domain"`
+	Loss          *float64 `json:"loss"` // null: it failed
+	StandardError *float64 `json:"standard_error"`
+	Error         string   `json:"error,omitempty"`
+}
+
+// sent tells in words how an encoding is sent.
+func sent(c encoder.Choice) string {
+	return fmt.Sprintf("%s, %s in the %s", counted(c.Coordinates, "number"), c.Noise, c.Domain)
+}
+
+// squaredOr names the measure of numbers, or that of classes.
+func squaredOr(c encoder.Column, ofClasses string) string {
+	if c.Classes == nil {
+		return encoder.MeasureSquared
+	}
+	return ofClasses
+}
+
+func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
+	first := trials[0]
+	r := trainReport{
+		Schema: shell.Schema, System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
+		Details: best.details,
+	}
+	if !best.unmeasured {
+		r.Measure, r.Loss, r.StandardError = best.measure, shell.Finite(first.Loss), shell.Finite(first.StandardError)
+	}
+	promise := "NONE: a filter adds no noise"
+	if first.Noise != bundle.None {
+		r.Promise = &promiseJSON{o.promise.Epsilon, o.promise.Delta}
+		promise = fmt.Sprintf("epsilon %v, delta %v for each person", o.promise.Epsilon, o.promise.Delta)
+	}
+	rows := []shell.Row{{"promise", promise}}
+	for i, t := range trials {
+		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
+		what, text := sent(t.Choice), ""
+		switch {
+		case best.unmeasured:
+			text = "not measured"
+		case t.Err != nil:
+			one.Error = shell.Sentence(t.Err)
+			text = "failed: " + one.Error
+		default:
+			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
+			text = fmt.Sprintf("%s %.5g ± %.2g on people held out", best.measure, t.Loss, t.StandardError)
+		}
+		if i == 0 {
+			text += " <- bundle"
+		}
+		r.Trials = append(r.Trials, one)
+		rows = append(rows, shell.Row{what, text})
+	}
+	rows = append(rows, best.rows...)
+	verified := ", verified"
+	if r.Promise == nil {
+		verified = ", NOT PRIVATE"
+	}
+	rows = append(rows, shell.Row{"bundle", o.Output + verified})
+	return o.Print(r, rows)
+}

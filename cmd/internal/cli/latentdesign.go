@@ -1,0 +1,421 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+type latentDesignOptions struct {
+	shell.Common
+	vectors  vectorOptions
+	problem  latent.Problem // without what the files say
+	autoClip bool           // choose the clip
+	noise    string
+	// coordinates of the benchmark that sends the first ones alike; 0: the best number
+	coordinates int
+	decoder     string
+	cache       string // directory of designed tables
+	design      lp.Options
+	force       bool
+}
+
+const defaultClip = 0.99
+
+// The decoders.
+const (
+	decoderAffine = "affine"
+	decoderLookup = "lookup"
+)
+
+// The ridge that is tried first, and the largest.
+const (
+	firstRidge = 1e-6
+	maxRidge   = 1
+)
+
+func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
+	o := &latentDesignOptions{
+		Common: shell.Common{Streams: s}, vectors: vectorOptions{columns: "*"},
+		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
+	}
+	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "design --data FILE --epsilon E [--delta D] [-o BUNDLE]",
+		Short: "Design a private encoder for a task",
+		Long: `Find the encoder, the noise and the decoder with the smallest loss of a task, the
+mean of ||K(x - decoded x)||^2 over people, that make the release of a person's
+features x (epsilon, delta)-differentially private, whatever x is.
+
+Compared are Laplace noise for the l1 distance, Gaussian and spherical noise for the
+l2 distance (the latter with delta 0: its density falls with the norm), noise per
+coordinate (designed, truncated Laplace, staircase) and a local randomizer per
+coordinate (local), the last two with the best split of the budget, each with the
+task-aware encoder and, for the first three, with the benchmarks of the literature:
+sending the features (task-agnostic) or the first coordinates alike
+(privacy-agnostic; --coordinates says how many). Every loss is that on the training
+data with clipping and the best decoder. A local randomizer answers with one of a few
+numbers that are likelier for values like those of the training data: it needs that
+data, makes no use of delta, and nearly always wins. With --noise local-unbiased its
+mean answer to each value is the value, with the least variance at the worst value,
+which is a larger loss but favors no value; these randomizers are designed. Among
+noise that is added it depends on the domain: in a ball of several coordinates
+spherical noise profits from the sphere, of many Gaussian noise, with clipping per
+coordinate and few coordinates designed noise does. Truncated Laplace and staircase
+noise are listed for comparison and are in no bundle: the best noise of a bundle may
+stand below one of them.
+
+The guarantee rests on clipping to the domain, not on the data. The training data
+itself is not protected: means, directions and clipping radii are learned from it
+and published in the bundle.
+
+` + hardTruncation + `
+
+-o writes the bundle: the encoder, the clipping, verified tables or randomizers, the
+decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
+		Example: `  noisewright latent design --data train.csv --weights 'h0[89]=2,h1?=2' --exclude date --epsilon 5 --delta 1e-5 --clip 0.99 -o bundle
+  noisewright latent design --data train.csv --task task.csv --epsilon 2 --domain ball --clip auto --json
+  noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
+	})
+	f.Effort(&o.design, " of one table")
+	o.promiseFlags(f)
+	o.domainFlags(f)
+	p := &o.problem
+	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
+		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
+	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
+		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
+	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
+	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
+		v, ok := shell.ParseCount(text)
+		if !ok || v < 1 {
+			return shell.Want("an integer of at least 1")
+		}
+		o.coordinates = v
+		return nil
+	})
+	o.vectors.flags(f)
+	f.Check(o.check)
+	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
+	f.Output(&o.Common, "directory to write the bundle to (default none)")
+	f.Bool(&o.force, "force", "replace the bundle that is there, and nothing but a bundle")
+	f.Alias("force", "overwrite")
+	f.Summary(&o.Common, "output")
+	return f.Run(o.run)
+}
+
+func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
+	f.Number(&o.problem.Epsilon, "epsilon", shell.Rule{
+		Want: fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon),
+		OK:   func(v float64) bool { return v > 0 && v <= tables.MaxEpsilon },
+	}, "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.problem.Delta, "delta", shell.Rule{
+		Want: "0, or a number from 1e-10 to 0.5",
+		OK:   func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
+	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+}
+
+func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
+	p := &o.problem
+	domain := string(p.Domain)
+	f.Word(&domain, "domain", "word", "what is clipped: box (each task coordinate), ball (their norm) or bounds (each feature, to --bounds)", string(bundle.Box), string(bundle.Ball), string(bundle.Bounds))
+	clip := f.NumberOrAuto(&p.Clip, &o.autoClip, "clip", "share", fmt.Sprint(defaultClip), shell.Rule{Want: "a share above 0, at most 1, or auto", OK: func(v float64) bool { return v > 0 && v <= 1 }},
+		"for ball and box: share of the training data that clipping leaves alone, above 0, at most 1; or auto, the best one")
+	radius := f.OptionalNumber(&p.Radius, "radius", shell.Rule{Want: "a number above 0, in standard deviations", OK: shell.Positive}, "in place of --clip: radius of the ball, or half the side of the box, in standard deviations")
+	f.Check(func() error {
+		p.Domain = bundle.Domain(domain)
+		if !radius.Given {
+			return nil
+		}
+		p.Clip, o.autoClip = 0, false
+		if clip.Given {
+			return fmt.Errorf("radius = %s and clip = %s, want only one of them", check.Quoted(radius.Text), check.Quoted(clip.Text))
+		}
+		return nil
+	})
+}
+
+// check tests what the options demand of each other.
+func (o *latentDesignOptions) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	p, v := &o.problem, &o.vectors
+	if o.noise == noiseGaussian && p.Delta == 0 {
+		bad("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+	}
+	if k := bundle.Kind(o.noise); (k == bundle.Local || k == bundle.LocalUnbiased) && v.moments() {
+		bad("noise = %s and no data, want --data: randomizers are chosen by its law", k)
+	}
+	if o.decoder == decoderLookup && (v.moments() || o.Output == "") {
+		bad("decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle")
+	}
+	switch {
+	case v.moments() && v.data != "":
+		bad("data and mean or covariance, want the data alone or the two others")
+	case v.moments() && (v.mean == "" || v.covariance == ""):
+		bad("mean or covariance is missing, want both, or --data")
+	case !v.moments() && v.data == "":
+		bad("data is missing, want a CSV file, or --mean and --covariance")
+	case v.moments() && p.Domain != bundle.Bounds && p.Radius == 0:
+		bad("radius is missing, want a number above 0: without data there is no quantile to clip at")
+	}
+	if v.task != "" && v.weights != "" {
+		bad("task and weights, want only one of them")
+	}
+	if p.Domain == bundle.Bounds && v.bounds == "" {
+		bad("bounds are missing, want LO,HI or a CSV file")
+	}
+	if p.Domain != bundle.Bounds && v.bounds != "" {
+		bad("bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(v.bounds), p.Domain)
+	}
+	return errors.Join(errs...)
+}
+
+func (o *latentDesignOptions) run(ctx context.Context) error {
+	p := o.problem
+	if err := o.vectors.read(o.Streams, &p); err != nil {
+		return err
+	}
+	if o.Output != "" {
+		if err := checkBundleOutput(o.Output, o.force); err != nil {
+			return err
+		}
+	}
+	line := o.Progress()
+	r, err := o.result(ctx, &p, line)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "use a ridge") && p.Ridge < maxRidge:
+		return shell.BadInput(fmt.Sprintf("--ridge %g", max(firstRidge, min(10*p.Ridge, maxRidge))), err)
+	case err != nil:
+		return shell.LatentFailure(err)
+	}
+	best := r.Best(o.kind())
+	if best == nil {
+		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
+	}
+	bounds := newLatentBounds(r)
+	rows := latentRows(&p, r, best, bounds)
+	report := newLatentReport(&p, r, best, bounds)
+	if o.Output != "" {
+		b, err := r.Bundle(best)
+		if err == nil && o.decoder == decoderLookup {
+			b, err = o.lookup(r, b, &report, &rows)
+		}
+		if err == nil {
+			err = b.Write(o.Output, o.force)
+		}
+		if err != nil {
+			return shell.LatentFailure(err)
+		}
+		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
+	}
+	return o.Print(report, rows)
+}
+
+// lookup puts a lookup in the place of the affine decoder where that is better on rows
+// that neither was fitted on.
+func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report *latentReport, rows *[]shell.Row) (*bundle.Bundle, error) {
+	found, held, err := r.Lookup(b)
+	if err != nil {
+		return nil, err
+	}
+	loss := b.Spec().Predicted.TrainingLoss
+	verdict := "no lookup: it is worse on rows held out"
+	if held.Lookup < held.Affine {
+		b, loss, verdict = found, found.Spec().Predicted.TrainingLoss, "a lookup"
+	}
+	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, held.Affine, held.Lookup}
+	*rows = append(*rows, shell.Row{"decoder", fmt.Sprintf("%s; loss %.6g, %s of the baseline loss; on rows held out %.6g, affine %.6g",
+		verdict, loss, shell.Percent(loss/r.BaselineLoss), held.Lookup, held.Affine)})
+	return b, nil
+}
+
+// kind is that of the noise, "" for any.
+func (o *latentDesignOptions) kind() bundle.Kind {
+	if o.noise == noiseAuto {
+		return ""
+	}
+	return bundle.Kind(o.noise)
+}
+
+// checkBundleOutput finds out before the design takes its time whether a bundle can
+// be written.
+func checkBundleOutput(out string, force bool) error {
+	if out == "-" {
+		return shell.BadInput("", errors.New("output = -, want a directory: a bundle is several files"))
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Clean(out))); err != nil {
+		return shell.BadInput("", fmt.Errorf("output %s: %w", out, shell.FileCause(err)))
+	}
+	if err := bundle.CheckWrite(out, true); err != nil {
+		return shell.LatentFailure(err)
+	}
+	if _, err := os.Lstat(out); err == nil && !force {
+		return shell.BadInput("--force replaces it", fmt.Errorf("output %s is there already, and a bundle", out))
+	}
+	return nil
+}
+
+// result chooses the clip, if it is to, and designs.
+func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
+	var curve *latent.Curve
+	o.design.Progress = line.Design(o.design.TimeLimit)
+	if o.noise == noiseAuto || o.noise == noiseDesigned {
+		if curve, err = shell.NewCurve(o.Streams, o.cache, o.design); err != nil {
+			return nil, err
+		}
+	}
+	if o.autoClip && p.Domain != bundle.Bounds {
+		if p.Clip, err = latent.BestClip(ctx, *p, o.kind()); err != nil {
+			return nil, err
+		}
+	}
+	options := latent.Options{Curve: curve, Coordinates: o.coordinates}
+	if o.kind() == bundle.LocalUnbiased {
+		options.Unbiased = o.unbiased
+	}
+	return latent.Design(ctx, *p, options)
+}
+
+// unbiased designs the best unbiased randomizer for values from -1 to 1.
+func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*local.Verified, error) {
+	r, err := lp.DesignLocal(ctx, lp.LocalProblem{
+		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L2,
+		Objective: local.Worst, Demands: local.Demands{Unbiased: true},
+	}, o.design)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if r == nil {
+		return nil, fmt.Errorf("no randomizer for epsilon = %g was found, perhaps for want of time, --time-limit: %w", epsilon, err)
+	}
+	return r.Randomizer, nil // within the gap, or the best there was time for
+}
+
+// latentReport is what latent design --json prints.
+type latentReport struct {
+	Schema     int               `json:"schema"`
+	Epsilon    float64           `json:"epsilon"`
+	Delta      float64           `json:"delta"`
+	Domain     string            `json:"domain"`
+	Clip       *float64          `json:"clip"`
+	Features   int               `json:"features"`
+	Baseline   float64           `json:"baseline_loss"`
+	Bundle     *latentCandidate  `json:"bundle"`
+	Candidates []latentCandidate `json:"candidates"`
+	Bounds     *latentBounds     `json:"loss_bounds"`
+	Decoder    *latentDecoder    `json:"decoder,omitempty"` // with --decoder lookup
+}
+
+// latentDecoder compares a lookup with the affine decoder.
+type latentDecoder struct {
+	Lookup        bool    `json:"lookup"` // whether the bundle has it
+	Loss          float64 `json:"loss"`   // of the bundle's, on the training data
+	HeldOutAffine float64 `json:"held_out_affine"`
+	HeldOutLookup float64 `json:"held_out_lookup"`
+}
+
+type latentCandidate struct {
+	Noise       string    `json:"noise"`
+	Encoder     string    `json:"encoder"`
+	Composition string    `json:"composition"`
+	Coordinates int       `json:"coordinates"`
+	Loss        float64   `json:"loss"`
+	Unclipped   float64   `json:"unclipped_loss"`
+	Epsilons    []float64 `json:"epsilons,omitempty"`
+	Deltas      []float64 `json:"deltas,omitempty"`
+	Bundled     bool      `json:"bundled"`
+}
+
+// latentBounds bound the least loss of any linear encoder with Laplace noise.
+type latentBounds struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// newLatentBounds returns nil for a domain without.
+func newLatentBounds(r *latent.Result) *latentBounds {
+	lower, upper, ok := r.LaplaceBounds()
+	if !ok {
+		return nil
+	}
+	return &latentBounds{lower, upper}
+}
+
+func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
+	return latentCandidate{
+		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
+		Loss: c.Loss, Unclipped: c.UnclippedLoss, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c == best,
+	}
+}
+
+func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) latentReport {
+	chosen := newLatentCandidate(best, best)
+	out := latentReport{
+		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
+	}
+	if p.Domain != bundle.Bounds && p.Radius == 0 {
+		out.Clip = shell.Finite(p.Clip)
+	}
+	for _, c := range r.Candidates {
+		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
+	}
+	return out
+}
+
+func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) []shell.Row {
+	rows := []shell.Row{
+		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
+		{"features", fmt.Sprint(len(p.Features))},
+	}
+	domain := string(p.Domain)
+	switch {
+	case p.Domain == bundle.Bounds:
+		domain += " of the features"
+	case p.Radius > 0:
+		domain += fmt.Sprintf(", radius %g", p.Radius)
+	default:
+		domain += fmt.Sprintf(", clip %g of the training data", p.Clip)
+	}
+	rows = append(rows, shell.Row{"domain", domain}, shell.Row{"baseline", fmt.Sprintf("loss %.6g, without any release", r.BaselineLoss)})
+	for _, c := range r.Candidates {
+		note := ""
+		if len(c.Epsilon) > 0 {
+			shares := make([]string, len(c.Epsilon))
+			for i, e := range c.Epsilon {
+				shares[i] = fmt.Sprintf("%.4g", e)
+			}
+			note = ", epsilons " + check.Shortened(strings.Join(shares, " "))
+			if c.Composition == bundle.Exact {
+				note += " composed exactly"
+			}
+		}
+		mark := ""
+		switch {
+		case c == best:
+			mark = " <- bundle"
+		case !c.Bundled:
+			mark = " (for comparison)"
+		}
+		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
+	}
+	if bounds != nil {
+		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", bounds.Lower, bounds.Upper)})
+	}
+	return rows
+}

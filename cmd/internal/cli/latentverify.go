@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+type latentVerifyOptions struct {
+	shell.Common
+	bundle string
+	limit  time.Duration
+	filter bool
+}
+
+func newLatentVerifyCommand(s *shell.Streams) *cobra.Command {
+	o := &latentVerifyOptions{Common: shell.Common{Streams: s}}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "verify BUNDLE",
+		Short: "Prove the promise of a bundle",
+		Long: `Prove, in exact or outward-rounded arithmetic and from nothing but the encoder, the
+clipping and the tables of a bundle, that a release keeps its (epsilon, delta) for
+every input. The exit code is 0 if it does, 3 if that is not proved, 2 if the bundle is
+malformed, and 4 if the check did not end within --time-limit: the bundle is then not
+checked, which says nothing about it, and "valid" is null with --json.
+
+A filter, which is a bundle that adds no noise, promises nothing: the exit code is 1,
+or 0 with --filter, and "promise" is null with --json.`,
+		Example: "  noisewright latent verify bundle",
+	})
+	f.Argument(&o.bundle, "BUNDLE")
+	f.CheckLimit(&o.limit)
+	f.Bool(&o.filter, "filter", "a bundle without noise and without a promise is expected, and no failure")
+	f.Verdict(&o.Common, "no progress and no summary")
+	return f.Run(o.run)
+}
+
+// bundleVerdict is what latent verify --json prints.
+type bundleVerdict struct {
+	Schema int  `json:"schema"`
+	Valid  bool `json:"valid"`
+	// Null for a filter.
+	Promise      *bundle.Promise `json:"promise"`
+	Epsilon      *float64        `json:"epsilon"`
+	Delta        *float64        `json:"delta"`
+	EpsilonUpper *float64        `json:"epsilon_upper"`
+	DeltaUpper   *float64        `json:"delta_upper"`
+	Noise        string          `json:"noise"`
+	Composition  string          `json:"composition"`
+	Domain       string          `json:"domain"`
+	Features     int             `json:"features"`
+	Coordinates  int             `json:"coordinates"`
+	Error        string          `json:"error,omitempty"`
+}
+
+func (o *latentVerifyOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
+	b, err := readBundle(o.bundle)
+	if err != nil {
+		return err
+	}
+	var v *bundle.Verified
+	falsehood, stopped := shell.Within(ctx, o.bundle, o.limit, func(ctx context.Context) (err error) {
+		v, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{Work: math.MaxInt64})
+		return err
+	})
+	if stopped != nil {
+		return giveUp(&o.Common, stopped)
+	}
+	promised := !errors.Is(falsehood, bundle.ErrNoPromise)
+	if falsehood != nil && promised && !errors.Is(falsehood, bundle.ErrNotPrivate) {
+		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, falsehood))
+	}
+	err = o.print(b, v, falsehood)
+	switch {
+	case !promised && o.filter:
+		return err
+	case !promised:
+		return &shell.Failure{Code: shell.ExitFailure, Err: fmt.Errorf("%s: %w", o.bundle, falsehood), Hint: "--filter where that is expected"}
+	case falsehood != nil:
+		return shell.Negative("", fmt.Errorf("%s: %w", o.bundle, falsehood))
+	}
+	return err
+}
+
+// print prints what was proved about a bundle, or why nothing was.
+func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falsehood error) error {
+	s := b.Spec()
+	report := bundleVerdict{
+		Schema: shell.Schema, Valid: falsehood == nil, Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
+		Features: b.Features(), Coordinates: b.Coordinates(), Error: failing(falsehood),
+	}
+	if errors.Is(falsehood, bundle.ErrNoPromise) {
+		return o.Print(report, append([]shell.Row{{"verdict", "no promise: it adds no noise"}}, contentRows(b, s)...))
+	}
+	report.Promise, report.Epsilon, report.Delta = &s.Promise, &s.Promise.Epsilon, &s.Promise.Delta
+	verdict, epsilon, delta := "INVALID: the promise is not proved", "", ""
+	if falsehood == nil {
+		verdict = "valid: the promise is proved"
+		report.EpsilonUpper, report.DeltaUpper = shell.FloatUp(v.EpsilonUpper()), shell.FloatUp(v.DeltaUpper())
+		epsilon, delta = fmt.Sprintf(", %v proved", *report.EpsilonUpper), fmt.Sprintf(", %v proved", *report.DeltaUpper)
+	}
+	return o.Print(report, append([]shell.Row{
+		{"verdict", verdict},
+		{"epsilon", fmt.Sprintf("%v promised%s", s.Promise.Epsilon, epsilon)},
+		{"delta", fmt.Sprintf("%v promised%s", s.Promise.Delta, delta)},
+		{"noise", fmt.Sprintf("%s, composition %s", s.Noise, s.Composition)},
+	}, contentRows(b, s)...))
+}
+
+// contentRows are about what a bundle makes of what.
+func contentRows(b *bundle.Bundle, s bundle.Spec) []shell.Row {
+	rows := []shell.Row{
+		{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
+		{"encoder", counted(b.Features(), "feature") + through(s.Layers) + " to " + counted(b.Coordinates(), "number")},
+	}
+	if s.Output != bundle.Features || len(s.Head) > 0 {
+		outputs := fmt.Sprintf("%d %s", len(b.Outputs()), s.Output)
+		if s.Output == bundle.Features {
+			outputs = counted(b.Features(), "feature")
+		}
+		rows = append(rows, shell.Row{"decoder", counted(b.Coordinates(), "number") + through(s.Head) + " to " + outputs})
+	}
+	return rows
+}
+
+// through says which layers there are.
+func through(layers []bundle.Layer) string {
+	text := ""
+	for i, l := range layers {
+		if text += ", "; i == 0 {
+			text = " through "
+		}
+		text += fmt.Sprintf("%d %s", len(l.Bias), l.Activation)
+	}
+	return text
+}
+
+func readBundle(dir string) (*bundle.Bundle, error) {
+	if shell.IsTableFile(dir) {
+		return nil, shell.BadInput("noisewright verify "+dir, fmt.Errorf("bundle %s is a file, want %s", dir, wantBundle))
+	}
+	b, err := bundle.Read(dir)
+	if err != nil {
+		err = shell.LatentFailure(fmt.Errorf("bundle %s: %w", dir, err))
+	}
+	if f := new(shell.Failure); err != nil && !errors.As(err, &f) {
+		err = shell.BadInput("", err)
+	}
+	return b, err
+}
+
+func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
+	v, err := latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+	if errors.Is(err, bundle.ErrNotPrivate) {
+		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
+	} else if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
+	}
+	p, err := bundle.NewPrivatizer(v, o)
+	if err != nil {
+		return nil, shell.LatentFailure(err)
+	}
+	return p, nil
+}
+
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

@@ -1,0 +1,436 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/learn"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/tables"
+)
+
+func newLearnCommand(s *shell.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "learn COMMAND",
+		Short: "Learn a private classifier of the records of a file",
+		Long: `Learn a classifier so that its file is (epsilon, delta)-differentially private for the
+records it was learned from: all of what it takes from them, together. This is the
+central model: you hold the records, and publish the model.
+
+A schema says what is public: the classes, the categories and the bounds of the
+features. They must not be chosen in view of the records. Predictions come from the
+model alone and cost nothing.`,
+		Example: `  noisewright learn schema --data public.csv --target income -o schema.json
+  noisewright learn nb --data train.csv --schema schema.json --epsilon 1 --delta 1e-6 -o model.json
+  noisewright learn predict --model model.json --data new.csv -o predictions.csv`,
+	}
+	return shell.Group(cmd, "command", newLearnSchemaCommand(s), newLearnNBCommand(s), newLearnPCDCommand(s), newLearnPredictCommand(s))
+}
+
+// learnOptions are what the commands that learn have in common.
+type learnOptions struct {
+	shell.Common
+	data, schema, test string // files
+	target             string
+	csv                csvfile.Options
+	kind               string // of the noise
+	budget             learn.Budget
+	ledger             string // file
+	cache              string // directory
+	design             lp.Options
+}
+
+// learner is what is learned.
+type learner struct {
+	kind string
+	// parameters are all that the fit depends on but the data, the schema and the budget.
+	parameters string
+	// plan refuses schemas that it is not for, and returns how many releases it makes.
+	plan func(*learn.Schema) (releases int, err error)
+	fit  func(context.Context, *learn.Data, *learn.Releaser) (learn.Classifier, error)
+}
+
+func newLearnNBCommand(s *shell.Streams) *cobra.Command {
+	o := newLearnOptions(s)
+	f := o.flags(&cobra.Command{
+		Use:   "nb --data FILE --schema FILE --epsilon E --delta D -o MODEL",
+		Short: "Learn naive Bayes",
+		Long: `Learn naive Bayes: how frequent the classes are, how frequent the categories of each
+categorical feature are in a class, and mean and variance of each numeric one.
+
+` + learnHelp + `
+
+Released are one histogram for the classes and one for each categorical feature, and
+of each numeric feature the sums by class of its values and of their squares.
+
+Source: Vaidya, Shafiq, Basu & Hong (2013), Differentially private naive Bayes
+classification.`,
+		Example: "  noisewright learn nb --data train.csv --schema schema.json --epsilon 1 --delta 1e-6 --test test.csv -o model.json",
+	})
+	return f.Run(func(ctx context.Context) error {
+		return o.run(ctx, learner{
+			kind: "naive-bayes",
+			plan: func(s *learn.Schema) (int, error) { return learn.NaiveBayesReleases(s), nil },
+			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
+				return learn.FitNaiveBayes(d, r)
+			},
+		})
+	})
+}
+
+const learnHelp = `Every release has fresh noise, and a record changes one number of each by at most 1. The
+noise is for so many releases of the total, by exact composition; what is proved of it
+is in the model. A record that does not keep to the schema is refused, and nothing is
+learned; such an error is about the data.`
+
+func newLearnOptions(s *shell.Streams) *learnOptions {
+	return &learnOptions{
+		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: ledger.AddRemove}, design: shell.DesignOptions(),
+	}
+}
+
+// flags adds the flags that all learners have.
+func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
+	f := shell.NewFlags(cmd)
+	f.File(&o.data, "data", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
+	f.Require(&o.data, "data", "a CSV file")
+	f.File(&o.schema, "schema", "schema file: what is public about records (see learn schema)", "json")
+	f.Require(&o.schema, "schema", "a file such as learn schema drafts")
+	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
+	f.Delimiter(&o.csv)
+	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.Rule{
+		Want: fmt.Sprintf("a number above 0, at most %d", learn.MaxEpsilon), OK: func(v float64) bool { return v > 0 && v <= learn.MaxEpsilon },
+	}, fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
+	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
+	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", ledger.AddRemove, ledger.Replace)
+	var kinds []string
+	for _, k := range learn.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", kinds...)
+	f.Check(func() error {
+		private := o.kind != string(learn.None)
+		switch {
+		case private && !(epsilon.Given && delta.Given):
+			return errors.New("epsilon or delta is missing, want both")
+		case !private && (epsilon.Given || delta.Given || o.ledger != ""):
+			return errors.New("epsilon, delta or ledger with noise = none, want none of them: there is no guarantee")
+		case o.kind == string(learn.Gaussian) && o.budget.Delta == 0:
+			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+		}
+		return nil
+	})
+	f.File(&o.test, "test", "CSV file of other records with their classes, to count errors on; these are not protected", vectorFiles...)
+	f.Check(func() error { return oneStandard(o.data, o.schema, o.test) })
+	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
+	f.Directory(&o.cache, "cache", "directory of noise found, used again later (default: that of the user, - for none)")
+	f.Duration(&o.design.TimeLimit, "time-limit", "wall time to look for noise = auto, with its unit: 500ms, 60s, 5m; then it is of a shape from Laplace to Gaussian")
+	f.Output(&o.Common, "model file to write", "json")
+	f.Check(func() error {
+		if o.Output == "" {
+			return errors.New("output is missing, want -o MODEL, the file to write")
+		}
+		return nil
+	})
+	f.Summary(&o.Common, "output")
+	return f
+}
+
+// oneStandard refuses several inputs from standard input.
+func oneStandard(files ...string) error {
+	standard := slices.DeleteFunc(files, func(file string) bool { return file != "-" })
+	if len(standard) > 1 {
+		return fmt.Errorf("%d inputs are -, want only one of them from standard input", len(standard))
+	}
+	return nil
+}
+
+// run learns, writes the model and counts errors.
+func (o *learnOptions) run(ctx context.Context, l learner) error {
+	w, err := o.Reserve(o.Output, o.data, o.schema, o.test, o.ledger)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	schema, err := o.readSchema()
+	if err != nil {
+		return err
+	}
+	releases, err := l.plan(schema)
+	if err != nil {
+		return shell.BadFile(o.schema, err)
+	}
+	// What may fail does before anything is spent.
+	test, err := o.readTest(ctx, schema)
+	if err != nil {
+		return err
+	}
+	book, err := o.book(ctx)
+	if err != nil {
+		return err
+	}
+	if book != nil {
+		defer book.Close()
+	}
+	var data *learn.Data
+	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
+		data, err = learn.Read(rows, schema)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text, charged, err := o.learn(ctx, l, releases, book, data, digest)
+	if err != nil {
+		return err
+	}
+	report, err := o.report(l, text, test)
+	if err != nil {
+		return err
+	}
+	report.Ledger = charged
+	return o.Finish(w, func(w io.Writer) error { _, err := w.Write(text); return err }, report, o.rows(report), nil)
+}
+
+// readSchema reads the schema and refuses drafts.
+func (o *learnOptions) readSchema() (*learn.Schema, error) {
+	in, err := o.Open(o.schema)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	s, err := learn.ReadSchema(in)
+	if err != nil {
+		return nil, shell.BadFile(o.schema, err)
+	}
+	if s.Draft {
+		return nil, shell.BadInput(`replace bounds and categories by what is known without the records, then remove "draft" from the file`,
+			fmt.Errorf("%s: draft = true, want a schema that somebody has made public: what a draft took from records is not protected", shell.InputName(o.schema)))
+	}
+	if o.target != "" && o.target != s.Target {
+		return nil, shell.BadInput("", fmt.Errorf("target = %s, want %s as in %s", check.Quoted(o.target), check.Quoted(s.Target), shell.InputName(o.schema)))
+	}
+	return s, nil
+}
+
+// readTest reads the records to count errors on, nil for none.
+func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Data, error) {
+	if o.test == "" {
+		return nil, nil
+	}
+	var d *learn.Data
+	_, err := readRows(ctx, &o.Common, o.test, o.csv, func(rows *release.CSV) (err error) {
+		if d, err = learn.Read(rows, s); err == nil && d.Len() == 0 {
+			err = errors.New("no records, want one at least to count errors on")
+		}
+		return err
+	})
+	return d, err
+}
+
+// book opens the ledger, nil for none, which has to be about rows.
+func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
+	if o.ledger == "" {
+		return nil, nil
+	}
+	book, err := openLedger(ctx, o.ledger)
+	if err != nil {
+		return nil, err
+	}
+	t := book.Terms()
+	switch {
+	case t.Neighbors != o.budget.Neighbors:
+		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", o.budget.Neighbors, t.Neighbors))
+	case t.Unit != ledger.Row:
+		err = shell.BadInput("noisewright ledger create FILE --unit "+ledger.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", ledger.Row, t.Unit))
+	}
+	if err != nil {
+		_ = book.Close()
+		return nil, err
+	}
+	return book, nil
+}
+
+// learn returns the file of the model: the one that the ledger has of an equal call, or a new
+// one that was charged before.
+func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *ledger.Ledger, data *learn.Data, digest string) ([]byte, *releaseLedger, error) {
+	query := ledger.Query{Data: digest, Neighbors: o.budget.Neighbors, Unit: ledger.Row, Summary: "learn " + l.kind}
+	var before ledger.Record
+	if book != nil {
+		var err error
+		if query.Text, err = o.ledgerText(l, data.Schema()); err != nil {
+			return nil, nil, err
+		}
+		if before, _, err = book.Find(ctx, query.Text, digest); err != nil {
+			return nil, nil, ledgerFailure(o.ledger, err)
+		}
+		if before.Answer != nil {
+			return before.Answer, &releaseLedger{before.ID, before.Charged, true}, nil
+		}
+	}
+	noise, err := o.noise(ctx, releases, before)
+	if err != nil {
+		return nil, nil, learnFailure(err)
+	}
+	draw := func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }
+	if book == nil {
+		warning := "no ledger: nothing adds up what your releases about these people cost together (see ledger create)"
+		if o.kind == string(learn.None) {
+			warning = "the model is NOT PRIVATE: there is no noise"
+		}
+		o.Warn("%s", warning)
+		text, err := draw(ctx)
+		return text, nil, learnFailure(err)
+	}
+	query.Costs = noise.Costs()
+	r, err := book.Release(ctx, query, draw)
+	if err != nil {
+		return nil, nil, ledgerFailure(o.ledger, err)
+	}
+	return r.Answer, &releaseLedger{r.ID, r.Charged, r.Replayed}, nil
+}
+
+// ledgerText identifies what is learned: equal calls are one release.
+func (o *learnOptions) ledgerText(l learner, s *learn.Schema) (string, error) {
+	var schema strings.Builder
+	if err := s.Encode(&schema); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(struct {
+		Learn     string  `json:"learn"`
+		With      string  `json:"with,omitempty"`
+		Epsilon   float64 `json:"epsilon"`
+		Delta     float64 `json:"delta"`
+		Neighbors string  `json:"neighbors"`
+		Noise     string  `json:"noise"`
+		Schema    string  `json:"schema_sha256"`
+	}{l.kind, l.parameters, o.budget.Epsilon, o.budget.Delta, o.budget.Neighbors, o.kind, fmt.Sprintf("%x", sha256.Sum256([]byte(schema.String())))})
+	return string(text), err
+}
+
+// noise finds the noise; what was charged before a crash is the noise to use.
+func (o *learnOptions) noise(ctx context.Context, releases int, before ledger.Record) (*learn.Noise, error) {
+	source, err := tableSource(&o.Common, "cache", o.cache, o.design)
+	if err != nil {
+		return nil, err
+	}
+	kind := learn.Kind(o.kind)
+	if len(before.Costs) > 0 && before.Costs[0].Table != nil {
+		kind, source = learn.Auto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before.Costs[0].Table, nil }
+	}
+	designer := &calibration{options: o.design, target: account.Target{Releases: releases}}
+	designer.target.Epsilon, designer.target.Delta = o.budget.Epsilon, o.budget.Delta
+	return learn.NewNoise(ctx, kind, o.budget, releases, learn.Options{Source: source, Design: designer.design, TimeLimit: o.design.TimeLimit})
+}
+
+// draw fits a classifier and returns the file of its model.
+func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, noise *learn.Noise) ([]byte, error) {
+	r, err := noise.Releaser()
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.fit(ctx, data, r)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = (&learn.Model{Schema: data.Schema(), Guarantee: r.Guarantee(), Classifier: c}).Encode(&b)
+	return b.Bytes(), err
+}
+
+// learnFailure is the failure of finding noise or of learning.
+func learnFailure(err error) error {
+	var f *shell.Failure
+	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
+		return shell.BadInput("noisewright learn --help", err)
+	}
+	return err
+}
+
+// learnReport is what the commands that learn print with --json.
+type learnReport struct {
+	Schema       int              `json:"schema"`
+	Kind         string           `json:"kind"`
+	Guarantee    *learn.Guarantee `json:"guarantee"` // null without noise
+	Test         *learn.Errors    `json:"test"`      // null without a test file
+	NotProtected []string         `json:"not_protected"`
+	Ledger       *releaseLedger   `json:"ledger,omitempty"`
+}
+
+// report says what was learned: of the model's file alone, and of the test file.
+func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnReport, error) {
+	m, err := learn.ReadModel(bytes.NewReader(text))
+	if err != nil {
+		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
+	}
+	r := &learnReport{Schema: shell.Schema, Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
+		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
+		"a person with several records: each is hidden by itself",
+		"error messages: that nothing was learned, and why, is about the records", "how long it took",
+	}}
+	if m.Guarantee == nil {
+		r.NotProtected = []string{"anything: there is no noise"}
+	}
+	if test != nil {
+		e, err := learn.Evaluate(m, test)
+		if err != nil {
+			return nil, err
+		}
+		r.Test = &e
+		r.NotProtected = append(r.NotProtected, "the records of the test file: errors are exact")
+	}
+	return r, nil
+}
+
+func (o *learnOptions) rows(r *learnReport) []shell.Row {
+	rows := []shell.Row{{"model", fmt.Sprintf("%s (%s)", o.Output, r.Kind)}}
+	rows = append(rows, guaranteeRows(r.Guarantee)...)
+	if r.Test != nil {
+		rows = append(rows, errorRow(*r.Test))
+	}
+	if r.Ledger != nil {
+		rows = append(rows, r.Ledger.row())
+	}
+	for _, s := range r.NotProtected {
+		rows = append(rows, shell.Row{"not protected", s})
+	}
+	return rows
+}
+
+func guaranteeRows(g *learn.Guarantee) []shell.Row {
+	if g == nil {
+		return []shell.Row{{"guarantee", "NONE: there is no noise"}}
+	}
+	hidden := "that a record is there or not"
+	if g.Neighbors == ledger.Replace {
+		hidden = "what a record is"
+	}
+	return []shell.Row{
+		{"guarantee", fmt.Sprintf("epsilon %s, delta %v, for %d releases together", shell.DigitsUp(g.Epsilon), g.Delta, g.Releases)},
+		{"hides", hidden},
+		{"noise", fmt.Sprintf("%s, of standard deviation %s where a record counts 1", g.Noise, shell.DigitsUp(g.Deviation))},
+	}
+}
+
+// errorRow says how many errors there are, with an interval, rounded outwards.
+func errorRow(e learn.Errors) shell.Row {
+	return shell.Row{"errors", fmt.Sprintf("%d of %d: %s; of records like these %.2f to %.2f %%, with a probability of at least %v",
+		e.Wrong, e.Rows, shell.Percent(e.Rate), math.Floor(1e4*e.Lower)/100, math.Ceil(1e4*e.Upper)/100, e.Level)}
+}

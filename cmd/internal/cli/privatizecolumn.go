@@ -1,0 +1,477 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// columnOptions say what is done with a column.
+type columnOptions struct {
+	name  string
+	table string    // or another mechanism's file
+	clip  *interval // of values; nil: none
+	clamp *interval // of results; nil: none
+	own   bool      // has settings of its own, so that errors name the column
+
+	response *response // in the place of a table; nil: none
+}
+
+func (c columnOptions) prefix() string {
+	if c.own {
+		return "column " + check.Quoted(c.name) + ": "
+	}
+	return ""
+}
+
+// about names the column in what is wrong with its settings.
+func (c columnOptions) about(err error) error {
+	var f *shell.Failure
+	if c.own && errors.As(err, &f) {
+		return &shell.Failure{Code: f.Code, Hint: f.Hint, Err: fmt.Errorf("%s%w", c.prefix(), f.Err)}
+	}
+	return err
+}
+
+// interval is a range of numbers.
+type interval struct{ lower, upper float64 }
+
+// settingKey finds the settings after the name of a column, which may have commas of
+// its own.
+var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilon)=`)
+
+// columnFlags adds --column and the settings of all columns that have none of their
+// own.
+func (o *privatizeOptions) columnFlags(f *shell.Flags) {
+	settings := map[string]string{}
+	table := ""
+	f.OptionalSource(&table)
+	f.Check(func() error {
+		if table != "" {
+			settings["table"] = table
+		}
+		return nil
+	})
+	set := func(key string) func(string) error {
+		return func(text string) error {
+			settings[key] = text
+			return nil
+		}
+	}
+	var names []string
+	f.Texts("column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several", func(texts []string) error {
+		names = texts
+		return nil
+	})
+	f.Func("lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it", set("lower"))
+	f.Func("upper", "number", "", "largest value, in the column's units; larger ones are lowered to it", set("upper"))
+	f.Func("clamp", "A,B", "", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased", set("clamp"))
+	f.Func("categories", "A,B,...", "", categoriesUsage+"; answers are drawn by randomized response", set("categories"))
+	f.Func("epsilon", "number", "", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want, set("epsilon"))
+	f.Check(func() error { return o.readColumns(names, settings) })
+}
+
+// readColumns reads --column, with the settings for all.
+func (o *privatizeOptions) readColumns(texts []string, settings map[string]string) error {
+	var errs []error
+	said := map[string]bool{} // by columns without own settings
+	add := func(c columnOptions, err error) {
+		for _, s := range check.Sentences(err) {
+			if s = c.prefix() + s; !said[s] {
+				said[s] = true
+				errs = append(errs, errors.New(s))
+			}
+		}
+	}
+	if len(texts) == 0 {
+		if _, err := readColumn("", settings); err != nil {
+			add(columnOptions{}, err)
+		}
+		add(columnOptions{}, shell.About("column", "", shell.Want("a name from the header")))
+	}
+	for _, text := range texts {
+		c, err := readColumn(text, settings)
+		if err != nil {
+			add(c, err)
+		}
+		if c.table == "-" && o.in == "-" {
+			add(columnOptions{}, errors.New("table = - and IN.csv = -, want only one of them from standard input"))
+		}
+		o.columns = append(o.columns, c)
+	}
+	return errors.Join(errs...)
+}
+
+// readColumn reads NAME,KEY=VALUE,….
+func readColumn(text string, settings map[string]string) (c columnOptions, err error) {
+	all := settings
+	settings = maps.Clone(settings)
+	c.name = text
+	keys := settingKey.FindAllStringSubmatchIndex(text, -1)
+	for _, k := range keys { // what a column is drawn from takes the place of that of all
+		switch text[k[2]:k[3]] {
+		case "table":
+			delete(settings, "categories")
+			delete(settings, "epsilon")
+		case "categories":
+			delete(settings, "table")
+			if epsilon, given := all["epsilon"]; given {
+				settings["epsilon"] = epsilon
+			}
+		}
+	}
+	for i, k := range keys {
+		if i == 0 {
+			c.name, c.own = text[:k[0]], true
+		}
+		end := len(text)
+		if i+1 < len(keys) {
+			end = keys[i+1][0]
+		}
+		settings[text[k[2]:k[3]]] = text[k[1]:end]
+	}
+	if c.own && c.name == "" {
+		err = shell.About("column", text, shell.Want("a name from the header before its settings"))
+	}
+	var responseErr error
+	c.response, responseErr = readResponse(settings)
+	err = errors.Join(err, responseErr)
+	if c.table = settings["table"]; c.table == "" && settings["categories"] == "" {
+		err = errors.Join(err, shell.About("table", "", shell.Want("a table file")))
+	}
+	clip, clipErr := readClip(settings)
+	clamp, clampErr := readClamp(settings)
+	c.clip, c.clamp = clip, clamp
+	return c, errors.Join(err, clipErr, clampErr)
+}
+
+// readClip reads the two ends of the range that values are moved into, both or none
+// of which are given.
+func readClip(settings map[string]string) (*interval, error) {
+	lowerText, lowerGiven := settings["lower"]
+	upperText, upperGiven := settings["upper"]
+	if !lowerGiven && !upperGiven {
+		return nil, nil //nolint:nilnil // no range
+	}
+	end := func(name, with, text string) (float64, error) {
+		v, err := shell.ParseNumber(text, shell.Rule{Want: "a finite number, together with " + with, OK: func(float64) bool { return true }})
+		return v, shell.About(name, text, err)
+	}
+	lower, lowerErr := end("lower", "upper", lowerText)
+	upper, upperErr := end("upper", "lower", upperText)
+	switch {
+	case lowerErr != nil || upperErr != nil:
+		return nil, errors.Join(lowerErr, upperErr)
+	case lower >= upper:
+		return nil, fmt.Errorf("lower = %v and upper = %v, want lower below upper", lower, upper)
+	}
+	return &interval{lower, upper}, nil
+}
+
+// readClamp reads the range that results are moved into.
+func readClamp(settings map[string]string) (*interval, error) {
+	text, given := settings["clamp"]
+	if !given {
+		return nil, nil //nolint:nilnil // no range
+	}
+	a, b, err := shell.ParsePair(text)
+	if err != nil || !(a < b) {
+		return nil, shell.About("clamp", text, shell.Want("A,B, two numbers with A below B, or -inf and inf"))
+	}
+	return &interval{a, b}, nil
+}
+
+// source is what noise is drawn from, verified: one of four.
+type source struct {
+	epsilon, delta float64
+	sensitivity    float64 // of a table
+	table          *sampler.Sampler
+	kernel         *sampler.KernelSampler
+	additive       *sampler.AdditiveSampler
+	randomizer     *sampler.RandomizerSampler
+}
+
+// open verifies what the column is drawn from.
+func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
+	if c.response == nil {
+		return openSource(ctx, s, c.table, constantTime)
+	}
+	if constantTime {
+		return nil, errOnlyTables
+	}
+	v, err := c.response.verified()
+	if err != nil {
+		return nil, err
+	}
+	randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
+	return &source{epsilon: c.response.epsilon, randomizer: randomizer}, err
+}
+
+// openSource verifies the table, the kernel or the local randomizer of a file.
+func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
+	made, err := s.ReadAny(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, table := made.(*tables.Table); constantTime && !table {
+		return nil, errOnlyTables
+	}
+	switch made := made.(type) {
+	case *kernels.Kernel:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		kernel, err := sampler.NewKernel(v, sampler.Options{})
+		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, kernel: kernel}, err
+	case *cells.Kernel:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		sums, err := sampler.NewAdditive(v, sampler.Options{})
+		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, additive: sums}, err
+	case *local.Randomizer:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
+		p := made.Spec()
+		return &source{epsilon: p.Epsilon, delta: p.Delta, randomizer: randomizer}, err
+	case *tables.Table:
+		v, err := shell.Sound(ctx, file, made)
+		if err != nil {
+			return nil, err
+		}
+		table, err := sampler.New(v, sampler.Options{ConstantTime: constantTime})
+		p := made.Privacy()
+		return &source{epsilon: p.Epsilon, delta: p.Delta, sensitivity: p.Sensitivity, table: table}, err
+	}
+	return nil, shell.BadInput("", fmt.Errorf("%s: want a table, kernel or local randomizer file", shell.InputName(file)))
+}
+
+// errOnlyTables is of settings for another mechanism than a table.
+var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel or a local randomizer"))
+
+// release is a draw as account takes it. Of what account does not take, it knows what was
+// verified.
+func (s *source) release() (*account.PrivacyLossDistribution, error) {
+	var m *account.PrivacyLossDistribution
+	var err error
+	switch {
+	case s.table != nil:
+		m, err = account.Table(s.table.Table())
+	case s.kernel != nil:
+		m, err = account.Kernel(s.kernel.Kernel())
+	case s.additive != nil:
+		m, err = account.Additive(s.additive.Kernel())
+	default:
+		m, err = account.Randomizer(s.randomizer.Randomizer())
+	}
+	if err != nil {
+		return account.Approximate(s.epsilon, s.delta)
+	}
+	return m, nil
+}
+
+// column is one that gets noise.
+type column struct {
+	name   string
+	at     int // where it stands
+	source *source
+	clip   *interval
+	want   string // what a cell has
+	parse  func(cell string) (float64, error)
+	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
+	// label, if not nil, is in place of both: it returns a private answer to a category.
+	label func(cell string) (string, error)
+
+	values, clipped int // so far
+}
+
+// newColumn returns a column whose values are clipped to what a kernel or a randomizer
+// answers, or as the options say and a table allows.
+func newColumn(o columnOptions, from *source) (*column, error) {
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
+	switch {
+	case from.kernel != nil:
+		q := from.kernel.Kernel().Queries()
+		return c, c.answerInRange(o, interval{q.Lower, q.Upper}, from.kernel.Release)
+	case from.additive != nil:
+		k := from.additive.Kernel()
+		return c, c.answerInRange(o, interval{k.Edge(0), k.Edge(k.Cells())}, from.additive.Release)
+	case from.randomizer != nil:
+		return c, c.answerByRandomizer(o)
+	}
+	table := from.table.Table()
+	if table.Query() == dp.IntegerQuery {
+		c.want, c.parse = "an integer", parseInteger
+	}
+	if c.clip != nil {
+		fitted, err := c.clip.within(from.table)
+		if err != nil {
+			return nil, err
+		}
+		c.clip = &fitted
+	}
+	printer := newPrinter(table)
+	lowest, highest := int64(math.MinInt64), int64(math.MaxInt64)
+	if o.clamp != nil {
+		var err error
+		if lowest, highest, err = o.clamp.steps(printer); err != nil {
+			return nil, err
+		}
+	}
+	c.answer = func(dst []byte, x float64) ([]byte, error) {
+		n, err := from.table.AddNoiseSteps(x)
+		if errors.Is(err, dp.ErrInvalid) {
+			return nil, cellError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(from.table))}
+		} else if err != nil {
+			return nil, err
+		}
+		return printer.append(dst, min(max(n, lowest), highest)), nil
+	}
+	return c, nil
+}
+
+// answerInRange makes the column answer values that are clipped to a range.
+func (c *column) answerInRange(o columnOptions, r interval, release func(float64) (float64, error)) error {
+	if o.clip != nil {
+		return errOnlyTables
+	}
+	c.clip = &r
+	clamp := interval{math.Inf(-1), math.Inf(1)}
+	if o.clamp != nil {
+		clamp = *o.clamp
+	}
+	c.answer = func(dst []byte, x float64) ([]byte, error) {
+		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) { // it is clipped, so it is in a cell
+			return nil, cellError{errors.New("is too large for the kernel's grid")}
+		}
+		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
+	}
+	return nil
+}
+
+// answerByRandomizer makes the column answer through a local randomizer.
+func (c *column) answerByRandomizer(o columnOptions) error {
+	r := c.source.randomizer
+	v := r.Randomizer().Spec().Values
+	switch v.Kind {
+	case local.Category:
+		if o.clip != nil || o.clamp != nil {
+			return shell.BadInput("", errors.New("lower, upper and clamp are for numbers, want none of them with categories"))
+		}
+		c.want = "a category"
+		c.label = func(cell string) (string, error) {
+			label, err := r.ReleaseCategory(cell)
+			if errors.Is(err, dp.ErrInvalid) {
+				return "", cellError{errors.New("is none of the categories")}
+			}
+			return label, err
+		}
+		return nil
+	case local.Integer:
+		c.want, c.parse = "an integer", parseInteger
+	case local.Real:
+	}
+	return c.answerInRange(o, interval{v.Lower, v.Upper}, r.Release)
+}
+
+// within returns the range as a table allows it: it refuses one wider than the
+// sensitivity, and one whose ends the table's grid cannot reach, and lowers upper if
+// the range is wider only by the rounding of decimals.
+func (r interval) within(s *sampler.Sampler) (interval, error) {
+	sensitivity := s.Table().Privacy().Sensitivity
+	width := exact.Rational(r.upper)
+	width.Sub(width, exact.Rational(r.lower))
+	if width.Cmp(exact.Rational(sensitivity)) > 0 {
+		// f is width to the nearest. If it is not the sensitivity it is a larger
+		// float64, and so shown as a larger number.
+		f, _ := width.Float64()
+		if f == sensitivity {
+			return interval{r.lower, addDown(r.lower, sensitivity)}.within(s)
+		}
+		wider := s.Table().Problem()
+		wider.Sensitivity = f
+		return r, shell.BadInput(shell.DesignHint(wider),
+			fmt.Errorf("upper - lower = %v, want at most %v, the sensitivity of the table", f, sensitivity))
+	}
+	for _, end := range []struct {
+		name  string
+		value float64
+	}{{"lower", r.lower}, {"upper", r.upper}} {
+		if s.Table().Query() == dp.IntegerQuery && end.value != math.Trunc(end.value) {
+			return r, shell.BadInput("", fmt.Errorf("%s = %v, want an integer, as the table is for integer queries", end.name, end.value))
+		}
+		if _, err := s.AddNoise(end.value); errors.Is(err, dp.ErrInvalid) {
+			return r, shell.BadInput("", fmt.Errorf("%s = %v, want a magnitude of at most %v, what the table's grid holds", end.name, end.value, largest(s)))
+		} else if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// addDown returns the largest float64 u with u - x <= y exactly. As the upper
+// end of a range it depends on no data and makes the range narrower than asked
+// for, by less than the rounding of its ends, so the range is as private as any
+// of width y.
+func addDown(x, y float64) float64 {
+	sum := exact.Rational(x)
+	return exact.FloatDown(sum.Add(sum, exact.Rational(y)))
+}
+
+// largest returns the largest value that noise can be added to exactly.
+func largest(s *sampler.Sampler) float64 {
+	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
+}
+
+// steps returns the least and the largest number of steps whose values, as printed,
+// are in the range.
+func (r interval) steps(p *printer) (lowest, highest int64, err error) {
+	lowest, highest = math.MinInt64, math.MaxInt64
+	if !math.IsInf(r.lower, 0) {
+		// The least n >= lower/step is that of the largest n <= -lower/step.
+		lowest = -stepsBelow(-r.lower, p)
+	}
+	if !math.IsInf(r.upper, 0) {
+		highest = stepsBelow(r.upper, p)
+	}
+	if lowest > highest {
+		return 0, 0, shell.BadInput("", fmt.Errorf("clamp = %v,%v, want a multiple of %v between, the step of the table's results", r.lower, r.upper, p.step))
+	}
+	return lowest, highest, nil
+}
+
+// stepsBelow returns the largest number of steps whose value, as printed, is at most x
+// as printed. It is at most 2^62 either way, where no result is.
+func stepsBelow(x float64, p *printer) int64 {
+	n, _ := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
+	n.Mul(n, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.places)), nil)))
+	n.Quo(n, new(big.Rat).SetInt(p.decimal))
+	floor := new(big.Int).Div(n.Num(), n.Denom()) // towards -∞, as the denominator is above 0
+	const far = 1 << 62
+	if floor.CmpAbs(big.NewInt(far)) > 0 {
+		return int64(floor.Sign()) * far
+	}
+	return floor.Int64()
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// privatizer adds noise to the columns of a CSV file.
+type privatizer struct {
+	file        string // as in messages
+	columns     []*column
+	keepMissing bool
+
+	in *csvfile.Reader
+}
+
+// progressRows is how many rows are done between two looks at the clock.
+const progressRows = 1 << 10
+
+// run copies a CSV file to w with noise on the columns. It calls progress now and
+// then.
+func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, progress func()) error {
+	p.in = in
+	if err := p.find(); err != nil {
+		return p.bad(err)
+	}
+	line := append(slices.Clone(in.Mark), in.Raw...)
+	for {
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := in.Row(); errors.Is(err, io.EOF) {
+			_, err = w.Write(in.Raw) // empty lines
+			return err
+		} else if err != nil {
+			return p.bad(err)
+		}
+		var err error
+		if line, err = p.row(line[:0]); err != nil {
+			return err
+		}
+		if in.Rows%progressRows == 0 {
+			progress()
+		}
+	}
+}
+
+// find finds the columns in the header.
+func (p *privatizer) find() error {
+	header, err := p.in.Header()
+	if err != nil {
+		return err
+	}
+	for i, c := range p.columns {
+		if c.at, err = p.in.Find(header, c.name); err != nil {
+			return err
+		}
+		for _, other := range p.columns[:i] {
+			if other.at == c.at {
+				return fmt.Errorf("column %s is given twice, want it once: noise is added once", check.Quoted(c.name))
+			}
+		}
+	}
+	slices.SortFunc(p.columns, func(a, b *column) int { return a.at - b.at })
+	return nil
+}
+
+// bad is about the file.
+func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.FileCause(err)) }
+
+// cellError is what is wrong with a number of the file.
+type cellError struct{ error }
+
+// row appends the current record with noisy numbers in place of the columns'. All of
+// such a field goes: how many blanks are before a right-aligned number, and whether it
+// has quotes, depends on the number.
+func (p *privatizer) row(dst []byte) ([]byte, error) {
+	raw, copied := p.in.Raw, 0
+	for _, c := range p.columns {
+		field, cell := p.in.Fields[c.at], p.in.Inner(c.at)
+		dst = append(dst, raw[copied:field.Start]...)
+		copied = field.End
+		var err error
+		switch text := string(raw[cell.Start:cell.End]); {
+		case text != "":
+			if c.label == nil {
+				dst, err = c.appendNoisy(dst, text) // needs no quotes
+				break
+			}
+			var answer string
+			answer, err = c.label(strings.TrimSpace(p.in.Content(c.at)))
+			dst = p.in.Quoted(dst, answer)
+		case !p.keepMissing:
+			err = cellError{errors.New("is empty, want " + c.want + ", or --missing keep")}
+		case len(p.in.Fields) == 1:
+			dst = append(dst, `""`...) // not an empty line
+		}
+		if wrong := (cellError{}); errors.As(err, &wrong) {
+			return nil, p.bad(fmt.Errorf("row %d (line %d): %s %w", p.in.Rows, p.in.Line, check.Quoted(c.name), wrong.error))
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, raw[copied:]...), nil
+}
+
+// appendNoisy appends a private answer to the number of a cell.
+func (c *column) appendNoisy(dst []byte, cell string) ([]byte, error) {
+	x, err := c.parse(cell)
+	if err != nil {
+		return nil, cellError{err}
+	}
+	c.values++
+	if c.clip != nil {
+		inside := min(max(x, c.clip.lower), c.clip.upper)
+		if inside != x {
+			c.clipped++
+		}
+		x = inside
+	}
+	return c.answer(dst, x)
+}
+
+// parseCell reads a plain decimal number. Its errors do not quote the cell,
+// which is private.
+func parseCell(s string) (float64, error) {
+	// ParseFloat also reads hexadecimal, underscores, inf and nan.
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return 0, errNotNumber
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) || math.IsInf(x, 0) {
+		return 0, errors.New("is too large for a float64, want a finite number")
+	}
+	if err != nil {
+		return 0, errNotNumber
+	}
+	return x, nil
+}
+
+// parseInteger reads a plain decimal integer. Its errors do not quote the cell.
+func parseInteger(s string) (float64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if errors.Is(err, strconv.ErrRange) || n > exact.MaxInteger || n < -exact.MaxInteger {
+		return 0, fmt.Errorf("is too large, want an integer of at most %d in magnitude", int64(exact.MaxInteger))
+	}
+	if err != nil {
+		return 0, errors.New("is not a plain integer, want one such as 12 or -5, as the table is for integer queries")
+	}
+	return float64(n), nil
+}
+
+var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")

@@ -1,0 +1,488 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/tables"
+)
+
+type releaseOptions struct {
+	shell.Common
+	query  release.Query
+	data   string // file
+	csv    csvfile.Options
+	value  string // of a query of the kind value
+	ledger string // file
+	tables string // directory
+	design lp.Options
+}
+
+func newReleaseCommand(s *shell.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "release count|sum|mean|histogram|quantile|value",
+		Short: "Publish a statistic of a data set with the best proven noise",
+		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
+private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
+or a number that was computed elsewhere. This is the central model: you hold the data,
+and the answer is about all of it. To protect every row by itself, for instance on a
+device, use privatize.
+
+Noise comes from a table that was designed for the promise and proved; tables are
+kept, and proved again, for the next time. With a ledger the release is charged
+before its answer exists, and refused if it would exceed the ledger's total.
+
+What a row or a person can change is bounded by what you state: bounds, rows per
+person, keys. These, the condition and the names of columns are public, and must not
+be chosen in view of the data.`,
+		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
+  noisewright release count --data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8 --ledger city.ledger
+  noisewright release mean --data people.csv --column hours --lower 0 --upper 100 --epsilon 0.2 --delta 1e-8 --ledger city.ledger -o mean.json`,
+	}
+	var below []*cobra.Command
+	for _, kind := range []struct {
+		kind        release.Kind
+		use, short  string
+		long, extra string
+	}{
+		{
+			release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
+--max-per-person 1 the persons; with --by and --keys one count for each key.`,
+			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
+noise: of the float64s nearest to the decimals.`,
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
+the number of them is private too: two sums get noise, of the values and of their
+distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
+whichever has the smaller error.`,
+			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
+edges. Rows with other keys, or beyond the edges, do not count. With --person a person
+counts once for each key, and for at most --max-per-person keys.`,
+			`--data people.csv --by city --keys Ulm,Jena --epsilon 0.1 --delta 1e-8`,
+		},
+		{
+			release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
+near that of the quantile, by permute-and-flip (McKenna & Sheldon 2020). It costs
+epsilon alone, and no delta.`,
+			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`,
+		},
+		{
+			release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
+Every call is charged, also for the same number.`,
+			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
+		},
+	} {
+		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
+			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind),
+			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
+		}))
+	}
+	return shell.Group(cmd, "statistic", below...)
+}
+
+func intervalHelp(k release.Kind) string {
+	if k == release.Quantile {
+		return ` The answer
+comes with a bound on how many rows are between it and the quantile, which holds with a
+probability of at least 0.95; nothing is said of the distance in values.`
+	}
+	return "\n\n" + releaseInterval
+}
+
+const releaseInterval = `The answer comes with an interval that contains the exact one (of what counts, within
+the bounds) with a probability of at least 0.95, from the exact quantiles of the noise.`
+
+func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
+	o := &releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
+	q := &o.query
+	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, ledger.AddRemove, release.RefuseMissing, "l1"
+	f := shell.NewFlags(cmd)
+	if kind == release.Value {
+		o.valueFlags(f)
+	} else {
+		o.dataFlags(f)
+	}
+	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
+	q.Releases = 1
+	f.Integer(&q.Releases, "releases", "", 1, release.MaxReleases, "how many releases like this one, such as one a month, epsilon and delta are for, together")
+	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", ledger.AddRemove, ledger.Replace)
+	if kind != release.Quantile {
+		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
+	}
+	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
+	if kind != release.Quantile {
+		f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
+		f.Gap(&o.design)
+		f.TimeLimit(&o.design, " of one design")
+	}
+	f.Output(&o.Common, "JSON file to write the answer to", "json")
+	f.Summary(&o.Common, "output")
+	f.Check(func() error {
+		if math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity) {
+			return nil // reported
+		}
+		return q.Validate()
+	})
+	cmd = f.Run(o.run)
+	if kind == release.Value {
+		shell.Negatives(cmd, "X", "noisewright release value --sensitivity S --epsilon E --delta D -- -3")
+	}
+	return cmd
+}
+
+func (o *releaseOptions) valueFlags(f *shell.Flags) {
+	q := &o.query
+	values := string(dp.RealQuery)
+	f.ArgumentFunc("X", func(text string) error {
+		o.value = text
+		return nil
+	})
+	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
+		r, ok := decimal(text)
+		if !ok || r.Sign() <= 0 {
+			return shell.Want("a number above 0")
+		}
+		q.Sensitivity = exact.FloatUp(r) // X is exact, and this not below what was said
+		return nil
+	})
+	f.Word(&values, "query", "integer|real", "values that X could have; integers get integer noise", "integer", "real")
+	f.Check(func() error {
+		q.Integer = values == string(dp.IntegerQuery)
+		return nil
+	})
+	f.String(&q.Name, "name", "what the number is, for the ledger")
+	f.Text(&q.Of, "unit", "row|person:COLUMN", "whose influence the sensitivity is about, as in the ledger (default row)")
+	f.CompleteOrFile("unit", "row", "person:")
+}
+
+func (o *releaseOptions) dataFlags(f *shell.Flags) {
+	q := &o.query
+	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
+	f.Require(&o.data, "data", "a CSV file")
+	f.Delimiter(&o.csv)
+	number := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
+	switch q.Kind { //nolint:exhaustive // others have no column
+	case release.Sum, release.Mean, release.Quantile:
+		f.String(&q.Column, "column", "column of the values")
+		f.Require(&q.Column, "column", "the column of the values")
+		f.Number(&q.Lower, "lower", number, "values below are clipped to it, in the units of the column")
+		f.Number(&q.Upper, "upper", number, "values above are clipped to it, in the units of the column")
+	case release.Histogram:
+		f.String(&q.Column, "column", "column of the values to count between --edges")
+		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
+			for s := range strings.SplitSeq(text, ",") {
+				v, bad := shell.ParseNumber(strings.TrimSpace(s), number)
+				if bad != nil {
+					err = shell.Want("ascending numbers, separated by commas")
+				}
+				q.Edges = append(q.Edges, v)
+			}
+			return err
+		})
+	}
+	if q.Kind == release.Quantile {
+		f.Number(&q.Probability, "probability", shell.Share, "which quantile: 0.5 for the median")
+		q.Candidates = 1001
+		f.Integer(&q.Candidates, "candidates", "", 2, release.MaxCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
+	}
+	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
+	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
+	f.Texts("keys", "A,B,C", "keys to answer for, known without a look at the data; in quotes if with a comma", func(texts []string) error {
+		for _, text := range texts {
+			r := csv.NewReader(strings.NewReader(text))
+			r.TrimLeadingSpace = true
+			keys, err := r.Read()
+			if err != nil {
+				return shell.About("keys", text, shell.Want("keys separated by commas"))
+			}
+			q.Keys = append(q.Keys, keys...)
+		}
+		return nil
+	})
+	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
+	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) error {
+		n, ok := shell.ParseCount(text)
+		if !ok || n < 1 || n > release.MaxContributions {
+			return shell.Want(fmt.Sprintf("an integer from 1 to %d", release.MaxContributions))
+		}
+		q.MaxPerPerson = n
+		return nil
+	})
+	f.Check(func() error {
+		if q.Person != "" && q.MaxPerPerson == 0 {
+			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
+		}
+		return nil
+	})
+	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", release.RefuseMissing, release.DropMissing)
+}
+
+func (o *releaseOptions) run(ctx context.Context) error {
+	w, err := o.Reserve(o.Output, o.data, o.ledger)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	var book *ledger.Ledger
+	if o.ledger != "" {
+		if book, err = openLedger(ctx, o.ledger); err != nil {
+			return err
+		}
+		defer book.Close()
+		if err := o.fits(book.Terms()); err != nil {
+			return err
+		}
+	}
+	data, digest, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := o.answer(ctx, book, data, digest)
+	if err != nil {
+		return err
+	}
+	encode := func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false) // conditions compare with < and >
+		return e.Encode(report)
+	}
+	if o.ledger == "" {
+		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
+	}
+	return o.Finish(w, encode, report, o.rows(report), nil)
+}
+
+// fits refuses a query that the ledger is not about, before any work.
+func (o *releaseOptions) fits(t ledger.Terms) error {
+	switch q := o.query; {
+	case q.Neighbors != t.Neighbors:
+		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", q.Neighbors, t.Neighbors))
+	case q.Unit() == t.Unit:
+		return nil
+	case q.Kind == release.Value:
+		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	default:
+		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
+		if column, person := strings.CutPrefix(t.Unit, ledger.Person); person {
+			hint = "--person " + column + " --max-per-person N"
+		}
+		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	}
+}
+
+// tableSource returns where noise comes from: the directory of tables that the named flag
+// gives, "" for the user's own, and designs.
+func tableSource(c *shell.Common, flag, given string, design lp.Options) (release.Source, error) {
+	design.Progress = c.Progress().Design(design.TimeLimit)
+	options := release.TablesOptions{
+		Directory: shell.CacheDirectory(given, "tables", design),
+		Rejected:  func(err error) { c.Warn("tables %s", shell.Sentence(err)) },
+		Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+			d := design
+			if gap > d.Gap {
+				d.Gap = gap
+			}
+			r, limit, err := shell.Design(ctx, p, d)
+			if err != nil {
+				var f *shell.Failure
+				if errors.As(err, &f) && strings.HasPrefix(f.Hint, "noisewright design") {
+					f.Hint = "noisewright release --help"
+				}
+				return nil, err
+			}
+			return r.Table, limit
+		},
+	}
+	source, err := release.Tables(options)
+	if err != nil && given == "" {
+		options.Directory = "" // the user's own may not be writable
+		source, err = release.Tables(options)
+	}
+	if err != nil {
+		return nil, shell.BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), shell.FileCause(err)))
+	}
+	return source, nil
+}
+
+// read computes the exact answer, and the digest of the data.
+func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error) {
+	if o.query.Kind == release.Value {
+		x, ok := decimal(o.value)
+		if !ok {
+			return nil, "", shell.BadInput("", errors.New("value is not a decimal number, want one such as 1234"))
+		}
+		if o.query.Integer && !x.IsInt() {
+			return nil, "", shell.BadInput("noisewright release value --help", errors.New("value is not an integer, want one with --query integer"))
+		}
+		d, err := release.DataOf(x, o.query)
+		if err != nil {
+			return nil, "", releaseFailure(err)
+		}
+		// A digest of a single number would give it away.
+		var nonce [sha256.Size]byte
+		_, err = rand.Read(nonce[:])
+		return d, hex.EncodeToString(nonce[:]), err
+	}
+	var d *release.Data
+	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
+		d, err = release.Read(rows, o.query)
+		return err
+	})
+	if release.IsMissing(err) {
+		err = shell.BadInput("--missing drop leaves such rows out", err)
+	}
+	return d, digest, err
+}
+
+// readRows lets read take the rows of a file, and returns the digest of all of it, which
+// ledgers know data by.
+func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Options, read func(*release.CSV) error) (string, error) {
+	in, err := c.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	hash := sha256.New()
+	hash.Write([]byte{o.Delimiter}) // with another one it is other data
+	tee := io.TeeReader(&watched{ctx, in, c.Progress()}, hash)
+	rows, err := release.NewCSV(tee, o.Delimiter)
+	if err != nil {
+		return "", shell.BadFile(file, shell.FileCause(err))
+	}
+	defer rows.Close()
+	if err := read(rows); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", shell.BadFile(file, err)
+	}
+	if _, err := io.Copy(io.Discard, tee); err != nil {
+		return "", shell.BadFile(file, shell.FileCause(err))
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// decimal reads a decimal number exactly.
+func decimal(text string) (*big.Rat, bool) {
+	if !decimalForm.MatchString(text) {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+var decimalForm = regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
+
+// watched is a file whose reading can be watched and ended.
+type watched struct {
+	ctx  context.Context //nolint:containedctx // of one reading
+	in   *shell.Input
+	line *shell.Progress
+}
+
+// Read implements io.Reader.
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if share := w.in.Share(); !math.IsNaN(share) {
+		w.line.Share("reading", share, "of the file")
+	}
+	return w.in.Read(p)
+}
+
+// answer returns the answer that the ledger, if there is one, has to an equal query. If it
+// has none it plans one, charges the ledger and then draws. What was charged before a
+// crash is drawn from the noise that was charged.
+func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, data *release.Data, digest string) (*releaseReport, error) {
+	var before ledger.Record
+	if book != nil {
+		var err error
+		if before, _, err = book.Find(ctx, ledgerText(o.query), digest); err != nil {
+			return nil, ledgerFailure(o.ledger, err)
+		}
+		if before.Answer != nil {
+			before.Replayed = true
+			return o.recorded(before)
+		}
+	}
+	source, err := tableSource(&o.Common, "tables", o.tables, o.design)
+	if err != nil {
+		return nil, err
+	}
+	if len(before.Costs) > 0 && before.Costs[0].Table != nil {
+		source = func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before.Costs[0].Table, nil }
+	}
+	plan, err := release.NewPlan(ctx, o.query, source)
+	if err != nil {
+		return nil, releaseFailure(err)
+	}
+	draw := func(context.Context) ([]byte, error) {
+		estimates, err := plan.Answer(data)
+		if err != nil {
+			return nil, err
+		}
+		a, err := o.about(plan)
+		if err != nil {
+			return nil, err
+		}
+		a.Answers = estimates
+		return json.Marshal(a)
+	}
+	if book == nil {
+		text, err := draw(ctx)
+		if err != nil {
+			return nil, releaseFailure(err)
+		}
+		return o.recorded(ledger.Record{Answer: text})
+	}
+	q := plan.Query()
+	record, err := book.Release(ctx, ledger.Query{
+		Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
+	}, draw)
+	if err != nil {
+		return nil, ledgerFailure(o.ledger, err)
+	}
+	return o.recorded(record)
+}
+
+// recorded is the report of a record, which has no ID without a ledger.
+func (o *releaseOptions) recorded(r ledger.Record) (*releaseReport, error) {
+	report := &releaseReport{Schema: shell.Schema}
+	if r.ID != 0 {
+		report.Ledger = &releaseLedger{r.ID, r.Charged, r.Replayed}
+	}
+	if err := json.Unmarshal(r.Answer, &report.releaseAnswer); err != nil {
+		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer of release %d is not one of this command: %w", r.ID, err))
+	}
+	return report, nil
+}

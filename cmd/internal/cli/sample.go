@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/tables"
+)
+
+type sampleOptions struct {
+	shell.Common
+	table        string // or a kernel
+	value        string // of the query, for a kernel
+	count        int
+	format       string
+	integer      bool
+	constantTime bool
+}
+
+// The words of --format.
+const (
+	formatText   = "text"
+	formatBinary = "f64le"
+)
+
+func newSampleCommand(s *shell.Streams) *cobra.Command {
+	o := &sampleOptions{Common: shell.Common{Streams: s}, format: formatText}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "sample --table TABLE -n N",
+		Short: "Draw noise from a table",
+		Long: `Verify a table and print independent draws of its noise, in query units. The
+generator is cryptographic and seeded by the operating system; there is no seed
+to give. Decimals are the shortest that read back as the same float64; those of
+noise in steps are exact multiples of the decimal of the step.
+
+For a kernel or a local randomizer file, print independent answers to the value given
+by --value.
+
+To publish a noisy number, use privatize: noise added to a number by other means
+is not private if the number was not rounded to the grid first.`,
+		Example: `  noisewright sample --table table.json -n 1000
+  noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
+	})
+	f.Source(&o.table)
+	f.String(&o.value, "value", "value to answer, of the kernel's or randomizer's range; for their files only, where it is required")
+	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
+	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)
+	f.Bool(&o.integer, "integer", "print the number of steps, the distance of grid points, in the place of the noise")
+	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn; slower, the more cells there are")
+	f.Output(&o.Common, "file to write, - for standard output (default -)", "*")
+	f.Quiet(&o.Common, "no progress")
+	return f.Run(o.run)
+}
+
+func (o *sampleOptions) run(ctx context.Context) error {
+	o.Progress().Watch("verifying")
+	made, err := o.ReadAny(o.table)
+	if err != nil {
+		return err
+	}
+	var draw drawer
+	switch made := made.(type) {
+	case *tables.Table:
+		draw, err = o.noise(ctx, made)
+	case *kernels.Kernel:
+		draw, err = o.answers(ctx, made)
+	case *cells.Kernel:
+		draw, err = o.sums(ctx, made)
+	case *local.Randomizer:
+		draw, err = o.localAnswers(ctx, made)
+	}
+	if err != nil {
+		return err
+	}
+	w, line := o.Direct(), o.Progress()
+	if !shell.IsStandard(o.Output) {
+		if w, err = o.Create(o.Output, o.table); err != nil {
+			return err
+		}
+	} else if o.Screen {
+		line = &shell.Progress{} // it would stand among the draws
+	}
+	defer w.Discard()
+	var text []byte
+	for done := 0; done < o.count; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m := min(o.count-done, sampleBlock)
+		if text, err = draw(text[:0], m); err != nil {
+			return err
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		done += m
+		line.Count("drawing", done, o.count)
+	}
+	return w.Commit()
+}
+
+// sampleBlock is the number of draws made at a time.
+const sampleBlock = 4096
+
+// drawer appends n draws to dst as they are printed.
+type drawer func(dst []byte, n int) ([]byte, error)
+
+// noise verifies a table and draws from it.
+func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, error) {
+	if o.value != "" {
+		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels and local randomizers, want none with a table", check.Quoted(o.value)))
+	}
+	v, err := shell.Sound(ctx, o.table, t)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
+	if err != nil {
+		return nil, err
+	}
+	printer, scale := newPrinter(t), s.Step()
+	if o.integer {
+		scale = 1 // exact: a table's points stay below 2^53
+	}
+	points := make([]int64, sampleBlock)
+	return func(dst []byte, n int) ([]byte, error) {
+		if err := s.FillInt(points[:n]); err != nil {
+			return nil, err
+		}
+		for _, point := range points[:n] {
+			switch {
+			case o.format == formatBinary:
+				dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(point)*scale))
+			case o.integer:
+				dst = append(strconv.AppendInt(dst, point, 10), '\n')
+			default:
+				dst = append(printer.append(dst, point), '\n')
+			}
+		}
+		return dst, nil
+	}, nil
+}
+
+// answers verifies a kernel and answers the query value through it.
+func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer, error) {
+	if err := o.plain("a kernel"); err != nil {
+		return nil, err
+	}
+	q := k.Queries()
+	x, err := readQuery(q.Lower, q.Upper, "value", o.value)
+	if err != nil {
+		return nil, err
+	}
+	v, err := shell.Sound(ctx, o.table, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewKernel(v, sampler.Options{})
+	return releases(x, s.Release), err
+}
+
+// sums verifies an additive kernel and answers the query value through it.
+func (o *sampleOptions) sums(ctx context.Context, k *cells.Kernel) (drawer, error) {
+	if err := o.plain("a kernel"); err != nil {
+		return nil, err
+	}
+	x, err := readQuery(k.Edge(0), k.Edge(k.Cells()), "value", o.value)
+	if err != nil {
+		return nil, err
+	}
+	v, err := shell.Sound(ctx, o.table, k)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewAdditive(v, sampler.Options{})
+	return releases(x, s.Release), err
+}
+
+// releases draws answers to a value.
+func releases(x float64, release func(x float64) (float64, error)) drawer {
+	return each(func(dst []byte) ([]byte, error) {
+		y, err := release(x)
+		if errors.Is(err, dp.ErrInvalid) {
+			return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", x, err))
+		}
+		return strconv.AppendFloat(dst, y, 'g', -1, 64), err
+	})
+}
+
+// localAnswers verifies a local randomizer and answers the value through it.
+func (o *sampleOptions) localAnswers(ctx context.Context, r *local.Randomizer) (drawer, error) {
+	if err := o.plain("a local randomizer"); err != nil {
+		return nil, err
+	}
+	v, err := shell.Sound(ctx, o.table, r)
+	if err != nil {
+		return nil, err
+	}
+	s, err := sampler.NewRandomizer(v, sampler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	answer := answerer(s)
+	if _, err := answer(nil, o.value); err != nil {
+		return nil, shell.BadInput("", shell.About("value", o.value, shell.Want(takes(r))))
+	}
+	return each(func(dst []byte) ([]byte, error) { return answer(dst, o.value) }), nil
+}
+
+// plain refuses what only tables have.
+func (o *sampleOptions) plain(what string) error {
+	if o.integer || o.constantTime || o.format != formatText {
+		return shell.BadInput("", fmt.Errorf("integer, constant-time and format are for tables, want none of them with %s", what))
+	}
+	return nil
+}
+
+// each is a drawer of lines.
+func each(answer func(dst []byte) ([]byte, error)) drawer {
+	return func(dst []byte, n int) (_ []byte, err error) {
+		for range n {
+			if dst, err = answer(dst); err != nil {
+				return nil, err
+			}
+			dst = append(dst, '\n')
+		}
+		return dst, nil
+	}
+}
+
+// readQuery reads a query value of a kernel's range.
+func readQuery(lower, upper float64, name, value string) (float64, error) {
+	x, err := shell.ParseNumber(value, shell.Rule{
+		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
+		OK:   func(v float64) bool { return v >= lower && v <= upper },
+	})
+	if err != nil {
+		return 0, shell.BadInput("", shell.About(name, value, err))
+	}
+	return x, nil
+}

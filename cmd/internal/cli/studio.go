@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/internal/studio"
+	"github.com/noisewright/noisewright/lp"
+)
+
+type studioOptions struct{ shell.Common }
+
+func newStudioCommand(s *shell.Streams) *cobra.Command {
+	o := &studioOptions{shell.Common{Streams: s}}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "studio",
+		Short: "Choose epsilon, delta and noise in a page of the browser",
+		Long: `Serve a page on this machine, and print its address: drag epsilon, delta and the
+sensitivity and see what each choice costs. The page shows the density of the designed
+noise, intervals of its error, its error against epsilon beside all mechanisms and the
+certified bound, its privacy profile and what several releases cost; noise that
+depends on the value and local randomizers; the epsilon for an error that you accept.
+A file that is dropped on the page is verified and shown. Every result comes with the
+command that makes it again.
+
+The server answers on 127.0.0.1 alone, on a free port, and only who has the address,
+which holds a new secret for each start. Nothing is sent anywhere. Ctrl-C ends it.`,
+		Example: `  noisewright studio`,
+	})
+	return f.Run(o.run)
+}
+
+func (o *studioOptions) run(ctx context.Context) error {
+	server, err := studio.New(runInside)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(o.Out, server.Address()); err != nil {
+		_ = server.Close()
+		return err
+	}
+	o.Say("studio", "open this address in a browser on this machine; Ctrl-C ends it")
+	return server.Serve(ctx)
+}
+
+// runInside is the studio.Program of this process.
+func runInside(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, watch func(lp.Progress)) int {
+	s := shell.NewStreams(ctx, stdin, stdout, stderr)
+	s.Watch = watch
+	return run(ctx, s, args)
+}

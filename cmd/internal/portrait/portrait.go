@@ -1,0 +1,336 @@
+package portrait
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// Portrait is what a page shows of a verified file. Bounds are texts, rounded in the
+// direction that keeps them true, to be shown as they are; float64s are for charts.
+type Portrait struct {
+	Kind    string      `json:"kind"` // table, kernel, additive or local
+	Name    string      `json:"name"` // of a file for it
+	Epsilon float64     `json:"epsilon"`
+	Delta   float64     `json:"delta"`
+	Facts   [][2]string `json:"facts"` // names and values, in the order to show
+	// Loss and its unit; "costs" for categories.
+	Loss     string  `json:"loss"`
+	LossUnit string  `json:"loss_unit"`
+	Expected Bound   `json:"expected"`        // rounded up
+	Bound    Bound   `json:"bound"`           // rounded down
+	Worst    *Bound  `json:"worst,omitempty"` // of a value, rounded up
+	Gap      string  `json:"gap"`
+	Left     float64 `json:"left,omitempty"`  // of a chart of the density
+	Right    float64 `json:"right,omitempty"` //
+
+	Density   []Point    `json:"density,omitempty"`
+	Per       string     `json:"per,omitempty"` // what the density is per
+	Atom      float64    `json:"atom,omitempty"`
+	Intervals []Interval `json:"intervals,omitempty"`
+	Laws      *Laws      `json:"laws,omitempty"`
+}
+
+// Bound is a number that is proved: as it is shown, and for charts.
+type Bound struct {
+	Text  string  `json:"text"`
+	Value float64 `json:"value"`
+}
+
+// Interval says where the true value lies relative to a released one, at least with the
+// probability of the level.
+type Interval struct {
+	Level float64 `json:"level"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+	Text  string  `json:"text"`
+	Reach string  `json:"reach"` // the larger of the distances of the ends
+}
+
+// Laws are the laws of the answers, or of the noise, for some values.
+type Laws struct {
+	Of      string      `json:"of"` // what the numbers of Answers are
+	Values  []string    `json:"values"`
+	At      []float64   `json:"at"` // the values as numbers
+	Answers []float64   `json:"answers,omitempty"`
+	Labels  []string    `json:"labels,omitempty"` // in place of Answers
+	Rows    [][]float64 `json:"rows"`
+	Losses  []float64   `json:"losses"`
+}
+
+// levels are those of the intervals.
+var levels = []float64{0.5, 0.8, 0.9, 0.95, 0.99, 0.999}
+
+// maxLaws is how many laws are shown of those there are.
+const maxLaws = 41
+
+// digits are those of bounds that are shown.
+const digits = 7
+
+// Up is a bound from above.
+func Up(r *big.Rat) Bound {
+	return Bound{short(exact.DecimalUp(r, digits)), min(exact.FloatUp(r), math.MaxFloat64)}
+}
+
+// FloatUp is Up of a float64 that is a bound from above: its text, read back, is not below it.
+// It is nil if it is not finite.
+func FloatUp(x float64) *Bound { return ofFloat(x, Up) }
+
+// FloatDown is FloatUp for a bound from below.
+func FloatDown(x float64) *Bound { return ofFloat(x, Down) }
+
+func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
+	r := new(big.Rat).SetFloat64(x)
+	if r == nil || r.Sign() < 0 {
+		return nil
+	}
+	b := round(r)
+	// A number of few digits is meant as it is written: 0.2, though its float64 is above.
+	if text := strconv.FormatFloat(x, 'e', -1, 64); strings.IndexByte(text, 'e') <= digits+1 {
+		b.Text = strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return &b
+}
+
+// Down is a bound from below.
+func Down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
+
+// short writes a decimal of few digits as numbers of its size are written elsewhere, with
+// the same digits.
+func short(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || x == 0 || math.Abs(x) < 1e-300 {
+		return text
+	}
+	return strconv.FormatFloat(x, 'g', 15, 64)
+}
+
+// New returns the portrait of what Verify returns.
+func New(proof any) *Portrait {
+	switch v := proof.(type) {
+	case *tables.Verified:
+		return ofTable(v)
+	case *kernels.Verified:
+		return ofKernel(v)
+	case *cells.Verified:
+		return ofAdditive(v)
+	case *local.Verified:
+		return ofRandomizer(v)
+	}
+	panic(fmt.Sprintf("portrait: broken invariant: proof of type %T", proof))
+}
+
+// add adds a fact.
+func (p *Portrait) add(name, format string, args ...any) {
+	p.Facts = append(p.Facts, [2]string{name, fmt.Sprintf(format, args...)})
+}
+
+// promise starts a portrait.
+func promise(kind, name string, privacy dp.Privacy, l loss.Loss, deltaUpper *big.Rat) *Portrait {
+	p := &Portrait{Kind: kind, Name: name, Epsilon: privacy.Epsilon, Delta: privacy.Delta, Loss: "costs", LossUnit: "in the units of the costs"}
+	p.add("epsilon", "%v", privacy.Epsilon)
+	p.add("delta", "%v promised, %s certified", privacy.Delta, Up(deltaUpper).Text)
+	if privacy.Sensitivity > 0 {
+		p.add("sensitivity", "%v", privacy.Sensitivity)
+	}
+	if l != nil {
+		p.Loss, p.LossUnit = l.Name(), loss.Unit(l)
+	}
+	p.add("loss", "%.80s (%s)", p.Loss, p.LossUnit)
+	return p
+}
+
+// proved adds the loss and its bound.
+func (p *Portrait) proved(expected, bound *big.Rat) {
+	p.Expected, p.Bound, p.Gap = Up(expected), Down(bound), "unknown: there is no bound above 0"
+	if bound.Sign() > 0 {
+		gap := new(big.Rat).Quo(expected, bound)
+		gap.Sub(gap, big.NewRat(1, 1))
+		gap.Mul(gap, big.NewRat(100, 1))
+		if gap.Sign() < 0 {
+			gap.SetInt64(0)
+		}
+		p.Gap = short(exact.DecimalUp(gap, 2)) + " %"
+	}
+}
+
+func ofTable(v *tables.Verified) *Portrait {
+	t, c := v.Table(), v.Certificate()
+	p := promise("table", "table.json", t.Privacy(), t.Loss(), c.DeltaUpper)
+	p.proved(c.ExpectedLoss, c.LowerBound)
+	switch t.Query() {
+	case dp.IntegerQuery:
+		p.add("query", "integer, with integer noise")
+	case dp.LatticeQuery:
+		p.add("query", "rounded at random to multiples of %v", t.Problem().Step)
+	case dp.RealQuery:
+		p.add("query", "real")
+	}
+	p.add("cells", "%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
+	if total, ok := t.ClaimedTotal(); ok {
+		p.add("total claimed", "epsilon %v, delta %v of %d releases together", total.Epsilon, total.Delta, total.Releases)
+	}
+	d := NewDensity(t)
+	p.Left, p.Right = d.Reach(false)
+	p.Density = d.Steps(p.Left, p.Right)
+	_, p.Atom = t.PMF()
+	p.Per = "per query unit"
+	switch t.Query() {
+	case dp.IntegerQuery:
+		p.Per = "per integer"
+	case dp.LatticeQuery:
+		p.Per = fmt.Sprintf("per step of %.4g", d.Step)
+	case dp.RealQuery:
+	}
+	for _, level := range levels {
+		lower, upper, err := t.Interval(0, level)
+		if err != nil || math.IsInf(lower, 0) || math.IsInf(upper, 0) {
+			continue // a tail reaches further than numbers
+		}
+		p.Intervals = append(p.Intervals, Interval{
+			level, lower, upper, outward(lower, -1) + " to " + outward(upper, +1), FloatUp(max(-lower, upper, 0)).Text,
+		})
+	}
+	return p
+}
+
+// outward prints an end of an interval to few digits, away from its middle: towards the sign.
+func outward(x, sign float64) string {
+	r := new(big.Rat).SetFloat64(x)
+	switch {
+	case x == 0:
+		return "0"
+	case x < 0 && sign < 0:
+		return "−" + short(exact.DecimalUp(r.Neg(r), digits))
+	case x < 0:
+		return "−" + short(exact.DecimalDown(r.Neg(r), digits))
+	case sign < 0:
+		return "+" + short(exact.DecimalDown(r, digits))
+	}
+	return "+" + short(exact.DecimalUp(r, digits))
+}
+
+// some returns which of n laws are shown, first and last among them.
+func some(n int) []int {
+	m := min(n, maxLaws)
+	out := make([]int, m)
+	for i := range out {
+		if m > 1 {
+			out[i] = i * (n - 1) / (m - 1)
+		}
+	}
+	return out
+}
+
+func ofKernel(v *kernels.Verified) *Portrait {
+	k, c := v.Kernel(), v.Certificate()
+	p := promise("kernel", "kernel.json", k.Privacy(), k.Loss(), c.DeltaUpper)
+	p.proved(c.ExpectedLoss, c.LowerBound)
+	worst := Up(c.MaxLoss)
+	p.Worst = &worst
+	q := k.Queries()
+	p.add("range", "%v to %v", q.Lower, q.Upper)
+	p.add("cells", "%d", k.Cells())
+	p.Laws = &Laws{Of: "answer (query units)"}
+	for j := range k.Cells() {
+		p.Laws.Answers = append(p.Laws.Answers, k.Node(j))
+	}
+	for _, i := range some(k.Cells()) {
+		p.Laws.row((k.Edge(i)+k.Edge(i+1))/2, k.PMF(i), k.LossAt((k.Edge(i)+k.Edge(i+1))/2))
+	}
+	return p
+}
+
+func ofAdditive(v *cells.Verified) *Portrait {
+	k, c := v.Kernel(), v.Certificate()
+	p := promise("additive", "additive.json", k.Privacy(), k.Loss(), c.DeltaUpper)
+	p.proved(c.ExpectedLoss, c.LowerBound)
+	worst := Up(c.MaxLoss)
+	p.Worst = &worst
+	p.add("cells", "%d, from %v to %v", k.Cells(), k.Edge(0), k.Edge(k.Cells()))
+	p.add("bins", "%d", k.Bins())
+	p.Laws = &Laws{Of: "noise (query units)"}
+	g := k.Grid()
+	step, _ := g.Step().Float64()
+	for j := range k.Bins() {
+		p.Laws.Answers = append(p.Laws.Answers, float64(g.FirstPoint(j)+g.FirstPoint(j+1)-1)/2*step)
+	}
+	for _, i := range some(k.Cells()) {
+		from, to := k.Edge(i), k.Edge(i+1)
+		switch { // an outer cell may have no end
+		case math.IsInf(from, 0) && math.IsInf(to, 0):
+			from, to = 0, 0
+		case math.IsInf(from, 0):
+			from = to
+		case math.IsInf(to, 0):
+			to = from
+		}
+		masses := make([]float64, k.Bins())
+		for j := range masses {
+			masses[j] = math.Ldexp(float64(k.Weight(i, j)), -64)
+		}
+		expected, _ := c.Losses[i].Float64()
+		p.Laws.row((from+to)/2, masses, expected)
+	}
+	return p
+}
+
+func ofRandomizer(v *local.Verified) *Portrait {
+	r, c := v.Randomizer(), v.Certificate()
+	s := r.Spec()
+	p := promise("local", "randomizer.json", dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta}, s.Loss, c.DeltaUpper)
+	p.proved(c.Loss(), c.LowerBound)
+	worst := Up(c.WorstLoss)
+	p.Worst = &worst
+	p.add("neighbors", "any two values")
+	p.add("objective", "%s loss", s.Objective)
+	p.Laws = &Laws{Of: "answer", Answers: s.Answers}
+	if s.Values.Kind == local.Category {
+		p.add("categories", "%d", len(s.Rows))
+		p.Laws.Labels = s.AnswerLabels
+		if p.Laws.Labels == nil {
+			p.Laws.Labels = s.Values.Labels
+		}
+	} else {
+		p.add("range", "%v to %v, %s values", s.Values.Lower, s.Values.Upper, s.Values.Kind)
+		p.add("bias", "%s at most", Up(c.Bias).Text)
+	}
+	p.add("answers", "%d", max(len(s.Answers), len(p.Laws.Labels)))
+	for _, i := range some(len(s.Rows)) {
+		if s.Values.Kind == local.Category {
+			masses, expected := r.PMF(i), 0.0
+			for j, m := range masses {
+				expected += m * s.Costs[i][j]
+			}
+			p.Laws.row(float64(i), masses, expected)
+			p.Laws.Values[len(p.Laws.Values)-1] = s.Values.Labels[i]
+			continue
+		}
+		p.Laws.row(s.Nodes[i], r.PMF(i), r.LossAt(s.Nodes[i]))
+	}
+	return p
+}
+
+// row adds the law of a value.
+func (l *Laws) row(value float64, masses []float64, expected float64) {
+	if math.IsNaN(expected) || math.IsInf(expected, 0) {
+		expected = 0 // for the chart: JSON has no such numbers
+	}
+	l.Values = append(l.Values, strconv.FormatFloat(value, 'g', 6, 64))
+	l.At = append(l.At, value)
+	for i, m := range masses {
+		masses[i] = math.Round(m*1e9) / 1e9 // for a chart
+	}
+	l.Rows = append(l.Rows, masses)
+	l.Losses = append(l.Losses, expected)
+}

@@ -1,0 +1,37 @@
+package portrait
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/noisewright/noisewright/tables"
+)
+
+// TestFalseTotal shows a table with the total that it keeps, and refuses it with a smaller one.
+func TestFalseTotal(t *testing.T) {
+	text, err := os.ReadFile("../../../python/tests/data/files/lattice-total.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := regexp.MustCompile(`("total":\s*\{"releases":\s*\d+,\s*"epsilon":\s*)[0-9.]+`)
+	if !claim.Match(text) {
+		t.Fatal("the file claims no total")
+	}
+	for _, c := range []struct {
+		text []byte
+		want error
+	}{{text, nil}, {claim.ReplaceAll(text, []byte("${1}0.0625")), tables.ErrFalseClaim}} {
+		proof, err := Verify(context.Background(), c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := New(proof)
+		facts := len(p.Facts)
+		if err := p.ProveTotal(proof); !errors.Is(err, c.want) || (err == nil) != (len(p.Facts) > facts) {
+			t.Errorf("%v with the facts %v, want %v", err, p.Facts, c.want)
+		}
+	}
+}

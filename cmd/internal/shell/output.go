@@ -1,0 +1,139 @@
+package shell
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/files"
+)
+
+// Output is where a command's result goes. It appears whole, at commit, or not
+// at all. nil is no output, where none was asked for.
+type Output struct {
+	*bufio.Writer
+	streams *Streams
+	file    *files.File // nil for direct
+	path    string      // empty for standard output
+}
+
+const outputBuffer = 64 << 10
+
+// IsStandard reports whether a path given by -o means standard output.
+func IsStandard(path string) bool { return path == "" || path == "-" }
+
+// Direct returns an output that writes through to standard output, for results
+// that are useful from the first byte.
+func (a *Streams) Direct() *Output {
+	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer), streams: a}
+}
+
+// Create opens the output path, "" or "-" for standard output. None of the
+// inputs may be the same file. The caller calls Discard in any case.
+func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
+	if IsStandard(path) {
+		f, err := files.Spool(a.Out)
+		if err != nil {
+			return nil, err
+		}
+		return a.output(f, ""), nil
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		for _, in := range inputs {
+			if same, err := os.Stat(in); err == nil && os.SameFile(info, same) {
+				return nil, BadInput("", fmt.Errorf("output %s is the same file as the input %s, want another file", path, in))
+			}
+		}
+	}
+	if isDatabase(path) {
+		return nil, BadInput("", fmt.Errorf("output %s is a database, such as a ledger, or belongs to one, want another file", path))
+	}
+	f, err := files.Create(path)
+	if err != nil {
+		return nil, BadInput("", fmt.Errorf("output %w", err))
+	}
+	return a.output(f, path), nil
+}
+
+// output remembers an output, in case it has to be abandoned.
+func (a *Streams) output(f *files.File, path string) *Output {
+	o := &Output{bufio.NewWriterSize(f, outputBuffer), a, f, path}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.outputs = append(a.outputs, o)
+	return o
+}
+
+// MakeFolder makes the folder of -o, see Flags.Folder, if it is missing.
+func MakeFolder(path string) error {
+	// 0777 less the umask is what any program gives a directory the user asked for.
+	if err := os.MkdirAll(path, 0o777); err != nil { //nolint:gosec
+		return BadInput("", fmt.Errorf("output = %s: %w", check.Quoted(path), FileCause(err)))
+	}
+	return nil
+}
+
+// isDatabase reports whether a file is one of SQLite, such as a ledger, or one that
+// SQLite keeps beside it: to replace it would lose what was charged.
+func isDatabase(path string) bool {
+	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
+		name, ok := strings.CutSuffix(path, suffix)
+		if !ok {
+			continue
+		}
+		f, err := files.Regular(name)
+		if err != nil {
+			continue
+		}
+		head := make([]byte, 16)
+		_, err = io.ReadFull(f, head)
+		_ = f.Close()
+		if err == nil && string(head) == "SQLite format 3\x00" {
+			return true
+		}
+	}
+	return false
+}
+
+// Reserve opens an output before the work for it, which would be lost otherwise; it is
+// nil for the path "". The caller calls Discard in any case.
+func (a *Streams) Reserve(path string, inputs ...string) (*Output, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // as the type says
+	}
+	return a.Create(path, inputs...)
+}
+
+// Put makes the output appear with what encode writes.
+func (o *Output) Put(encode func(io.Writer) error) error {
+	if o == nil {
+		return nil
+	}
+	if err := encode(o); err != nil {
+		return err
+	}
+	return o.Commit()
+}
+
+// Commit makes the output appear.
+func (o *Output) Commit() error {
+	o.streams.line.Load().Clear()
+	err := o.Flush()
+	if err == nil && o.file != nil {
+		err = o.file.Commit()
+	}
+	if err != nil && o.path != "" {
+		err = fmt.Errorf("output %w", err)
+	}
+	return err
+}
+
+// Discard removes what was written, unless it was committed.
+func (o *Output) Discard() {
+	if o != nil && o.file != nil {
+		o.file.Discard()
+	}
+}

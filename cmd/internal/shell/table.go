@@ -1,0 +1,152 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/portrait"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// formatPeek is how much of a file is looked at for its format.
+const formatPeek = 512
+
+// IsTableFile reports whether a path looks like that of a table or a kernel file.
+func IsTableFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && strings.HasSuffix(path, ".json")
+}
+
+// IsBundle reports whether a path looks like that of a bundle.
+func IsBundle(path string) bool {
+	info, err := os.Stat(filepath.Join(path, "bundle.json"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// sqliteMagic starts a file of SQLite, as ledgers are.
+const sqliteMagic = "SQLite format 3\x00"
+
+// IsForeign reports whether a path is that of a regular file that is none of SQLite's: one
+// without anything in it is an empty database.
+func IsForeign(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return false
+	}
+	f, err := os.Open(path) //nolint:gosec // the file that the user names
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	head, err := io.ReadAll(io.LimitReader(f, int64(len(sqliteMagic))))
+	return err == nil && string(head) != sqliteMagic
+}
+
+// ReadAny reads the file of a *tables.Table, a *kernels.Kernel, an *cells.Kernel or a
+// *local.Randomizer, "-" for standard input. Every error is one of bad input, and names the file.
+func (a *Streams) ReadAny(path string) (made any, err error) {
+	if IsBundle(path) {
+		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
+	}
+	in, err := a.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	head, _ := in.Peek(formatPeek)
+	switch start := bytes.TrimLeft(head, " \t\r\n"); {
+	case bytes.HasPrefix(start, []byte(sqliteMagic)):
+		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+	case len(start) > 0 && start[0] != '{':
+		return nil, BadFile(path, errors.New("not a table file"))
+	}
+	if made, err = portrait.Decode(in); err != nil {
+		return nil, BadFile(path, FileCause(err))
+	}
+	return made, nil
+}
+
+// KindOf names what ReadAny returns.
+func KindOf(made any) string {
+	switch made.(type) {
+	case *kernels.Kernel:
+		return "a kernel"
+	case *cells.Kernel:
+		return "an additive kernel"
+	case *local.Randomizer:
+		return "a local randomizer"
+	default:
+		return "a table"
+	}
+}
+
+// ReadSound reads a table file and verifies it.
+func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
+	made, err := a.ReadAny(path)
+	if err != nil {
+		return nil, err
+	}
+	t, ok := made.(*tables.Table)
+	if !ok {
+		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), KindOf(made)))
+	}
+	return Sound(ctx, path, t)
+}
+
+// Sound verifies what was read from a file, with the work that is allowed by default. A table
+// or a kernel that does not keep its claims is a negative verdict; one that would take too
+// long is refused.
+func Sound[V, O any](ctx context.Context, path string, made interface {
+	VerifyContext(ctx context.Context, o O) (V, error)
+},
+) (v V, err error) {
+	var byDefault O
+	if v, err = made.VerifyContext(ctx, byDefault); err == nil {
+		return v, nil
+	}
+	switch named := fmt.Errorf("%s: %w", InputName(path), err); {
+	case ctx.Err() != nil:
+		return v, ctx.Err()
+	case errors.Is(err, tables.ErrWork):
+		return v, BadInput("a coarser one (design --max-cells); noisewright verify --time-limit 10m checks this one", named)
+	default:
+		return v, Negative("noisewright verify "+path, named)
+	}
+}
+
+// Within makes a check for at most so long. If it has not ended then, or with the context,
+// it is left alone and stopped says so; else verdict is what it returned.
+func Within(ctx context.Context, path string, limit time.Duration, check func(ctx context.Context) error) (verdict, stopped error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- check(limited) }()
+	select {
+	case verdict = <-done:
+	case <-limited.Done():
+		verdict = limited.Err()
+	}
+	switch {
+	case verdict == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil, errors.Is(verdict, tables.ErrWork):
+		reason := fmt.Sprintf("the check did not end within %s", limit)
+		if limited.Err() == nil {
+			reason = Sentence(verdict)
+		}
+		return nil, &Failure{Code: ExitLimit, Hint: "a longer --time-limit", Err: fmt.Errorf("%s: not checked: %s", InputName(path), reason)}
+	}
+	return verdict, nil
+}

@@ -1,0 +1,242 @@
+package studio
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/portrait"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// comparison is what `compare --json` prints, of tables and of local randomizers, as far as
+// it is shown.
+type comparison struct {
+	Objective  string   `json:"objective"` // of a randomizer
+	LowerBound *float64 `json:"lower_bound"`
+	Mechanisms []struct {
+		Name          string   `json:"name"`
+		Loss          *float64 `json:"loss"`       // of a table
+		MeanLoss      *float64 `json:"mean_loss"`  // of a randomizer
+		WorstLoss     *float64 `json:"worst_loss"` //
+		Suboptimality *float64 `json:"suboptimality"`
+		Source        string   `json:"source"`
+		Note          string   `json:"note"`
+	} `json:"mechanisms"`
+}
+
+// contender is a mechanism as the page shows it.
+type contender struct {
+	Name  string   `json:"name"`
+	Loss  *float64 `json:"loss"` // null: it does not apply
+	Text  string   `json:"text,omitempty"`
+	Above string   `json:"above,omitempty"` // the bound
+	Note  string   `json:"note"`
+}
+
+// compared is a comparison as the page shows it.
+type compared struct {
+	Command    string          `json:"command,omitempty"`
+	Epsilon    float64         `json:"epsilon"`
+	Bound      *portrait.Bound `json:"bound"` // null: none
+	Mechanisms []contender     `json:"mechanisms"`
+}
+
+// show puts a comparison into the words of the page. What was designed is first, its loss a
+// bound; the others are approximations.
+func (c *comparison) show() compared {
+	var out compared
+	if b := c.LowerBound; b != nil && *b > 0 {
+		out.Bound = portrait.FloatDown(*b)
+	}
+	for i, m := range c.Mechanisms {
+		loss := m.Loss
+		if m.MeanLoss != nil {
+			loss = m.MeanLoss
+		}
+		if c.Objective == string(local.Worst) {
+			loss = m.WorstLoss
+		}
+		shown := contender{Name: m.Name, Loss: loss, Note: m.Note}
+		if m.Source != "" {
+			shown.Note = m.Source + "; " + m.Note
+		}
+		if i == 0 && shown.Name != "designed" {
+			shown.Name = "this " + shown.Name
+		}
+		if loss != nil {
+			shown.Text = fmt.Sprintf("%.6g", *loss)
+			if b := portrait.FloatUp(*loss); i == 0 && b != nil {
+				shown.Text = b.Text
+			}
+		}
+		if s := m.Suboptimality; s != nil {
+			shown.Above = fmt.Sprintf("%.3g %%", 100**s)
+		}
+		out.Mechanisms = append(out.Mechanisms, shown)
+	}
+	return out
+}
+
+// compare compares what was made with the mechanisms there are.
+func (s *study) compare(ctx context.Context, proof any, text string) error {
+	switch proof.(type) {
+	case *kernels.Verified, *cells.Verified:
+		return nil // compare takes none
+	}
+	var c comparison
+	if err := s.run.object(ctx, []string{"compare", "--table=-", "--json"}, text, &c); err != nil {
+		return err
+	}
+	out := c.show()
+	out.Command = commandLine([]string{"compare", "--table=" + portrait.New(proof).Name})
+	return s.send("compared", out)
+}
+
+// curve is a line of a chart.
+type curve struct {
+	Name   string           `json:"name"`
+	Points []portrait.Point `json:"points"`
+}
+
+// samples is how many points of a smooth density are drawn.
+const samples = 480
+
+// curves sends densities of classical noise, to draw beside that of a table.
+func (s *study) curves(_ context.Context, proof any, _ string) error {
+	v, ok := proof.(*tables.Verified)
+	if !ok {
+		return nil
+	}
+	t := v.Table()
+	names := []string{"laplace", "staircase", "analytic-gaussian"}
+	if t.Query() == dp.IntegerQuery {
+		names = []string{"discrete-laplace"}
+	}
+	d := portrait.NewDensity(t)
+	left, right := d.Reach(false)
+	out := []curve{}
+	for _, b := range noise.Baselines() {
+		for _, name := range names {
+			if b.Name != name {
+				continue
+			}
+			m, err := b.New(t.Privacy(), t.Loss())
+			if err != nil {
+				continue // it does not apply
+			}
+			c := curve{Name: name}
+			if name == "discrete-laplace" {
+				c.Points = portrait.Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
+					return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
+				})
+			} else {
+				for i := range samples + 1 {
+					x := left + (right-left)*float64(i)/samples
+					c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * d.Unit})
+				}
+			}
+			out = append(out, c)
+		}
+	}
+	return s.send("curves", out)
+}
+
+// The points of the error against epsilon.
+const (
+	sweepPoints = 13
+	sweepGap    = "0.01" // coarse: the whole certified band is drawn
+	sweepTime   = "3s"   // of one design
+)
+
+// sweepEpsilons are around one epsilon, the nearest first.
+func sweepEpsilons(epsilon float64) []float64 {
+	const low, high = 0.05, 5
+	if !(epsilon > 0) {
+		epsilon = low
+	}
+	from := max(min(low, epsilon), epsilon/8)
+	to := max(min(4*epsilon, high), epsilon)
+	out := []float64{}
+	for i := range sweepPoints {
+		e := from * math.Pow(to/from, float64(i)/(sweepPoints-1))
+		out = append(out, shortened(e))
+	}
+	distance := func(e float64) float64 { return math.Abs(math.Log(e / epsilon)) }
+	slices.SortFunc(out, func(a, b float64) int { return cmp.Compare(distance(a), distance(b)) })
+	return slices.Compact(out)
+}
+
+// shortened is x to the 3 digits that pages show of it, so that what is shown is what was
+// computed.
+func shortened(x float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
+	if err != nil {
+		return x
+	}
+	return out
+}
+
+// sweep sends the error against epsilon, with all that it is compared with, point by point.
+// A file that was dropped has no fields to vary.
+func (s *study) sweep(ctx context.Context, proof any, _ string) error {
+	if !s.Sweep || s.Kind == kindFile || s.Together && s.count > 1 {
+		return nil
+	}
+	command, epsilon := "compare", portrait.New(proof).Epsilon
+	if s.Kind == kindKernel {
+		command = "design-kernel"
+	}
+	for _, e := range sweepEpsilons(epsilon) {
+		given := map[string]string{"epsilon": fmt.Sprint(e), "gap": sweepGap, "time-limit": sweepTime}
+		if s.Kind != kindTable {
+			given["gap"] = "0.05"
+		}
+		args := append(s.args(command, given), "--json")
+		out, _, err := s.run.command(ctx, args, "", nil)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			continue // no noise there, or none in time: a point less
+		}
+		point, err := pointOf(out)
+		if err != nil {
+			return err
+		}
+		point.Epsilon = e
+		if err := s.send("point", point); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pointOf reads what compare or design-kernel prints.
+func pointOf(out []byte) (compared, error) {
+	var c comparison
+	if err := json.Unmarshal(out, &c); err != nil {
+		return compared{}, err
+	}
+	if len(c.Mechanisms) > 0 {
+		return c.show(), nil
+	}
+	var m measured
+	if err := json.Unmarshal(out, &m); err != nil || m.ExpectedLoss == nil {
+		return compared{}, err
+	}
+	point := compared{Mechanisms: []contender{{Name: "designed", Loss: m.ExpectedLoss, Text: portrait.FloatUp(*m.ExpectedLoss).Text}}}
+	if b := m.LowerBound; b != nil && *b > 0 {
+		point.Bound = portrait.FloatDown(*b)
+	}
+	return point, nil
+}

@@ -1,0 +1,183 @@
+package studio
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/portrait"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// pureDelta is the delta at which several releases with delta 0 are composed.
+const pureDelta = 1e-6
+
+// lossOf returns the privacy loss distribution of what was proved, and the total that it
+// claims, if any.
+func lossOf(proof any) (pld *account.PrivacyLossDistribution, total tables.Total, err error) {
+	switch v := proof.(type) {
+	case *tables.Verified:
+		total, _ = v.Table().ClaimedTotal()
+		pld, err = account.Table(v.Table())
+	case *kernels.Verified:
+		pld, err = account.Kernel(v.Kernel())
+	case *cells.Verified:
+		pld, err = account.Additive(v.Kernel())
+	case *local.Verified:
+		pld, err = account.Randomizer(v.Randomizer())
+	}
+	return pld, total, err
+}
+
+// composition is what so many releases cost together.
+type composition struct {
+	Releases int             `json:"releases"`
+	Delta    string          `json:"delta"` // at which it is bounded
+	Upper    *portrait.Bound `json:"upper"` // epsilon
+	Lower    *portrait.Bound `json:"lower"`
+	Basic    *portrait.Bound `json:"basic"` // of basic composition; null: none
+}
+
+// counts are numbers of releases up to one: 1, 2, 5, 10, and so on.
+func counts(last int) []int {
+	var out []int
+	for decade := 1; decade <= last; decade *= 10 {
+		for _, n := range []int{1, 2, 5} {
+			if n*decade < last {
+				out = append(out, n*decade)
+			}
+		}
+	}
+	return append(out, last)
+}
+
+// compose sends what several releases cost, and the privacy profile.
+func (s *study) compose(ctx context.Context, proof any, _ string) error {
+	pld, total, err := lossOf(proof)
+	if err != nil {
+		return err
+	}
+	p := portrait.New(proof)
+	last := max(s.count, total.Releases, 10)
+	rows := []composition{}
+	for _, n := range counts(min(last, maxReleases)) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		delta := multiple(p.Delta, n)
+		switch {
+		case total.Releases > 0:
+			delta = total.Delta
+		case p.Delta == 0 && n > 1:
+			delta = pureDelta
+		}
+		if delta >= 1 {
+			break // which nothing costs less than
+		}
+		row, err := composed(pld, n, delta)
+		if errors.Is(err, account.ErrDeltaTooSmall) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	if err := s.send("composed", map[string]any{"rows": rows, "releases": s.count, "total": total.Releases}); err != nil {
+		return err
+	}
+	return s.profile(ctx, pld, p)
+}
+
+// multiple is n times delta, as a decimal of few digits where delta is one: 1.2e-5 and not
+// the product of float64s, which has other last digits.
+func multiple(delta float64, n int) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(delta*float64(n), 'g', 14, 64), 64)
+	if err != nil {
+		return delta * float64(n)
+	}
+	return out
+}
+
+// composed bounds the epsilon of n releases.
+func composed(pld *account.PrivacyLossDistribution, n int, delta float64) (composition, error) {
+	row := composition{Releases: n, Delta: strconv.FormatFloat(delta, 'g', -1, 64)}
+	c, err := account.Compose([]account.Release{{PLD: pld, Times: n}}, account.Options{})
+	if err != nil {
+		return row, err
+	}
+	b, err := c.BestEpsilon(delta)
+	if err != nil {
+		return row, err
+	}
+	row.Upper, row.Lower = portrait.FloatUp(b.Upper), portrait.FloatDown(b.Lower)
+	if basic, ok := c.BasicEpsilon(delta); ok {
+		row.Basic = portrait.FloatUp(basic)
+	}
+	return row, nil
+}
+
+// band is a privacy profile, bounded from above.
+type band struct {
+	Name  string `json:"name"`
+	Upper []any  `json:"upper"` // epsilon, delta, and delta as it is shown
+}
+
+const (
+	profilePoints = 33
+	profileReach  = 1.6 // of the epsilon promised
+	wide          = 0.05
+)
+
+// profile sends the delta of a release at other epsilons, and that of classical noise with the
+// same promise.
+func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistribution, p *portrait.Portrait) error {
+	most := profileReach * max(p.Epsilon, 0x1p-10)
+	out := []band{}
+	add := func(name string, pld *account.PrivacyLossDistribution, err error) error {
+		if err != nil {
+			return nil // it does not apply
+		}
+		b, err := profileOf(ctx, pld, most)
+		b.Name = name
+		out = append(out, b)
+		return err
+	}
+	err := add("this "+p.Kind, pld, nil)
+	if p.Kind == "table" && p.Epsilon > 0 {
+		laplace, bad := account.Laplace(p.Epsilon)
+		err = errors.Join(err, add("laplace", laplace, bad))
+		gaussian, bad := account.AnalyticGaussian(p.Epsilon, p.Delta)
+		err = errors.Join(err, add("analytic-gaussian", gaussian, bad))
+	}
+	if err != nil {
+		return err
+	}
+	return s.send("profile", out)
+}
+
+// profileOf bounds the delta of one release at epsilons up to most.
+func profileOf(ctx context.Context, pld *account.PrivacyLossDistribution, most float64) (b band, err error) {
+	c, err := account.Compose([]account.Release{{PLD: pld, Times: 1}}, account.Options{Width: wide})
+	if err != nil {
+		return b, err
+	}
+	for i := range profilePoints {
+		if err := ctx.Err(); err != nil {
+			return b, err
+		}
+		epsilon := shortened(most * float64(i) / (profilePoints - 1))
+		d, err := c.Delta(epsilon)
+		if err != nil {
+			return b, err
+		}
+		if upper := portrait.FloatUp(min(d.Upper, 1)); upper != nil {
+			b.Upper = append(b.Upper, []any{epsilon, upper.Value, upper.Text})
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,487 @@
+package studio
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/noisewright/noisewright/lp"
+)
+
+// bounded is how long tests wait for what should be at once.
+const bounded = 30 * time.Second
+
+// serve starts a server whose program is run, and returns it with a function that stops it
+// and waits for its end.
+// A patience takes the place of the usual one.
+func serve(t *testing.T, run Program, patience ...time.Duration) (s *Server, stop func()) {
+	t.Helper()
+	s, err := New(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if patience != nil {
+		s.patience = patience[0]
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		case <-time.After(bounded):
+			t.Error("Serve does not end with its context")
+		}
+	})
+	t.Cleanup(stop)
+	return s, stop
+}
+
+// failing is a program that refuses everything.
+func failing(_ context.Context, _ []string, _ io.Reader, _, stderr io.Writer, _ func(lp.Progress)) int {
+	fmt.Fprintln(stderr, "error: epsilon = x, want a number")
+	fmt.Fprintln(stderr, "hint: try another one")
+	return 2
+}
+
+// ask makes a request as the page does, changed by change.
+func ask(t *testing.T, s *Server, method, path string, body io.Reader, change func(*http.Request)) (code int, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.host+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Origin", "http://"+s.host)
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(r)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if policy := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		t.Errorf("%s %s: policy %q", method, path, policy)
+	}
+	got, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(got)
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+const plain = `{"kind":"table","fields":{"epsilon":"1"}}`
+
+func TestHostileRequests(t *testing.T) {
+	s, _ := serve(t, failing)
+	home, study := "/"+s.token+"/", "/"+s.token+"/study"
+	port := s.host[strings.LastIndexByte(s.host, ':'):]
+	for _, c := range []struct {
+		name, method, path, body string
+		change                   func(*http.Request)
+		code                     int
+		text                     string
+	}{
+		{"page", "GET", home, "", nil, 200, "<!doctype html>"},
+		{"page, typed", "GET", home, "", header("Sec-Fetch-Site", "none"), 200, "<!doctype html>"},
+		{"script", "GET", home + "studio.js", "", header("Sec-Fetch-Site", "same-origin"), 200, "use strict"},
+		{"shared script", "GET", home + "charts.js", "", nil, 200, "use strict"},
+		{"study", "POST", study, plain, nil, 200, "event: failed\ndata: {\"code\":2,\"errors\":[\"epsilon = x, want a number\"],\"hint\":\"try another one\"}\n\n"},
+
+		{"other host", "GET", home, "", func(r *http.Request) { r.Host = "evil.example" + port }, 421, "the host is another one"},
+		{"localhost", "GET", home, "", func(r *http.Request) { r.Host = "localhost" + port }, 421, "the host is another one"},
+		{"no port", "GET", home, "", func(r *http.Request) { r.Host = "127.0.0.1" }, 421, "the host is another one"},
+		{"other origin", "POST", study, plain, header("Origin", "http://evil.example"), 403, "comes from another page"},
+		{"other port", "POST", study, plain, header("Origin", "http://127.0.0.1:1"), 403, "comes from another page"},
+		{"null origin", "POST", study, plain, header("Origin", "null"), 403, "comes from another page"},
+		{"no origin", "POST", study, plain, func(r *http.Request) { r.Header.Del("Origin") }, 403, "comes from another page"},
+		{"cross site", "GET", home, "", header("Sec-Fetch-Site", "cross-site"), 403, "comes from another page"},
+		{"same site", "GET", home, "", header("Sec-Fetch-Site", "same-site"), 403, "comes from another page"},
+
+		{"no token", "GET", "/", "", nil, 403, "the token is missing or wrong"},
+		{"no token, file", "GET", "/studio.js", "", nil, 403, "the token is missing or wrong"},
+		{"wrong token", "GET", "/" + strings.Repeat("A", len(s.token)) + "/", "", nil, 403, "the token is missing or wrong"},
+		{"part of a token", "GET", "/" + s.token[:5] + "/", "", nil, 403, "the token is missing or wrong"},
+		{"study without token", "POST", "/study", plain, nil, 403, "the token is missing or wrong"},
+
+		{"traversal", "GET", home + "../../server.go", "", nil, 404, "no such page"},
+		{"escaped traversal", "GET", home + "%2e%2e/%2e%2e/etc/passwd", "", nil, 404, "no such page"},
+		{"back slashes", "GET", home + `..%5c..%5cserver.go`, "", nil, 404, "no such page"},
+		{"absolute", "GET", home + "/etc/passwd", "", nil, 404, "no such page"},
+		{"folder", "GET", home + "page/", "", nil, 404, "no such page"},
+
+		{"study by GET", "GET", study, "", nil, 405, "want POST"},
+		{"page by POST", "POST", home, "", nil, 405, "want GET"},
+		{"page by PUT", "PUT", home, "", nil, 405, "want GET"},
+		{"form", "POST", study, plain, header("Content-Type", "text/plain"), 415, "want application/json"},
+		{"no JSON", "POST", study, "epsilon=1", nil, 400, "request: "},
+		{"two objects", "POST", study, plain + plain, nil, 400, "more than one object"},
+		{"unknown key", "POST", study, `{"kind":"table","command":"rm"}`, nil, 400, "unknown field"},
+		{"unknown kind", "POST", study, `{"kind":"release"}`, nil, 400, "kind = release, want table, kernel, local or file"},
+		{"unknown flag", "POST", study, `{"kind":"table","fields":{"output":"/etc/passwd"}}`, nil, 400, "field = output, want a flag of this kind"},
+		{"flag of another kind", "POST", study, `{"kind":"table","fields":{"costs":"a.csv"}}`, nil, 400, "want a flag of this kind"},
+		{"loss of a file", "POST", study, `{"kind":"table","fields":{"loss":"l1 + pwl:/etc/passwd"}}`, nil, 400, "the studio reads no files"},
+		{"nodes of a file", "POST", study, `{"kind":"kernel","fields":{"nodes":"/etc/passwd"}}`, nil, 400, "the studio reads no files"},
+		{"too many releases", "POST", study, `{"kind":"table","releases":"100001"}`, nil, 400, "releases = 100001, want an integer from 1 to 100000"},
+		{"huge body", "POST", study, `{"kind":"file","file":"` + strings.Repeat("x", maxBody) + `"}`, nil, 413, "want at most 16 MiB"},
+	} {
+		code, text := ask(t, s, c.method, c.path, strings.NewReader(c.body), c.change)
+		if code != c.code || !strings.Contains(text, c.text) {
+			t.Errorf("%s: %d %.200q, want %d with %q", c.name, code, text, c.code, c.text)
+		}
+	}
+}
+
+// TestNoLastSlash leads an address without its last slash to the page.
+func TestNoLastSlash(t *testing.T) {
+	s, _ := serve(t, failing)
+	answer, err := http.Get("http://" + s.host + "/" + s.token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got := answer.Request.URL.String(); got != s.Address() || answer.StatusCode != http.StatusOK {
+		t.Errorf("at %s: %d, want the page at %s", got, answer.StatusCode, s.Address())
+	}
+	if code, _ := ask(t, s, "GET", "/"+s.token[1:], nil, nil); code != http.StatusForbidden {
+		t.Errorf("part of a token: %d", code)
+	}
+}
+
+// event returns the data of the first event of a name that a request is answered with.
+func event(t *testing.T, s *Server, name string, q request, into any) {
+	t.Helper()
+	body, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := ask(t, s, "POST", "/"+s.token+"/study", bytes.NewReader(body), nil)
+	_, rest, ok := strings.Cut(text, "event: "+name+"\ndata: ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if err := json.Unmarshal([]byte(line), into); !ok || err != nil {
+		t.Fatalf("no event %s in %.300s: %v", name, text, err)
+	}
+}
+
+// TestFileNames shows a file whose name is words of a shell: what the page says to type means
+// this file and nothing else.
+func TestFileNames(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/example-table.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := serve(t, failing)
+	for name, want := range map[string]string{
+		"":                  "noisewright verify table.json",
+		"mine.json":         "noisewright verify mine.json",
+		"my table.json":     "noisewright verify 'my table.json'",
+		"$(rm x);it's.json": `noisewright verify '$(rm x);it'\''s.json'`,
+		"--cpuprofile=x":    "noisewright verify ./--cpuprofile=x",
+	} {
+		var m struct{ Name, Command, Go, Python string }
+		event(t, s, "made", request{Kind: kindFile, File: string(text), Name: name}, &m)
+		if m.Command != want {
+			t.Errorf("%q: %s, want %s", name, m.Command, want)
+		}
+		if name == "" {
+			name = "table.json"
+		}
+		if word := fmt.Sprintf("(%q)", name); m.Name != name || !strings.Contains(m.Go, word) || !strings.Contains(m.Python, "load"+word) {
+			t.Errorf("%q: %q\n%s%s", name, m.Name, m.Go, m.Python)
+		}
+	}
+}
+
+// TestBelow searches for an epsilon with a program whose loss is 1/epsilon and proved to be
+// within 1 % of the least. That no noise has the loss below an epsilon is said of one that was
+// designed, and not of the total of several releases.
+func TestBelow(t *testing.T) {
+	designed := map[float64]bool{}
+	s, _ := serve(t, func(_ context.Context, args []string, _ io.Reader, stdout, _ io.Writer, _ func(lp.Progress)) int {
+		for _, a := range args {
+			if text, ok := strings.CutPrefix(a, "--epsilon="); ok {
+				epsilon, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Error(err)
+				}
+				designed[epsilon] = true
+				fmt.Fprintf(stdout, `{"expected_loss":%v,"lower_bound":%v}`, 1/epsilon, 0.99/epsilon)
+			}
+		}
+		return exitDone
+	})
+	q := request{Kind: kindTable, Fields: map[string]string{"epsilon": "1", "delta": "1e-6"}, Accept: "0.3"}
+	var answer solved
+	event(t, s, "found", q, &answer)
+	if !designed[answer.Below] || !(answer.Below > 3.2 && answer.Below < 3.3) {
+		t.Errorf("below %v, want an epsilon of the designs %v, a little under 3.3", answer.Below, designed)
+	}
+	q.Together, q.Releases = true, "4"
+	answer = solved{}
+	event(t, s, "found", q, &answer)
+	if answer.Below != 0 || answer.Epsilon == "" {
+		t.Errorf("of 4 releases together: %+v, want an epsilon and no bound", answer)
+	}
+}
+
+// TestTokens starts two servers: their tokens differ and hold 128 bits.
+func TestTokens(t *testing.T) {
+	a, _ := serve(t, failing)
+	b, _ := serve(t, failing)
+	if a.token == b.token || len(a.token) != 22 {
+		t.Errorf("tokens %q and %q, want different ones of 22 letters", a.token, b.token)
+	}
+	if !strings.HasPrefix(a.Address(), "http://127.0.0.1:") {
+		t.Errorf("address %q, want one on 127.0.0.1", a.Address())
+	}
+}
+
+// endless counts the programs at work, which end with their contexts alone.
+type endless struct{ started, running, most atomic.Int64 }
+
+func (e *endless) run(ctx context.Context, _ []string, _ io.Reader, _, _ io.Writer, _ func(lp.Progress)) int {
+	e.started.Add(1)
+	now := e.running.Add(1)
+	defer e.running.Add(-1)
+	for {
+		most := e.most.Load()
+		if now <= most || e.most.CompareAndSwap(most, now) {
+			break
+		}
+	}
+	<-ctx.Done()
+	return 130
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(bounded); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so within %s: %s", bounded, what)
+		}
+	}
+}
+
+// TestThousandStudies asks for 1,000 designs at once. Two are at work, eight wait, the others
+// are refused, and the page is served beside them. All end when their clients go away.
+func TestThousandStudies(t *testing.T) {
+	var e endless
+	s, _ := serve(t, e.run)
+	ctx, leave := context.WithCancel(t.Context())
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	var refused, ended atomic.Int64
+	var all sync.WaitGroup
+	const asked = 1000
+	for range asked {
+		all.Go(func() {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Address()+"study", strings.NewReader(plain))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Origin", "http://"+s.host)
+			r.Header.Set("Content-Type", "application/json")
+			answer, err := client.Do(r)
+			if err != nil {
+				ended.Add(1) // by leave
+				return
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode == http.StatusServiceUnavailable {
+				refused.Add(1)
+				return
+			}
+			_, _ = io.Copy(io.Discard, answer.Body)
+			ended.Add(1)
+		})
+	}
+	eventually(t, "all but those at work and in wait are refused", func() bool { return refused.Load() == asked-maxStudies-maxWaiting })
+	if n := e.running.Load(); n != maxStudies {
+		t.Errorf("%d at work, want %d", n, maxStudies)
+	}
+	if code, _ := ask(t, s, "GET", "/"+s.token+"/", nil, nil); code != http.StatusOK {
+		t.Errorf("the page beside them: %d", code)
+	}
+	leave()
+	all.Wait()
+	eventually(t, "nothing is at work when nobody listens", func() bool { return e.running.Load() == 0 && len(s.studies) == 0 && len(s.waiting) == 0 })
+	if n := e.most.Load(); n > maxStudies {
+		t.Errorf("%d at work at a time, want at most %d", n, maxStudies)
+	}
+}
+
+// TestLeavingCancels cancels a study by closing its connection, as the page does when a field
+// changes.
+func TestLeavingCancels(t *testing.T) {
+	var e endless
+	s, _ := serve(t, e.run)
+	ctx, leave := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.Address()+"study", strings.NewReader(plain))
+	r.Header.Set("Origin", "http://"+s.host)
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	line, err := bufio.NewReader(answer.Body).ReadString('\n')
+	if err != nil || line != "event: started\n" {
+		t.Fatalf("first line %q, %v", line, err)
+	}
+	eventually(t, "it is at work", func() bool { return e.running.Load() == 1 })
+	leave()
+	eventually(t, "it ends", func() bool { return e.running.Load() == 0 })
+}
+
+// TestServeEndsAtOnce ends a server whose studies do not end by themselves.
+func TestServeEndsAtOnce(t *testing.T) {
+	var e endless
+	s, stop := serve(t, e.run)
+	go func() {
+		r, _ := http.NewRequest(http.MethodPost, s.Address()+"study", strings.NewReader(plain))
+		r.Header.Set("Origin", "http://"+s.host)
+		r.Header.Set("Content-Type", "application/json")
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body)
+			answer.Body.Close()
+		}
+	}()
+	eventually(t, "a study is at work", func() bool { return e.running.Load() == 1 })
+	stop()
+	eventually(t, "it was cancelled", func() bool { return e.running.Load() == 0 })
+	if c, err := net.Dial("tcp", s.host); err == nil {
+		c.Close()
+		t.Error("the port is open after the end")
+	}
+}
+
+// TestSlowClients opens connections that send nothing, or half a request: they have a place
+// each, and no more than there are; one that closes makes room.
+func TestSlowClients(t *testing.T) {
+	s, _ := serve(t, failing)
+	var open []net.Conn
+	for i := range maxConnections {
+		c, err := net.Dial("tcp", s.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if i%2 == 1 {
+			fmt.Fprintf(c, "POST /%s/study HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n", s.token, s.host)
+		}
+		open = append(open, c)
+	}
+	l := s.listener.(*limited)
+	eventually(t, "all places are taken", func() bool { return len(l.places) == maxConnections })
+	answered := make(chan int, 1)
+	go func() {
+		code, _ := ask(t, s, "GET", "/"+s.token+"/", nil, func(r *http.Request) { r.Close = true })
+		answered <- code
+	}()
+	for _, c := range open[:8] {
+		c.Close()
+	}
+	select {
+	case code := <-answered:
+		if code != http.StatusOK {
+			t.Errorf("the page after one left: %d", code)
+		}
+	case <-time.After(bounded):
+		t.Error("no answer after some left")
+	}
+}
+
+// TestSlowRequests sends a head and a body that never end: the server closes the connection.
+func TestSlowRequests(t *testing.T) {
+	s, _ := serve(t, failing, 50*time.Millisecond)
+	for name, text := range map[string]string{
+		"head": fmt.Sprintf("GET /%s/ HTTP/1.1\r\nHost: %s\r\n", s.token, s.host),
+		"body": fmt.Sprintf("POST /%s/study HTTP/1.1\r\nHost: %s\r\nOrigin: http://%[2]s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", s.token, s.host),
+	} {
+		c, err := net.Dial("tcp", s.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, text); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(bounded))
+		got, err := io.ReadAll(c)
+		if err != nil || strings.Contains(string(got), "200 OK") {
+			t.Errorf("%s: %.200q, %v, want a closed connection", name, got, err)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	q, err := readRequest(strings.NewReader(`{"kind":"table","fields":{"epsilon":"1","loss":"l1:0.5 + l2:0.5","support":"-1,1","symmetric":"true","step":""}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := q.design(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `noisewright design --epsilon 1 --loss 'l1:0.5 + l2:0.5' --symmetric --support=-1,1`
+	if got := commandLine(args); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for in, want := range map[string]string{"": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a.json": "a.json"} {
+		if got := quoted(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	q.Together, q.Releases = true, "12"
+	if args, err = q.design(nil); err != nil || args[0] != "calibrate" || args[1] != "--releases=12" {
+		t.Errorf("of 12 releases together: %v, %v", args, err)
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(plain))
+	f.Add([]byte(`{"kind":"local","fields":{"range":"0,1","loss":"pwl:x"},"releases":"3","together":true,"accept":"1","sweep":true}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		q, err := readRequest(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		args, err := q.design(nil)
+		if err != nil {
+			return
+		}
+		for _, a := range args[1:] {
+			name, _, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+			if !strings.HasPrefix(a, "--") || name == "output" || name == "costs" || name == "weight" {
+				t.Errorf("%q: the word %q", text, a)
+			}
+		}
+		if _, err := json.Marshal(commandLine(args)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package studio
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/noisewright/noisewright/cmd/internal/portrait"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp"
+)
+
+// study is the work for one request. Its events are, in this order: started, progress, made,
+// compared, curves, composed, profile, point (many), and end or failed. A search for an
+// epsilon has step and found in place of these.
+type study struct {
+	*request
+	run   Program
+	send  func(event string, v any) error
+	count int // releases
+}
+
+// serveStudy answers a request with events, until all is said or the client goes away.
+func (s *Server) serveStudy(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, "the method is not allowed here, want POST")
+		return
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, "the request is not JSON, want application/json")
+		return
+	}
+	q, err := readRequest(http.MaxBytesReader(w, r.Body, maxBody))
+	if large := new(http.MaxBytesError); errors.As(err, &large) {
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is too large, want at most %d MiB", maxBody>>20))
+		return
+	}
+	var count int
+	if err == nil {
+		count, err = q.releases()
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	leave, ok := s.enter(r.Context())
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "too much is at work, try again when it has ended")
+		return
+	}
+	defer leave()
+	control := http.NewResponseController(w)
+	// What follows may take long: the deadline of reading would end it.
+	_ = control.SetReadDeadline(time.Time{})
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	var mu sync.Mutex
+	(&study{request: q, run: s.run, count: count, send: func(event string, v any) error {
+		text, err := json.Marshal(v)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			err = control.SetWriteDeadline(time.Now().Add(s.patience))
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, text)
+		}
+		if err == nil {
+			err = control.Flush()
+		}
+		if err != nil {
+			cancel() // nobody listens
+		}
+		return err
+	}}).do(ctx)
+}
+
+// enter waits for a place to work; ok is false if too many wait, or the client went away.
+func (s *Server) enter(ctx context.Context) (leave func(), ok bool) {
+	leave = func() { <-s.studies }
+	select {
+	case s.studies <- struct{}{}:
+		return leave, true
+	default:
+	}
+	select {
+	case s.waiting <- struct{}{}:
+		defer func() { <-s.waiting }()
+	default:
+		return nil, false
+	}
+	select {
+	case s.studies <- struct{}{}:
+		return leave, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// do does the work.
+func (s *study) do(ctx context.Context) {
+	err := s.steps(ctx)
+	var f *failure
+	switch {
+	case ctx.Err() != nil: // nobody listens
+	case err == nil:
+		_ = s.send("end", struct{}{})
+	case errors.As(err, &f):
+		_ = s.send("failed", f)
+	default:
+		_ = s.send("failed", failure{Code: 1, Errors: check.Sentences(err)})
+	}
+}
+
+func (s *study) steps(ctx context.Context) error {
+	switch {
+	case s.Accept != "" && s.Kind == kindFile:
+		return check.Field("studio", "accept", check.Quoted(s.Accept), "a design and no file")
+	case s.Accept != "":
+		return s.solve(ctx)
+	}
+	text, err := s.obtain(ctx)
+	if err != nil {
+		return err
+	}
+	proof, err := portrait.Verify(ctx, text)
+	if err != nil {
+		return err
+	}
+	p := portrait.New(proof)
+	if err := p.ProveTotal(proof); err != nil {
+		return err
+	}
+	if s.Name != "" {
+		p.Name = s.Name
+	}
+	if err := s.made(p, string(text)); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context, any, string) error{s.compare, s.curves, s.compose, s.sweep} {
+		if err := step(ctx, proof, string(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// started says what is run.
+type started struct {
+	Command string `json:"command"`
+}
+
+// progress is how far a design has come. It is the designer's word, and no guarantee.
+type progress struct {
+	Cells   int      `json:"cells"`
+	Loss    float64  `json:"loss"`
+	Gap     *float64 `json:"gap"` // null: not known yet
+	Seconds float64  `json:"seconds"`
+}
+
+// pace is the time between two events of progress, at least.
+const pace = 30 * time.Millisecond
+
+// watch sends progress.
+func (s *study) watch() func(lp.Progress) {
+	var last time.Time
+	return func(p lp.Progress) {
+		now := time.Now()
+		if now.Sub(last) < pace || !check.Finite(p.ExpectedLoss) {
+			return
+		}
+		last = now
+		out := progress{Cells: p.CellsPerSensitivity, Loss: p.ExpectedLoss, Seconds: p.Elapsed.Seconds()}
+		if check.Finite(p.Gap) {
+			out.Gap = &p.Gap
+		}
+		_ = s.send("progress", out)
+	}
+}
+
+// obtain returns the text of the file that is designed, or was dropped.
+func (s *study) obtain(ctx context.Context) ([]byte, error) {
+	if s.Kind == kindFile {
+		return bytes.TrimSpace([]byte(s.File)), nil
+	}
+	args, err := s.design(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.send("started", started{commandLine(args)}); err != nil {
+		return nil, err
+	}
+	text, warning, err := s.run.command(ctx, append(args, "--quiet", "--output=-"), "", s.watch())
+	if err == nil && warning != nil {
+		err = s.send("warning", warning)
+	}
+	return text, err
+}
+
+// found is a file that was designed or dropped, proved, and what makes it again.
+type found struct {
+	*portrait.Portrait
+	File    string `json:"file"`
+	Command string `json:"command"` // of a file that was dropped, what verifies it
+	Go      string `json:"go"`
+	Python  string `json:"python"`
+}
+
+// made says what was made.
+func (s *study) made(p *portrait.Portrait, text string) error {
+	out := found{Portrait: p, File: text, Command: commandLine([]string{"verify", operand(p.Name)})}
+	if s.Kind != kindFile {
+		args, err := s.design(nil)
+		if err != nil {
+			return err
+		}
+		out.Command = commandLine(append(args, "--output="+p.Name))
+	}
+	out.Go, out.Python = snippets(p)
+	return s.send("made", out)
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package files
+
+// nonblock is for systems with named pipes among the files.
+const nonblock = 0

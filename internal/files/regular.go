@@ -1,0 +1,57 @@
+// Package readfile opens files to read without waiting for what may never come: a pipe
+// in the place of a file hangs whoever opens it.
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Regular opens a regular file, as those of a directory, a store or a library's caller
+// have to be, and nothing else. It does not wait: the look before the file is opened
+// spares devices to which opening means something, opening does not block, and the look
+// after it is about what was opened, whatever came in the place of the file in between.
+//
+// Errors are of type *fs.PathError.
+func Regular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Check(path, info); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0) //nolint:gosec // the caller's file
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = Check(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Check returns an error of type *fs.PathError unless the file is a regular one.
+func Check(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: errors.New("is " + kind(info.Mode()) + ", want a regular file")}
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	default:
+		return "a device"
+	}
+}

@@ -1,0 +1,84 @@
+package files
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// A writer that is killed leaves its temporary file or directory, and the next writer to
+// the same path removes it. It must not take away what another one is at work on. So a
+// writer holds an exclusive lock on what it writes, which the system ends with the writer
+// and not before the rename, and only what can be locked is removed. That is one of:
+//
+//   - what a writer has left that is gone;
+//   - what a writer has made and not locked yet: it finds that out, because it looks for
+//     the name once it has the lock, and begins anew under another name; or it finds the
+//     lock taken, and does the same;
+//   - what was renamed between the listing and the lock: then nothing has the temporary
+//     name, which is random, and will have it.
+//
+// Where the file system knows no locks, or the system none of this kind, nothing is
+// removed.
+
+// attempts bounds how often a writer begins anew. Another writer takes the name away only
+// if it comes between two system calls.
+const attempts = 100
+
+// createLocked makes what is to become path by create, under a temporary name, and locks
+// it.
+func createLocked(path string, create func(name string) (*os.File, error)) (f *os.File, err error) {
+	for range attempts {
+		if f, err = create(beside(path)); err != nil {
+			return nil, err
+		}
+		taken := lock(f)
+		own, err := f.Stat()
+		if err != nil {
+			return f, nil //nolint:nilerr // the next write says what is wrong
+		}
+		if now, err := os.Lstat(f.Name()); !taken && err == nil && os.SameFile(own, now) {
+			return f, nil
+		}
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}
+	return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+}
+
+// letters are those of a temporary name.
+var letters = regexp.MustCompile(`^[A-Z2-7]{12}$`)
+
+// removeStale removes what writers to the path have left that are gone, of the wanted
+// kind. What it cannot do it leaves: it is not what the caller came for.
+func removeStale(path string, wanted func(fs.FileMode) bool) {
+	if !locks {
+		return
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	names, _ := dir.Readdirnames(-1)
+	_ = dir.Close()
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, temporary(path)); !ok || !letters.MatchString(rest) {
+			continue
+		}
+		name = filepath.Join(filepath.Dir(path), name)
+		info, err := os.Lstat(name)
+		if err != nil || !wanted(info.Mode()) {
+			continue
+		}
+		f, err := os.Open(name) //nolint:gosec // a file or a directory, as was seen
+		if err != nil {
+			continue
+		}
+		if now, err := f.Stat(); err == nil && os.SameFile(info, now) && acquired(f) {
+			_ = os.RemoveAll(name)
+		}
+		_ = f.Close()
+	}
+}

@@ -1,8 +1,0 @@
-//go:build unix
-
-package readfile
-
-import "syscall"
-
-// nonblock makes opening a pipe return at once.
-const nonblock = syscall.O_NONBLOCK

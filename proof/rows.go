@@ -1,0 +1,28 @@
+package proof
+
+import (
+	"fmt"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// ValidateRows checks that each row is a law: so many weights, one for each of what is
+// named, that sum to 2^64. Only the first bad row is reported.
+func ValidateRows(rows [][]uint64, weights int, each string, errs *check.List) {
+	for k, r := range rows {
+		field := fmt.Sprintf("rows[%d]", k)
+		if len(r) != weights {
+			errs.Badf(field, fmt.Sprintf("%d weights", len(r)), "%d, %s", weights, each)
+			return
+		}
+		var sum exact.Uint128
+		for _, w := range r {
+			sum.Add64(w)
+		}
+		if sum != (exact.Uint128{Hi: 1}) {
+			errs.Bad(field, fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
+			return
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package proof
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// MaxPieces bounds the pieces of a weight.
+const MaxPieces = 1 << 12
+
+// Piece is a piece of a density of values up to a factor, constant from its start to that
+// of the next one, the last to the end of the range. Packages have a type of their own.
+type Piece interface {
+	~struct {
+		From   float64 `json:"from"`
+		Weight float64 `json:"weight"`
+	}
+}
+
+// piece is any Piece.
+type piece struct {
+	From   float64
+	Weight float64
+}
+
+// ValidateWeight adds an error for each bad field of a range of values and of a density on
+// it.
+func ValidateWeight[P Piece](lower, upper float64, weight []P, errs *check.List) {
+	if !(lower < upper) || !check.Finite(lower, upper, upper-lower) {
+		errs.Bad("range", fmt.Sprintf("%g to %g", lower, upper), "finite numbers, lower below upper")
+		return
+	}
+	if len(weight) > MaxPieces {
+		errs.Badf("weight", fmt.Sprintf("%d pieces", len(weight)), "at most %d", MaxPieces)
+	}
+	some := len(weight) == 0
+	var before piece
+	for i, raw := range weight {
+		p := piece(raw)
+		switch {
+		case !(p.Weight >= 0) || !check.Finite(p.Weight):
+			errs.Bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
+		case i == 0 && p.From != lower:
+			errs.Badf("weight[0].from", p.From, "%g, the lower end of the range", lower)
+		case i > 0 && !(p.From > before.From && p.From < upper):
+			errs.Badf(fmt.Sprintf("weight[%d].from", i), p.From, "a number above %g and below %g", before.From, upper)
+		}
+		some = some || p.Weight > 0
+		before = p
+	}
+	if !some {
+		errs.Bad("weight", "0 everywhere", "a piece with a weight above 0")
+	}
+}
+
+// Density is a piece of a density, exactly.
+type Density struct{ From, To, Density *big.Rat }
+
+// Densities returns the density whose pieces are given up to a factor, none for a uniform
+// one: the integrals sum to 1.
+func Densities[P Piece](lower, upper float64, weight []P) []Density {
+	raw := make([]piece, len(weight))
+	for i, p := range weight {
+		raw[i] = piece(p)
+	}
+	if len(raw) == 0 {
+		raw = []piece{{lower, 1}}
+	}
+	out := make([]Density, len(raw))
+	total := new(big.Rat)
+	for i, r := range raw {
+		to := upper
+		if i+1 < len(raw) {
+			to = raw[i+1].From
+		}
+		d := Density{From: exact.Rational(r.From), To: exact.Rational(to), Density: exact.Rational(r.Weight)}
+		mass := new(big.Rat).Sub(d.To, d.From)
+		total.Add(total, mass.Mul(mass, d.Density))
+		out[i] = d
+	}
+	for _, d := range out {
+		d.Density.Quo(d.Density, total)
+	}
+	return out
+}
