@@ -95,7 +95,7 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"cmd/internal/cli": {
-		"cmd/internal/shell", "cmd/internal/reproduce", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
@@ -107,22 +107,15 @@ var arrows = map[string][]string{
 	"cmd/internal/studio": {
 		"cmd/internal/portrait", "internal/check", "lp", "tables", "kernels", "cells", "local", "noise", "account", "dp",
 	},
-	"cmd/internal/reproduce": {
-		"cmd/internal/shell", "cmd/internal/reproduce/drolearn", "internal/csvfile", "cmd/internal/figure", "internal/idx", "internal/taskspace", "internal/check",
-		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
-		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
-	},
-	"cmd/internal/reproduce/drolearn": {"tables", "cells", "noise", "dp", "internal/csvfile", "gonum.org/v1/gonum/stat"},
 
-	"cmd/internal/jsontest": {}, // for tests
-	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"cmd/internal/portrait": {"tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":   {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/jsontest":   {},                                                           // for tests
+	"cmd/internal/scripttest": {"cmd/internal/jsontest", "github.com/rogpeppe/go-internal"}, // for tests
+	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
+	"cmd/internal/portrait":   {"tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},
-	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
