@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"local":         {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "cells", "local", "dp",
-		"internal/exact", "internal/check",
+		"internal/keyed", "internal/exact", "internal/check",
 	},
 	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
 	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"cells": {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
-	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
+	"internal/selection": {"sampler", "internal/exact", "internal/check"},
 	"release/internal/ratio":     {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
@@ -87,7 +87,7 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
 	"release": {
-		"release/ledger", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"release/ledger", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
@@ -133,6 +133,7 @@ var arrows = map[string][]string{
 	"cmd/internal/figure":     {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
+	"internal/keyed":      {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/internal/selection"
+	"github.com/noisewright/noisewright/internal/selection"
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
