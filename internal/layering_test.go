@@ -46,8 +46,8 @@ var arrows = map[string][]string{
 	"cells": {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
-	"internal/selection": {"sampler", "internal/exact", "internal/check"},
-	"release/internal/ratio":     {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
+	"internal/selection":     {"sampler", "internal/exact", "internal/check"},
+	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {

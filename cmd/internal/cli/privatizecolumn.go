@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
@@ -309,7 +310,7 @@ type column struct {
 // newColumn returns a column whose values are clipped to what a kernel or a randomizer
 // answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
-	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
 	switch {
 	case from.kernel != nil:
 		q := from.kernel.Kernel().Queries()

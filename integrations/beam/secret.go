@@ -1,0 +1,24 @@
+package noisebeam
+
+import (
+	"strconv"
+
+	"github.com/noisewright/noisewright/internal/keyed"
+)
+
+// secret is what all random choices of a step are a function of, beside what they are
+// for. It is drawn when the step is built, and travels to the workers with it: so work that an
+// engine repeats repeats its choices, and no two steps have any in common. It is a slice for
+// the sake of JSON.
+type secret []byte
+
+func newSecret() secret {
+	s := keyed.New()
+	return s[:]
+}
+
+// key is the secret as sums take it.
+func (s secret) key() keyed.Secret { return keyed.Secret(s) }
+
+// whole is an integer as a text of what a choice is for.
+func whole(n int64) string { return strconv.FormatInt(n, 10) }
