@@ -19,6 +19,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/parquetio"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/tables"
@@ -58,7 +59,7 @@ func PrivatizeCSV(s beam.Scope, table *tables.Verified, column Column, in, out s
 	}
 	records, headers := beam.ParDo2(s, &readCSVFn{column.Name, table.Table().Query() == dp.IntegerQuery}, files(s, in))
 	wantRows(s, in, records)
-	noisy, err := addNoise(s, records, table, own, column.Name)
+	noisy, err := addNoise(s, fault.After(s, "records", records), table, own, column.Name)
 	if err != nil {
 		return err
 	}
