@@ -132,6 +132,9 @@ func AddNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, colum
 // addNoise is AddNoise with the name of the column in errors.
 func addNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, column Column, shown string) (beam.PCollection, error) {
 	none := beam.PCollection{}
+	if err := once(); err != nil {
+		return none, err
+	}
 	if err := column.validate(table); err != nil {
 		return none, err
 	}

@@ -158,6 +158,9 @@ func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*Peop
 	if budget == nil {
 		return nil, check.Field("noisebeam", "budget", "none", "one from NewBudget")
 	}
+	if err := once(); err != nil {
+		return nil, err
+	}
 	s = s.Scope("noisebeam.Bound")
 	u := b.units()
 	rows = beam.WindowInto(s, window.NewGlobalWindows(), rows)

@@ -2,6 +2,7 @@ package noisebeam
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math"
 	"math/big"
@@ -311,4 +312,18 @@ func TestRowsRepeat(t *testing.T) {
 	if !slices.Equal(a, b) || !slices.IsSorted(a) || len(slices.Compact(slices.Clone(a))) != 6 {
 		t.Errorf("rows are %v and %v, want six different ones, twice", a, b)
 	}
+}
+
+// TestTemplates: what could be run twice is not built.
+func TestTemplates(t *testing.T) {
+	flag.String("template_location", "", "as of Beam's runner for Dataflow")
+	if err := flag.Set("template_location", "gs://templates/counts"); err != nil {
+		t.Fatal(err)
+	}
+	defer flag.Set("template_location", "") //nolint:errcheck // it was set
+	_, s := beam.NewPipelineWithRoot()
+	_, err := Bound(s, beam.Create(s, Row{"a", "b", 1}), Bounds{Partitions: 1, Values: 1}, newBudget(t, 1, 0))
+	wantSentence(t, err, "template_location", "more than once")
+	_, err = AddNoise(s, beam.Create(s, 1.0), wide(t, 1), Column{Upper: 1})
+	wantSentence(t, err, "template_location", "more than once")
 }
