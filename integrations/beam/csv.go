@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,11 +24,9 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// record is a line of a CSV file, with the number that gets noise. The line number is no
-// part of the result: it keeps records that are equal apart, so that workers share them.
+// record is a line of a CSV file, with the number that has noise.
 type record struct {
 	Fields []string
-	Line   int
 	Value  float64
 }
 
@@ -40,30 +37,33 @@ type header struct {
 }
 
 // PrivatizeCSV reads the CSV files that match in, which have the same header (RFC 4180,
-// UTF-8, perhaps compressed), replaces a column by AddNoise and writes the rows to the file
-// out, in any order. Other columns are not protected. out, which must not be there yet, appears whole
-// or not at all where the file system can rename.
+// UTF-8, perhaps compressed), clips a column to its range, adds noise to every row and writes the rows to
+// the file out, in any order that does not depend on the column. Other columns are not protected. out, which
+// must not be there yet, appears whole or not at all where the file system can rename. What
+// a row is to an engine that reads it again is its file and line: these get the same noise for
+// the same value.
 //
 // Guarantee and errors are those of AddNoise. What fails the pipeline: a header without the
 // column, or with two of that name; a text that is no plain decimal number, by an error that tells
 // its line and not the text; and no files or no rows.
 func PrivatizeCSV(s beam.Scope, table *tables.Verified, column Column, in, out string) error {
 	s = s.Scope("noisebeam.PrivatizeCSV")
-	own := column
-	own.Name = "Value"
 	if err := checkFiles(in, out); err != nil {
+		return err
+	}
+	if err := once(); err != nil {
 		return err
 	}
 	if err := column.validate(table); err != nil {
 		return err
 	}
-	records, headers := beam.ParDo2(s, &readCSVFn{column.Name, table.Table().Query() == dp.IntegerQuery}, files(s, in))
-	wantRows(s, in, records)
-	noisy, err := addNoise(s, fault.After(s, "records", records), table, own, column.Name)
+	n, err := newNoise(table)
 	if err != nil {
 		return err
 	}
-	all := beam.GroupByKey(s, beam.AddFixedKey(s, noisy))
+	noisy, headers := beam.ParDo2(s, &readCSVFn{n, column}, files(s, in))
+	wantRows(s, in, noisy)
+	all := beam.GroupByKey(s, beam.AddFixedKey(s, fault.After(s, "noisy", noisy)))
 	beam.ParDo0(s, &writeCSVFn{File: out}, all, beam.SideInput{Input: headers})
 	return nil
 }
@@ -213,30 +213,33 @@ func find(columns []string, column string) (int, error) {
 	return at, nil
 }
 
-// readCSVFn reads a file for PrivatizeCSV.
+// readCSVFn reads a file for PrivatizeCSV, and adds noise.
 type readCSVFn struct {
-	Column  string
-	Integer bool // are all numbers
+	Noise  noise
+	Column Column
 }
+
+// Setup verifies the table.
+func (f *readCSVFn) Setup() error { return f.Noise.setup() }
 
 // ProcessElement emits records and the header.
 func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(record), emitHeader func(header)) error {
 	var at int
 	return scan(ctx, file, func(columns []string) (err error) {
-		if at, err = find(columns, f.Column); err == nil {
+		if at, err = find(columns, f.Column.Name); err == nil {
 			emitHeader(header{columns, at})
 		}
 		return err
 	}, func(in *csvfile.Reader) error {
 		cell := in.Inner(at)
 		x, err := csvfile.Number(string(in.Raw[cell.Start:cell.End]))
-		if err == nil && f.Integer && x != math.Trunc(x) {
-			err = errors.New("is not an integer, as the table is for integer queries")
+		if err == nil {
+			x, err = f.Noise.row(f.Column, x, "file", file.Metadata.Path, whole(int64(in.Line)))
 		}
 		if err != nil {
-			return fmt.Errorf("line %d: column %s %w", in.Line, check.Quoted(f.Column), err)
+			return fmt.Errorf("line %d: column %s %w", in.Line, check.Quoted(f.Column.Name), err)
 		}
-		r := record{Fields: contents(in), Line: in.Line, Value: x}
+		r := record{Fields: contents(in), Value: x}
 		r.Fields[at] = ""
 		emit(r)
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"reflect"
@@ -78,6 +79,22 @@ func (n *noise) add(partition string, x *big.Rat) (float64, error) {
 	return y, nil
 }
 
+// row returns the clipped value plus the noise that is for the label and it. The error ends the
+// sentence that begins with what is wrong, and does not tell the value.
+func (n *noise) row(c Column, x float64, label ...string) (float64, error) {
+	if !check.Finite(x) {
+		return 0, errors.New("is not a finite number; leave such rows out")
+	}
+	y, err := n.s.AddNoise(c.clipped(x), label...)
+	if errors.Is(err, dp.ErrInvalid) { // tells of the value, if little
+		err = fmt.Errorf("is not what the table is for, %s queries", n.s.Table().Query())
+	}
+	return y, err
+}
+
+// clipped moves the value into the range; the two zeros are one.
+func (c Column) clipped(x float64) float64 { return min(max(x, c.Lower), c.Upper) + 0 }
+
 // Column is one that gets noise, and the range of its values.
 type Column struct {
 	// Name is that of the column of a CSV file, or of the exported field of a struct, which
@@ -126,11 +143,6 @@ func checkRange(bad *check.List, lower, upper float64) {
 // sensitivity too. A value that is not a finite number, or for an integer table not an integer,
 // fails the pipeline, with an error that does not tell it.
 func AddNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, column Column) (beam.PCollection, error) {
-	return addNoise(s, rows, table, column, column.Name)
-}
-
-// addNoise is AddNoise with the name of the column in errors.
-func addNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, column Column, shown string) (beam.PCollection, error) {
 	none := beam.PCollection{}
 	if err := once(); err != nil {
 		return none, err
@@ -150,7 +162,7 @@ func addNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, colum
 	rows = beam.WindowInto(s, window.NewGlobalWindows(), rows)
 	c := rowsColumn{beam.EncodedType{T: row}, column.Name}
 	apart := beam.ParDo(s, &splitFn{Rows: c}, rows)
-	noisy := beam.ParDo(s, &addNoiseFn{Rows: c, Noise: n, Column: column, Shown: shown}, beam.GroupByKey(s, apart),
+	noisy := beam.ParDo(s, &addNoiseFn{Rows: c, Noise: n, Column: column}, beam.GroupByKey(s, apart),
 		beam.TypeDefinition{Var: beam.XType, T: row})
 	return fault.After(s, "noisy", noisy), nil
 }
@@ -215,7 +227,6 @@ type addNoiseFn struct {
 	Rows    rowsColumn
 	Noise   noise
 	Column  Column
-	Shown   string
 	decoder beam.ElementDecoder
 }
 
@@ -232,10 +243,10 @@ func (f *addNoiseFn) ProcessElement(rest []byte, values func(*float64) bool, emi
 	var list []float64
 	var x float64
 	for values(&x) {
-		if !check.Finite(x) {
-			return check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value is not a finite number; leave such rows out", check.Quoted(f.Shown))
+		if check.Finite(x) { // others are refused below
+			x = f.Column.clipped(x)
 		}
-		list = append(list, min(max(x, f.Column.Lower), f.Column.Upper)+0) // one zero
+		list = append(list, x)
 	}
 	slices.Sort(list)
 	out := make([]float64, len(list))
@@ -245,8 +256,8 @@ func (f *addNoiseFn) ProcessElement(rest []byte, values func(*float64) bool, emi
 			copies = 0
 		}
 		var err error
-		if out[i], err = f.noisy(x, string(rest), whole(copies)); err != nil {
-			return err
+		if out[i], err = f.Noise.row(f.Column, x, "row", string(rest), whole(copies)); err != nil {
+			return check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value %w", check.Quoted(f.Column.Name), err)
 		}
 	}
 	slices.Sort(out)
@@ -261,13 +272,4 @@ func (f *addNoiseFn) ProcessElement(rest []byte, values func(*float64) bool, emi
 		emit(row.Interface())
 	}
 	return nil
-}
-
-func (f *addNoiseFn) noisy(x float64, label ...string) (float64, error) {
-	y, err := f.Noise.s.AddNoise(x, label...)
-	if errors.Is(err, dp.ErrInvalid) { // tells of the value, if little
-		err = check.Errorf("noisebeam", dp.ErrInvalid, "column %s: no noise could be added to a value: want what the table is for, %s queries",
-			check.Quoted(f.Shown), f.Noise.s.Table().Query())
-	}
-	return y, err
 }

@@ -190,7 +190,7 @@ func TestFailuresTellNothing(t *testing.T) {
 	write("id,paid\n1," + secret + "\n")
 	run("no column", `0 columns are called pay`, files)
 	write("id,pay\n1," + secret + "\n")
-	run("no integer", "line 2: column pay is not an integer, as the table is for integer queries", files)
+	run("no integer", "line 2: column pay is not what the table is for, integer queries", files)
 	write("id,pay\n4711,NaN\n")
 	for _, text := range []string{"NaN", "inf", "0x1p3", "1_000", ""} {
 		write("id,pay\n4711,1\n4711," + text + "\n")
@@ -226,7 +226,7 @@ func TestFailuresTellNothing(t *testing.T) {
 		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", math.Inf(1)}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
 		return err
 	})
-	run("row", "want what the table is for", func(s beam.Scope) error {
+	run("row", "column Value: a value is not what the table is for", func(s beam.Scope) error {
 		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", 4711.25}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
 		return err
 	})

@@ -126,8 +126,7 @@ func choices(t *testing.T) map[string]func(m made) string {
 			f.Noise.Table = sums.Table
 			ready(&f.Noise)
 			return each(func(i int) (out any) {
-				f.Rows.Name = ""
-				y, err := f.noisy(float64(m.value), m.key+strconv.Itoa(i), "0")
+				y, err := f.Noise.row(f.Column, float64(m.value), "row", m.key+strconv.Itoa(i), "0")
 				if err != nil {
 					t.Fatal(err)
 				}
