@@ -275,7 +275,10 @@ func composedDelta(t *testing.T, costs []account.Cost, epsilon float64) account.
 	t.Helper()
 	var releases []account.Release
 	for _, c := range costs {
-		pld, err := distribution(c)
+		pld, err := account.Approximate(c.Epsilon, c.Delta)
+		if c.Table != nil {
+			pld, err = account.Table(c.Table.Table())
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
