@@ -91,7 +91,7 @@ func ReadData(ctx context.Context, data any, q Query) (d *Data, digest string, e
 		if _, err := rand.Read(nonce[:]); err != nil {
 			return nil, "", err
 		}
-		d, err = DataOf(x, q)
+		d, err = dataOf(x, q)
 		return d, hex.EncodeToString(nonce[:]), err
 	}
 	switch data := data.(type) {

@@ -89,10 +89,10 @@ func Read(rows Rows, q Query) (*Data, error) {
 	}
 }
 
-// DataOf returns the data of a query of the kind Value, exactly: two numbers that differ
+// dataOf returns the data of a query of the kind Value, exactly: two numbers that differ
 // by at most the sensitivity would not if they were rounded. The error wraps
 // dp.ErrInvalid.
-func DataOf(x *big.Rat, q Query) (*Data, error) {
+func dataOf(x *big.Rat, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}

@@ -329,7 +329,7 @@ func TestAnswerRefuses(t *testing.T) {
 	}
 	v := Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1, Integer: true}
 	for _, x := range []*big.Rat{big.NewRat(1, 2), nil} {
-		if _, err := DataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
+		if _, err := dataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
 			t.Errorf("value %v: %v", x, err)
 		}
 	}
@@ -410,7 +410,7 @@ func TestValueIsExact(t *testing.T) {
 			if !ok {
 				t.Fatal(text)
 			}
-			d, err := DataOf(x, q)
+			d, err := dataOf(x, q)
 			if err != nil {
 				t.Fatal(err)
 			}
