@@ -11,7 +11,7 @@ LINT_VERSION := v2.15.0
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # Packages that have to work, tests included, in a build without cgo.
-PURE := ./dp/... ./lp/ ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./cells/... ./proof/... ./cmd/internal/portrait/... ./cmd/internal/studio/
+PURE := ./dp/... ./lp/ ./lp/internal/... ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./cells/... ./proof/... ./cmd/internal/portrait/... ./cmd/internal/studio/
 
 outer_cppflags := $(CGO_CPPFLAGS)
 export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))

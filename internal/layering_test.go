@@ -49,18 +49,36 @@ var arrows = map[string][]string{
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
 	"release/internal/ratio":     {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
-	// The designer.
+	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "lp/internal/interior", "tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss",
-		"internal/exact", "internal/check",
+		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local",
+		"tables", "kernels", "cells", "local", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/cuts":      {"lp/solver", "internal/check"},
-	"lp/internal/staircase": {"loss"},
-	"lp/internal/ratio":     {},
-	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
-	"lp/internal/cholesky":  {"golang.org/x/sys/cpu"},
-	"lp/solver":             {},
-	"lp/highs":              {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
+	"lp/internal/noise": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise/staircase", "lp/solver",
+		"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/kernel": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise", "lp/solver",
+		"tables", "kernels", "dp", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/cells": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/noise", "lp/solver",
+		"tables", "cells", "dp", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/local": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/solver",
+		"local", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/meet":            {"lp/solver", "tables", "internal/check"},
+	"lp/internal/noise/staircase": {"loss"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts"},
+	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
+	"lp/internal/engine/ratio":    {},
+	"lp/internal/engine/interior": {"lp/internal/engine/cuts", "lp/internal/engine/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
+	"lp/solver":                   {},
+	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},

@@ -331,7 +331,7 @@ func (o *droLearningOptions) dataDependent(ctx context.Context, p dp.Privacy) (d
 	}
 	design := o.design
 	design.Progress = o.line.Additive(design.TimeLimit)
-	r, _, err := shell.DesignAdditive(ctx, lp.AdditiveProblem{
+	r, _, err := shell.DesignAdditive(ctx, lp.CellsProblem{
 		Privacy: p, Loss: l, Edges: append(edges, math.Inf(1)), Bins: 3, InstanceCap: 1.42, CapLoss: loss.L1,
 	}, design)
 	if err != nil {

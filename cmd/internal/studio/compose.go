@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -150,9 +151,9 @@ func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistributio
 	err := add("this "+p.Kind, pld, nil)
 	if p.Kind == "table" && p.Epsilon > 0 {
 		laplace, bad := account.Laplace(p.Epsilon)
-		err = errors.Join(err, add("laplace", laplace, bad))
+		err = errors.Join(err, add(noise.Laplace, laplace, bad))
 		gaussian, bad := account.AnalyticGaussian(p.Epsilon, p.Delta)
-		err = errors.Join(err, add("analytic-gaussian", gaussian, bad))
+		err = errors.Join(err, add(noise.AnalyticGaussian, gaussian, bad))
 	}
 	if err != nil {
 		return err

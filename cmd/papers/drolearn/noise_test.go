@@ -30,11 +30,11 @@ func TestClassical(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		truncated, err := noise.NewTruncatedLaplace(p)
+		truncated, err := noise.New(noise.TruncatedLaplace, p, loss.L1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		analytic, err := noise.NewAnalyticGaussian(p)
+		analytic, err := noise.New(noise.AnalyticGaussian, p, loss.L1)
 		if err != nil {
 			t.Fatal(err)
 		}
