@@ -35,9 +35,7 @@ func (l *Lookup) decode(dst, u, offset []float64) {
 
 // validateLookup checks a lookup, beside which there is no Decoder.
 func (s *Spec) validateLookup(c checker, k, z int) {
-	if s.Decoder.Rows != 0 || s.Decoder.Cols != 0 || len(s.Decoder.Data) > 0 {
-		c.Bad("decoder", fmt.Sprintf("%d×%d", s.Decoder.Rows, s.Decoder.Cols), "none beside a lookup")
-	}
+	c.Want(s.Decoder.Rows == 0 && s.Decoder.Cols == 0 && len(s.Decoder.Data) == 0, "decoder", fmt.Sprintf("%d×%d", s.Decoder.Rows, s.Decoder.Cols), "none beside a lookup")
 	l := s.Lookup
 	bins := max(l.Edges.Cols, 1) // at least one edge
 	c.matrix("lookup_edges", l.Edges, z, bins)
