@@ -87,12 +87,12 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
 	"release": {
-		"release/ledger", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
-		"release", "release/ledger", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
@@ -148,6 +148,12 @@ var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernel
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}
 
+// databases are what only release/ledger and those who import it may link.
+var databases = []string{"modernc.org", "database/sql"}
+
+// withoutDatabase are packages that no database stands below: who keeps no ledger links none.
+var withoutDatabase = []string{"", "release", "learn", "account", "sampler", "tables", "lp", "latent", "encoder"}
+
 // cgoFiles are the only files with import "C", by package.
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
 
@@ -177,9 +183,7 @@ func TestSolverTags(t *testing.T) {
 // would then answer for an older tree.
 func TestLayering(t *testing.T) {
 	const root = ".."
-	context := build.Default
-	context.UseAllFiles = true
-	context.CgoEnabled = true
+	context := everyFile()
 	found := 0
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -209,6 +213,55 @@ func TestLayering(t *testing.T) {
 	}
 	if found < 5 {
 		t.Errorf("%d packages found, want the whole module", found)
+	}
+}
+
+// everyFile reads all files of a package, whatever they are built for.
+func everyFile() *build.Context {
+	context := build.Default
+	context.UseAllFiles = true
+	context.CgoEnabled = true
+	return &context
+}
+
+// TestNoDatabase follows the imports of our packages to the end. Those of other modules are
+// leaves: there are few, each allowed by name.
+func TestNoDatabase(t *testing.T) {
+	context := everyFile()
+	imports := map[string][]string{} // of our packages, by their path in the module
+	var chain func(name string, seen map[string]bool) []string
+	// chain returns the imports that lead from a package to a database, nil if none do.
+	chain = func(name string, seen map[string]bool) []string {
+		if seen[name] {
+			return nil
+		}
+		seen[name] = true
+		if imports[name] == nil {
+			p, err := context.ImportDir(filepath.Join("..", filepath.FromSlash(name)), 0)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			imports[name] = append([]string{}, p.Imports...)
+		}
+		for _, path := range imports[name] {
+			if within(path, databases) {
+				return []string{path}
+			}
+			if ours, inside := strings.CutPrefix(path, module); inside {
+				if rest := chain(strings.TrimPrefix(ours, "/"), seen); rest != nil {
+					return append([]string{path}, rest...)
+				}
+			}
+		}
+		return nil
+	}
+	for _, name := range withoutDatabase {
+		if found := chain(name, map[string]bool{}); found != nil {
+			t.Errorf("package %q imports %s, want no database below it", name, strings.Join(found, ", which imports "))
+		}
+	}
+	if chain("release/ledger", map[string]bool{}) == nil {
+		t.Error("release/ledger imports no database, want the one that this test is to find")
 	}
 }
 
