@@ -111,8 +111,8 @@ func (c checker) layers(field string, layers []Layer, in int) (out int) {
 	c.Want(len(layers) <= MaxLayers, field, fmt.Sprintf("%d layers", len(layers)), "at most %d", MaxLayers)
 	for i, l := range layers {
 		name, rows := fmt.Sprintf("%s[%d]", field, i), l.Weights.Rows
-		if rows < 1 || rows > MaxFeatures {
-			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", MaxFeatures)
+		if rows < 1 || rows > maxFeatures {
+			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", maxFeatures)
 			return rows
 		}
 		c.matrix(name+".weights", l.Weights, rows, in)
@@ -131,7 +131,7 @@ func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
 	for _, l := range slices.Concat(s.Layers, s.Head) {
 		entries += len(l.Weights.Data)
 	}
-	c.Want(entries <= MaxEntries, "layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", MaxEntries)
+	c.Want(entries <= maxEntries, "layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", maxEntries)
 	c.Want(s.Domain != Bounds || len(s.Layers) == 0, "layers", fmt.Sprintf("%d layers", len(s.Layers)), "none for the domain bounds, whose proof is about an affine encoder")
 	c.Want(s.Lookup == nil || len(s.Head) == 0, "head", fmt.Sprintf("%d layers", len(s.Head)), "none beside a lookup")
 	return encoded, decoded
@@ -172,8 +172,8 @@ func (s *Spec) validateOutputs(c checker, n, z, decoded int) {
 		if s.Output == Classes {
 			least = 2
 		}
-		if k < least || k > MaxFeatures {
-			c.Badf("outputs", fmt.Sprintf("%d names", k), "%d to %d for the output %s", least, MaxFeatures, s.Output)
+		if k < least || k > maxFeatures {
+			c.Badf("outputs", fmt.Sprintf("%d names", k), "%d to %d for the output %s", least, maxFeatures, s.Output)
 			return
 		}
 		c.names("outputs", s.Outputs)

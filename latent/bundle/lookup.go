@@ -39,7 +39,7 @@ func (s *Spec) validateLookup(c checker, k, z int) {
 	l := s.Lookup
 	bins := max(l.Edges.Cols, 1) // at least one edge
 	c.matrix("lookup_edges", l.Edges, z, bins)
-	c.matrix("lookup_values", l.Values, z*(min(bins, MaxEntries)+1), k)
+	c.matrix("lookup_values", l.Values, z*(min(bins, maxEntries)+1), k)
 	for i := range l.Edges.Rows {
 		if len(l.Edges.Data) != l.Edges.Rows*l.Edges.Cols {
 			return // reported

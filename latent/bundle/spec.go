@@ -31,12 +31,12 @@ var (
 // Limits of a bundle. They keep every float64 of an encoding finite and every
 // integer of it exact, and bound what a reader allocates.
 const (
-	// MaxFeatures bounds the number of features.
-	MaxFeatures = 1 << 16
+	// maxFeatures bounds the number of features.
+	maxFeatures = 1 << 16
 	// MaxCoordinates bounds the number of released coordinates.
 	MaxCoordinates = 1 << 12
-	// MaxEntries bounds the entries of a matrix.
-	MaxEntries = 1 << 24
+	// maxEntries bounds the entries of a matrix.
+	maxEntries = 1 << 24
 	// MaxMagnitude bounds every number of a mean, a matrix, an offset or
 	// bounds of features; features beyond it are clipped to it. Sums of 2^16
 	// products are then far from overflow.
@@ -290,9 +290,9 @@ func (c checker) numbers(field string, v []float64) {
 
 func (c checker) matrix(field string, m Matrix, rows, cols int) {
 	// No product before rows is known to be small.
-	if m.Rows != rows || m.Cols != cols || rows > MaxEntries || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
+	if m.Rows != rows || m.Cols != cols || rows > maxEntries || len(m.Data) != rows*cols || len(m.Data) > maxEntries {
 		c.Badf(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
-			"%d×%d, and at most %d entries", rows, cols, MaxEntries)
+			"%d×%d, and at most %d entries", rows, cols, maxEntries)
 		return
 	}
 	c.numbers(field, m.Data)
@@ -301,7 +301,7 @@ func (c checker) matrix(field string, m Matrix, rows, cols int) {
 func (s *Spec) validate() error {
 	c := checker{check.In("bundle")}
 	n, z := len(s.Features), len(s.Axes)
-	c.Want(n >= 1 && n <= MaxFeatures, "features", fmt.Sprintf("%d names", n), "1 to %d", MaxFeatures)
+	c.Want(n >= 1 && n <= maxFeatures, "features", fmt.Sprintf("%d names", n), "1 to %d", maxFeatures)
 	c.Want(z >= 1 && z <= MaxCoordinates, "axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
 	if !c.None() {
 		return c.Err() // nothing has a known shape
