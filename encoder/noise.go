@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -78,23 +79,11 @@ func NewNoise(ctx context.Context, kind bundle.Kind, body Body, promise bundle.P
 
 func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c := check.In("encoder")
-	known := false
-	for _, k := range kinds {
-		known = known || k == kind
-	}
-	if !known {
-		c.Badf("noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
-	}
+	c.Want(slices.Contains(kinds, kind), "noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	c.Add(body.Validate())
-	if !(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon) {
-		c.Badf("epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
-	}
-	if !(promise.Delta >= 0 && promise.Delta < 1) {
-		c.Bad("delta", promise.Delta, "a number of at least 0 and below 1")
-	}
-	if kind == bundle.Gaussian && promise.Delta == 0 {
-		c.Bad("delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
-	}
+	c.Want(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	c.Delta("delta", promise.Delta)
+	c.Want(kind != bundle.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()
 }
 

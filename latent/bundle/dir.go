@@ -166,7 +166,7 @@ func cause(err error) error {
 }
 
 func (a array) decode(r io.Reader) error {
-	data, shape, err := files.DecodeArray(r, MaxEntries, a.shape...)
+	data, shape, err := files.DecodeArray(r, maxEntries, a.shape...)
 	*a.data = data
 	if errors.Is(err, files.ErrArray) {
 		return check.Errorf("", ErrFormat, "%w", err)
