@@ -41,6 +41,9 @@ type tally struct {
 	value  *big.Rat  // of the kind Value, in place of the sum
 }
 
+// count returns the number of rows.
+func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
+
 // total returns the sum, or the value.
 func (t *tally) total() *big.Rat {
 	if t.value != nil {
