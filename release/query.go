@@ -59,7 +59,8 @@ type Query struct {
 	// Missing is DropMissing or RefuseMissing, which "" is too.
 	Missing string `json:"missing,omitempty"`
 
-	// Where is a condition on the columns of a row, "" for none; see Condition.
+	// Where is a condition on the columns of a row, in the language of expr-lang.org, "" for
+	// none: columns are texts, and numbers where they stand next to one (docs/release.md).
 	Where string `json:"where,omitempty"`
 
 	// By is a column, for one answer for every one of Keys; rows with other keys do
