@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func text(tb testing.TB, k *Kernel) string {
@@ -114,7 +115,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		v, err := k.VerifyContext(t.Context(), VerifyOptions{Work: 1 << 24})
+		v, err := proof.Verify(t.Context(), k, proof.Options{Work: 1 << 24})
 		if (v == nil) != (err != nil) {
 			t.Fatalf("verified: %v, %v", v, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -86,8 +87,8 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 		c.Badf("noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	}
 	c.Add(body.Validate())
-	if !(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon) {
-		c.Badf("epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	if !(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon) {
+		c.Badf("epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
 	}
 	if !(promise.Delta >= 0 && promise.Delta < 1) {
 		c.Bad("delta", promise.Delta, "a number of at least 0 and below 1")

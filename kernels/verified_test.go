@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // TestVerified: a Verified has what Certify finds, whatever was done to copies of it,
@@ -33,8 +34,8 @@ func TestVerified(t *testing.T) {
 		t.Error("verified a second time")
 	}
 	s.Privacy.Epsilon = 0.1
-	if v, err := newKernel(t, s).Verify(); v != nil || !errors.Is(err, ErrNotPrivate) {
-		t.Errorf("%v, %v, want nothing and ErrNotPrivate", v, err)
+	if v, err := newKernel(t, s).Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
+		t.Errorf("%v, %v, want nothing and proof.ErrNotPrivate", v, err)
 	}
 }
 

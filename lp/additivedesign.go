@@ -194,7 +194,7 @@ func (d *additiveDesigner) upper(ctx context.Context, k int) error {
 }
 
 // keep certifies the kernel with the given laws and keeps it if it is the best. The error
-// wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the exact test of privacy or of
+// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of
 // the cap fails.
 func (d *additiveDesigner) keep(k int, laws [][]float64) error {
 	p := d.problem
@@ -223,7 +223,7 @@ func (d *additiveDesigner) keep(k int, laws [][]float64) error {
 		return err
 	}
 	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.loss {
-		d.kernel, d.loss = v.Kernel(), loss
+		d.kernel, d.loss = v.Mechanism(), loss
 	}
 	return nil
 }

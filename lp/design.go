@@ -575,7 +575,7 @@ func (d *designer) result(stopped error) (*Result, error) {
 	if d.table == nil {
 		return nil, d.noTable(stopped)
 	}
-	v, err := verified(d.table.Table().WithDual(d.dual))
+	v, err := verified(d.table.Mechanism().WithDual(d.dual))
 	if err != nil {
 		return nil, err
 	}

@@ -347,7 +347,7 @@ func (d *localDesigner) keep(s *priced) error {
 		return err
 	}
 	if loss := d.lossOf(v); loss < d.loss {
-		d.best, d.loss = v.Randomizer(), loss
+		d.best, d.loss = v.Mechanism(), loss
 	}
 	return nil
 }
@@ -480,7 +480,7 @@ func (d *localDesigner) prove(dual *local.Dual) error {
 		return err
 	}
 	if bound, _ := v.Certificate().LowerBound.Float64(); bound > d.bound {
-		d.dual, d.bound, d.best = dual, bound, v.Randomizer()
+		d.dual, d.bound, d.best = dual, bound, v.Mechanism()
 	}
 	return nil
 }

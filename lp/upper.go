@@ -8,7 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // upper is the program whose solutions are noise that can be drawn: the masses are
@@ -202,7 +202,7 @@ func (u upper) solve(ctx context.Context, d *designer, g grid) (float64, error) 
 // notKept reports whether a table was refused because it does not keep the privacy or
 // the constraints, exactly.
 func notKept(err error) bool {
-	return errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, tables.ErrFalseClaim)
+	return errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim)
 }
 
 // take makes a table of the masses. Without any there was no noise on this support; the

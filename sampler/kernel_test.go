@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // testKernel has unequal cells and rows with weights of 0 at the start, in the
@@ -132,7 +133,7 @@ func TestKernelReleaseRefuses(t *testing.T) {
 
 // TestNewKernel: without a proof there is nothing to draw from.
 func TestNewKernel(t *testing.T) {
-	if v, err := testKernel(t).Verify(); v != nil || !errors.Is(err, kernels.ErrNotPrivate) {
+	if v, err := testKernel(t).Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("a kernel that is not private: %v, %v", v, err)
 	}
 	const q = 1 << 62

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 const eighth = 1 << 61 // of all weights
@@ -250,7 +251,7 @@ func TestRandomizerRefuses(t *testing.T) {
 // TestNewRandomizer: without a proof there is nothing to draw from, and forks repeat and
 // differ.
 func TestNewRandomizer(t *testing.T) {
-	if v, err := testRandomizer(t, local.Real).Verify(); v != nil || !errors.Is(err, local.ErrNotPrivate) {
+	if v, err := testRandomizer(t, local.Real).Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("a randomizer that is not private: %v, %v", v, err)
 	}
 	for _, none := range []*local.Verified{nil, {}} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // TestVerified: a Verified has what Certify finds, whatever was done to copies of it,
@@ -15,7 +16,7 @@ func TestVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Table().content != table.content {
+	if v.Mechanism().content != table.content {
 		t.Error("verified another table")
 	}
 	want := table.Certify()
@@ -40,8 +41,8 @@ func TestVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if v, err := broken.Verify(); v != nil || !errors.Is(err, ErrNotPrivate) {
-			t.Errorf("%v, %v, want nothing and ErrNotPrivate", v, err)
+		if v, err := broken.Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
+			t.Errorf("%v, %v, want nothing and proof.ErrNotPrivate", v, err)
 		}
 	}
 	if c := broken.Certify(); c.DeltaUpper.Cmp(want.DeltaUpper) <= 0 {
@@ -64,12 +65,12 @@ func TestNothingIsAssigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	*table = *broken
-	*v.Table() = *broken
-	if got := v.Table().Privacy().Epsilon; got != 1 {
+	*v.Mechanism() = *broken
+	if got := v.Mechanism().Privacy().Epsilon; got != 1 {
 		t.Errorf("the verified table promises epsilon = %g, want 1: it was replaced", got)
 	}
-	if v, err := table.Verify(); v != nil || !errors.Is(err, ErrNotPrivate) {
-		t.Errorf("the table that was assigned to: %v, %v, want ErrNotPrivate", v, err)
+	if v, err := table.Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
+		t.Errorf("the table that was assigned to: %v, %v, want proof.ErrNotPrivate", v, err)
 	}
 }
 
@@ -81,7 +82,7 @@ func TestNothingVerified(t *testing.T) {
 		}
 	}
 	var v Verified
-	if c := v.Certificate(); v.Table() != nil || c != (Certificate{}) {
-		t.Errorf("the zero value has %v and %+v", v.Table(), c)
+	if c := v.Certificate(); v.Mechanism() != nil || c != (Certificate{}) {
+		t.Errorf("the zero value has %v and %+v", v.Mechanism(), c)
 	}
 }

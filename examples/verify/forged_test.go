@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -62,7 +63,7 @@ func judgeForgeries(t *testing.T, text []byte, count int) {
 			continue // malformed, which the script does not look at
 		}
 		_, err = table.Verify()
-		if err != nil && !errors.Is(err, tables.ErrNotPrivate) && !errors.Is(err, tables.ErrFalseClaim) {
+		if err != nil && !errors.Is(err, proof.ErrNotPrivate) && !errors.Is(err, proof.ErrFalseClaim) {
 			t.Fatal(err)
 		}
 		forgeries, valid = append(forgeries, changed), append(valid, err == nil)

@@ -117,7 +117,7 @@ func TestFewRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	designed := r.Table.Table()
+	designed := r.Table.Mechanism()
 	if designed.Cells() < 1000 {
 		t.Fatalf("%d cells, want a table that takes long cell by cell", designed.Cells())
 	}
@@ -190,7 +190,7 @@ func TestDesigns(t *testing.T) {
 			t.Errorf("%s, %s, %+v: %v", c.loss, c.query, c.constraints, err)
 			continue
 		}
-		text := encode(t, r.Table.Table())
+		text := encode(t, r.Table.Mechanism())
 		agrees(t, text, r.Table.Certificate())
 		judgeForgeries(t, text, 5)
 		if c.says == "" {
@@ -365,12 +365,12 @@ func TestTails(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := r.Table.Table().Encode(&b); err != nil {
+		if err := r.Table.Mechanism().Encode(&b); err != nil {
 			t.Fatal(err)
 		}
 		agrees(t, b.Bytes(), r.Table.Certificate())
 		judgeForgeries(t, b.Bytes(), 6)
-		ratio := r.Table.Table().TailRatio()
+		ratio := r.Table.Mechanism().TailRatio()
 		short := strings.Replace(b.String(), fmt.Sprintf(`"tail_ratio":"%d"`, ratio), fmt.Sprintf(`"tail_ratio":"%d"`, ratio-1), 1)
 		if got, code := python(t, []byte(short)); code != 3 || !strings.Contains(got, "FALSE: certified delta <= delta") {
 			t.Errorf("ratio one less: exit code %d, printed\n%s", code, got)

@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -22,7 +23,7 @@ import (
 // noise is a table on its way to the workers: its text, which each of them proves again.
 type noise struct {
 	Table []byte // the file
-	s     *sampler.Sampler
+	s     *sampler.Noise
 }
 
 func newNoise(v *tables.Verified) (noise, error) {
@@ -50,13 +51,13 @@ func (n *noise) setup() error {
 			return err
 		}
 		// Who built the pipeline had it verified: this takes as long as it did then.
-		if v, err = t.VerifyContext(context.Background(), tables.VerifyOptions{Work: math.MaxInt64}); err != nil {
+		if v, err = proof.Verify(context.Background(), t, proof.Options{Work: math.MaxInt64}); err != nil {
 			return err
 		}
 		proved.Store(hash, v)
 	}
 	var err error
-	n.s, err = sampler.New(v.(*tables.Verified), sampler.Options{})
+	n.s, err = sampler.NewNoise(v.(*tables.Verified), sampler.Options{})
 	return err
 }
 

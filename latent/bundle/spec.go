@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -132,7 +133,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -401,8 +402,8 @@ func (s *Spec) validateNoise(c checker) {
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	if p.Epsilon > tables.MaxEpsilon {
-		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
+	if p.Epsilon > proof.MaxEpsilon {
+		c.Badf("epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
 	}
 	if s.Composition == Norm {
 		s.validateNorm(c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -108,7 +109,7 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 	t, err := tables.Decode(bytes.NewReader(text))
 	if err == nil {
 		// Whoever charged it had it verified: this takes as long as it did then.
-		v, err = t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+		v, err = proof.Verify(ctx, t, proof.Options{Work: math.MaxInt64})
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -133,7 +134,7 @@ func (l *Ledger) loss(ctx context.Context, c charge) (*account.PrivacyLossDistri
 	if p != nil {
 		return p, nil
 	}
-	p, err := await(ctx, func() (*account.PrivacyLossDistribution, error) { return account.Table(c.table.Table()) })
+	p, err := await(ctx, func() (*account.PrivacyLossDistribution, error) { return account.Table(c.table.Mechanism()) })
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Cost struct {
 // Promise returns the epsilon and the delta of a single use.
 func (c Cost) Promise() (epsilon, delta float64) {
 	if c.Table != nil {
-		p := c.Table.Table().Privacy()
+		p := c.Table.Mechanism().Privacy()
 		return p.Epsilon, p.Delta
 	}
 	return c.Epsilon, c.Delta
@@ -71,11 +71,11 @@ func TableHash(v *tables.Verified) (string, error) {
 }
 
 func tableText(v *tables.Verified) ([]byte, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("ledger", "table", "none", "one that Verify has proved")
 	}
 	var b bytes.Buffer
-	err := v.Table().Encode(&b)
+	err := v.Mechanism().Encode(&b)
 	return b.Bytes(), err
 }
 
@@ -125,7 +125,7 @@ func (c Cost) check(bad *check.List, i int) {
 		bad.Badf("times"+of, c.Times, "1 to %d", account.MaxReleases)
 	}
 	if c.Table != nil {
-		if c.Table.Table() == nil {
+		if c.Table.Mechanism() == nil {
 			bad.Bad("table"+of, "none", "one that Verify has proved")
 			return
 		}
