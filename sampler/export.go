@@ -30,23 +30,19 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 		return check.Field("sampler", "draws", n, "a number at least 0")
 	}
 	var e any
-	g := proof.Golden{Stream: streamRule, Draw: drawRule, Seed: hex.EncodeToString(seed[:])}
-	if g.Words, err = firstWords(seed); err != nil {
-		return err
-	}
 	switch m := s.Mechanism().(type) {
 	case *tables.Table:
-		draws := make([]int64, n)
-		if err := s.(adder).FillInt(draws); err != nil {
-			return err
-		}
-		e = newExport(m, golden{g, draws})
+		e, err = newExport(m, seed, n)
 	case proof.Exporter:
-		if e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n); err != nil {
-			return err
+		var g proof.Golden
+		if g, err = newGolden(seed); err == nil {
+			e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n)
 		}
 	default:
-		return check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
+		err = check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
+	}
+	if err != nil {
+		return err
 	}
 	if err := json.NewEncoder(w).Encode(e); err != nil {
 		return check.Errorf("sampler", nil, "encode: %w", err)
@@ -68,16 +64,17 @@ func (s *stream) Anew() {
 // Draw implements proof.Stream.
 func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
 
-// firstWords returns the first words of the stream of a seed.
-func firstWords(seed [32]byte) (words []string, err error) {
+// newGolden states the stream of a seed.
+func newGolden(seed [32]byte) (g proof.Golden, err error) {
 	var block [blockBytes]byte
 	if err := newFixedGenerator(seed).read(&block); err != nil {
-		return nil, err
+		return g, err
 	}
+	g = proof.Golden{Stream: streamRule, Seed: hex.EncodeToString(seed[:])}
 	for i := range goldenWords {
-		words = append(words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
+		g.Words = append(g.Words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
 	}
-	return words, nil
+	return g, nil
 }
 
 type export struct {
@@ -134,9 +131,14 @@ const (
 	goldenWords = 8
 )
 
-func newExport(t *tables.Table, g golden) *export {
+func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
+	g := golden{Draws: make([]int64, n)}
+	if g.Golden, err = newGolden(seed); err != nil {
+		return nil, err
+	}
+	g.Draw = drawRule
 	grid := t.Grid()
-	e := &export{
+	e = &export{
 		Schema:  1,
 		Privacy: t.Privacy(),
 		Loss:    t.Loss().Name(),
@@ -155,5 +157,5 @@ func newExport(t *tables.Table, g golden) *export {
 	for i, d := range t.ShiftDeltas() {
 		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: proof.Up(d)})
 	}
-	return e
+	return e, newNoise(t, newLaw(t, false), newFixedGenerator(seed)).FillInt(e.Golden.Draws)
 }
