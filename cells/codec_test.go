@@ -47,7 +47,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	if _, err := back.Verify(); err != nil {
 		t.Error(err)
 	}
-	if !Recognize([]byte(good[:60])) || Recognize([]byte(`{"format":"noisewright-kernel"`)) {
+	if !Form.Recognize([]byte(good[:60])) || Form.Recognize([]byte(`{"format":"noisewright-kernel"`)) {
 		t.Error("not told from a kernel that answers by nodes")
 	}
 }

@@ -17,7 +17,7 @@ func TestVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Kernel().content != kernel.content {
+	if v.Mechanism().content != kernel.content {
 		t.Error("verified another kernel")
 	}
 	want := kernel.Certify().Claims()
@@ -51,8 +51,8 @@ func TestNothingIsAssigned(t *testing.T) {
 	s.Privacy.Epsilon = 0.1
 	broken := newKernel(t, s)
 	*kernel = *broken
-	*v.Kernel() = *broken
-	if got := v.Kernel().Privacy().Epsilon; got != 1 {
+	*v.Mechanism() = *broken
+	if got := v.Mechanism().Privacy().Epsilon; got != 1 {
 		t.Errorf("the verified kernel promises epsilon = %g, want 1: it was replaced", got)
 	}
 }
@@ -65,7 +65,7 @@ func TestNothingVerified(t *testing.T) {
 		}
 	}
 	var v Verified
-	if c := v.Certificate(); v.Kernel() != nil || c != (Certificate{}) {
-		t.Errorf("the zero value has %v and %+v", v.Kernel(), c)
+	if c := v.Certificate(); v.Mechanism() != nil || c != (Certificate{}) {
+		t.Errorf("the zero value has %v and %+v", v.Mechanism(), c)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
 // TestRecognize: the first field decides, whatever stands around it, and not what comes
@@ -31,11 +32,23 @@ func TestRecognize(t *testing.T) {
 		`{`:                             false,
 		"\xef\xbb\xbf{\"format\":\"a\"": false,
 	} {
-		if got := Recognize([]byte(text), "a"); got != want {
+		if got := pkg.Recognize([]byte(text)); got != want {
 			t.Errorf("%q is of the format: %v, want %v", text, got, want)
 		}
 	}
 }
+
+// pkg is a form for tests.
+var pkg = Form{Package: "pkg", Noun: "a thing", File: strictjson.Format{Noun: "thing", Name: "a", Version: 1, MaxSize: 1 << 20}}
+
+// written is a mechanism that can be written to a file and nothing else.
+type written struct {
+	Mechanism
+	encode func(w io.Writer) error
+}
+
+func (written) Form() Form                 { return pkg }
+func (m written) Encode(w io.Writer) error { return m.encode(w) }
 
 func readText(r io.Reader) (*string, error) {
 	b, err := io.ReadAll(r)
@@ -49,19 +62,19 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.json")
 	for _, text := range []string{"first", "second"} {
-		if err := WriteFile("pkg", path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		if err := WriteFile(path, written{encode: func(w io.Writer) error { _, err := io.WriteString(w, text); return err }}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ReadFile("pkg", path, readText); err != nil || *got != text {
+		if got, err := ReadFile(pkg, path, readText); err != nil || *got != text {
 			t.Fatalf("%v, %v, want %q", got, err, text)
 		}
 	}
 	broken := errors.New("broken")
-	err := WriteFile("pkg", path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken })
+	err := WriteFile(path, written{encode: func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("%v, want what the encoder said", err)
 	}
-	if got, err := ReadFile("pkg", path, readText); err != nil || *got != "second" {
+	if got, err := ReadFile(pkg, path, readText); err != nil || *got != "second" {
 		t.Errorf("%v, %v, want the file as it was", got, err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
@@ -84,7 +97,7 @@ func TestFileErrors(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteFile("pkg", link, func(io.Writer) error { return nil }); err != nil {
+	if err := WriteFile(link, written{encode: func(io.Writer) error { return nil }}); err != nil {
 		t.Errorf("in place of a link: %v", err)
 	}
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() {
@@ -95,14 +108,31 @@ func TestFileErrors(t *testing.T) {
 		err  error
 		want error
 	}{
-		{path, second(ReadFile("pkg", path, readText)), fs.ErrNotExist},
-		{file, second(ReadFile("pkg", file, func(io.Reader) (*string, error) { return new(string), broken })), broken},
-		{dir, second(ReadFile("pkg", dir, readText)), nil},
-		{filepath.Join(dir, "no", "a"), WriteFile("pkg", filepath.Join(dir, "no", "a"), func(io.Writer) error { return nil }), fs.ErrNotExist},
-		{dir, WriteFile("pkg", dir, func(io.Writer) error { return nil }), nil},
+		{path, second(ReadFile(pkg, path, readText)), fs.ErrNotExist},
+		{file, second(ReadFile(pkg, file, func(io.Reader) (*string, error) { return new(string), broken })), broken},
+		{dir, second(ReadFile(pkg, dir, readText)), nil},
+		{filepath.Join(dir, "no", "a"), WriteFile(filepath.Join(dir, "no", "a"), written{encode: func(io.Writer) error { return nil }}), fs.ErrNotExist},
+		{dir, WriteFile(dir, written{encode: func(io.Writer) error { return nil }}), nil},
 	} {
 		if c.err == nil || c.want != nil && !errors.Is(c.err, c.want) || strings.Count(c.err.Error(), c.path) != 1 || !strings.HasPrefix(c.err.Error(), "pkg: ") {
 			t.Errorf("%v, want %v with the path %s once", c.err, c.want, c.path)
+		}
+	}
+}
+
+// TestDecode: what is not of the form is refused with its sentinel and its package, whatever
+// the format's own sentinel is.
+func TestDecode(t *testing.T) {
+	var file struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := pkg.Decode(strings.NewReader(`{"format":"a","version":1}`), &file); err != nil || file.Version != 1 {
+		t.Errorf("%+v, %v", file, err)
+	}
+	for _, bad := range []string{"", "{}", `{"format":"b","version":1}`, `{"format":"a","version":2}`, `{"format":"a","version":1,"x":1}`, `{"format":"a","version":1}{}`} {
+		if err := pkg.Decode(strings.NewReader(bad), &file); !errors.Is(err, ErrFormat) || !strings.HasPrefix(err.Error(), "pkg: ") {
+			t.Errorf("%s: %v, want ErrFormat", bad, err)
 		}
 	}
 }
@@ -114,11 +144,11 @@ func TestEncode(t *testing.T) {
 		Format string `json:"format"`
 		Loss   Loss   `json:"loss"`
 	}{"a", Loss{"l1"}}
-	if err := Encode("pkg", &b, file); err != nil || b.String() != `{"format":"a","loss":{"name":"l1"}}`+"\n" {
+	if err := pkg.Encode(&b, file); err != nil || b.String() != `{"format":"a","loss":{"name":"l1"}}`+"\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 	broken := errors.New("broken")
-	if err := Encode("pkg", writer{broken}, file); !errors.Is(err, broken) || check.Sentences(err)[0] != "encode: broken" {
+	if err := pkg.Encode(writer{broken}, file); !errors.Is(err, broken) || check.Sentences(err)[0] != "encode: broken" {
 		t.Errorf("%v, want that of the writer", err)
 	}
 }
