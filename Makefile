@@ -11,7 +11,7 @@ LINT_VERSION := v2.15.0
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # Packages that have to work, tests included, in a build without cgo.
-PURE := ./dp/... ./lp/ ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./cells/... ./proof/... ./cmd/internal/portrait/... ./cmd/internal/studio/
+PURE := ./dp/... ./lp/ ./lp/internal/... ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./cells/... ./proof/... ./cmd/internal/portrait/... ./cmd/internal/studio/
 
 outer_cppflags := $(CGO_CPPFLAGS)
 export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
@@ -25,7 +25,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static man test race lint bench leakage fuzz demo verifier browser beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static man test race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -62,6 +62,7 @@ race: deps ## run every test under the race detector
 lint: deps $(LINT) ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/
 	@echo "lint: golangci-lint $(LINT_VERSION)"
 	@"$(LINT)" run ./...
+	@cd cmd/papers && "$(LINT)" run ./...
 	@echo "lint: cgo in lp/highs only"
 	@list=$$($(GO) list -f '{{if .CgoFiles}}{{.Dir}}: {{.CgoFiles}}{{end}}' ./... | grep -v '/lp/highs: \[capi.go\]$$' || true); \
 		if [ -n "$$list" ]; then printf 'lint: import "C" outside lp/highs/capi.go: %s\n' "$$list" >&2; exit 1; fi
@@ -92,6 +93,11 @@ fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 demo: build ## run scripts/demo.sh with the binary just built
 	@echo "demo: scripts/demo.sh"
 	@sh scripts/demo.sh
+
+# A module of its own, so that nothing in noisewright depends on it.
+papers: deps ## build bin/papers, which recomputes published tables and figures, vet and test it
+	@echo "papers: bin/papers"
+	@cd cmd/papers && $(GO) build -trimpath -buildvcs=auto -o "$(CURDIR)/bin/papers" . && $(GO) vet ./... && $(GO) test ./...
 
 # A module of its own: its dependencies are some 330 modules, three minutes of CPU when the cache is cold.
 beam: ## vet and test integrations/beam, on Beam's embedded engine Prism

@@ -67,9 +67,9 @@ func (t Target) lossOf(law noise.Mechanism, err error) float64 {
 
 // laplace returns Laplace noise calibrated to the target.
 func (t Target) laplace(ctx context.Context) (noise.Mechanism, error) {
-	privacyLoss, build := Laplace, noise.NewLaplace
+	privacyLoss, name := Laplace, noise.Laplace
 	if t.Query == dp.IntegerQuery {
-		build = noise.NewDiscreteLaplace
+		name = noise.DiscreteLaplace
 		privacyLoss = func(epsilon float64) (*PrivacyLossDistribution, error) {
 			return DiscreteLaplace(epsilon, int(t.Sensitivity))
 		}
@@ -82,7 +82,7 @@ func (t Target) laplace(ctx context.Context) (noise.Mechanism, error) {
 	if err != nil {
 		return noise.Mechanism{}, err
 	}
-	return build(dp.Privacy{Epsilon: r.epsilon, Sensitivity: t.Sensitivity})
+	return noise.New(name, dp.Privacy{Epsilon: r.epsilon, Sensitivity: t.Sensitivity}, t.Loss)
 }
 
 // gaussian returns Gaussian noise calibrated to the target: so many releases are one
@@ -90,7 +90,7 @@ func (t Target) laplace(ctx context.Context) (noise.Mechanism, error) {
 func (t Target) gaussian() (noise.Mechanism, error) {
 	p := t.Privacy
 	p.Sensitivity *= math.Sqrt(float64(t.Releases))
-	return noise.NewAnalyticGaussian(p)
+	return noise.New(noise.AnalyticGaussian, p, t.Loss)
 }
 
 // gaussianLoss is that of Gaussian noise.

@@ -10,5 +10,5 @@ func ExamplePrivacy_Validate() {
 	fmt.Println(dp.Privacy{Epsilon: -1, Delta: 1, Sensitivity: 1}.Validate())
 	// Output:
 	// dp: epsilon = -1, want a finite number >= 0
-	// dp: delta = 1, want a probability, 0 <= delta < 1
+	// dp: delta = 1, want a probability, at least 0 and below 1
 }

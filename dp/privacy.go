@@ -1,7 +1,6 @@
 package dp
 
 import (
-	"errors"
 	"math"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -22,15 +21,13 @@ type Privacy struct {
 // Validate returns nil if every field is in its range. Otherwise it reports all
 // bad fields together, each error wrapping [ErrInvalid].
 func (p Privacy) Validate() error {
-	var errs []error
+	bad := check.In("dp")
 	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1) {
-		errs = append(errs, check.Field("dp", "epsilon", p.Epsilon, "a finite number >= 0"))
+		bad.Bad("epsilon", p.Epsilon, "a finite number >= 0")
 	}
-	if !(p.Delta >= 0 && p.Delta < 1) {
-		errs = append(errs, check.Field("dp", "delta", p.Delta, "a probability, 0 <= delta < 1"))
-	}
+	bad.Delta("delta", p.Delta)
 	if !(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 1) {
-		errs = append(errs, check.Field("dp", "sensitivity", p.Sensitivity, "a finite number > 0 (query units)"))
+		bad.Bad("sensitivity", p.Sensitivity, "a finite number > 0 (query units)")
 	}
-	return errors.Join(errs...)
+	return bad.Err()
 }

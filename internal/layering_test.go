@@ -49,18 +49,36 @@ var arrows = map[string][]string{
 	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
 	"release/internal/ratio":     {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
-	// The designer.
+	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"lp/solver", "lp/internal/cuts", "lp/internal/staircase", "lp/internal/ratio", "lp/internal/interior", "tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss",
-		"internal/exact", "internal/check",
+		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local",
+		"tables", "kernels", "cells", "local", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/cuts":      {"lp/solver", "internal/check"},
-	"lp/internal/staircase": {"loss"},
-	"lp/internal/ratio":     {},
-	"lp/internal/interior":  {"lp/internal/cuts", "lp/internal/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
-	"lp/internal/cholesky":  {"golang.org/x/sys/cpu"},
-	"lp/solver":             {},
-	"lp/highs":              {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
+	"lp/internal/noise": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise/staircase", "lp/solver",
+		"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/kernel": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise", "lp/solver",
+		"tables", "kernels", "dp", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/cells": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/noise", "lp/solver",
+		"tables", "cells", "dp", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/local": {
+		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/solver",
+		"local", "loss", "internal/exact", "internal/check",
+	},
+	"lp/internal/meet":            {"lp/solver", "tables", "internal/check"},
+	"lp/internal/noise/staircase": {"loss"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts"},
+	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
+	"lp/internal/engine/ratio":    {},
+	"lp/internal/engine/interior": {"lp/internal/engine/cuts", "lp/internal/engine/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
+	"lp/solver":                   {},
+	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
@@ -69,12 +87,12 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
 	"release": {
-		"release/ledger", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
-		"release", "release/ledger", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
@@ -95,7 +113,7 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
 	"cmd/internal/cli": {
-		"cmd/internal/shell", "cmd/internal/reproduce", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
@@ -107,22 +125,15 @@ var arrows = map[string][]string{
 	"cmd/internal/studio": {
 		"cmd/internal/portrait", "internal/check", "lp", "tables", "kernels", "cells", "local", "noise", "account", "dp",
 	},
-	"cmd/internal/reproduce": {
-		"cmd/internal/shell", "cmd/internal/reproduce/drolearn", "internal/csvfile", "cmd/internal/figure", "internal/idx", "internal/taskspace", "internal/check",
-		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
-		"lp", "lp/solver", "lp/highs", "tables", "kernels", "local", "noise", "dp", "loss", "account", "latent", "latent/bundle",
-		"github.com/spf13/cobra", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat",
-	},
-	"cmd/internal/reproduce/drolearn": {"tables", "cells", "noise", "dp", "internal/csvfile", "gonum.org/v1/gonum/stat"},
 
-	"cmd/internal/jsontest": {}, // for tests
-	"internal/csvfile":      {"internal/check", "github.com/klauspost/compress/zstd"},
-	"cmd/internal/portrait": {"tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":   {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/jsontest":   {},                                                           // for tests
+	"cmd/internal/scripttest": {"cmd/internal/jsontest", "github.com/rogpeppe/go-internal"}, // for tests
+	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
+	"cmd/internal/portrait":   {"tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},
-	"internal/idx":        {"internal/check"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
@@ -136,6 +147,12 @@ var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernel
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}
+
+// databases are what only release/ledger and those who import it may link.
+var databases = []string{"modernc.org", "database/sql"}
+
+// withoutDatabase are packages that no database stands below: who keeps no ledger links none.
+var withoutDatabase = []string{"", "release", "learn", "account", "sampler", "tables", "lp", "latent", "encoder"}
 
 // cgoFiles are the only files with import "C", by package.
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
@@ -166,9 +183,7 @@ func TestSolverTags(t *testing.T) {
 // would then answer for an older tree.
 func TestLayering(t *testing.T) {
 	const root = ".."
-	context := build.Default
-	context.UseAllFiles = true
-	context.CgoEnabled = true
+	context := everyFile()
 	found := 0
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -198,6 +213,55 @@ func TestLayering(t *testing.T) {
 	}
 	if found < 5 {
 		t.Errorf("%d packages found, want the whole module", found)
+	}
+}
+
+// everyFile reads all files of a package, whatever they are built for.
+func everyFile() *build.Context {
+	context := build.Default
+	context.UseAllFiles = true
+	context.CgoEnabled = true
+	return &context
+}
+
+// TestNoDatabase follows the imports of our packages to the end. Those of other modules are
+// leaves: there are few, each allowed by name.
+func TestNoDatabase(t *testing.T) {
+	context := everyFile()
+	imports := map[string][]string{} // of our packages, by their path in the module
+	var chain func(name string, seen map[string]bool) []string
+	// chain returns the imports that lead from a package to a database, nil if none do.
+	chain = func(name string, seen map[string]bool) []string {
+		if seen[name] {
+			return nil
+		}
+		seen[name] = true
+		if imports[name] == nil {
+			p, err := context.ImportDir(filepath.Join("..", filepath.FromSlash(name)), 0)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			imports[name] = append([]string{}, p.Imports...)
+		}
+		for _, path := range imports[name] {
+			if within(path, databases) {
+				return []string{path}
+			}
+			if ours, inside := strings.CutPrefix(path, module); inside {
+				if rest := chain(strings.TrimPrefix(ours, "/"), seen); rest != nil {
+					return append([]string{path}, rest...)
+				}
+			}
+		}
+		return nil
+	}
+	for _, name := range withoutDatabase {
+		if found := chain(name, map[string]bool{}); found != nil {
+			t.Errorf("package %q imports %s, want no database below it", name, strings.Join(found, ", which imports "))
+		}
+	}
+	if chain("release/ledger", map[string]bool{}) == nil {
+		t.Error("release/ledger imports no database, want the one that this test is to find")
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -26,8 +25,8 @@ type Budget struct {
 	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon,
 	// 0 <= Delta < 1.
 	Epsilon, Delta float64
-	// Neighbors says what is hidden: that a record is there at all (ledger.AddRemove), or
-	// what it is (ledger.Replace), which costs twice as much.
+	// Neighbors says what is hidden: that a record is there at all (dp.AddRemove), or
+	// what it is (dp.Replace), which costs twice as much.
 	Neighbors string
 }
 
@@ -43,8 +42,8 @@ func (b Budget) Validate() error {
 	if !(b.Delta >= 0 && b.Delta < 1) {
 		bad.Bad("delta", b.Delta, "a number of at least 0 and below 1")
 	}
-	if b.Neighbors != ledger.AddRemove && b.Neighbors != ledger.Replace {
-		bad.Bad("neighbors", check.Quoted(b.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
+	if b.Neighbors != dp.AddRemove && b.Neighbors != dp.Replace {
+		bad.Bad("neighbors", check.Quoted(b.Neighbors), dp.AddRemove+" or "+dp.Replace)
 	}
 	return bad.Err()
 }
@@ -55,7 +54,7 @@ func (b Budget) Validate() error {
 // lemma 2.2).
 func (b Budget) addRemove() dp.Privacy {
 	p := dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}
-	if b.Neighbors == ledger.Replace {
+	if b.Neighbors == dp.Replace {
 		p.Epsilon /= 2
 		p.Delta = exact.FloatDown(new(big.Rat).Quo(exact.Rational(p.Delta), twoSteps(p.Epsilon)))
 	}
@@ -121,7 +120,7 @@ type Guarantee struct {
 type Noise struct {
 	table     *tables.Verified // nil for None
 	releases  int
-	cost      ledger.Cost
+	cost      account.Cost
 	guarantee *Guarantee
 	deviation float64
 }
@@ -230,19 +229,19 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 	if own := t.Privacy().Sensitivity; own != 1 || t.Query() != dp.RealQuery {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
-	cost := ledger.Cost{Table: v, Times: releases}
-	epsilon, err := release.Compose([]ledger.Cost{cost}, p.Delta)
+	cost := account.Cost{Table: v, Times: releases}
+	epsilon, err := account.EpsilonOf([]account.Cost{cost}, p.Delta)
 	if err != nil {
 		return nil, err
 	}
 	if !(epsilon <= p.Epsilon) {
 		return nil, check.Errorf("learn", nil, "%d releases of the noise found cost epsilon = %v, more than the %v of the budget", releases, epsilon, p.Epsilon)
 	}
-	if b.Neighbors == ledger.Replace { // of the pair of steps, see Budget.addRemove
+	if b.Neighbors == dp.Replace { // of the pair of steps, see Budget.addRemove
 		epsilon *= 2
 		// The budget, not what is proved: of an equal call the ledger takes up a charge that has
 		// no answer, also if other noise is found by then.
-		cost = ledger.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
+		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
 	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
@@ -284,11 +283,11 @@ func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
 func (n *Noise) Deviation() float64 { return n.deviation }
 
 // Costs returns what a model costs, for a ledger with the budget's neighbors.
-func (n *Noise) Costs() []ledger.Cost {
+func (n *Noise) Costs() []account.Cost {
 	if n.table == nil {
 		return nil
 	}
-	return []ledger.Cost{n.cost}
+	return []account.Cost{n.cost}
 }
 
 // Releaser makes the releases of one model, and no more than those. It is not safe for

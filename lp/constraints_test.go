@@ -72,25 +72,6 @@ func TestIntegerOptimum(t *testing.T) {
 	}
 }
 
-// TestIntegersAgreeWithTheLP: for larger sensitivities the bracket holds the
-// value of the complete program.
-func TestIntegersAgreeWithTheLP(t *testing.T) {
-	for _, sensitivity := range []int{2, 3, 7} {
-		want, err := lp.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, loss.L1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity)}, Loss: loss.L1, Query: dp.IntegerQuery}
-		upper, lower, table := bracket(t, p, 1e-5)
-		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
-			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
-		}
-		if g := table.Grid(); g.PointsPerCell != 1 || g.GranularityExponent != 0 || g.CellsPerSensitivity != sensitivity {
-			t.Errorf("Δ=%d: grid %+v, want cells of one integer", sensitivity, g)
-		}
-	}
-}
-
 // TestHugeIntegers: sensitivities that are no multiples of cells, up to the largest.
 func TestHugeIntegers(t *testing.T) {
 	for _, sensitivity := range []float64{12345, 1000003, lp.MaxIntegerSensitivity} {

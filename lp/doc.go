@@ -8,17 +8,14 @@
 // the requested relative gap, and returns a tables.Table that carries its own
 // exact certificate. [Sweep] does so for several deltas at once, [Front] for
 // weighted sums of two losses, [DesignKernel] for noise that may depend on
-// the query value, and [DesignLocal] for answers to one bounded value. Tables for real
+// the query value, [DesignCells] for noise that depends on the cell of the value, and
+// [DesignLocal] for answers to one bounded value. Tables for real
 // queries and symmetric noise need no LP library; for the others it arrives as a
 // solver.Factory, see lp/highs.
 //
 // # Inside
 //
-// The upper and the lower program are two types with one interface: upper.go,
-// lower.go, and in bound.go what is asked of both. model.go is the problem as they
-// see it, program.go hands a layout to lp/internal/interior, which solves it
-// complete, or to lp/internal/cuts, which does so by constraint generation. Solutions become tables in table.go, duals become proofs in
-// dual.go. The loop over finer and finer grids is in design.go, and the tables and
-// bounds it starts from, which need no solver, in start.go. With delta = 0 none of
-// these is needed: pure.go.
+// This package states problems and checks them. Each form is designed by a package of its
+// own, lp/internal/noise (tables), kernel, cells and local, on what they share, lp/internal/meet.
+// lp/internal/engine solves their programs.
 package lp

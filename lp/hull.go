@@ -102,13 +102,13 @@ func newOutline(lines []SupportingLine) (o outline) {
 			n--
 		}
 		// One that holds where its neighbors meet bounds nothing.
-		for n > 1 && weighted(kept[n-1].weights, meet(kept[n-2], l)).Cmp(kept[n-1].bound) >= 0 {
+		for n > 1 && weighted(kept[n-1].weights, crossing(kept[n-2], l)).Cmp(kept[n-1].bound) >= 0 {
 			n--
 		}
 		kept = append(kept[:n], l)
 	}
 	for i := 1; i < len(kept); i++ {
-		o = append(o, meet(kept[i-1], kept[i]))
+		o = append(o, crossing(kept[i-1], kept[i]))
 	}
 	return o
 }
@@ -145,8 +145,8 @@ func implies(l, m halfPlane) bool {
 	return new(big.Rat).Mul(l.bound, m.weights[i]).Cmp(new(big.Rat).Mul(m.bound, l.weights[i])) >= 0
 }
 
-// meet returns where the borders of two half planes that are not parallel meet.
-func meet(l, m halfPlane) [2]*big.Rat {
+// crossing returns where the borders of two half planes that are not parallel meet.
+func crossing(l, m halfPlane) [2]*big.Rat {
 	d := det(l.weights, m.weights)
 	x := det([2]*big.Rat{l.bound, l.weights[1]}, [2]*big.Rat{m.bound, m.weights[1]})
 	y := det([2]*big.Rat{l.weights[0], l.bound}, [2]*big.Rat{m.weights[0], m.bound})

@@ -39,7 +39,7 @@ func TestInteriorAgreesWithGeneration(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		b, err := lp.Design(t.Context(), p, lp.Generating(o))
+		b, err := lp.DesignGenerating(t.Context(), p, o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

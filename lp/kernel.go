@@ -1,15 +1,16 @@
 package lp
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
-	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/kernel"
 )
 
 // KernelProblem asks for noise that depends on the query value: the kernel with
@@ -39,21 +40,9 @@ type KernelProblem struct {
 	CapSlack float64
 }
 
-func (p KernelProblem) additive() dp.Problem {
-	return dp.Problem{Privacy: p.Privacy, Loss: p.Loss}
-}
-
-// capLoss is the loss that the cap is about.
-func (p KernelProblem) capLoss() loss.Loss {
-	if p.CapLoss == nil {
-		return p.Loss
-	}
-	return p.CapLoss
-}
-
 func (p KernelProblem) validate() error {
 	errs := check.In("lp")
-	errs.Add(validate(p.additive()))
+	errs.Add(validate(dp.Problem{Privacy: p.Privacy, Loss: p.Loss}))
 	if err := p.Queries.Validate(); err != nil {
 		errs.Add(check.Errorf("lp", nil, "%w", err))
 	}
@@ -84,179 +73,43 @@ func (p KernelProblem) validate() error {
 	return errs.Err()
 }
 
-// partition is a split of the range into cells, each with an answer.
-type partition struct{ edges, nodes []float64 }
+// DefaultKernelGap is the relative gap of a kernel design if Options.Gap is 0:
+// kernels take far longer than tables.
+const DefaultKernelGap = 0.01
 
-// nearest returns the cells of the values nearest to each node.
-func nearest(q kernels.Queries, nodes []float64) partition {
-	edges := []float64{q.Lower}
-	for i := 1; i < len(nodes); i++ {
-		edges = append(edges, nodes[i-1]+(nodes[i]-nodes[i-1])/2)
-	}
-	return partition{edges: append(edges, q.Upper), nodes: nodes}
+// DefaultKernelCells bounds the cells of a kernel if Options.MaxCells is 0.
+const DefaultKernelCells = 512
+
+// KernelResult is a designed and certified kernel.
+type KernelResult struct {
+	// Kernel comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Kernel *kernels.Verified
+	Outcome
 }
 
-// evenly splits the range into the given number of cells, of which the inner ones
-// have a width of 1/K of the sensitivity for some whole K, rounded up to a float64
-// such that inner edges K apart are one sensitivity apart exactly or a hair more.
-// Then values within the sensitivity are in cells at most K apart. The two outer
-// cells take what is left; a value in them is near few others.
-func evenly(p KernelProblem, cells int) partition {
-	q := p.Queries
-	width := q.Upper - q.Lower
-	per := float64(cells) * p.Sensitivity / width
-	step := width / float64(cells)
-	edge := func(i int) float64 { return q.Lower + float64(i)*(width/float64(cells)) }
-	if k := math.Round(per); per < float64(cells) && cells > 2 {
-		// The outer cells want to be about as wide as the others.
-		if k < 1 || width-float64(cells-2)*p.Sensitivity/k < step {
-			k = math.Floor(per) + 1
-		}
-		step = p.Sensitivity / k
-		grain := max(math.Ldexp(step, -30), math.Ldexp(max(math.Abs(q.Lower), math.Abs(q.Upper)), -51))
-		_, exp := math.Frexp(grain)
-		grain = math.Ldexp(1, exp)
-		step = math.Ceil(step/grain) * grain
-		middle := math.Round((q.Lower+width/2)/grain) * grain
-		inner := func(i int) float64 { return middle + float64(2*i-cells)*(step/2) }
-		if inner(1) > q.Lower && inner(cells-1) < q.Upper {
-			edge = inner
-		}
+// DesignKernel finds a kernel whose expected loss is within the requested gap of
+// the best possible for any mechanism that may look at the query value. If a
+// limit stops it first, or the context ends, the best proven result is returned
+// beside an error that wraps ErrLimit. Other errors come without a result; one
+// wraps ErrInfeasible if no kernel that keeps the instance cap was found.
+//
+// Both bounds are solved side by side, on two processors if there are.
+// Options.MaxCells bounds the cells of the range, of the kernel and of the lower
+// bound. Progress reports them in place of cells per sensitivity.
+//
+// Guarantee: the kernel's privacy, losses and bound are those of its exact
+// certificate, whatever the solver did.
+func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResult, error) {
+	if err := errors.Join(p.validate(), o.validateSolver()); err != nil {
+		return nil, err
 	}
-	edges := []float64{q.Lower}
-	for i := 1; i < cells; i++ {
-		edges = append(edges, edge(i))
+	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
+	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultKernelCells, 1)
+	defer cancel()
+	kernel, outcome, err := kernel.Design(ctx, kernel.Problem(p), s)
+	if kernel == nil {
+		return nil, err
 	}
-	return centers(append(edges, q.Upper))
+	return &KernelResult{kernel, Outcome(outcome)}, err
 }
-
-// centers answers each cell by its center.
-func centers(edges []float64) partition {
-	c := partition{edges: edges}
-	for i := 1; i < len(edges); i++ {
-		c.nodes = append(c.nodes, edges[i-1]+(edges[i]-edges[i-1])/2)
-	}
-	return c
-}
-
-// upperKernel lays out the program whose solutions are kernels on the cells. Costs
-// are divided by unit.
-func upperKernel(p KernelProblem, c partition, epsilon, delta, unit float64) kernelLayout {
-	n := len(c.nodes)
-	l := kernelLayout{ratio: math.Exp(epsilon), delta: delta, cost: make([][]float64, n)}
-	for k, costs := range p.Queries.AnswerCosts(c.edges, c.nodes, p.Loss) {
-		l.cost[k] = make([]float64, n)
-		for j, x := range costs {
-			f, _ := x.Float64()
-			l.cost[k][j] = f / unit
-		}
-	}
-	l.mirrored = p.Queries.Symmetric() && p.Loss.Symmetric() && mirrored(c.nodes) && mirrored(c.edges)
-	l.protect(kernels.ProtectedPairs(c.edges, p.Sensitivity))
-	return l
-}
-
-// mirrored reports whether ascending numbers are their own mirror image, up to
-// rounding.
-func mirrored(x []float64) bool {
-	n := len(x)
-	width := x[n-1] - x[0]
-	for i := range x {
-		if math.Abs((x[i]-x[0])-(x[n-1]-x[n-1-i])) > 1e-9*width {
-			return false
-		}
-	}
-	return true
-}
-
-// lowerKernel lays out the program of which every private mechanism is a
-// solution, on equal cells of the range.
-func lowerKernel(p KernelProblem, cells int, unit float64) (l kernelLayout, ok bool) {
-	w, costs, ok := p.Queries.CellCosts(cells, p.Loss)
-	if !ok {
-		return l, false
-	}
-	capped := costs
-	if p.CapLoss != nil {
-		if _, capped, ok = p.Queries.CellCosts(cells, p.CapLoss); !ok {
-			return l, false
-		}
-	}
-	l = kernelLayout{
-		ratio: math.Exp(p.Epsilon), delta: p.Delta, cost: make([][]float64, cells),
-		mirrored: p.Queries.Symmetric() && p.Loss.Symmetric(),
-	}
-	for k := range cells {
-		weight, _ := w[k].Float64()
-		l.cost[k] = make([]float64, cells)
-		terms := make([]capTerm, cells)
-		for j, c := range costs[k] {
-			f, _ := c.Float64()
-			l.cost[k][j] = weight * f / unit
-			charged, _ := capped[k][j].Float64()
-			terms[j] = capTerm{k, j, charged / p.InstanceCap}
-		}
-		if p.InstanceCap > 0 && !(l.mirrored && k > cells-1-k) {
-			l.caps = append(l.caps, terms)
-		}
-	}
-	reach := p.Queries.Reach(cells, p.Sensitivity)
-	var pairs [][2]int
-	for k := range cells {
-		for m := k + 1; m < min(k+reach+1, cells); m++ {
-			pairs = append(pairs, [2]int{k, m})
-		}
-	}
-	l.protect(pairs)
-	return l, true
-}
-
-// peaks returns, for the sums with which kernels.Kernel.Certify bounds the loss of
-// every query value, the worst cap of each cell that its law breaks: Σ ≤ limit.
-func peaks(p KernelProblem, c partition, limit float64) func([][]float64) [][]capTerm {
-	parts := kernels.PeakParts(len(c.nodes))
-	// costs[k][part][j] bounds what node j costs on a part of cell k.
-	costs := make([][][]float64, len(c.nodes))
-	for k := range costs {
-		width := (c.edges[k+1] - c.edges[k]) / float64(parts)
-		costs[k] = make([][]float64, parts)
-		for part := range costs[k] {
-			a := c.edges[k] + float64(part)*width
-			costs[k][part] = make([]float64, len(c.nodes))
-			for j, y := range c.nodes {
-				most, ok := loss.CeilingUp(p.capLoss(), exact.Rational(y-a-width), exact.Rational(y-a))
-				if !ok {
-					most = new(big.Rat) // the certificate refuses such a loss
-				}
-				costs[k][part][j], _ = most.Float64()
-			}
-		}
-	}
-	return func(laws [][]float64) [][]capTerm {
-		var broken [][]capTerm
-		for k, law := range laws {
-			worst, most := -1, limit*(1+capTolerance)
-			for part, cost := range costs[k] {
-				var sum float64
-				for j, m := range law {
-					sum += m * cost[j]
-				}
-				if sum > most {
-					most, worst = sum, part
-				}
-			}
-			if worst < 0 {
-				continue
-			}
-			terms := make([]capTerm, len(law))
-			for j, cost := range costs[k][worst] {
-				terms[j] = capTerm{k, j, cost / limit}
-			}
-			broken = append(broken, terms)
-		}
-		return broken
-	}
-}
-
-// capTolerance is the relative excess over a cap that is left to the margin.
-const capTolerance = 1e-8

@@ -5,13 +5,168 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"time"
+	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/lp/internal/ratio"
+	"github.com/noisewright/noisewright/loss"
+	designlocal "github.com/noisewright/noisewright/lp/internal/local"
 )
+
+// LocalProblem asks for a local randomizer: answers to one value of a range, or to one
+// category, that make any two values (Epsilon, Delta)-indistinguishable, with the
+// smallest expected loss (Duchi, Jordan & Wainwright 2018 for the setting).
+type LocalProblem struct {
+	// Epsilon >= 0 and Delta are the privacy of any two values.
+	Epsilon, Delta float64
+	Values         local.Values
+	// Loss is c(answer − value), convex; nil for categories.
+	Loss loss.Loss
+	// Costs, for categories, is the loss of each answer for each value:
+	// Costs[value][answer] >= 0.
+	Costs [][]float64
+	// AnswerLabels names the answers of categories; nil: the categories themselves.
+	AnswerLabels []string
+	Objective    local.Objective
+	Demands      local.Demands
+	// Cells, if not 0, fixes the number of intervals between the nodes of real values;
+	// otherwise there are as many as the gap needs.
+	Cells int
+	// MaxAnswers, if not 0, bounds the number of answers. The lower bound is that of any
+	// number.
+	MaxAnswers int
+}
+
+func (p LocalProblem) validate() error {
+	errs := check.In("lp")
+	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
+		errs.Badf("epsilon", p.Epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
+	}
+	if p.Delta != 0 && !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
+		errs.Badf("delta", p.Delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
+	}
+	valuesErr := p.Values.Validate()
+	if valuesErr != nil {
+		errs.Add(check.Errorf("lp", nil, "%w", valuesErr))
+	}
+	if p.Objective != local.Mean && p.Objective != local.Worst {
+		errs.Bad("objective", check.Quoted(string(p.Objective)), "mean or worst")
+	}
+	if p.Cells != 0 && (p.Cells < 1 || p.Cells >= local.MaxNodes) {
+		errs.Badf("cells", p.Cells, "1 to %d", local.MaxNodes-1)
+	}
+	if p.MaxAnswers != 0 && (p.MaxAnswers < 2 || p.MaxAnswers > local.MaxAnswers) {
+		errs.Badf("max-answers", p.MaxAnswers, "2 to %d", local.MaxAnswers)
+	}
+	if p.Values.Kind == local.Category {
+		p.validateCosts(errs)
+	} else {
+		p.validateNumbers(errs)
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	return p.possible()
+}
+
+func (p LocalProblem) validateCosts(errs *check.List) {
+	if p.Loss != nil {
+		errs.Bad("loss", check.Quoted(p.Loss.Name()), "none for categories, which have costs")
+	}
+	answers := len(p.AnswerLabels)
+	if answers == 0 {
+		answers = len(p.Values.Labels)
+	}
+	if len(p.Costs) != len(p.Values.Labels) {
+		errs.Badf("costs", fmt.Sprintf("%d rows", len(p.Costs)), "%d, one for each category", len(p.Values.Labels))
+	}
+	for i, row := range p.Costs {
+		if len(row) != answers {
+			errs.Badf(fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "%d, one for each answer", answers)
+			return
+		}
+		for j, c := range row {
+			if !(c >= 0) || !check.Finite(c) {
+				errs.Bad(fmt.Sprintf("costs[%d][%d]", i, j), c, "a finite number >= 0")
+				return
+			}
+		}
+	}
+	if d := p.Demands; d.Unbiased {
+		errs.Bad("unbiased", true, "false for categories")
+	} else if d.Lower != 0 || d.Upper != 0 || d.Step != 0 {
+		errs.Bad("answers", "some only", "any, for categories")
+	}
+}
+
+// mostSteps bounds how many steps of answers are in a number, so that it is far from
+// infinite.
+const mostSteps = 0x1p900
+
+func (p LocalProblem) validateNumbers(errs *check.List) {
+	if p.Loss == nil {
+		errs.Bad("loss", "none", "a loss")
+	} else if _, _, convex := loss.TangentDown(p.Loss, new(big.Rat)); !convex {
+		errs.Bad("loss", check.Quoted(p.Loss.Name()), "a convex loss, such as l1, l2 or pinball:0.9")
+	}
+	if p.Costs != nil || p.AnswerLabels != nil {
+		errs.Bad("costs", fmt.Sprintf("%d rows", len(p.Costs)), "none: only categories have costs")
+	}
+	d := p.Demands
+	if !(d.Lower <= d.Upper) || !check.Finite(d.Lower, d.Upper, d.Upper-d.Lower) {
+		errs.Bad("answers", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
+	}
+	if !(d.Step >= 0) || !check.Finite(d.Step) {
+		errs.Bad("answer-step", d.Step, "0 for any answers, or a finite number above 0")
+	} else if most := max(math.Abs(p.Values.Lower), math.Abs(p.Values.Upper), math.Abs(d.Lower), math.Abs(d.Upper)); d.Step > 0 && most/d.Step > mostSteps {
+		errs.Bad("answer-step", d.Step, "0 for any answers, or a number of which values and answers are at most 2^900 times")
+	}
+	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
+		errs.Bad("instance-cap", d.Cap, "0 for none, or a finite number above 0")
+	}
+	switch {
+	case p.Epsilon > 0 || !d.Unbiased:
+	case p.Delta == 0:
+		errs.Bad("epsilon", "0 and delta = 0", "one of them above 0 for unbiased answers, since nothing may depend on the value")
+	default:
+		errs.Badf("epsilon", "0", "a number from %g to %d for unbiased answers", MinEpsilon, MaxEpsilon)
+	}
+	a, b := p.Values.Lower, p.Values.Upper
+	if largest := max(math.Abs(a), math.Abs(b)); a < b && !(b-a >= max(leastRange, largest*leastShare) && largest <= mostRange) {
+		errs.Badf("range", fmt.Sprintf("%g to %g", a, b), "numbers of at most %g in magnitude, and apart by %g at least and by %g of the larger one", mostRange, leastRange, leastShare)
+	}
+	if s := d.Step; s > 0 && designlocal.Problem(p).Bounded() && d.Lower+s > d.Upper {
+		errs.Bad("answer-step", s, fmt.Sprintf("at most %g, so that there are two answers from %g to %g", d.Upper-d.Lower, d.Lower, d.Upper))
+	}
+}
+
+// The limits of a range keep squares of values, and of parts of the range, far from the
+// ends of float64s.
+const (
+	mostRange  = 1e60
+	leastRange = 1e-60
+	leastShare = 1e-9
+)
+
+// possible refuses a range of answers in which none can be unbiased. Of the means of
+// answers Y from A to B of the laws at the ends a < b of the values, Y − A >= 0 says that
+// b − A ≤ e^ε·(a − A) + δ·(B − A), and B − Y likewise; the mechanism of two answers shows
+// that this is enough.
+func (p LocalProblem) possible() error {
+	d := p.Demands
+	if !d.Unbiased || !designlocal.Problem(p).Bounded() {
+		return nil
+	}
+	a, b, e := p.Values.Lower, p.Values.Upper, math.Exp(p.Epsilon)
+	spare := p.Delta * (d.Upper - d.Lower)
+	if b-d.Lower <= e*(a-d.Lower)+spare && d.Upper-a <= e*(d.Upper-b)+spare {
+		return nil
+	}
+	// With equal room r on both sides, (1 − δ)(b − a) ≤ (e^ε − 1 + 2δ)·r.
+	room := (b - a) * (1 - p.Delta) / (math.Expm1(p.Epsilon) + 2*p.Delta)
+	return check.Field("lp", "answers", fmt.Sprintf("%g to %g", d.Lower, d.Upper), fmt.Sprintf(
+		"a range wide enough for unbiased answers to values from %g to %g, such as %.6g to %.6g", a, b, a-1.01*room, b+1.01*room))
+}
 
 // DefaultLocalGap is the relative gap of a local design if Options.Gap is 0.
 const DefaultLocalGap = 1e-3
@@ -49,457 +204,9 @@ func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, 
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultLocalGap, o.MaxCells, 1)
 	defer cancel()
-	d := &localDesigner{search: s, localModel: newLocalModel(p)}
-	d.margin = max(d.margin, marginShare*min(d.options.Gap, largestMargin))
-	return d.result(d.refine(ctx))
-}
-
-// localDesigner is the state of one DesignLocal.
-type localDesigner struct {
-	search
-	*localModel
-	best  *local.Randomizer
-	dual  *local.Dual
-	shape struct{ upper, lower []float64 } // answers of the last programs
-	proof time.Duration                    // what the last certificates took
-	whole *priced                          // the last upper solution, before MaxAnswers
-	// expected is the gap that the next grid is expected to reach.
-	expected float64
-}
-
-const (
-	// The first grid has firstIntervals, and more the narrower the laws are: their width
-	// falls by e for every perE of epsilon.
-	firstIntervals = 8
-	perE           = 6
-	firstGap       = 0.2 // what is expected of the first grid, about
-	// answerShare is the share of the gap that answers may miss.
-	answerShare = 0.05
-	// meetShare is how far below the gap the next grid aims.
-	meetShare = 0.7
-	// gainShare is the share of the gap that a finer grid has to gain for another one.
-	gainShare = 0.05
-	// marginShare is the share of the gap that the margin of the ratio may be at first; it
-	// grows by marginStep at most mostMargins times.
-	marginShare = 1.0 / 64
-	marginStep  = 16
-	mostMargins = 3
-	// narrowMargin is for demands that can hardly be kept.
-	narrowMargin = 0x1p-26
-)
-
-// errNoFiner marks a limit that finer grids do not move.
-var errNoFiner = errors.Join(ErrLimit, ErrTooFine)
-
-// refine solves both programs on finer and finer grids until they meet.
-func (d *localDesigner) refine(ctx context.Context) error {
-	intervals := d.Cells
-	if intervals == 0 {
-		intervals = min(2*int(firstIntervals/2*math.Exp(d.Epsilon/perE)), d.options.MaxCells)
-	}
-	d.expected = max(firstGap, d.options.Gap)
-	if d.Cells > 0 || d.Values.Kind != local.Real {
-		d.expected = d.options.Gap
-	}
-	for {
-		start, before := d.elapsed(), d.gap()
-		err := d.both(ctx, intervals)
-		took := d.elapsed() - start
-		d.report(intervals)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return ErrLimit
-		case err != nil:
-			return err
-		case d.gap() <= d.options.Gap:
-			return nil
-		case ctx.Err() != nil:
-			return ErrLimit
-		case d.MaxAnswers > 0 && (d.Cells > 0 || d.Values.Kind != local.Real || d.gap() > (1-gainShare)*before):
-			return check.Errorf("lp", errNoFiner, "the lower bound is that of any number of answers")
-		case d.Values.Kind != local.Real:
-			return check.Errorf("lp", errNoFiner, "the lower bound is weak for these demands")
-		case d.Cells > 0:
-			return check.Errorf("lp", errNoFiner, "there are no more nodes than asked for")
-		case d.gap() > (1-gainShare)*before:
-			return check.Errorf("lp", errNoFiner, "finer grids gain little, the lower bound is weak for these demands")
-		}
-		next := d.next(intervals)
-		if next > d.options.MaxCells {
-			return check.Errorf("lp", ErrLimit, "%d intervals are needed, max-cells = %d", next, d.options.MaxCells)
-		}
-		growth := float64(next) / float64(intervals)
-		d.expected = max(min(d.gap(), firstGap)/(growth*growth), d.options.Gap)
-		if float64(took)*growth*growth > float64(d.left()) {
-			return check.Errorf("lp", ErrLimit, "%d intervals would not be done in time", next)
-		}
-		intervals = next
-	}
-}
-
-// next returns the number of intervals expected to close the gap, which falls with their
-// square. They stay even, so that the middle is a node.
-func (d *localDesigner) next(intervals int) int {
-	growth := min(max(math.Sqrt(d.gap()/(meetShare*d.options.Gap)), 1.25), 2.5)
-	return int(math.Ceil(float64(intervals)*growth/2)) * 2
-}
-
-// both solves both programs on a grid. With the mean objective they are one.
-func (d *localDesigner) both(ctx context.Context, intervals int) error {
-	if d.options.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.left()-4*d.proof)
-		defer cancel()
-	}
-	if err := d.certifiedAbove(ctx, intervals); err != nil {
-		return d.failed(err)
-	}
-	below := d.whole // the bound is about any number of answers
-	if d.Delta > 0 {
-		return d.belowPairs(ctx, intervals)
-	}
-	if d.Values.Kind == local.Real {
-		var err error
-		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
-			return nil // another grid may do
-		} else if err != nil {
-			return err
-		}
-		d.shape.lower = below.grid.answers
-	}
-	return d.keepDual(below)
-}
-
-// certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
-// where what it gives is not private to the last unit.
-func (d *localDesigner) certifiedAbove(ctx context.Context, intervals int) error {
-	for try := 0; ; try++ {
-		above, err := d.above(ctx, intervals)
-		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
-			d.margin = narrowMargin // the answers may just reach
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		start := d.elapsed()
-		err = d.keep(above)
-		d.proof = d.elapsed() - start
-		if !notKept(err) {
-			return err
-		}
-		if try == mostMargins {
-			return ratio.ErrFailed
-		}
-		d.margin *= marginStep
-	}
-}
-
-// failed says what a program without a solution means.
-func (d *localDesigner) failed(err error) error {
-	if d.MaxAnswers > 0 && d.Demands.Unbiased && errors.Is(err, ErrInfeasible) {
-		return check.Errorf("lp", ErrInfeasible, "max-answers = %d: no weights of 2^-64 make so few answers unbiased, want %d or more", d.MaxAnswers, d.MaxAnswers+1)
-	}
-	if !errors.Is(err, ratio.ErrFailed) {
-		return err
-	}
-	if d.best != nil {
-		return check.Errorf("lp", ErrLimit, "%w", err)
-	}
-	if d.Demands.Cap > 0 {
-		return check.Errorf("lp", ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it%s", d.Demands.Cap, d.leastCap())
-	}
-	if d.Demands.Step > 0 && d.Demands.Unbiased {
-		return check.Errorf("lp", ErrInfeasible, "answer-step = %g: no randomizer found whose weights are unbiased to the last unit; want a step that is a sum of few powers of 2, such as %g", d.Demands.Step, math.Exp2(math.Floor(math.Log2(d.Demands.Step))))
-	}
-	return check.Errorf("lp", ErrInfeasible, "no randomizer found that keeps the demands on answers")
-}
-
-// leastCap says which cap could be kept.
-func (d *localDesigner) leastCap() string {
-	p := d.LocalProblem
-	p.Objective, p.Demands.Cap = local.Worst, 0
-	worst := localDesigner{search: d.search, localModel: newLocalModel(p), expected: firstGap}
-	s, err := worst.above(context.Background(), 2*firstIntervals)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("; the smallest that can be kept is about %.4g", 1.0005*s.Value*worst.unit)
-}
-
-func (d *localDesigner) tolerance() float64 { return answerShare * d.expected }
-
-// above solves the program whose solutions are randomizers: losses are bounded at nodes
-// and in the middle between them, and wherever else the solution exceeds that.
-func (d *localDesigner) above(ctx context.Context, intervals int) (*priced, error) {
-	g := localGrid{nodes: d.nodes(intervals), answers: d.shape.upper}
-	capped := d.Objective == local.Worst || d.Demands.Cap > 0
-	if capped {
-		g.places = d.startPlaces(&g)
-	}
-	for {
-		s, err := d.generate(ctx, g, d.tolerance())
-		if err != nil {
-			return nil, err
-		}
-		d.shape.upper = s.grid.answers
-		d.whole = s
-		if s, err = d.fewer(ctx, s); err != nil || !capped {
-			return s, err
-		}
-		more := d.exceeded(s)
-		g.answers = d.shape.upper
-		if len(more) == 0 {
-			return s, nil
-		}
-		g.places = append(g.places, more...)
-	}
-}
-
-// startPlaces are all nodes and the middles between them; of mirrored ones one.
-func (d *localDesigner) startPlaces(g *localGrid) []place {
-	var places []place
-	for k := range d.laws(g) {
-		places = append(places, place{node: k})
-	}
-	if d.Values.Kind == local.Real {
-		for k := range d.intervals(g) {
-			places = append(places, place{node: k, theta: 0.5})
-		}
-	}
-	return places
-}
-
-// intervals returns how many intervals there are, of two mirrored ones one.
-func (m *localModel) intervals(g *localGrid) int {
-	if m.mirrored {
-		return len(g.nodes) / 2
-	}
-	return len(g.nodes) - 1
-}
-
-// placeParts is how many parts of an interval are looked at for an excess.
-const placeParts = 8
-
-// exceeded returns the places where the losses of a solution exceed the bound of its
-// program by more than the tolerance, the worst one of each interval.
-func (d *localDesigner) exceeded(s *priced) []place {
-	if d.Values.Kind != local.Real {
-		return nil
-	}
-	limit := d.Demands.Cap / d.unit
-	if d.Objective == local.Worst {
-		limit = s.Value
-	}
-	limit *= 1 + d.tolerance()
-	var out []place
-	for k := range d.intervals(&s.grid) {
-		var worst place
-		most := limit
-		for part := 1; part < placeParts; part++ {
-			p := place{node: k, theta: float64(part) / placeParts}
-			var loss float64
-			for _, t := range d.lossRow(&s.grid, p, s.grid.answers).Terms {
-				for j, v := range t.Value {
-					loss += v * s.Laws[t.Law][j]
-				}
-			}
-			if loss > most {
-				most, worst = loss, p
-			}
-		}
-		if most > limit && !slices.Contains(s.grid.places, worst) {
-			out = append(out, worst)
-		}
-	}
-	return out
-}
-
-// below solves the program of which every mechanism for real values is a solution: losses
-// are bounded at nodes alone, or the mean loss is averaged.
-func (d *localDesigner) below(ctx context.Context, intervals int) (*priced, error) {
-	g := localGrid{nodes: d.nodes(intervals), answers: d.shape.lower}
-	if g.answers == nil {
-		g.answers = d.shape.upper
-	}
-	if d.averaged() {
-		g.nodes = d.averagedNodes(intervals)
-		g.points = d.between(g.nodes)
-		return d.generate(ctx, g, d.tolerance())
-	}
-	for k := range d.laws(&g) {
-		g.places = append(g.places, place{node: k})
-	}
-	return d.generate(ctx, g, d.tolerance())
-}
-
-// keep certifies the randomizer that a solution gives and keeps it if it is the best.
-func (d *localDesigner) keep(s *priced) error {
-	if s.Value*d.unit >= d.loss {
-		return nil
-	}
-	spec, err := d.spec(s)
-	if err != nil {
-		return err
-	}
-	v, err := verified(local.New(spec))
-	if err != nil {
-		return err
-	}
-	if loss := d.lossOf(v); loss < d.loss {
-		d.best, d.loss = v.Mechanism(), loss
-	}
-	return nil
-}
-
-// lossOf returns the loss of the objective.
-func (d *localDesigner) lossOf(v *local.Verified) float64 {
-	c := v.Certificate()
-	loss, _ := c.MeanLoss.Float64()
-	if d.Objective == local.Worst {
-		loss, _ = c.WorstLoss.Float64()
-	}
-	return loss
-}
-
-// spec makes a randomizer of a solution.
-func (d *localDesigner) spec(s *priced) (local.Spec, error) {
-	spec := local.Spec{
-		Epsilon: d.Epsilon, Delta: d.Delta, Values: d.Values, Objective: d.Objective, Demands: d.Demands,
-		Loss: d.Loss, Costs: d.Costs,
-	}
-	laws := d.unfolded(s)
-	nodes, answers := d.spread(s.grid.nodes), d.valuesOf(s.grid.answers)
-	if d.Values.Kind == local.Category {
-		nodes = s.grid.nodes
-		laws, answers = d.overAll(laws, s.grid.answers)
-	} else {
-		laws, answers = likely(laws, answers)
-		spec.Nodes, spec.Answers = nodes, answers
-	}
-	rows, err := exactRows(laws, nodes, answers, d.Demands.Unbiased)
-	for k := 0; err != nil && k < len(answers) && d.Demands == (local.Demands{Unbiased: true, Cap: d.Demands.Cap}); k++ {
-		// The differences of the answers may have an odd divisor: another one may not.
-		answers[k] += d.grain * d.half
-		rows, err = exactRows(laws, nodes, answers, true)
-	}
-	if err != nil {
-		return spec, err
-	}
-	spec.Rows = rows
-	if d.Values.Kind == local.Category {
-		if spec.AnswerLabels = d.AnswerLabels; len(spec.AnswerLabels) == 0 {
-			spec.AnswerLabels = d.Values.Labels
-		}
-	}
-	return spec, nil
-}
-
-// overAll gives the answers that MaxAnswers left out of categories probability 0. The
-// answers are numbers of labels.
-func (d *localDesigner) overAll(laws [][]float64, answers []float64) (all [][]float64, labels []float64) {
-	labels = make([]float64, len(d.Costs[0]))
-	for k := range labels {
-		labels[k] = float64(k)
-	}
-	all = make([][]float64, len(laws))
-	for i, law := range laws {
-		all[i] = make([]float64, len(labels))
-		for j, k := range answers {
-			all[i][int(k)] = law[j]
-		}
-	}
-	return all, labels
-}
-
-// leastLikely is the probability below which an answer is left out: rounding to weights
-// would change it by too much. What is left out is made up for like rounding.
-const leastLikely = 0x1p-36
-
-// likely leaves out answers that have no probability to speak of.
-func likely(laws [][]float64, answers []float64) (left [][]float64, of []float64) {
-	left = make([][]float64, len(laws))
-	for j, y := range answers {
-		var most float64
-		for _, law := range laws {
-			most = max(most, law[j])
-		}
-		if most < leastLikely {
-			continue
-		}
-		of = append(of, y)
-		for i, law := range laws {
-			left[i] = append(left[i], law[j])
-		}
-	}
-	return left, of
-}
-
-// unfolded returns the laws of all nodes. That of the middle is averaged with its mirror
-// image, and with epsilon = 0 all are one.
-func (m *localModel) unfolded(s *priced) [][]float64 {
-	n, laws := len(s.grid.nodes), make([][]float64, len(s.grid.nodes))
-	for k := range laws {
-		laws[k] = slices.Clone(s.Laws[min(k, len(s.Laws)-1)])
-		if !m.mirrored {
-			continue
-		}
-		laws[k] = slices.Clone(s.Laws[min(k, n-1-k)])
-		if k > n-1-k {
-			slices.Reverse(laws[k])
-		}
-		if k == n-1-k {
-			for j := range laws[k] {
-				laws[k][j] = (s.Laws[k][j] + s.Laws[k][len(laws[k])-1-j]) / 2
-			}
-		}
-	}
-	if m.Epsilon == 0 && m.Delta == 0 {
-		for k := range laws {
-			laws[k] = laws[n/2]
-		}
-	}
-	return laws
-}
-
-// keepDual keeps the bound that the prices of a program prove, if it is the best.
-func (d *localDesigner) keepDual(s *priced) error {
-	return d.prove(d.localModel.dual(s))
-}
-
-// prove certifies the bound that a dual proves and keeps it if it is the best.
-func (d *localDesigner) prove(dual *local.Dual) error {
-	r, err := d.best.WithDual(dual)
-	if err != nil {
-		return check.Errorf("lp", nil, "%w", err)
-	}
-	start := d.elapsed()
-	v, err := verified(r, nil)
-	d.proof += d.elapsed() - start
-	if err != nil {
-		return err
-	}
-	if bound, _ := v.Certificate().LowerBound.Float64(); bound > d.bound {
-		d.dual, d.bound, d.best = dual, bound, v.Mechanism()
-	}
-	return nil
-}
-
-// result puts the best randomizer and the best bound together and certifies both.
-func (d *localDesigner) result(stopped error) (*LocalResult, error) {
-	if stopped != nil && !errors.Is(stopped, ErrLimit) {
-		return nil, stopped
-	}
-	if d.best == nil {
-		return nil, check.Errorf("lp", ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.options.TimeLimit)
-	}
-	v, err := verified(d.best.WithDual(d.dual))
-	if err != nil {
+	randomizer, outcome, err := designlocal.Design(ctx, designlocal.Problem(p), s)
+	if randomizer == nil {
 		return nil, err
 	}
-	bound, _ := v.Certificate().LowerBound.Float64()
-	d.bound, d.loss = bound, d.lossOf(v)
-	gap := d.gap()
-	o, err := d.outcome(d.rounds, gap, !math.IsInf(gap, 1), stopped)
-	return &LocalResult{v, o}, err
+	return &LocalResult{randomizer, Outcome(outcome)}, err
 }

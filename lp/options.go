@@ -1,9 +1,12 @@
 package lp
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -28,10 +31,25 @@ type Options struct {
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
 	Progress func(Progress)
+}
 
-	clock    func() time.Duration // the time taken so far; nil: that of the wall
-	step     func(work float64)   // see interior.Options
-	generate bool                 // constraints for all programs, by NewSolver
+// begin starts the clock of a design, with defaults in place of zeros. The context
+// it returns ends after so many time limits, if there is one.
+func (o Options) begin(ctx context.Context, gap float64, cells, limits int) (*meet.Search, context.Context, context.CancelFunc) {
+	return o.settled(gap, cells).Begin(ctx, limits)
+}
+
+// settled puts defaults in place of zeros.
+func (o Options) settled(gap float64, cells int) meet.Options {
+	m := meet.Options{Gap: cmp.Or(o.Gap, gap), MaxCells: cmp.Or(o.MaxCells, cells), TimeLimit: o.TimeLimit, NewSolver: o.NewSolver}
+	if o.Progress != nil {
+		m.Progress = func(s *meet.Search, cells int) {
+			o.Progress(Progress{
+				CellsPerSensitivity: cells, ExpectedLoss: s.Best, LowerBound: s.Bound, Gap: s.Gap(), Elapsed: s.Elapsed(),
+			})
+		}
+	}
+	return m
 }
 
 // Defaults of Options.
@@ -42,7 +60,7 @@ const (
 
 // Limits of Options.
 const (
-	MinGap      = 1e-6
+	MinGap      = meet.MinGap
 	MaxGap      = 1
 	MinMaxCells = 3
 )

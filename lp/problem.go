@@ -1,22 +1,24 @@
 package lp
 
 import (
-	"errors"
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
 // Sentinel errors, checked with errors.Is.
 var (
 	// ErrLimit marks a result that a limit stopped short of the requested
 	// gap; what is returned beside it is proven and usable.
-	ErrLimit = errors.New("stopped at a limit")
+	ErrLimit = meet.ErrLimit
 	// ErrTooFine marks a limit that more time does not move: the next grids would
 	// have too many cells for a linear program, or, of a local randomizer, prove
 	// no more. It comes with ErrLimit.
-	ErrTooFine = errors.New("grids too fine")
+	ErrTooFine = meet.ErrTooFine
+	// ErrInfeasible marks constraints that no noise keeps together.
+	ErrInfeasible = meet.ErrInfeasible
 )
 
 // Limits of the problems that can be designed for. Below MinEpsilon the noise has more cells than a table

@@ -47,7 +47,7 @@ func enclose(t *testing.T, name string, r *lp.Result, want, above float64) {
 // staircaseLoss returns the least loss for delta = 0.
 func staircaseLoss(t *testing.T, p dp.Privacy, l loss.Loss) float64 {
 	t.Helper()
-	m, err := noise.NewStaircase(p, l)
+	m, err := noise.New(noise.Staircase, p, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestPurePowers(t *testing.T) {
 	for _, name := range []string{"lp:1.1", "lp:1.5", "lp:3", "lp:10", "lp:2.5:0.3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 1, 3} {
-			m, err := noise.NewStaircase(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
+			m, err := noise.New(noise.Staircase, dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,8 +8,6 @@ import (
 	"github.com/noisewright/noisewright/internal/quadrature"
 )
 
-const analyticGaussian = "analytic-gaussian"
-
 // GaussianSigma returns the smallest standard deviation, in query units, of normal
 // noise that is (ε, δ)-private (Balle & Wang 2018, Theorem 8), for any ε >= 0 and
 // δ > 0.
@@ -17,10 +15,10 @@ const analyticGaussian = "analytic-gaussian"
 // It is rounded up: the exact δ achieved by the σ returned is at most δ, by the
 // error bound of the evaluation. For ε <= 100 and 1e-300 <= δ <= 0.9 σ exceeds
 // the exact solution by less than one part in 10^12. The error wraps
-// [dp.ErrInvalid] for bad parameters and [ErrNotApplicable] for δ = 0. The cost is
+// [dp.ErrInvalid] for bad parameters and is a [NotApplicableError] for δ = 0. The cost is
 // some 60 microseconds.
 func GaussianSigma(p dp.Privacy) (float64, error) {
-	if err := applies(analyticGaussian, p, p.Delta > 0, gaussianNeedsDelta); err != nil {
+	if err := applies(AnalyticGaussian, p, p.Delta > 0, gaussianNeedsDelta); err != nil {
 		return 0, err
 	}
 	sigma := p.Sensitivity / solveMu(p.Epsilon, p.Delta)
@@ -28,7 +26,7 @@ func GaussianSigma(p dp.Privacy) (float64, error) {
 	// δ is met with the error bound of gaussianLogDelta to spare.
 	target := logarithm(p.Delta)
 	for step := 0x1p-52; ; step *= 2 {
-		if err := finiteScale(analyticGaussian, "sigma", sigma); err != nil {
+		if err := finiteScale(AnalyticGaussian, "sigma", sigma); err != nil {
 			return 0, err
 		}
 		logDelta, errorBound := gaussianLogDelta(p.Epsilon, p.Sensitivity/sigma)

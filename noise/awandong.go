@@ -40,7 +40,7 @@ const maxTails = 1 << 22
 // noise for sensitivity 1: element k-1 is P(X >= k). For δ = 0 the list ends
 // where T_k falls below e^-300.
 //
-// The error wraps [dp.ErrInvalid] for bad parameters, and [ErrNotApplicable] for
+// The error wraps [dp.ErrInvalid] for bad parameters, and is a [NotApplicableError] for
 // ε = δ = 0, where there is no such noise, and for a list longer than 2^22. The
 // cost is O(n), with n about ln(1+(e^ε-1)/(2δ))/ε.
 func AwanDongTails(epsilon, delta float64) ([]float64, error) {

@@ -1,10 +1,23 @@
 package noise
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
+)
+
+// Names of mechanisms, as in flags, tables and files.
+const (
+	Laplace           = "laplace"
+	Staircase         = "staircase"
+	DiscreteLaplace   = "discrete-laplace"
+	Gaussian          = "gaussian" // as a baseline by the classical calibration
+	AnalyticGaussian  = "analytic-gaussian"
+	TruncatedLaplace  = "truncated-laplace"
+	discreteStaircase = "discrete-staircase"
 )
 
 // Baseline is one classical mechanism that designed noise is compared with. It
@@ -16,34 +29,48 @@ type Baseline struct {
 	Summary string
 	// Source says where it was published.
 	Source string
-	// New builds the mechanism. Baselines that can be tuned to a loss are
-	// tuned to the one given; the others ignore it. The error wraps
-	// [dp.ErrInvalid] for bad parameters and [ErrNotApplicable] if the mechanism
-	// cannot be used at these parameters.
-	New func(p dp.Privacy, loss loss.Loss) (Mechanism, error)
+
+	create func(name string, p dp.Privacy, loss loss.Loss) (Mechanism, error)
+}
+
+// New builds the mechanism. Baselines that can be tuned to a loss are tuned to the one
+// given; the others ignore it. The error wraps [dp.ErrInvalid] for bad parameters and is
+// a [NotApplicableError] if the mechanism cannot be used at these parameters.
+func (b Baseline) New(p dp.Privacy, loss loss.Loss) (Mechanism, error) {
+	m, err := b.create(b.Name, p, loss)
+	if err != nil {
+		return Mechanism{}, err
+	}
+	m.name = b.Name
+	return m, nil
 }
 
 // Baselines returns every baseline in display order: pure mechanisms, then
 // approximate ones. The slice is the caller's to keep.
 func Baselines() []Baseline {
 	return []Baseline{
-		{"laplace", "Laplace noise of scale sensitivity/epsilon; epsilon > 0", "Dwork, McSherry, Nissim & Smith 2006", untuned(NewLaplace)},
-		{"staircase", "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", "Geng & Viswanath 2016", NewStaircase},
-		{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", "Geng & Viswanath 2016, mixed with an atom", NewStaircaseAtom},
-		{"discrete-laplace", "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", "Ghosh, Roughgarden & Sundararajan 2012", untuned(NewDiscreteLaplace)},
-		{"canonical", "noise whose divergence at the full shift is delta exactly, the Tulap law", "Awan & Vadhan 2023", untuned(NewCanonical)},
-		{"discrete-canonical", "the same rounded to integers, optimal for sensitivity 1; integer query and sensitivity", "Awan & Ramasethu 2024", untuned(NewDiscreteCanonical)},
-		{"gaussian", "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", "Dwork & Roth 2014, Theorem A.1", untuned(NewGaussian)},
-		{"analytic-gaussian", "Gaussian noise, exact calibration; delta > 0", "Balle & Wang 2018, Theorem 8", untuned(NewAnalyticGaussian)},
-		{"truncated-laplace", "Laplace noise cut to a finite support; delta > 0", "Geng, Ding, Guo & Kumar 2020", untuned(NewTruncatedLaplace)},
-		{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", "Geng, Ding, Guo & Kumar 2019", untuned(NewUniform)},
+		{Laplace, "Laplace noise of scale sensitivity/epsilon; epsilon > 0", "Dwork, McSherry, Nissim & Smith 2006", newLaplace},
+		{Staircase, "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", "Geng & Viswanath 2016", newStaircase},
+		{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", "Geng & Viswanath 2016, mixed with an atom", newStaircaseAtom},
+		{DiscreteLaplace, "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", "Ghosh, Roughgarden & Sundararajan 2012", newDiscreteLaplace},
+		{"canonical", "noise whose divergence at the full shift is delta exactly, the Tulap law", "Awan & Vadhan 2023", newCanonical},
+		{"discrete-canonical", "the same rounded to integers, optimal for sensitivity 1; integer query and sensitivity", "Awan & Ramasethu 2024", newDiscreteCanonical},
+		{Gaussian, "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", "Dwork & Roth 2014, Theorem A.1", newGaussian},
+		{AnalyticGaussian, "Gaussian noise, exact calibration; delta > 0", "Balle & Wang 2018, Theorem 8", newAnalyticGaussian},
+		{TruncatedLaplace, "Laplace noise cut to a finite support; delta > 0", "Geng, Ding, Guo & Kumar 2020", newTruncatedLaplace},
+		{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", "Geng, Ding, Guo & Kumar 2019", newUniform},
 	}
+}
+
+// New builds the mechanism of the baseline with this name; see [Baseline.New].
+func New(name string, p dp.Privacy, loss loss.Loss) (Mechanism, error) {
+	all := Baselines()
+	i := slices.IndexFunc(all, func(b Baseline) bool { return b.Name == name })
+	if i < 0 {
+		return Mechanism{}, check.Field("noise", "name", check.Quoted(name), "that of one of Baselines")
+	}
+	return all[i].New(p, loss)
 }
 
 // onIntegers reports whether the noise of the named baseline is on the integers.
 func onIntegers(name string) bool { return strings.HasPrefix(name, "discrete-") }
-
-// untuned is a constructor that ignores the loss.
-func untuned(create func(dp.Privacy) (Mechanism, error)) func(dp.Privacy, loss.Loss) (Mechanism, error) {
-	return func(p dp.Privacy, _ loss.Loss) (Mechanism, error) { return create(p) }
-}

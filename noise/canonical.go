@@ -9,7 +9,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// NewCanonical returns the canonical noise of (ε, δ)-privacy, the Tulap law (Awan &
+// newCanonical returns the canonical noise of (ε, δ)-privacy, the Tulap law (Awan &
 // Slavković 2018; Awan & Vadhan, "Canonical noise distributions and private hypothesis
 // tests", Annals of Statistics 51, 2023). With F its distribution function in units of
 // the sensitivity and f the tradeoff function max(0, 1-δ-e^ε α, e^-ε(1-δ-α)), it is
@@ -30,8 +30,7 @@ import (
 //
 // It exists for δ = 0, where it has no end, and for ε = 0, where it is uniform on
 // |x| <= Δ/(2δ), not for both. It does not apply if it has more than 2^22 steps.
-func NewCanonical(p dp.Privacy) (Mechanism, error) {
-	const name = "canonical"
+func newCanonical(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	s, err := newTulap(name, p)
 	if err != nil {
 		return Mechanism{}, err
@@ -50,12 +49,12 @@ func NewCanonical(p dp.Privacy) (Mechanism, error) {
 		expected = func(l loss.Loss) (value, errorBound float64) { return s.expected(l, d) }
 	}
 	return Mechanism{
-		name: name, note: note, expected: expected,
+		note: note, expected: expected,
 		density: func(x float64) float64 { return s.density(x/d) / d },
 	}, nil
 }
 
-// NewDiscreteCanonical returns canonical noise ([NewCanonical]) rounded to the nearest
+// newDiscreteCanonical returns canonical noise ([newCanonical]) rounded to the nearest
 // integer, for a query with integer values and integer sensitivity Δ. To add it is to
 // round the query value with canonical noise, and rounding is post-processing: it is
 // (ε, δ)-private.
@@ -63,8 +62,7 @@ func NewCanonical(p dp.Privacy) (Mechanism, error) {
 // For Δ = 1 it is the optimal integer noise for every even loss that does not decrease
 // away from 0, with the tails of [AwanDongTails]; see there for the proof. For larger Δ it
 // is not. It does not apply if it has more than 2^22 masses on either side.
-func NewDiscreteCanonical(p dp.Privacy) (Mechanism, error) {
-	const name = "discrete-canonical"
+func newDiscreteCanonical(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	if err := applies(name, p, math.Trunc(p.Sensitivity) == p.Sensitivity, integersOnly, p.Sensitivity); err != nil {
 		return Mechanism{}, err
 	}
@@ -87,7 +85,6 @@ func NewDiscreteCanonical(p dp.Privacy) (Mechanism, error) {
 		return s.between((k-0.5)/d, (k+0.5)/d)
 	}
 	return Mechanism{
-		name: name,
 		note: "integers only: assumes integer query values; " + what,
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {

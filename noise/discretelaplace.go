@@ -9,7 +9,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// NewDiscreteLaplace returns two-sided geometric noise on the integers of the
+// newDiscreteLaplace returns two-sided geometric noise on the integers of the
 // query's unit,
 //
 //	P(X = k) = (1-q)/(1+q) · q^|k|,  q = e^(-ε/Δ),
@@ -22,8 +22,7 @@ import (
 // would have to follow a rounding to some grid, which moves neighboring values
 // further apart and adds an error of its own; as the grid gets finer it turns
 // into Laplace noise.
-func NewDiscreteLaplace(p dp.Privacy) (Mechanism, error) {
-	const name = "discrete-laplace"
+func newDiscreteLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	if err := applies(name, p, p.Epsilon > 0, "its masses fall by exp(-epsilon/sensitivity) and epsilon = 0, want epsilon > 0"); err != nil {
 		return Mechanism{}, err
 	}
@@ -36,7 +35,6 @@ func NewDiscreteLaplace(p dp.Privacy) (Mechanism, error) {
 		return Mechanism{}, err
 	}
 	return Mechanism{
-		name: name,
 		note: fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", math.Exp(-rate)),
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {

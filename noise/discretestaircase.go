@@ -17,7 +17,7 @@ import (
 //	a = (1-b)/(2r + 2b(K-r) - (1-b)).
 //
 // For K = 1 it is two-sided geometric noise. The error wraps [dp.ErrInvalid] for
-// bad parameters and [ErrNotApplicable] for ε = 0 and for other losses. The
+// bad parameters and is a [NotApplicableError] for ε = 0 and for other losses. The
 // relative rounding error is below 1e-13; the cost is O(log K).
 func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step int64, value float64, err error) {
 	const name = "discrete staircase"

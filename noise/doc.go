@@ -2,9 +2,9 @@
 // with, and their closed forms.
 //
 // A [Mechanism] is a law of additive noise with a density, possibly masses on
-// points, and an expected loss. Each constructor returns noise that is (ε, δ)-
-// differentially private as asked, or an error wrapping [ErrNotApplicable] that
-// says why the mechanism cannot be used there. [Baselines] lists all of them.
+// points, and an expected loss. [New] makes one by its name, (ε, δ)-differentially
+// private as asked, or returns a [NotApplicableError] that says why the mechanism cannot
+// be used there. [Baselines] lists all of them.
 //
 // A [LocalMechanism] answers one value of a range, or a category, such that any two are
 // (ε, δ)-indistinguishable: what designed local randomizers are compared with. It has an

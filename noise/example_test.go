@@ -15,7 +15,8 @@ func ExampleBaselines() {
 	p := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
 	for _, b := range noise.Baselines() {
 		m, err := b.New(p, loss.L1)
-		if errors.Is(err, noise.ErrNotApplicable) {
+		var inapplicable *noise.NotApplicableError
+		if errors.As(err, &inapplicable) {
 			fmt.Println(err)
 			continue
 		}
@@ -43,8 +44,8 @@ func ExampleBaselines() {
 	// uniform           2.500000  support +-5; private with epsilon = 0, epsilon is not used
 }
 
-func ExampleNewLaplace() {
-	m, err := noise.NewLaplace(dp.Privacy{Epsilon: 0.5, Sensitivity: 3})
+func ExampleNew_laplace() {
+	m, err := noise.New(noise.Laplace, dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -54,8 +55,8 @@ func ExampleNewLaplace() {
 	// Output: scale 6; delta is not used 72 <nil>
 }
 
-func ExampleNewStaircase() {
-	m, err := noise.NewStaircase(dp.Privacy{Epsilon: 5, Sensitivity: 1}, loss.L1)
+func ExampleNew_staircase() {
+	m, err := noise.New(noise.Staircase, dp.Privacy{Epsilon: 5, Sensitivity: 1}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -65,8 +66,8 @@ func ExampleNewStaircase() {
 	// Output: E|X| = 0.082642, against 0.2 for Laplace noise, <nil>
 }
 
-func ExampleNewStaircaseAtom() {
-	m, err := noise.NewStaircaseAtom(dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, loss.L1)
+func ExampleNew_staircaseAtom() {
+	m, err := noise.New("staircase-atom", dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,25 +77,25 @@ func ExampleNewStaircaseAtom() {
 	// Output: E|X| = 0.061981, exactly 0 with probability 0.25, <nil>
 }
 
-func ExampleNewDiscreteLaplace() {
+func ExampleNew_discreteLaplace() {
 	p := dp.Privacy{Epsilon: 1, Sensitivity: 1}
-	m, err := noise.NewDiscreteLaplace(p)
+	m, err := noise.New(noise.DiscreteLaplace, p, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Printf("P(X = 0) = %.4f, P(X = 1) = %.4f\n", m.Mass(0), m.Mass(1))
 	p.Sensitivity = 0.5
-	_, err = noise.NewDiscreteLaplace(p)
+	_, err = noise.New(noise.DiscreteLaplace, p, loss.L1)
 	fmt.Println(err)
 	// Output:
 	// P(X = 0) = 0.4621, P(X = 1) = 0.1700
 	// noise: discrete-laplace does not apply: it is for integer queries and sensitivity = 0.5, want a positive integer
 }
 
-func ExampleNewGaussian() {
+func ExampleNew_gaussian() {
 	p := dp.Privacy{Epsilon: 0.5, Delta: 1e-6, Sensitivity: 1}
-	classical, err := noise.NewGaussian(p)
+	classical, err := noise.New(noise.Gaussian, p, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -123,8 +124,8 @@ func ExampleGaussianDelta() {
 	// Output: 1.75e-08
 }
 
-func ExampleNewTruncatedLaplace() {
-	m, err := noise.NewTruncatedLaplace(dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2})
+func ExampleNew_truncatedLaplace() {
+	m, err := noise.New(noise.TruncatedLaplace, dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -142,8 +143,8 @@ func ExampleTruncatedLaplaceBound() {
 	// 2
 }
 
-func ExampleNewUniform() {
-	m, err := noise.NewUniform(dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1})
+func ExampleNew_uniform() {
+	m, err := noise.New("uniform", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -206,7 +207,7 @@ func (h huber) At(x float64) float64 {
 
 // A loss without a closed form is integrated; the second value bounds the error.
 func ExampleMechanism_expectedLoss() {
-	m, err := noise.NewLaplace(dp.Privacy{Epsilon: 1, Sensitivity: 1})
+	m, err := noise.New(noise.Laplace, dp.Privacy{Epsilon: 1, Sensitivity: 1}, loss.L1)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,12 +8,11 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// NewGaussian returns Gaussian noise with the classical calibration
+// newGaussian returns Gaussian noise with the classical calibration
 // σ = √(2 ln(1.25/δ))·Δ/ε (Dwork & Roth 2014, Theorem 3.22 and Appendix A). It
 // is proved for 0 < ε < 1 only, needs 0 < δ, and is never better than
-// [NewAnalyticGaussian].
-func NewGaussian(p dp.Privacy) (Mechanism, error) {
-	const name = "gaussian"
+// [newAnalyticGaussian].
+func newGaussian(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	if err := applies(name, p, p.Epsilon > 0 && p.Epsilon < 1,
 		"the classical calibration is proved for 0 < epsilon < 1 only and epsilon = %g; analytic-gaussian has no such limit", p.Epsilon); err != nil {
 		return Mechanism{}, err
@@ -26,27 +25,26 @@ func NewGaussian(p dp.Privacy) (Mechanism, error) {
 	if err := finiteScale(name, "sigma", sigma); err != nil {
 		return Mechanism{}, err
 	}
-	return gaussian(name, sigma), nil
+	return gaussian(sigma), nil
 }
 
 const gaussianNeedsDelta = "Gaussian noise is never private with delta = 0, want delta > 0"
 
-// NewAnalyticGaussian returns Gaussian noise with the smallest σ that is
+// newAnalyticGaussian returns Gaussian noise with the smallest σ that is
 // (ε, δ)-private, [GaussianSigma].
-func NewAnalyticGaussian(p dp.Privacy) (Mechanism, error) {
+func newAnalyticGaussian(_ string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	sigma, err := GaussianSigma(p)
 	if err != nil {
 		return Mechanism{}, err
 	}
-	return gaussian(analyticGaussian, sigma), nil
+	return gaussian(sigma), nil
 }
 
 // gaussian is normal noise of mean 0 and standard deviation σ, in query units:
 // E|X| = σ√(2/π), E X² = σ².
-func gaussian(name string, sigma float64) Mechanism {
+func gaussian(sigma float64) Mechanism {
 	root := math.Sqrt(2 * math.Pi)
 	return Mechanism{
-		name: name,
 		note: fmt.Sprintf("sigma %.6g", sigma),
 		density: func(x float64) float64 {
 			y := x / sigma

@@ -8,11 +8,10 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// NewLaplace returns Laplace noise: density exp(-|x|/s)/(2s), s = Δ/ε. It is
+// newLaplace returns Laplace noise: density exp(-|x|/s)/(2s), s = Δ/ε. It is
 // (ε, 0)-private (Dwork, McSherry, Nissim & Smith 2006; Dwork & Roth 2014,
 // Theorem 3.6). E|X| = s, E X² = 2s². It needs ε > 0 and makes no use of δ.
-func NewLaplace(p dp.Privacy) (Mechanism, error) {
-	const name = "laplace"
+func newLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	if err := applies(name, p, p.Epsilon > 0, "its scale is sensitivity/epsilon and epsilon = 0, want epsilon > 0"); err != nil {
 		return Mechanism{}, err
 	}
@@ -21,7 +20,6 @@ func NewLaplace(p dp.Privacy) (Mechanism, error) {
 		return Mechanism{}, err
 	}
 	return Mechanism{
-		name:    name,
 		note:    fmt.Sprintf("scale %.6g; delta is not used", scale),
 		density: func(x float64) float64 { return math.Exp(-math.Abs(x)/scale) / (2 * scale) },
 		expected: func(l loss.Loss) (value, errorBound float64) {

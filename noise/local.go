@@ -59,9 +59,9 @@ func (m LocalMechanism) Source() string { return m.source }
 // Unbiased reports whether the mean of the answers to a value is the value.
 func (m LocalMechanism) Unbiased() bool { return m.unbiased }
 
-// At returns the expected loss of the answer to the value x, or, for categories, to the
+// at returns the expected loss of the answer to the value x, or, for categories, to the
 // category with that index.
-func (m LocalMechanism) At(x float64) float64 {
+func (m LocalMechanism) at(x float64) float64 {
 	if m.law == nil {
 		return m.additive[0]
 	}
@@ -101,14 +101,14 @@ func (m LocalMechanism) MeanLoss() (value, errorBound float64) {
 				weight = shares[i]
 			}
 			total += weight
-			sum.Add(weight * m.At(x))
+			sum.Add(weight * m.at(x))
 		}
 		value = sum.Value() / total
 		return value, localError * value
 	}
 	var sum, total exact.Sum
 	for _, p := range m.problem.pieces() {
-		part, bound := quadrature.Integrate(m.At, m.panels(p.from, p.to))
+		part, bound := quadrature.Integrate(m.at, m.panels(p.from, p.to))
 		sum.Add(p.weight * part)
 		total.Add(p.weight * (p.to - p.from))
 		errorBound += p.weight * bound
@@ -132,7 +132,7 @@ func (m LocalMechanism) WorstLoss() (value, errorBound, at float64) {
 	}
 	if v.Kind != local.Real {
 		for _, x := range m.problem.points() {
-			try(x, m.At(x))
+			try(x, m.at(x))
 		}
 		return value, localError * value, at
 	}
@@ -140,16 +140,16 @@ func (m LocalMechanism) WorstLoss() (value, errorBound, at float64) {
 	const points = 32
 	for _, ends := range neighbors(m.panels(v.Lower, v.Upper)) {
 		a, h := ends[0], (ends[1]-ends[0])/points
-		before, here := math.Inf(-1), m.At(a)
+		before, here := math.Inf(-1), m.at(a)
 		for i := range points + 1 { // x is point i, here its loss
 			x, after := a+h*float64(i), math.Inf(-1)
 			if i < points {
-				after = m.At(x + h)
+				after = m.at(x + h)
 			}
 			try(x, here)
 			if i > 0 && i < points && here >= before && here >= after {
-				peak := golden(func(x float64) float64 { return -m.At(x) }, x-h, x+h)
-				try(peak, m.At(peak))
+				peak := golden(func(x float64) float64 { return -m.at(x) }, x-h, x+h)
+				try(peak, m.at(peak))
 			}
 			before, here = here, after
 		}

@@ -46,7 +46,7 @@ func forEachLaw(t *testing.T, l loss.Loss, epsilons []float64, f func(t *testing
 		for _, epsilon := range epsilons {
 			for _, p := range ranges(l, epsilon, 0) {
 				m, err := b.New(p)
-				if errors.Is(err, ErrNotApplicable) {
+				if inapplicable(err) {
 					continue
 				}
 				if err != nil {
@@ -189,7 +189,7 @@ func TestLocalLossesAreIntegrals(t *testing.T) {
 			}
 			worst, _, at := m.WorstLoss()
 			for _, x := range p.values() {
-				value := m.At(x)
+				value := m.at(x)
 				closeTo(t, "loss", value, integral(x), 1e-10*value)
 				if value > worst*(1+1e-12) {
 					t.Errorf("loss at %g = %g, above the worst, %g at %g", x, value, worst, at)
@@ -232,6 +232,12 @@ func meanOf(p LocalProblem, f func(x float64) float64) float64 {
 	return sum / total
 }
 
+// localNamed makes the mechanism of the baseline with this name.
+func localNamed(name string, p LocalProblem) (LocalMechanism, error) {
+	list := LocalBaselines()
+	return list[slices.IndexFunc(list, func(b LocalBaseline) bool { return b.Name == name })].New(p)
+}
+
 // unit is the problem of the papers.
 func unit(epsilon float64) LocalProblem { return ranges(loss.L2, epsilon, 0)[0] }
 
@@ -239,28 +245,28 @@ func TestLocalVariancesAsPublished(t *testing.T) {
 	for _, epsilon := range localEpsilons {
 		s, e := math.Exp(epsilon/2), math.Exp(epsilon)
 		s1, e1 := math.Expm1(epsilon/2), math.Expm1(epsilon)
-		check := func(create func(LocalProblem) (LocalMechanism, error), variance func(x float64) float64) {
+		check := func(name string, variance func(x float64) float64) {
 			t.Helper()
-			m, err := create(unit(epsilon))
+			m, err := localNamed(name, unit(epsilon))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range m.problem.values() {
-				closeTo(t, m.Name(), m.At(x), variance(x), 1e-11*variance(x))
+				closeTo(t, m.Name(), m.at(x), variance(x), 1e-11*variance(x))
 			}
 		}
 		duchi := func(x float64) float64 { return 4*e/(e1*e1) + (1 - x*x) }
-		check(NewDuchi, duchi)
+		check("duchi", duchi)
 		piecewise := func(x float64) float64 { return x*x/s1 + (s+3)/(3*s1*s1) }
-		check(NewPiecewise, piecewise)
-		check(NewHybrid, func(x float64) float64 {
+		check("piecewise", piecewise)
+		check("hybrid", func(x float64) float64 {
 			if epsilon > hybridFrom {
 				return (s+3)/(3*s*s1) + (e+1)*(e+1)/(s*e1*e1)
 			}
 			return duchi(x)
 		})
 		// In units of [0, 1], where the center is the value's, Zheng, Mishra & Hu's l, r.
-		check(NewGeneralizedPiecewiseUnbiased, func(x float64) float64 {
+		check("generalized-piecewise-unbiased", func(x float64) float64 {
 			u, c := (x+1)/2, (s+1)/s1
 			l := (c+1)/2*u - (3*c+1)*(c-1)/(4*c)
 			r := (c+1)/2*u + (c+1)*(c-1)/(4*c)
@@ -270,14 +276,14 @@ func TestLocalVariancesAsPublished(t *testing.T) {
 			return 4 * (p*third(l, r) + p/e*(third(-c, l)+third(r, c+1)))
 		})
 		integer := ranges(loss.L2, epsilon, 0)[2]
-		bitwise, err := NewBitwiseResponse(integer)
+		bitwise, err := localNamed("bitwise-response", integer)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, x := range integer.points() {
 			b := math.Expm1(epsilon / 3)
 			want := 21 * (b + 1) / (b * b)
-			closeTo(t, "bitwise", bitwise.At(x), want, 1e-11*want)
+			closeTo(t, "bitwise", bitwise.at(x), want, 1e-11*want)
 		}
 	}
 }
@@ -320,17 +326,17 @@ func TestTunedLocalMechanisms(t *testing.T) {
 		for _, objective := range []local.Objective{local.Mean, local.Worst} {
 			p := unit(epsilon)
 			p.Objective = objective
-			get := func(create func(LocalProblem) (LocalMechanism, error)) float64 {
-				m, err := create(p)
+			get := func(name string) float64 {
+				m, err := localNamed(name, p)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return m.objective()
 			}
-			best := get(NewPiecewiseOptimal)
-			three := get(NewThreeOutputs)
+			best := get("piecewise-optimal")
+			three := get("three-outputs")
 			for _, pair := range [][2]float64{
-				{best, get(NewPiecewise)}, {three, get(NewDuchi)}, {get(NewHybridThreeOutputs), three},
+				{best, get("piecewise")}, {three, get("duchi")}, {get("hybrid-three-outputs"), three},
 			} {
 				if !(pair[0] <= pair[1]*(1+1e-12)) {
 					t.Errorf("epsilon %g, %s: %g is above %g", epsilon, objective, pair[0], pair[1])
@@ -356,7 +362,7 @@ func TestTunedLocalMechanisms(t *testing.T) {
 func TestRandomizedResponseWithDelta(t *testing.T) {
 	for _, delta := range []float64{0, 1e-6, 0.1, 0.5} {
 		for _, p := range ranges(loss.L2, 1.5, delta)[2:] {
-			m, err := NewRandomizedResponse(p)
+			m, err := localNamed("randomized-response", p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,12 +378,12 @@ func TestRandomizedResponseWithDelta(t *testing.T) {
 					}
 				}
 			}
-			unbiased, err := NewRandomizedResponseUnbiased(p)
+			unbiased, err := localNamed("randomized-response-unbiased", p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			truth, other := response(p)
-			closeTo(t, "loss", unbiased.At(p.Values.Upper), unbiasedResponse(p, truth, other), 1e-9)
+			closeTo(t, "loss", unbiased.at(p.Values.Upper), unbiasedResponse(p, truth, other), 1e-9)
 		}
 	}
 }
@@ -400,7 +406,7 @@ func TestLocalCategories(t *testing.T) {
 		Epsilon: 1, Values: local.Values{Kind: local.Category, Labels: []string{"a", "b", "c"}, Shares: []float64{1, 1, 2}},
 		Costs: [][]float64{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}},
 	}
-	m, err := NewRandomizedResponse(p)
+	m, err := localNamed("randomized-response", p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,10 +417,10 @@ func TestLocalCategories(t *testing.T) {
 	closeTo(t, "mean loss", mean, want, 1e-15)
 	wide := p
 	wide.Costs = [][]float64{{0, 1, 1, 0.5}, {1, 0, 1, 0.5}, {1, 1, 0, 0.5}}
-	if _, err := NewRandomizedResponse(wide); !errors.Is(err, ErrNotApplicable) {
+	if _, err := localNamed("randomized-response", wide); !inapplicable(err) {
 		t.Errorf("randomized response with 4 answers to 3 categories: error %v", err)
 	}
-	if _, err := NewExponential(wide); err != nil {
+	if _, err := localNamed("exponential", wide); err != nil {
 		t.Errorf("the exponential mechanism with 4 answers to 3 categories: %v", err)
 	}
 	applicable := []string{}
@@ -425,7 +431,7 @@ func TestLocalCategories(t *testing.T) {
 			if got, _ := m.MeanLoss(); got < want-1e-12 {
 				t.Errorf("%s: loss %g is below that of randomized response, %g, the optimum", b.Name, got, want)
 			}
-		case !errors.Is(err, ErrNotApplicable):
+		case !inapplicable(err):
 			t.Errorf("%s: %v", b.Name, err)
 		}
 	}
@@ -454,7 +460,7 @@ func TestLocalBaselinesRefuse(t *testing.T) {
 			p := good
 			change(&p)
 			for _, b := range LocalBaselines() {
-				if _, err := b.New(p); !errors.Is(err, dp.ErrInvalid) && !errors.Is(err, ErrNotApplicable) {
+				if _, err := b.New(p); !errors.Is(err, dp.ErrInvalid) && !inapplicable(err) {
 					t.Errorf("%s: error %v", b.Name, err)
 				}
 			}

@@ -9,13 +9,12 @@ import (
 	"github.com/noisewright/noisewright/local"
 )
 
-// discrete is a mechanism for integers and categories with a law of answers by number.
-func discrete(name, note, source string, unbiased bool, p LocalProblem, law func(i int) []share) LocalMechanism {
-	first := p.points()[0]
-	return LocalMechanism{
-		name: name, note: note, source: source, unbiased: unbiased, problem: p,
-		law: func(x float64) []share { return law(int(x - first)) },
-	}
+// discrete completes a mechanism for integers and categories with a law of answers by the
+// number of the value.
+func (m LocalMechanism) discrete(note string, law func(i int) []share) (LocalMechanism, error) {
+	first := m.problem.points()[0]
+	m.note, m.law = note, func(x float64) []share { return law(int(x - first)) }
+	return m, nil
 }
 
 func appliesToPoints(name string, p LocalProblem) error {
@@ -24,8 +23,6 @@ func appliesToPoints(name string, p LocalProblem) error {
 	}
 	return p.validate()
 }
-
-const warner = "Warner 1965; Kairouz, Bonawitz & Ramage 2016"
 
 // response returns the probabilities with which k-ary randomized response answers the
 // value itself and any one other value.
@@ -38,57 +35,51 @@ func response(p LocalProblem) (truth, other float64) {
 	return 1 - (k-1)*other, other
 }
 
-// NewRandomizedResponse returns k-ary randomized response (Warner, JASA 60, 1965, for two
+// randomizedResponse is k-ary randomized response (Warner, JASA 60, 1965, for two
 // values; Kairouz, Bonawitz & Ramage, "Discrete distribution estimation under local
 // privacy", ICML 2016, Section 2.1): of k values the true one is answered with probability
 // e^ε/(e^ε+k-1), any other with 1/(e^ε+k-1). With δ > 0 the truth is answered with
 // probability δ in addition. Among all mechanisms for k categories it has the least loss
 // that counts wrong answers. It is biased on integers.
-func NewRandomizedResponse(p LocalProblem) (LocalMechanism, error) {
-	const name = "randomized-response"
-	if err := appliesToPoints(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func randomizedResponse(m LocalMechanism) (LocalMechanism, error) {
+	p := m.problem
 	if p.Values.Kind == local.Category && len(p.Costs[0]) != len(p.Costs) {
-		return LocalMechanism{}, notApplicable(name, "it answers one of the values, want as many answers as categories")
+		return m, notApplicable(m.name, "it answers one of the values, want as many answers as categories")
 	}
 	truth, other := response(p)
 	points := p.points()
-	return discrete(name, fmt.Sprintf("the true value with probability %.6g", truth), warner, false, p, func(i int) []share {
+	return m.discrete(fmt.Sprintf("the true value with probability %.6g", truth), func(i int) []share {
 		out := make([]share, len(points))
 		for j, y := range points {
 			out[j] = share{y, 0, other}
 		}
 		out[i].mass = truth
 		return out
-	}), nil
+	})
 }
 
-// NewRandomizedResponseUnbiased returns k-ary randomized response on integers with the
+// randomizedResponseUnbiased is k-ary randomized response on integers with the
 // answers moved apart so that they are unbiased: from y to m + (y - m)/(p - q), with the
 // middle m of the values and the probabilities p of the truth and q of any other value.
 // It needs ε > 0 or δ > 0.
-func NewRandomizedResponseUnbiased(p LocalProblem) (LocalMechanism, error) {
-	const name = "randomized-response-unbiased"
-	if err := appliesToIntegers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func randomizedResponseUnbiased(m LocalMechanism) (LocalMechanism, error) {
+	p := m.problem
 	truth, other := response(p)
 	if !(truth > other) {
-		return LocalMechanism{}, notApplicable(name, "its answers say nothing at epsilon = 0 and delta = 0")
+		return m, notApplicable(m.name, "its answers say nothing at epsilon = 0 and delta = 0")
 	}
 	points := p.points()
 	// p - q = δ + (1-δ)(e^ε-1)/(e^ε+k-1), without the difference.
 	apart := p.Delta + math.Expm1(p.Epsilon)*other
 	middle := (p.Values.Lower + p.Values.Upper) / 2
-	return discrete(name, fmt.Sprintf("%d answers, %.6g apart", len(points), 1/apart), warner, true, p, func(i int) []share {
+	return m.discrete(fmt.Sprintf("%d answers, %.6g apart", len(points), 1/apart), func(i int) []share {
 		out := make([]share, len(points))
 		for j, y := range points {
 			out[j] = share{middle + (y-middle)/apart, 0, other}
 		}
 		out[i].mass = truth
 		return out
-	}), nil
+	})
 }
 
 func appliesToIntegers(name string, p LocalProblem) error {
@@ -98,17 +89,14 @@ func appliesToIntegers(name string, p LocalProblem) error {
 	return p.validate()
 }
 
-// NewBitwiseResponse returns randomized response bit by bit: each of the b binary digits
+// bitwiseResponse is randomized response bit by bit: each of the b binary digits
 // of the value's distance from the least one is answered with privacy ε/b, and the digits
 // are put together so that the answer is unbiased. The variance is the same for every
 // value, (4^b-1)/3·e^(ε/b)/(e^(ε/b)-1)². It is (ε, 0)-private and needs ε > 0.
-func NewBitwiseResponse(p LocalProblem) (LocalMechanism, error) {
-	const name = "bitwise-response"
-	if err := appliesToIntegers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func bitwiseResponse(m LocalMechanism) (LocalMechanism, error) {
+	p := m.problem
 	if !(p.Epsilon > 0) {
-		return LocalMechanism{}, notApplicable(name, "its answers are unbounded at epsilon = 0, want epsilon > 0")
+		return m, notApplicable(m.name, "its answers are unbounded at epsilon = 0, want epsilon > 0")
 	}
 	b := bits.Len(uint(p.Values.Count() - 1))
 	a := 1 / math.Tanh(p.Epsilon/float64(2*b)) // of Duchi's mechanism with epsilon/b
@@ -119,32 +107,29 @@ func NewBitwiseResponse(p LocalProblem) (LocalMechanism, error) {
 	for wrong := range mass {
 		mass[wrong] = math.Pow(lie, float64(wrong)) * math.Pow(1-lie, float64(b-wrong))
 	}
-	return discrete(name, fmt.Sprintf("%d bits; %s", b, pureNote), "Warner 1965, per bit", true, p, func(i int) []share {
+	return m.discrete(fmt.Sprintf("%d bits; %s", b, pureNote), func(i int) []share {
 		out := make([]share, answers)
 		for j := range out {
 			// Each digit d becomes 1/2 + (d-1/2)a.
 			out[j] = share{p.Values.Lower + half + (float64(j)-half)*a, 0, mass[bits.OnesCount(uint(i^j))]}
 		}
 		return out
-	}), nil
+	})
 }
 
-// NewTruncatedGeometric returns the truncated geometric mechanism (Ghosh, Roughgarden &
+// truncatedGeometric is the truncated geometric mechanism (Ghosh, Roughgarden &
 // Sundararajan, "Universally utility-maximizing privacy mechanisms", SIAM J. Comput. 41,
 // 2012): two-sided geometric noise of ratio e^(-ε/n) for n = upper - lower, the answer
 // clipped to the values. It is biased, (ε, 0)-private, and needs ε > 0.
-func NewTruncatedGeometric(p LocalProblem) (LocalMechanism, error) {
-	const name = "truncated-geometric"
-	if err := appliesToIntegers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func truncatedGeometric(m LocalMechanism) (LocalMechanism, error) {
+	p := m.problem
 	if !(p.Epsilon > 0) {
-		return LocalMechanism{}, notApplicable(name, "its masses fall by exp(-epsilon/range) and epsilon = 0, want epsilon > 0")
+		return m, notApplicable(m.name, "its masses fall by exp(-epsilon/range) and epsilon = 0, want epsilon > 0")
 	}
 	points := p.points()
 	n := len(points) - 1
 	rate := p.Epsilon / float64(n)
-	return discrete(name, pureNote, "Ghosh, Roughgarden & Sundararajan 2012", false, p, func(i int) []share {
+	return m.discrete(pureNote, func(i int) []share {
 		out := make([]share, n+1)
 		for j, y := range points {
 			distance := math.Abs(float64(i - j))
@@ -155,18 +140,15 @@ func NewTruncatedGeometric(p LocalProblem) (LocalMechanism, error) {
 			out[j] = share{y, 0, mass}
 		}
 		return out
-	}), nil
+	})
 }
 
-// NewExponential returns the exponential mechanism (McSherry & Talwar, "Mechanism design
+// exponential is the exponential mechanism (McSherry & Talwar, "Mechanism design
 // via differential privacy", FOCS 2007): the answer y to a value x with probability
 // proportional to exp(-ε c(x,y)/(2D)), where D is the most by which the loss of an answer
 // differs between two values. It is biased and (ε, 0)-private.
-func NewExponential(p LocalProblem) (LocalMechanism, error) {
-	const name = "exponential"
-	if err := appliesToPoints(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func exponential(m LocalMechanism) (LocalMechanism, error) {
+	p := m.problem
 	points := p.points()
 	cost := func(i, j int) float64 { return p.Loss.At(points[j] - points[i]) }
 	if p.Values.Kind == local.Category {
@@ -185,9 +167,9 @@ func NewExponential(p LocalProblem) (LocalMechanism, error) {
 		most = max(most, slices.Max(column)-slices.Min(column))
 	}
 	if !(most > 0) {
-		return LocalMechanism{}, notApplicable(name, "the loss does not depend on the value")
+		return m, notApplicable(m.name, "the loss does not depend on the value")
 	}
-	return discrete(name, pureNote, "McSherry & Talwar 2007", false, p, func(i int) []share {
+	return m.discrete(pureNote, func(i int) []share {
 		out := make([]share, answers)
 		total := 0.0
 		for j := range out {
@@ -202,5 +184,5 @@ func NewExponential(p LocalProblem) (LocalMechanism, error) {
 			out[j].mass /= total
 		}
 		return out
-	}), nil
+	})
 }

@@ -9,12 +9,12 @@ import (
 
 const pureNote = "delta is not used"
 
-// scaled returns a mechanism for values from -1 to 1 as one for those of the problem.
-// The bends are values in its scale.
-func scaled(name, note, source string, unbiased bool, p LocalProblem, law func(t float64) []share, bends ...float64) LocalMechanism {
-	v := p.Values
+// scaled completes a mechanism with a law for values from -1 to 1, as one for those of the
+// problem. The bends are values in its scale.
+func (m LocalMechanism) scaled(note string, law func(t float64) []share, bends ...float64) LocalMechanism {
+	v := m.problem.Values
 	center, half := v.Lower+(v.Upper-v.Lower)/2, (v.Upper-v.Lower)/2
-	m := LocalMechanism{name: name, note: note, source: source, unbiased: unbiased, problem: p}
+	m.note = note
 	for _, t := range bends {
 		m.bends = append(m.bends, center+half*t)
 	}
@@ -42,19 +42,14 @@ func appliesToNumbers(name string, p LocalProblem) error {
 	return p.validate()
 }
 
-// NewDuchi returns the mechanism of Duchi, Jordan & Wainwright ("Minimax optimal
+// duchi is the mechanism of Duchi, Jordan & Wainwright ("Minimax optimal
 // procedures for locally private estimation", JASA 113, 2018; for one number as Wang et
 // al. 2019, Algorithm 1): a value t in [-1, 1] is answered by ±A, A = (e^ε+1)/(e^ε-1),
 // with the probabilities (1 ± t/A)/2. It is unbiased, with variance A² - t². It is
 // (ε, 0)-private and needs ε > 0.
-func NewDuchi(p LocalProblem) (LocalMechanism, error) {
-	const name = "duchi"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	a, law := threeOutputs(p.Epsilon, 0)
-	return scaled(name, fmt.Sprintf("2 answers, +-%.6g half ranges about the middle; %s", a, pureNote),
-		"Duchi, Jordan & Wainwright 2018", true, p, law, -a, a), nil
+func duchi(m LocalMechanism) (LocalMechanism, error) {
+	a, law := threeOutputs(m.problem.Epsilon, 0)
+	return m.scaled(fmt.Sprintf("2 answers, +-%.6g half ranges about the middle; %s", a, pureNote), law, -a, a), nil
 }
 
 // piecewise is the law of unbiased answers in [-A, A] with two densities, one e^ε times
@@ -83,42 +78,33 @@ func piecewise(epsilon, s float64) func(t float64) []share {
 	}
 }
 
-// NewPiecewise returns the Piecewise mechanism (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin &
+// twoDensities is the Piecewise mechanism (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin &
 // Yu, "Collecting and analyzing multidimensional data with local differential privacy",
 // ICDE 2019, Algorithm 2): with s = e^(ε/2) a value t in [-1, 1] is answered from
 // [-A, A], A = (s+1)/(s-1), with the larger of two densities on an interval about the
 // value. It is unbiased, with variance t²/(s-1) + (s+3)/(3(s-1)²), (ε, 0)-private, and
 // needs ε > 0.
-func NewPiecewise(p LocalProblem) (LocalMechanism, error) {
-	const name = "piecewise"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	return scaled(name, pureNote, "Wang et al. 2019, Algorithm 2", true, p, piecewise(p.Epsilon, math.Exp(p.Epsilon/2))), nil
+func twoDensities(m LocalMechanism) (LocalMechanism, error) {
+	return m.scaled(pureNote, piecewise(m.problem.Epsilon, math.Exp(m.problem.Epsilon/2))), nil
 }
 
 // hybridFrom is the ε up to which the Hybrid mechanism is Duchi's (Wang et al. 2019,
 // Equation 8): ln((-5+2∛(6353-405√241)+2∛(6353+405√241))/27).
 var hybridFrom = math.Log((-5 + 2*math.Cbrt(6353-405*math.Sqrt(241)) + 2*math.Cbrt(6353+405*math.Sqrt(241))) / 27)
 
-// NewHybrid returns the Hybrid mechanism (Wang et al. 2019, Section III-C): for ε above
+// hybrid is the Hybrid mechanism (Wang et al. 2019, Section III-C): for ε above
 // 0.61 the Piecewise mechanism with probability 1-e^(-ε/2) and Duchi's otherwise, for
 // smaller ε Duchi's. It is unbiased; above 0.61 its variance is the same for every
 // value, (s+3)/(3s(s-1)) + (e^ε+1)²/(s(e^ε-1)²) with s = e^(ε/2). It is (ε, 0)-private
 // and needs ε > 0.
-func NewHybrid(p LocalProblem) (LocalMechanism, error) {
-	const name = "hybrid"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	a, duchi := threeOutputs(p.Epsilon, 0)
+func hybrid(m LocalMechanism) (LocalMechanism, error) {
+	a, duchi := threeOutputs(m.problem.Epsilon, 0)
 	weight := 0.0
-	if p.Epsilon > hybridFrom {
-		weight = -math.Expm1(-p.Epsilon / 2)
+	if m.problem.Epsilon > hybridFrom {
+		weight = -math.Expm1(-m.problem.Epsilon / 2)
 	}
-	law := mixed(weight, piecewise(p.Epsilon, math.Exp(p.Epsilon/2)), duchi)
-	return scaled(name, fmt.Sprintf("piecewise with probability %.6g, else duchi; %s", weight, pureNote),
-		"Wang et al. 2019, Section III-C", true, p, law, -a, a), nil
+	law := mixed(weight, piecewise(m.problem.Epsilon, math.Exp(m.problem.Epsilon/2)), duchi)
+	return m.scaled(fmt.Sprintf("piecewise with probability %.6g, else duchi; %s", weight, pureNote), law, -a, a), nil
 }
 
 // mixed is the first law with the given probability, and the second otherwise.
@@ -136,23 +122,17 @@ func mixed(weight float64, first, second func(t float64) []share) func(t float64
 	}
 }
 
-const zhao = "Zhao et al. 2021"
-
-// NewPiecewiseOptimal returns the best of the unbiased mechanisms with two densities
+// piecewiseOptimal is the best of the unbiased mechanisms with two densities
 // (PM-OPT of Zhao, Zhao, Yang, Wang, Wang, Lyu, Niyato & Lam, "Local differential
 // privacy-based federated learning for Internet of Things", IEEE Internet of Things
 // Journal 8, 2021): as Piecewise with the s that is best for the loss and the objective.
 // It is (ε, 0)-private and needs ε > 0.
-func NewPiecewiseOptimal(p LocalProblem) (LocalMechanism, error) {
-	const name = "piecewise-optimal"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func piecewiseOptimal(m LocalMechanism) (LocalMechanism, error) {
 	create := func(logarithm float64) LocalMechanism {
 		s := math.Exp(logarithm)
-		return scaled(name, fmt.Sprintf("tuned, s = %.6g; %s", s, pureNote), zhao+", PM-OPT", true, p, piecewise(p.Epsilon, s))
+		return m.scaled(fmt.Sprintf("tuned, s = %.6g; %s", s, pureNote), piecewise(m.problem.Epsilon, s))
 	}
-	return create(tuned(-1, 1+p.Epsilon, create)), nil
+	return create(tuned(-1, 1+m.problem.Epsilon, create)), nil
 }
 
 // threeOutputs is the law of unbiased answers -A, 0 and A to a value t in [-1, 1], 0 with
@@ -183,44 +163,35 @@ func threeOutputs(epsilon, q float64) (a float64, law func(t float64) []share) {
 // mostZeros is the largest q of [threeOutputs].
 func mostZeros(epsilon float64) float64 { return 1 / (1 + 2*math.Exp(-epsilon)) }
 
-// NewThreeOutputs returns the Three-Outputs mechanism (Zhao et al. 2021; the N-output
+// threeOutputsOptimal is the Three-Outputs mechanism (Zhao et al. 2021; the N-output
 // mechanism of Baek & Chung 2025 for N = 3): answers -A, 0 and A half ranges from the
 // middle, with the probability q of 0 at the middle that is best for the loss and the
 // objective. It is unbiased, (ε, 0)-private, and needs ε > 0.
-func NewThreeOutputs(p LocalProblem) (LocalMechanism, error) {
-	const name = "three-outputs"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
+func threeOutputsOptimal(m LocalMechanism) (LocalMechanism, error) {
 	create := func(q float64) LocalMechanism {
-		a, law := threeOutputs(p.Epsilon, q)
-		return scaled(name, fmt.Sprintf("tuned, 3 answers, +-%.6g half ranges about the middle; %s", a, pureNote), zhao+", Three-Outputs", true, p, law, -a, 0, a)
+		a, law := threeOutputs(m.problem.Epsilon, q)
+		return m.scaled(fmt.Sprintf("tuned, 3 answers, +-%.6g half ranges about the middle; %s", a, pureNote), law, -a, 0, a)
 	}
-	return create(tuned(0, mostZeros(p.Epsilon), create)), nil
+	return create(tuned(0, mostZeros(m.problem.Epsilon), create)), nil
 }
 
-// NewHybridThreeOutputs returns HM-TP of Zhao et al. 2021: a mixture of their PM-SUB, the
+// hybridThreeOutputs is HM-TP of Zhao et al. 2021: a mixture of their PM-SUB, the
 // mechanism with two densities and s = e^(ε/3), and Three-Outputs, with the parameter of
 // the latter and the weight that are best for the loss and the objective. It is unbiased,
 // (ε, 0)-private, and needs ε > 0.
-func NewHybridThreeOutputs(p LocalProblem) (LocalMechanism, error) {
-	const name = "hybrid-three-outputs"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	two := piecewise(p.Epsilon, math.Exp(p.Epsilon/3))
+func hybridThreeOutputs(m LocalMechanism) (LocalMechanism, error) {
+	two := piecewise(m.problem.Epsilon, math.Exp(m.problem.Epsilon/3))
 	create := func(q, weight float64) LocalMechanism {
-		a, three := threeOutputs(p.Epsilon, q)
-		return scaled(name, fmt.Sprintf("tuned, two densities with probability %.6g, else 3 answers, +-%.6g half ranges about the middle; %s", weight, a, pureNote),
-			zhao+", HM-TP", true, p, mixed(weight, two, three), -a, 0, a)
+		a, three := threeOutputs(m.problem.Epsilon, q)
+		return m.scaled(fmt.Sprintf("tuned, two densities with probability %.6g, else 3 answers, +-%.6g half ranges about the middle; %s", weight, a, pureNote), mixed(weight, two, three), -a, 0, a)
 	}
 	best := func(q float64) LocalMechanism {
 		return create(q, tuned(0, 1, func(weight float64) LocalMechanism { return create(q, weight) }))
 	}
-	return best(tuned(0, mostZeros(p.Epsilon), best)), nil
+	return best(tuned(0, mostZeros(m.problem.Epsilon), best)), nil
 }
 
-// NewGeneralizedPiecewise returns the optimal mechanism among those whose answers are in
+// generalizedPiecewise is the optimal mechanism among those whose answers are in
 // the range of the values with a piecewise constant density of any number of pieces
 // (Zheng, Mishra & Hu, "Optimal piecewise-based mechanism for collecting bounded numerical
 // data under local differential privacy", PoPETs 2025): with s = e^(ε/2), and in units of
@@ -230,14 +201,10 @@ func NewHybridThreeOutputs(p LocalProblem) (LocalMechanism, error) {
 //
 // It is optimal for each value alone. Answers after it, which may depend on the whole law
 // of the values, can be better.
-func NewGeneralizedPiecewise(p LocalProblem) (LocalMechanism, error) {
-	const name = "generalized-piecewise"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	s := math.Exp(p.Epsilon / 2)
+func generalizedPiecewise(m LocalMechanism) (LocalMechanism, error) {
+	s := math.Exp(m.problem.Epsilon / 2)
 	half := 1 / (s + 1)
-	return scaled(name, pureNote, "Zheng, Mishra & Hu 2025, OGPM", false, p, func(t float64) []share {
+	return m.scaled(pureNote, func(t float64) []share {
 		center := max(half-1, min(1-half, t))
 		left, right := max(0, center-half+1), max(0, 1-center-half)
 		return []share{
@@ -248,23 +215,19 @@ func NewGeneralizedPiecewise(p LocalProblem) (LocalMechanism, error) {
 	}, half-1, 1-half), nil
 }
 
-// NewGeneralizedPiecewiseUnbiased returns the unbiased mechanism of Zheng, Mishra & Hu
+// generalizedPiecewiseUnbiased is the unbiased mechanism of Zheng, Mishra & Hu
 // 2025 (their Theorem 5, as in the authors' program): the answers to a value in [0, 1] are
 // in [-C, C+1], C = (s+1)/(s-1), s = e^(ε/2), with density s/(2C+1) on an interval of
 // width (2C+1)/(s+1) about (2(C+1)t-C+1)/4 and e^-ε times that elsewhere. It is
 // (ε, 0)-private and needs ε > 0. Piecewise, whose answers are in a narrower interval,
 // has a smaller variance.
-func NewGeneralizedPiecewiseUnbiased(p LocalProblem) (LocalMechanism, error) {
-	const name = "generalized-piecewise-unbiased"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	s := math.Exp(p.Epsilon / 2)
-	c := 1 / math.Tanh(p.Epsilon/4)
+func generalizedPiecewiseUnbiased(m LocalMechanism) (LocalMechanism, error) {
+	s := math.Exp(m.problem.Epsilon / 2)
+	c := 1 / math.Tanh(m.problem.Epsilon/4)
 	end := 2*c + 1 // in half ranges, as all that follows
 	half := end / (s + 1)
 	density := s / (2 * end) / s / s // the lower one
-	return scaled(name, pureNote, "Zheng, Mishra & Hu 2025, Theorem 5 as programmed by the authors", true, p, func(t float64) []share {
+	return m.scaled(pureNote, func(t float64) []share {
 		center := (c + 1) / 2 * t
 		left, right := center-half+end, end-center-half
 		return []share{
@@ -275,7 +238,7 @@ func NewGeneralizedPiecewiseUnbiased(p LocalProblem) (LocalMechanism, error) {
 	}), nil
 }
 
-// NewSquareWave returns the square wave mechanism (Li, Wang, Lopuhaä-Zwakenberg, Škorić &
+// squareWave is the square wave mechanism (Li, Wang, Lopuhaä-Zwakenberg, Škorić &
 // Li, "Estimating numerical distributions under local differential privacy", SIGMOD 2020),
 // which is made for the estimation of distributions: a value in [0, 1] is answered from
 // [-b, 1+b] with density e^ε/(2be^ε+1) within b of it and e^-ε times that elsewhere,
@@ -283,15 +246,11 @@ func NewGeneralizedPiecewiseUnbiased(p LocalProblem) (LocalMechanism, error) {
 //	b = (εe^ε-e^ε+1)/(2e^ε(e^ε-1-ε)).
 //
 // It is biased, (ε, 0)-private, and needs ε > 0.
-func NewSquareWave(p LocalProblem) (LocalMechanism, error) {
-	const name = "square-wave"
-	if err := appliesToNumbers(name, p); err != nil {
-		return LocalMechanism{}, err
-	}
-	growth := math.Exp(p.Epsilon)
-	b := squareWaveWidth(p.Epsilon)
+func squareWave(m LocalMechanism) (LocalMechanism, error) {
+	growth := math.Exp(m.problem.Epsilon)
+	b := squareWaveWidth(m.problem.Epsilon)
 	low := 1 / (2*b*growth + 1)
-	return scaled(name, pureNote, "Li et al. 2020, Equation 5", false, p, func(t float64) []share {
+	return m.scaled(pureNote, func(t float64) []share {
 		return []share{
 			{(t-1)/2 - 2*b, 1 + t, low * (1 + t) / 2},
 			{t, 4 * b, 2 * b * low * growth},

@@ -1,7 +1,6 @@
 package noise
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -67,12 +66,8 @@ func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err err
 	return value, errorBound, nil
 }
 
-// ErrNotApplicable marks a mechanism that exists but cannot be used at the given
-// parameters; a [NotApplicableError] says why.
-var ErrNotApplicable = errors.New("mechanism does not apply")
-
-// NotApplicableError says why a mechanism or a formula cannot be used at the
-// given parameters. Errors that hold one wrap [ErrNotApplicable].
+// NotApplicableError says why a mechanism or a formula that exists cannot be used at the
+// given parameters.
 type NotApplicableError struct {
 	// Mechanism is the name of the mechanism or formula, e.g. "laplace".
 	Mechanism string
@@ -86,7 +81,7 @@ func (e *NotApplicableError) Error() string {
 }
 
 func notApplicable(mechanism, format string, args ...any) error {
-	return check.Errorf("noise", ErrNotApplicable, "%w", &NotApplicableError{mechanism, fmt.Sprintf(format, args...)})
+	return check.Errorf("noise", nil, "%w", &NotApplicableError{mechanism, fmt.Sprintf(format, args...)})
 }
 
 const (

@@ -16,7 +16,7 @@ func TestBadParametersRefused(t *testing.T) {
 	for _, p := range bad {
 		for _, b := range Baselines() {
 			_, err := b.New(p, loss.L1)
-			if !errors.Is(err, dp.ErrInvalid) || errors.Is(err, ErrNotApplicable) {
+			if !errors.Is(err, dp.ErrInvalid) || inapplicable(err) {
 				t.Errorf("%s %+v: %v; want ErrInvalid", b.Name, p, err)
 			}
 		}

@@ -21,7 +21,7 @@ const (
 	smallSumEpsilon = 1e-4
 )
 
-// NewStaircase returns the optimal noise for δ = 0 (Geng & Viswanath, "The optimal
+// newStaircase returns the optimal noise for δ = 0 (Geng & Viswanath, "The optimal
 // noise-adding mechanism in differential privacy", IEEE Trans. Inf. Theory 62,
 // 2016). With b = e^-ε and a step γ in [0, 1] its density is constant on pieces,
 //
@@ -34,22 +34,20 @@ const (
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func NewStaircase(p dp.Privacy, l loss.Loss) (Mechanism, error) {
-	const name = "staircase"
+func newStaircase(name string, p dp.Privacy, l loss.Loss) (Mechanism, error) {
 	s, err := tunedStairs(name, p, l)
 	if err != nil {
 		return Mechanism{}, err
 	}
 	return Mechanism{
-		name:     name,
 		note:     fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name()),
 		density:  s.density,
 		expected: s.expected,
 	}, nil
 }
 
-// NewStaircaseAtom returns staircase noise, tuned to the loss as in
-// [NewStaircase], with probability 1-δ and exactly 0 with probability δ. It needs
+// newStaircaseAtom returns staircase noise, tuned to the loss as in
+// [newStaircase], with probability 1-δ and exactly 0 with probability δ. It needs
 // ε > 0; for δ = 0 it is the staircase.
 //
 // Mixing (ε, δ₀)-private noise with an atom at 0 of weight t is
@@ -57,15 +55,13 @@ func NewStaircase(p dp.Privacy, l loss.Loss) (Mechanism, error) {
 // the atom's own is 1 at every shift but 0. Its loss is (1-t)V + t·c(0). Here
 // δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly this
 // dependence on δ, which makes the mixture a strong baseline for large δ or ε.
-func NewStaircaseAtom(p dp.Privacy, l loss.Loss) (Mechanism, error) {
-	const name = "staircase-atom"
+func newStaircaseAtom(name string, p dp.Privacy, l loss.Loss) (Mechanism, error) {
 	s, err := tunedStairs(name, p, l)
 	if err != nil {
 		return Mechanism{}, err
 	}
 	atom := p.Delta
 	return Mechanism{
-		name:    name,
 		note:    fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; exactly 0 with probability %.6g", s.step, l.Name(), atom),
 		density: func(x float64) float64 { return (1 - atom) * s.density(x) },
 		mass: func(x float64) float64 {
@@ -85,10 +81,9 @@ func NewStaircaseAtom(p dp.Privacy, l loss.Loss) (Mechanism, error) {
 // TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
 // that is best for the loss: in closed form for L1 and L2, weighted or not (see
 // [StaircaseStep]), by search for any other loss, at the cost of some 100 times an
-// ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of
-// [NewStaircase].
+// ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of [New].
 func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
-	s, err := tunedStairs("staircase", p, l)
+	s, err := tunedStairs(Staircase, p, l)
 	return s.step, err
 }
 

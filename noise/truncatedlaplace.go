@@ -8,7 +8,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// NewTruncatedLaplace returns Laplace noise of scale Δ/ε cut to |x| <= A and
+// newTruncatedLaplace returns Laplace noise of scale Δ/ε cut to |x| <= A and
 // normalized (Geng, Ding, Guo & Kumar, "Tight analysis of privacy and utility
 // tradeoff in approximate differential privacy", AISTATS 2020), where
 //
@@ -21,8 +21,7 @@ import (
 // still private, but wasteful, so much that its loss may grow with ε.
 //
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
-func NewTruncatedLaplace(p dp.Privacy) (Mechanism, error) {
-	const name = "truncated-laplace"
+func newTruncatedLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	if err := applies(name, p, p.Delta > 0, boundedNeedsDelta); err != nil {
 		return Mechanism{}, err
 	}
@@ -39,7 +38,6 @@ func NewTruncatedLaplace(p dp.Privacy) (Mechanism, error) {
 		peak = decay / (-2 * math.Expm1(-decay) * bound)
 	}
 	return Mechanism{
-		name: name,
 		note: note,
 		density: func(x float64) float64 {
 			y := math.Abs(x) / bound

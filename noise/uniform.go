@@ -8,14 +8,13 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// NewUniform returns noise uniform on |x| <= A = Δ/(2δ). A shift of Δ uncovers a
+// newUniform returns noise uniform on |x| <= A = Δ/(2δ). A shift of Δ uncovers a
 // mass of exactly Δ/(2A) = δ, so it is (0, δ)-private and therefore (ε, δ)-private
 // for every ε. E|X| = A/2, E X² = A²/3. For ε = 0 and δ <= 1/2 (l1) or δ <= 2/3
 // (l2) it is the best noise whose density does not increase away from 0 (Geng,
 // Ding, Guo & Kumar, "Optimal noise-adding mechanism in additive differential
 // privacy", AISTATS 2019). It needs δ > 0 and makes no use of ε.
-func NewUniform(p dp.Privacy) (Mechanism, error) {
-	const name = "uniform"
+func newUniform(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	if err := applies(name, p, p.Delta > 0, boundedNeedsDelta); err != nil {
 		return Mechanism{}, err
 	}
@@ -24,7 +23,6 @@ func NewUniform(p dp.Privacy) (Mechanism, error) {
 		return Mechanism{}, err
 	}
 	return Mechanism{
-		name: name,
 		note: fmt.Sprintf("support +-%.6g; private with epsilon = 0, epsilon is not used", bound),
 		density: func(x float64) float64 {
 			if math.Abs(x) > bound {

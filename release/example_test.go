@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/release"
@@ -22,7 +24,7 @@ func Example() {
 
 	query := release.Query{
 		Kind: release.Count, Where: "age >= 65",
-		Epsilon: 0.5, Neighbors: ledger.AddRemove,
+		Epsilon: 0.5, Neighbors: dp.AddRemove,
 	}
 	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
 	if err != nil {
@@ -64,7 +66,7 @@ func ExamplePlan_Costs() {
 	defer os.RemoveAll(dir)
 
 	path := filepath.Join(dir, "city.ledger")
-	if err := ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Neighbors: ledger.AddRemove, Unit: ledger.Row}); err != nil {
+	if err := ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
 		log.Fatal(err)
 	}
 	book, err := ledger.Open(ctx, path)
@@ -73,7 +75,7 @@ func ExamplePlan_Costs() {
 	}
 	defer book.Close()
 
-	query := release.Query{Kind: release.Value, Name: "patients", Sensitivity: 1, Integer: true, Epsilon: 0.5, Neighbors: ledger.AddRemove}
+	query := release.Query{Kind: release.Value, Name: "patients", Sensitivity: 1, Integer: true, Epsilon: 0.5, Neighbors: dp.AddRemove}
 	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
 	if err != nil {
 		log.Fatal(err)
@@ -87,7 +89,7 @@ func ExamplePlan_Costs() {
 		log.Fatal(err)
 	}
 	digest := strings.Repeat("0", 64) // the SHA-256 of the data, or of something new for each release
-	record, err := book.Release(ctx, ledger.Query{
+	record, err := book.Release(ctx, account.Charge{
 		Text: query.Text(), Data: digest, Summary: "patients",
 		Neighbors: query.Neighbors, Unit: query.Unit(), Costs: plan.Costs(),
 	}, func(context.Context) ([]byte, error) {

@@ -5,11 +5,11 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/internal/ratio"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // means answers with the ratio of two sums with noise (docs/proofs/mean.md).
@@ -19,7 +19,7 @@ type means struct {
 	second *scaled // Σ(upper − x), or of a split the number of rows
 	method *ratio.Method
 	split  bool
-	cost   ledger.Cost
+	cost   account.Cost
 }
 
 // newMeans chooses the method with the smaller error on the average of all means, which
@@ -66,7 +66,7 @@ func newPair(q Query) (*means, error) {
 	}
 	change := new(big.Rat).Sub(exact.Rational(q.Upper), exact.Rational(q.Lower))
 	change.Mul(change, new(big.Rat).SetInt64(q.most()))
-	if q.Neighbors == ledger.Replace {
+	if q.Neighbors == dp.Replace {
 		change.Add(change, change) // both sums change by as much, in opposite directions
 	}
 	noise := &scaled{v, change.Quo(change, new(big.Rat).SetInt64(points))}
@@ -76,7 +76,7 @@ func newPair(q Query) (*means, error) {
 	}
 	return &means{
 		query: q, first: noise, second: noise, method: ratio.Pair(q.Lower, q.Upper, law, law),
-		cost: ledger.Cost{Epsilon: epsilon, Times: q.uses()},
+		cost: account.Cost{Epsilon: epsilon, Times: q.uses()},
 	}, nil
 }
 
@@ -97,7 +97,7 @@ func newSplit(ctx context.Context, q Query, source Source) (*means, error) {
 	}
 	return &means{
 		query: q, first: sum, second: count, method: ratio.Split(q.Lower, q.Upper, sumLaw, countLaw), split: true,
-		cost: ledger.Cost{Table: v, Times: 2 * q.uses()},
+		cost: account.Cost{Table: v, Times: 2 * q.uses()},
 	}, nil
 }
 
@@ -123,7 +123,7 @@ func steps(index *big.Int) float64 {
 	return x
 }
 
-func (m *means) costs() []ledger.Cost { return []ledger.Cost{m.cost} }
+func (m *means) costs() []account.Cost { return []account.Cost{m.cost} }
 
 func (m *means) name() string {
 	if m.split {

@@ -9,7 +9,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -29,7 +28,7 @@ type Plan struct {
 
 // mechanism answers for all groups.
 type mechanism interface {
-	costs() []ledger.Cost
+	costs() []account.Cost
 	// name says what the noise is, and meanError how large, in the units of the
 	// answer, rounded up; NaN if that depends on the data.
 	name() string
@@ -91,7 +90,7 @@ func (p *Plan) prove() error {
 	for i := range costs {
 		costs[i].Times *= p.query.Releases
 	}
-	epsilon, err := Compose(costs, p.query.Delta)
+	epsilon, err := account.EpsilonOf(costs, p.query.Delta)
 	if err != nil {
 		return err
 	}
@@ -101,33 +100,11 @@ func (p *Plan) prove() error {
 	return nil
 }
 
-// Compose returns an upper bound on the epsilon of costs on the same people together, at
-// delta, +Inf if none is proved.
-func Compose(costs []ledger.Cost, delta float64) (float64, error) {
-	releases := make([]account.Release, len(costs))
-	for i, c := range costs {
-		pld, err := account.Approximate(c.Epsilon, c.Delta)
-		if c.Table != nil {
-			pld, err = account.Table(c.Table.Mechanism())
-		}
-		if err != nil {
-			return 0, err
-		}
-		releases[i] = account.Release{PLD: pld, Times: c.Times}
-	}
-	composition, err := account.Compose(releases, account.Options{})
-	if err != nil {
-		return 0, err
-	}
-	b, err := composition.BestEpsilon(delta)
-	return b.Upper, err
-}
-
 // Query returns the query, with its defaults in place.
 func (p *Plan) Query() Query { return p.query }
 
 // Costs returns what the answer costs a unit of privacy.
-func (p *Plan) Costs() []ledger.Cost { return p.mechanism.costs() }
+func (p *Plan) Costs() []account.Cost { return p.mechanism.costs() }
 
 // Mechanism says in a few words what the noise is.
 func (p *Plan) Mechanism() string { return p.mechanism.name() }
@@ -178,7 +155,7 @@ func (q Query) uses() int {
 		return 1
 	}
 	changed := max(q.MaxPerPerson, 1) // a row is in one group
-	if q.Neighbors == ledger.Replace {
+	if q.Neighbors == dp.Replace {
 		changed *= 2 // its old groups and its new ones
 	}
 	return min(changed, len(q.groups()))
@@ -195,7 +172,7 @@ func (q Query) most() int64 {
 // fixed reports whether the number of rows that count is public: units are rows, of
 // which none is left out.
 func (q Query) fixed() bool {
-	return q.Neighbors == ledger.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == RefuseMissing
+	return q.Neighbors == dp.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == RefuseMissing
 }
 
 // sensitivity is how far a unit can change the sum of values from lower to upper in a
@@ -212,7 +189,7 @@ func (q Query) sensitivity(center *big.Rat) *big.Rat {
 	if high.Cmp(worst) > 0 {
 		worst = high
 	}
-	if q.Neighbors == ledger.Replace && width.Cmp(worst) > 0 {
+	if q.Neighbors == dp.Replace && width.Cmp(worst) > 0 {
 		worst = width
 	}
 	return new(big.Rat).Mul(worst, new(big.Rat).SetInt64(q.most()))
@@ -232,8 +209,8 @@ func newCounts(ctx context.Context, q Query, source Source) (mechanism, error) {
 	return &counts{whole(v), q.uses()}, nil
 }
 
-func (c *counts) costs() []ledger.Cost {
-	return []ledger.Cost{{Table: c.noise.table, Times: c.uses}}
+func (c *counts) costs() []account.Cost {
+	return []account.Cost{{Table: c.noise.table, Times: c.uses}}
 }
 func (c *counts) name() string       { return "integer noise" }
 func (c *counts) meanError() float64 { return c.noise.meanError() }
@@ -275,8 +252,8 @@ func newPublicMeans(ctx context.Context, q Query, source Source) (*sums, error) 
 	return s, nil
 }
 
-func (s *sums) costs() []ledger.Cost {
-	return []ledger.Cost{{Table: s.noise.table, Times: s.uses}}
+func (s *sums) costs() []account.Cost {
+	return []account.Cost{{Table: s.noise.table, Times: s.uses}}
 }
 
 func (s *sums) name() string { return s.what }
@@ -319,7 +296,7 @@ func (q Query) pureUse() (float64, error) {
 	}
 	// By basic composition at least; more by exact composition if delta > 0.
 	fits := func(epsilon float64) bool {
-		e, err := Compose([]ledger.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
+		e, err := account.EpsilonOf([]account.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
 		return err == nil && e <= q.Epsilon
 	}
 	low := exact.FloatDown(new(big.Rat).Quo(exact.Rational(q.Epsilon), new(big.Rat).SetInt64(int64(n))))

@@ -6,9 +6,10 @@ import (
 	"math/big"
 	"strconv"
 
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/internal/selection"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // quantiles answers with one of the candidates, chosen by permute-and-flip
@@ -40,7 +41,7 @@ func newQuantiles(q Query) (mechanism, error) {
 	probability, _ := new(big.Rat).SetString(strconv.FormatFloat(q.Probability, 'g', -1, 64))
 	s, err := selection.New(selection.Query{
 		Quantile: probability, Candidates: q.Candidates, Epsilon: epsilon,
-		Records: int(q.most()), Replace: q.Neighbors == ledger.Replace,
+		Records: int(q.most()), Replace: q.Neighbors == dp.Replace,
 	})
 	if err != nil {
 		return nil, err
@@ -52,8 +53,8 @@ func newQuantiles(q Query) (mechanism, error) {
 	return &quantiles{grid, s, epsilon, q.uses(), exact.Ceil(rank).Int64(), q}, nil
 }
 
-func (m *quantiles) costs() []ledger.Cost {
-	return []ledger.Cost{{Epsilon: m.epsilon, Times: m.uses}}
+func (m *quantiles) costs() []account.Cost {
+	return []account.Cost{{Epsilon: m.epsilon, Times: m.uses}}
 }
 func (m *quantiles) name() string       { return "permute-and-flip among the candidates" }
 func (m *quantiles) meanError() float64 { return math.NaN() }

@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // Kind is what is published.
@@ -44,8 +43,8 @@ type Query struct {
 	Delta    float64 `json:"delta"`
 	Releases int     `json:"releases"`
 
-	// Neighbors says what is hidden: that a unit is there at all (ledger.AddRemove),
-	// or which values it has (ledger.Replace), the number of units being public.
+	// Neighbors says what is hidden: that a unit is there at all (dp.AddRemove),
+	// or which values it has (dp.Replace), the number of units being public.
 	Neighbors string `json:"neighbors"`
 	// Person is the column that tells whose a row is, by its text but for blanks at its
 	// ends; then a unit is a person, and at
@@ -110,7 +109,7 @@ func (q Query) Unit() string {
 	case q.Person != "":
 		return "person:" + q.Person
 	}
-	return ledger.Row
+	return dp.Row
 }
 
 // Text describes the query in one line of JSON, the same for the same query only.
@@ -187,8 +186,8 @@ func (q Query) Validate() error {
 	if q.Releases < 1 || q.Releases > MaxReleases {
 		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
 	}
-	if q.Neighbors != ledger.AddRemove && q.Neighbors != ledger.Replace {
-		bad.Bad("neighbors", check.Quoted(q.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
+	if q.Neighbors != dp.AddRemove && q.Neighbors != dp.Replace {
+		bad.Bad("neighbors", check.Quoted(q.Neighbors), dp.AddRemove+" or "+dp.Replace)
 	}
 	if q.Missing != RefuseMissing && q.Missing != DropMissing {
 		bad.Bad("missing", check.Quoted(q.Missing), RefuseMissing+" or "+DropMissing)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -249,9 +248,9 @@ func TestNeighbors(t *testing.T) {
 	}
 	for _, most := range []int{1, 2} {
 		for _, r := range []*Selection{nil, rule} {
-			costs := []ledger.Cost{{Table: v, Times: most}}
+			costs := []account.Cost{{Table: v, Times: most}}
 			if r != nil {
-				costs = append(costs, ledger.Cost{Epsilon: r.epsilon, Delta: r.delta, Times: most})
+				costs = append(costs, account.Cost{Epsilon: r.epsilon, Delta: r.delta, Times: most})
 			}
 			for _, epsilon := range []float64{0.3, 1, 2, 3} {
 				limit := composedDelta(t, costs, epsilon)
@@ -272,11 +271,14 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-func composedDelta(t *testing.T, costs []ledger.Cost, epsilon float64) account.Bounds {
+func composedDelta(t *testing.T, costs []account.Cost, epsilon float64) account.Bounds {
 	t.Helper()
 	var releases []account.Release
 	for _, c := range costs {
-		pld, err := distribution(c)
+		pld, err := account.Approximate(c.Epsilon, c.Delta)
+		if c.Table != nil {
+			pld, err = account.Table(c.Table.Table())
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

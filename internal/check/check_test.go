@@ -50,3 +50,23 @@ func TestFinite(t *testing.T) {
 		}
 	}
 }
+
+func TestDelta(t *testing.T) {
+	for _, good := range []float64{0, 5e-324, 0.5, math.Nextafter(1, 0)} {
+		if err := Delta("dp", "delta", good); err != nil || !IsDelta(good) {
+			t.Errorf("delta = %v: %v", good, err)
+		}
+	}
+	l := In("dp")
+	l.Delta("delta", 0.1)
+	for _, bad := range []float64{-5e-324, 1, math.NaN(), math.Inf(1)} {
+		l.Delta("total.delta", bad)
+		want := fmt.Sprintf("dp: total.delta = %v, want a probability, at least 0 and below 1", bad)
+		if err := Delta("dp", "total.delta", bad); err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) || IsDelta(bad) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if n := len(Sentences(l.Err())); n != 4 {
+		t.Errorf("%d sentences of 4 bad deltas", n)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -98,10 +99,10 @@ type Kind string
 // The kinds of noise.
 const (
 	Designed         Kind = "designed"
-	TruncatedLaplace Kind = "truncated-laplace"
-	Staircase        Kind = "staircase"
-	Laplace          Kind = "laplace"
-	Gaussian         Kind = "gaussian"
+	TruncatedLaplace Kind = noise.TruncatedLaplace
+	Staircase        Kind = noise.Staircase
+	Laplace          Kind = noise.Laplace
+	Gaussian         Kind = noise.Gaussian
 	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
 	Spherical Kind = "spherical"
 	// Local is a local randomizer on each coordinate: no noise that is added.

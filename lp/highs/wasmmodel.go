@@ -11,11 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // The constants of HiGHS' C API.

@@ -41,9 +41,9 @@ func near(t *testing.T, what string, got, want, share float64) {
 	}
 }
 
-func lossOf(t *testing.T, create func(dp.Privacy) (noise.Mechanism, error), p dp.Problem) float64 {
+func lossOf(t *testing.T, name string, p dp.Problem) float64 {
 	t.Helper()
-	m, err := create(p.Privacy)
+	m, err := noise.New(name, p.Privacy, p.Loss)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,24 +63,24 @@ func TestAgainstClosedForms(t *testing.T) {
 				p := problem(epsilon, 1e-5, sensitivity, l)
 				what := fmt.Sprintf("epsilon %g, sensitivity %g, %s", epsilon, sensitivity, l.Name())
 				table, err := Laplace(p, tables.Grid{})
-				near(t, "Laplace, "+what, expected(t, what, table, err, epsilon, 0), lossOf(t, noise.NewLaplace, p), 2e-3)
+				near(t, "Laplace, "+what, expected(t, what, table, err, epsilon, 0), lossOf(t, noise.Laplace, p), 2e-3)
 				table, err = TruncatedLaplace(p, tables.Grid{})
-				near(t, "truncated Laplace, "+what, expected(t, what, table, err, epsilon, 1e-5), lossOf(t, noise.NewTruncatedLaplace, p), 0.01)
+				near(t, "truncated Laplace, "+what, expected(t, what, table, err, epsilon, 1e-5), lossOf(t, noise.TruncatedLaplace, p), 0.01)
 				table, err = Staircase(p, 0, tables.Grid{})
-				near(t, "staircase, "+what, expected(t, what, table, err, epsilon, 0), lossOf(t, func(q dp.Privacy) (noise.Mechanism, error) { return noise.NewStaircase(q, l) }, p), 2e-3)
+				near(t, "staircase, "+what, expected(t, what, table, err, epsilon, 0), lossOf(t, noise.Staircase, p), 2e-3)
 				sigma, err := noise.GaussianSigma(p.Privacy)
 				if err != nil {
 					t.Fatal(err)
 				}
 				table, err = Gaussian(p, sigma, tables.Grid{})
-				near(t, "Gaussian, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.NewAnalyticGaussian, p), 2e-3)
+				near(t, "Gaussian, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.AnalyticGaussian, p), 2e-3)
 				if d := table.Mechanism().Privacy().Delta; !(d > 0.99e-5 && d < 1.01e-5) {
 					t.Errorf("Gaussian, %s: delta = %g, want about 1e-5", what, d)
 				}
 				table, err = ExponentialPower(p, 2, sigma*math.Sqrt2, tables.Grid{})
-				near(t, "exponent 2, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.NewAnalyticGaussian, p), 2e-3)
+				near(t, "exponent 2, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.AnalyticGaussian, p), 2e-3)
 				table, err = ExponentialPower(p, 1, sensitivity/epsilon, tables.Grid{})
-				near(t, "exponent 1, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.NewLaplace, p), 0.03)
+				near(t, "exponent 1, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.Laplace, p), 0.03)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -42,8 +43,8 @@ type calibrateReport struct {
 const (
 	noiseAuto      = "auto"
 	noiseDesigned  = "designed"
-	noiseTruncated = "truncated-laplace"
-	noiseGaussian  = "gaussian"
+	noiseTruncated = noise.TruncatedLaplace
+	noiseGaussian  = noise.Gaussian
 	noisePower     = "exponential-power"
 )
 
@@ -239,7 +240,7 @@ func (c *calibration) report() calibrateReport {
 		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
-	for name, loss := range map[string]float64{"basic": c.others.Basic, "laplace": c.others.Laplace, "gaussian": c.others.Gaussian} {
+	for name, loss := range map[string]float64{"basic": c.others.Basic, noise.Laplace: c.others.Laplace, noise.Gaussian: c.others.Gaussian} {
 		if !math.IsNaN(loss) {
 			r.Alternatives[name] = loss
 		}
@@ -299,8 +300,8 @@ func (c *calibration) otherRows() []shell.Row {
 		loss       float64
 	}{
 		{"basic", "designed for an equal part of epsilon and delta", c.others.Basic},
-		{"laplace", laplace + " noise for the same total" + free, c.others.Laplace},
-		{"gaussian", "Gaussian noise for the same total" + free, c.others.Gaussian},
+		{noise.Laplace, laplace + " noise for the same total" + free, c.others.Laplace},
+		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.Gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {
 			continue

@@ -1,67 +1,20 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/cmd/internal/reproduce"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 )
 
-// grace is how long a command has to end in good order after a signal.
-const grace = 250 * time.Millisecond
-
 // Main runs the program with the given arguments, without its own name, and
-// returns its exit code. It takes over SIGINT, SIGTERM and SIGPIPE.
-//
-// The first of these signals ends the context of the command, which most of its work
-// looks at often. What does not, such as a solver in the middle of a step or a pipe that
-// nobody reads, is left alone after the grace, and its output never appears. The second
-// signal kills.
+// returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ignoreBrokenPipes()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
-
-	s := shell.NewStreams(ctx, stdin, stdout, stderr)
-	code := make(chan int, 1)
-	go func() { code <- run(ctx, s, args) }()
-	select {
-	case c := <-code:
-		return c
-	case <-ctx.Done():
-	}
-	select {
-	case c := <-code:
-		return c
-	case <-time.After(grace):
-		return s.Abandon()
-	}
-}
-
-func run(ctx context.Context, s *shell.Streams, args []string) int {
-	// An error before a command's own code runs is cobra's, about the command line.
-	started := false
-	root := newRootCommand(s, func() { started = true })
-	root.SetArgs(args)
-	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !started {
-		err = shell.UsageError(err, cmd)
-	}
-	if ctx.Err() != nil && err != nil {
-		err = shell.Interrupted()
-	}
-	return s.Report(err)
+	return shell.Main(newRootCommand, args, stdin, stdout, stderr)
 }
 
 func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
@@ -96,9 +49,6 @@ Exit codes:
 			return shell.BadInput(cmd.CommandPath()+" --help", errors.New("no command given, want one such as design, verify or release"))
 		},
 	}
-	root.SetIn(a.In)
-	root.SetOut(a.Out)
-	root.SetErr(a.Err)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
 		newDesignCommand(a),
@@ -119,7 +69,7 @@ Exit codes:
 		newPlotCommand(a),
 		newExportCommand(a),
 		newStudioCommand(a),
-		reproduce.NewCommand(a),
+		newReproduceCommand(),
 		newVersionCommand(a),
 		newManCommand(a),
 	)
@@ -131,6 +81,16 @@ Exit codes:
 		}
 	}
 	return root
+}
+
+// newReproduceCommand says where the commands below it went.
+func newReproduceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "reproduce", Hidden: true, DisableFlagParsing: true, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			return shell.BadInput("go -C cmd/papers run . --help, in the sources of noisewright", errors.New(`unknown command "reproduce": published tables and figures have a program of their own, papers`))
+		},
+	}
 }
 
 // newHelpCommand replaces cobra's own, for which an unknown topic is a success.

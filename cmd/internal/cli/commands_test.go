@@ -73,8 +73,8 @@ func visitCommands(c *cobra.Command, visit func(*cobra.Command)) {
 }
 
 // TestEveryJSONIsChecked wants a script that looks at the JSON of every command that has
-// one: the command json of the scripts holds it to the rules. Those of reproduce, which
-// take long, are in the tests of their package, and those of release are one.
+// one: the command json of the scripts holds it to the rules. Those of release
+// are one.
 func TestEveryJSONIsChecked(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -90,7 +90,7 @@ func TestEveryJSONIsChecked(t *testing.T) {
 	}
 	visitCommands(newRootCommand(&shell.Streams{}, func() {}), func(c *cobra.Command) {
 		parent := c.Parent()
-		if c.Flags().Lookup("json") == nil || parent.Name() == "reproduce" || parent.Name() == "release" && c.Name() != "count" {
+		if c.Flags().Lookup("json") == nil || parent.Name() == "release" && c.Name() != "count" {
 			return
 		}
 		run := regexp.MustCompile(`(?m)^(exec|code \d) ` + c.CommandPath() + ` .*--json.*\n(! stderr .*\n|cp stdout .*\n|!?stdout .*\n)*json \S+ `)
@@ -108,7 +108,7 @@ func TestRangesInErrors(t *testing.T) {
 		var errs strings.Builder
 		s := &shell.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs}
 		// The arguments are wrong for every command: nothing is to run.
-		if code := run(t.Context(), s, append(path, "--"+name+"="+value, "no", "such", "file")); code != shell.ExitBadInput {
+		if code := shell.Run(t.Context(), newRootCommand, s, append(path, "--"+name+"="+value, "no", "such", "file")); code != shell.ExitBadInput {
 			t.Fatalf("%s --%s=%s: exit code %d", path, name, value, code)
 		}
 		for line := range strings.Lines(errs.String()) {

@@ -198,7 +198,7 @@ func certifiedContender(name string, v *tables.Verified) contender {
 func (c *comparison) addBaselines(p dp.Problem) {
 	for _, b := range noise.Baselines() {
 		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
-		if b.Name == "discrete-laplace" && p.Query == dp.IntegerQuery {
+		if b.Name == noise.DiscreteLaplace && p.Query == dp.IntegerQuery {
 			c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 type designAdditiveOptions struct {
 	shell.Common
-	problem      lp.AdditiveProblem
+	problem      lp.CellsProblem
 	edges        []float64 // between cells
 	lower, upper float64   // of the query's values
 	weight       string    // a file; "": uniform
@@ -184,8 +184,8 @@ func (o *designAdditiveOptions) readBins(text string) error {
 		return nil
 	}
 	n, ok := shell.ParseCount(text)
-	if !ok || n < 1 || n > lp.MaxAdditiveBins {
-		return shell.Want(fmt.Sprintf("an integer from 1 to %d", lp.MaxAdditiveBins))
+	if !ok || n < 1 || n > lp.MaxCellsBins {
+		return shell.Want(fmt.Sprintf("an integer from 1 to %d", lp.MaxCellsBins))
 	}
 	o.problem.Bins = n
 	return nil

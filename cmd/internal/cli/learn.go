@@ -102,7 +102,7 @@ learned; such an error is about the data.`
 
 func newLearnOptions(s *shell.Streams) *learnOptions {
 	return &learnOptions{
-		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: ledger.AddRemove}, design: shell.DesignOptions(),
+		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
 	}
 }
 
@@ -119,7 +119,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 		Want: fmt.Sprintf("a number above 0, at most %d", learn.MaxEpsilon), OK: func(v float64) bool { return v > 0 && v <= learn.MaxEpsilon },
 	}, fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
-	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", ledger.AddRemove, ledger.Replace)
+	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
 	var kinds []string
 	for _, k := range learn.Kinds() {
 		kinds = append(kinds, string(k))
@@ -258,8 +258,8 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 	switch {
 	case t.Neighbors != o.budget.Neighbors:
 		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", o.budget.Neighbors, t.Neighbors))
-	case t.Unit != ledger.Row:
-		err = shell.BadInput("noisewright ledger create FILE --unit "+ledger.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", ledger.Row, t.Unit))
+	case t.Unit != dp.Row:
+		err = shell.BadInput("noisewright ledger create FILE --unit "+dp.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", dp.Row, t.Unit))
 	}
 	if err != nil {
 		_ = book.Close()
@@ -271,8 +271,8 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 // learn returns the file of the model: the one that the ledger has of an equal call, or a new
 // one that was charged before.
 func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *ledger.Ledger, data *learn.Data, digest string) ([]byte, *releaseLedger, error) {
-	query := ledger.Query{Data: digest, Neighbors: o.budget.Neighbors, Unit: ledger.Row, Summary: "learn " + l.kind}
-	var before ledger.Record
+	query := account.Charge{Data: digest, Neighbors: o.budget.Neighbors, Unit: dp.Row, Summary: "learn " + l.kind}
+	var before account.Record
 	if book != nil {
 		var err error
 		if query.Text, err = o.ledgerText(l, data.Schema()); err != nil {
@@ -326,7 +326,7 @@ func (o *learnOptions) ledgerText(l learner, s *learn.Schema) (string, error) {
 }
 
 // noise finds the noise; what was charged before a crash is the noise to use.
-func (o *learnOptions) noise(ctx context.Context, releases int, before ledger.Record) (*learn.Noise, error) {
+func (o *learnOptions) noise(ctx context.Context, releases int, before account.Record) (*learn.Noise, error) {
 	source, err := tableSource(&o.Common, "cache", o.cache, o.design)
 	if err != nil {
 		return nil, err
@@ -419,7 +419,7 @@ func guaranteeRows(g *learn.Guarantee) []shell.Row {
 		return []shell.Row{{"guarantee", "NONE: there is no noise"}}
 	}
 	hidden := "that a record is there or not"
-	if g.Neighbors == ledger.Replace {
+	if g.Neighbors == dp.Replace {
 		hidden = "what a record is"
 	}
 	return []shell.Row{

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // mechanismKind is a classical mechanism as a release on the command line,
@@ -63,26 +64,26 @@ func mechanismKinds() []mechanismKind {
 	type mechanism = account.PrivacyLossDistribution
 	return []mechanismKind{
 		{
-			"laplace", "laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
+			noise.Laplace, "laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
 			[]string{"epsilon"},
 			func(a *arguments) (*mechanism, error) { return account.Laplace(a.number("epsilon")) },
 		},
 		{
-			"truncated-laplace", "truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D",
+			noise.TruncatedLaplace, "truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D",
 			[]string{"epsilon", "delta"},
 			func(a *arguments) (*mechanism, error) {
 				return account.TruncatedLaplace(a.number("epsilon"), a.number("delta"))
 			},
 		},
 		{
-			"discrete-laplace", "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
+			noise.DiscreteLaplace, "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
 			[]string{"epsilon", "sensitivity"},
 			func(a *arguments) (*mechanism, error) {
 				return account.DiscreteLaplace(a.number("epsilon"), a.integer("sensitivity", 1))
 			},
 		},
 		{
-			"staircase", "staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
+			noise.Staircase, "staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
 			[]string{"epsilon", "loss"},
 			func(a *arguments) (*mechanism, error) {
 				tuned, err := loss.Parse(cmp.Or(a.values["loss"], "l1"))
@@ -93,7 +94,7 @@ func mechanismKinds() []mechanismKind {
 			},
 		},
 		{
-			"gaussian", "gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
+			noise.Gaussian, "gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
 			[]string{"sigma", "epsilon", "delta"},
 			func(a *arguments) (*mechanism, error) {
 				if _, ok := a.values["sigma"]; !ok {

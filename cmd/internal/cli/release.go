@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -124,7 +125,7 @@ the bounds) with a probability of at least 0.95, from the exact quantiles of the
 func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
 	o := &releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	q := &o.query
-	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, ledger.AddRemove, release.RefuseMissing, "l1"
+	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, dp.AddRemove, release.RefuseMissing, "l1"
 	f := shell.NewFlags(cmd)
 	if kind == release.Value {
 		o.valueFlags(f)
@@ -135,7 +136,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
 	q.Releases = 1
 	f.Integer(&q.Releases, "releases", "", 1, release.MaxReleases, "how many releases like this one, such as one a month, epsilon and delta are for, together")
-	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", ledger.AddRemove, ledger.Replace)
+	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", dp.AddRemove, dp.Replace)
 	if kind != release.Quantile {
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
 	}
@@ -293,7 +294,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
 	default:
 		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
-		if column, person := strings.CutPrefix(t.Unit, ledger.Person); person {
+		if column, person := strings.CutPrefix(t.Unit, dp.Person); person {
 			hint = "--person " + column + " --max-per-person N"
 		}
 		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
@@ -424,7 +425,7 @@ func (w *watched) Read(p []byte) (int, error) {
 // has none it plans one, charges the ledger and then draws. What was charged before a
 // crash is drawn from the noise that was charged.
 func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, data *release.Data, digest string) (*releaseReport, error) {
-	var before ledger.Record
+	var before account.Record
 	if book != nil {
 		var err error
 		if before, _, err = book.Find(ctx, ledgerText(o.query), digest); err != nil {
@@ -463,10 +464,10 @@ func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, data *
 		if err != nil {
 			return nil, releaseFailure(err)
 		}
-		return o.recorded(ledger.Record{Answer: text})
+		return o.recorded(account.Record{Answer: text})
 	}
 	q := plan.Query()
-	record, err := book.Release(ctx, ledger.Query{
+	record, err := book.Release(ctx, account.Charge{
 		Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
 	}, draw)
 	if err != nil {
@@ -476,7 +477,7 @@ func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, data *
 }
 
 // recorded is the report of a record, which has no ID without a ledger.
-func (o *releaseOptions) recorded(r ledger.Record) (*releaseReport, error) {
+func (o *releaseOptions) recorded(r account.Record) (*releaseReport, error) {
 	report := &releaseReport{Schema: shell.Schema}
 	if r.ID != 0 {
 		report.Ledger = &releaseLedger{r.ID, r.Charged, r.Replayed}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // TestReleases takes real data through a count, means and a histogram, 2,000 times each:
@@ -35,13 +35,13 @@ func TestReleases(t *testing.T) {
 	}{
 		{adult, release.Query{Kind: release.Count, Where: "age >= 65", Epsilon: 1, Delta: 1e-6}},
 		{adult, release.Query{Kind: release.Mean, Column: "hours-per-week", Upper: 100, Epsilon: 0.5, Delta: 1e-6}},
-		{adult, release.Query{Kind: release.Mean, Column: "age", Upper: 100, Where: `sex == "Female"`, Epsilon: 0.5, Neighbors: ledger.Replace}},
-		{adult, release.Query{Kind: release.Histogram, By: "workclass", Keys: []string{"Private", "State-gov", "Federal-gov"}, Epsilon: 1, Delta: 1e-6, Neighbors: ledger.Replace}},
+		{adult, release.Query{Kind: release.Mean, Column: "age", Upper: 100, Where: `sex == "Female"`, Epsilon: 0.5, Neighbors: dp.Replace}},
+		{adult, release.Query{Kind: release.Histogram, By: "workclass", Keys: []string{"Private", "State-gov", "Federal-gov"}, Epsilon: 1, Delta: 1e-6, Neighbors: dp.Replace}},
 		{householdCSV(t), release.Query{Kind: release.Mean, Column: "h18", Upper: 10, Epsilon: 1}},
 	} {
 		q := test.query
 		if q.Neighbors == "" {
-			q.Neighbors = ledger.AddRemove
+			q.Neighbors = dp.AddRemove
 		}
 		plan, err := release.NewPlan(t.Context(), q, source)
 		if err != nil {

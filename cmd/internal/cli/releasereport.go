@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // releaseReport is what release --json prints, and -o writes.
@@ -69,7 +69,7 @@ func (o *releaseOptions) about(plan *release.Plan) (*releaseAnswer, error) {
 		if c.Table == nil {
 			continue
 		}
-		hash, err := ledger.TableHash(c.Table)
+		hash, err := account.TableHash(c.Table)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func notProtected(q release.Query) []string {
 	if q.Kind == release.Value {
 		out = []string{"that the sensitivity is what you say: nothing here can check it"}
 	}
-	if q.Neighbors == ledger.Replace {
+	if q.Neighbors == dp.Replace {
 		out = append(out, "how many units there are")
 	}
 	switch {
@@ -158,7 +158,7 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 		unit = "a person (" + name + ")"
 	}
 	hidden := "that " + unit + " is there or not"
-	if r.Neighbors == ledger.Replace {
+	if r.Neighbors == dp.Replace {
 		hidden = "the values of " + unit
 	}
 	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)

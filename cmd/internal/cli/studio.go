@@ -51,5 +51,5 @@ func (o *studioOptions) run(ctx context.Context) error {
 func runInside(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, watch func(lp.Progress)) int {
 	s := shell.NewStreams(ctx, stdin, stdout, stderr)
 	s.Watch = watch
-	return run(ctx, s, args)
+	return shell.Run(ctx, newRootCommand, s, args)
 }

@@ -76,9 +76,9 @@ type overlay struct {
 
 // The curves that a table is compared with.
 var overlays = map[string]overlay{
-	"laplace":           {"Laplace", Solid(Vermilion, 1.2)},
-	"discrete-laplace":  {"discrete Laplace", Solid(Vermilion, 1.2)},
-	"truncated-laplace": {"truncated Laplace", Dashed(Green, 1.4)},
+	noise.Laplace:          {"Laplace", Solid(Vermilion, 1.2)},
+	noise.DiscreteLaplace:  {"discrete Laplace", Solid(Vermilion, 1.2)},
+	noise.TruncatedLaplace: {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
 // NewTable returns the figure of a table, its ordinate logarithmic or not, with
@@ -104,7 +104,7 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 			continue // it does not apply here, e.g. to epsilon = 0
 		}
 		end := math.Inf(1)
-		if b.Name == "truncated-laplace" {
+		if b.Name == noise.TruncatedLaplace {
 			end = bound
 		}
 		f.overlay(m, end, o)
@@ -120,7 +120,7 @@ func NewTotal(t *tables.Table, c tables.Certificate, log bool, classical []noise
 	f.title = fmt.Sprintf("%d releases: ε = %v, δ = %v together, sensitivity %v", total.Releases, total.Epsilon, total.Delta, t.Privacy().Sensitivity)
 	for _, m := range classical {
 		o, drawn := overlays[m.Name()]
-		if m.Name() == gaussianOverlay {
+		if m.Name() == noise.AnalyticGaussian {
 			o, drawn = overlay{"Gaussian", Dashed(Green, 1.4)}, true
 		}
 		if drawn && Suits(m.Name(), t.Query()) {
@@ -129,9 +129,6 @@ func NewTotal(t *tables.Table, c tables.Certificate, log bool, classical []noise
 	}
 	return f.finish("calibrated table")
 }
-
-// gaussianOverlay is the Gaussian mechanism that tables with a total are compared with.
-const gaussianOverlay = "analytic-gaussian"
 
 // newTable returns a figure without curves.
 func newTable(t *tables.Table, c tables.Certificate, log bool) *Table {
@@ -148,7 +145,7 @@ func (f *Table) overlay(m noise.Mechanism, end float64, o overlay) {
 		label += fmt.Sprintf(", %s = %.4g", LossSymbol(l), loss)
 	}
 	points := f.sample(m, end)
-	if m.Name() == "discrete-laplace" {
+	if m.Name() == noise.DiscreteLaplace {
 		points = f.integers(m)
 	}
 	f.curves = append(f.curves, Curve{label, points, o.style})

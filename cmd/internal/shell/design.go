@@ -86,8 +86,8 @@ func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.Lo
 }
 
 // DesignAdditive runs a design. A limit that left a proven kernel is not an error.
-func DesignAdditive(ctx context.Context, p lp.AdditiveProblem, o lp.Options) (r *lp.AdditiveResult, limit, err error) {
-	r, err = lp.DesignAdditive(ctx, p, o)
+func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp.CellsResult, limit, err error) {
+	r, err = lp.DesignCells(ctx, p, o)
 	switch {
 	case err == nil:
 		return r, nil, nil

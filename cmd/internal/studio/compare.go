@@ -119,35 +119,30 @@ func (s *study) curves(_ context.Context, proven proof.Proven, _ string) error {
 		return nil
 	}
 	t := v.Mechanism()
-	names := []string{"laplace", "staircase", "analytic-gaussian"}
+	names := []string{noise.Laplace, noise.Staircase, noise.AnalyticGaussian}
 	if t.Query() == dp.IntegerQuery {
-		names = []string{"discrete-laplace"}
+		names = []string{noise.DiscreteLaplace}
 	}
 	d := portrait.NewDensity(t)
 	left, right := d.Reach(false)
 	out := []curve{}
-	for _, b := range noise.Baselines() {
-		for _, name := range names {
-			if b.Name != name {
-				continue
-			}
-			m, err := b.New(t.Privacy(), t.Loss())
-			if err != nil {
-				continue // it does not apply
-			}
-			c := curve{Name: name}
-			if name == "discrete-laplace" {
-				c.Points = portrait.Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
-					return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
-				})
-			} else {
-				for i := range samples + 1 {
-					x := left + (right-left)*float64(i)/samples
-					c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * d.Unit})
-				}
-			}
-			out = append(out, c)
+	for _, name := range names {
+		m, err := noise.New(name, t.Privacy(), t.Loss())
+		if err != nil {
+			continue // it does not apply
 		}
+		c := curve{Name: name}
+		if name == noise.DiscreteLaplace {
+			c.Points = portrait.Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
+				return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
+			})
+		} else {
+			for i := range samples + 1 {
+				x := left + (right-left)*float64(i)/samples
+				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * d.Unit})
+			}
+		}
+		out = append(out, c)
 	}
 	return s.send("curves", out)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -142,9 +143,9 @@ func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistributio
 	err := add("this "+p.Kind, pld, nil)
 	if p.Kind == "table" && p.Epsilon > 0 {
 		laplace, bad := account.Laplace(p.Epsilon)
-		err = errors.Join(err, add("laplace", laplace, bad))
+		err = errors.Join(err, add(noise.Laplace, laplace, bad))
 		gaussian, bad := account.AnalyticGaussian(p.Epsilon, p.Delta)
-		err = errors.Join(err, add("analytic-gaussian", gaussian, bad))
+		err = errors.Join(err, add(noise.AnalyticGaussian, gaussian, bad))
 	}
 	if err != nil {
 		return err

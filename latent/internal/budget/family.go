@@ -36,31 +36,30 @@ func closedForm(name string, pure bool, variance func(p dp.Privacy) (float64, er
 // Laplace returns the family of Laplace noise, of variance 2/ε². Split over
 // coordinates in a box it is the joint ℓ1 Laplace mechanism; see [Split].
 func Laplace() Family {
-	return closedForm("laplace", true, func(p dp.Privacy) (float64, error) { return meanSquareUp(noise.NewLaplace(p)) })
+	return closedForm(noise.Laplace, true, func(p dp.Privacy) (float64, error) { return meanSquareUp(noise.Laplace, p) })
 }
 
-// TruncatedLaplace returns the family of truncated Laplace noise
-// ([noise.NewTruncatedLaplace]); it needs δ > 0. For δ > 1/2, where that noise
-// wastes privacy, it is the noise for δ = 1/2.
+// TruncatedLaplace returns the family of truncated Laplace noise; it needs δ > 0. For
+// δ > 1/2, where that noise wastes privacy, it is the noise for δ = 1/2.
 func TruncatedLaplace() Family {
-	return closedForm("truncated-laplace", false, func(p dp.Privacy) (float64, error) {
+	return closedForm(noise.TruncatedLaplace, false, func(p dp.Privacy) (float64, error) {
 		p.Delta = math.Min(p.Delta, 0.5)
-		return meanSquareUp(noise.NewTruncatedLaplace(p))
+		return meanSquareUp(noise.TruncatedLaplace, p)
 	})
 }
 
-// Staircase returns the family of staircase noise, the least variance there is
-// for δ = 0 ([noise.NewStaircase]).
+// Staircase returns the family of staircase noise, the least variance there is for δ = 0.
 func Staircase() Family {
-	return closedForm("staircase", true, func(p dp.Privacy) (float64, error) {
+	return closedForm(noise.Staircase, true, func(p dp.Privacy) (float64, error) {
 		p.Epsilon = math.Min(p.Epsilon, maxStepEpsilon)
-		return meanSquareUp(noise.NewStaircase(p, loss.L2))
+		return meanSquareUp(noise.Staircase, p)
 	})
 }
 
-// meanSquareUp returns E X², which is the variance as all these laws are
-// symmetric, rounded up; err is that of making the mechanism.
-func meanSquareUp(m noise.Mechanism, err error) (float64, error) {
+// meanSquareUp returns E X² of a mechanism, which is the variance as all these laws are
+// symmetric, rounded up.
+func meanSquareUp(name string, p dp.Privacy) (float64, error) {
+	m, err := noise.New(name, p, loss.L2)
 	if err != nil {
 		return 0, err
 	}

@@ -104,8 +104,9 @@ func TestFamiliesRefuseNoNoise(t *testing.T) {
 			}
 		}
 	}
-	if _, err := TruncatedLaplace().Variance(1, 0); !errors.Is(err, noise.ErrNotApplicable) {
-		t.Errorf("truncated-laplace at δ = 0: %v, want ErrNotApplicable", err)
+	var inapplicable *noise.NotApplicableError
+	if _, err := TruncatedLaplace().Variance(1, 0); !errors.As(err, &inapplicable) {
+		t.Errorf("truncated-laplace at δ = 0: %v, want a NotApplicableError", err)
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 )
 
 // TruncatedStaircase returns the family of truncated staircase noise: the law of
-// [noise.NewStaircase] cut to |x| <= A, A as small as δ allows, or for a large δ
+// staircase noise cut to |x| <= A, A as small as δ allows, or for a large δ
 // staircase noise that is left out with probability δ, whichever varies less.
 //
 // It is private at every (ε, δ), so its variance is an upper bound on the least

@@ -39,7 +39,7 @@ def want(condition: bool, field: str, value: Any, rule: str) -> None:
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
     want(0 <= epsilon <= MAX_EPSILON, "epsilon", epsilon, f"a number from 0 to {MAX_EPSILON}")
-    want(0 <= delta < 1, "delta", delta, "a probability, 0 <= delta < 1")
+    want(0 <= delta < 1, "delta", delta, "a probability, at least 0 and below 1")
 
 
 def privacy(fields: dict[str, float]) -> Privacy:

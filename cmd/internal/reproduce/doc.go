@@ -1,2 +1,0 @@
-// Package reproduce computes published tables and figures again, one command each.
-package reproduce

@@ -1,0 +1,141 @@
+// Package scripttest has commands for scripts that run a program, for its tests.
+package scripttest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/noisewright/noisewright/cmd/internal/jsontest"
+)
+
+// Command is a command of a script.
+type Command = func(ts *testscript.TestScript, neg bool, args []string)
+
+// Commands returns the commands of this package, and more.
+func Commands(more map[string]Command) map[string]Command {
+	all := map[string]Command{
+		"code":    codeCommand,
+		"replace": replaceCommand,
+		"json":    jsonCommand,
+		"size":    sizeCommand,
+		"empty":   emptyCommand,
+		"repeat":  repeatCommand,
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// code N PROGRAM ARG... runs a program and wants the exit code N.
+func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N program [arg...]")
+	}
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		code = exit.ExitCode()
+	}
+	if want := args[0]; strconv.Itoa(code) != want {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+// replace FILE REGEXP TEXT NEW rewrites a file with one change: the first match
+// becomes the text. It fails if there is none.
+func replaceCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: replace file regexp text new")
+	}
+	old := ts.ReadFile(args[0])
+	at := regexp.MustCompile(args[1]).FindStringSubmatchIndex(old)
+	if at == nil {
+		ts.Fatalf("%s has no match of %s", args[0], args[1])
+	}
+	changed := old[:at[0]] + args[2] + old[at[1]:]
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(changed), 0o666))
+}
+
+// json FILE KEY... wants one JSON object on one line and nothing else in the
+// file, with the given keys, dots leading into arrays and objects. KEY=VALUE
+// also wants the value, and ! KEY that there is no such key.
+func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: json file [key[=value]...]")
+	}
+	text := ts.ReadFile(args[0])
+	if strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
+		ts.Fatalf("want one line, got %q", text)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v map[string]any
+	ts.Check(d.Decode(&v))
+	if d.More() {
+		ts.Fatalf("data after the object")
+	}
+	if _, exported := v["golden"]; !exported { // an export is a file, with a format of its own
+		ts.Check(jsontest.Check([]byte(text)))
+	}
+	for _, arg := range args[1:] {
+		path, want, compare := strings.Cut(arg, "=")
+		var at any = v
+		found := true
+		for _, key := range strings.Split(path, ".") {
+			switch node := at.(type) {
+			case map[string]any:
+				at, found = node[key]
+			case []any:
+				i, err := strconv.Atoi(key)
+				if found = err == nil && i < len(node); found {
+					at = node[i]
+				}
+			default:
+				found = false
+			}
+			if !found {
+				break
+			}
+		}
+		if found == neg {
+			ts.Fatalf("key %s is there: %v, in %s", path, found, text)
+		}
+		if compare && fmt.Sprint(at) != want {
+			ts.Fatalf("key %s = %v, want %s", path, at, want)
+		}
+	}
+}
+
+// size FILE BYTES wants a file of that size.
+func sizeCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if got := len(ts.ReadFile(args[0])); (strconv.Itoa(got) == args[1]) == neg {
+		ts.Fatalf("%s has %d bytes", args[0], got)
+	}
+}
+
+// empty DIR wants a directory without entries, hidden ones included.
+func emptyCommand(ts *testscript.TestScript, neg bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if (len(entries) == 0) == neg {
+		ts.Fatalf("%s has %v", args[0], entries)
+	}
+}
+
+// repeat TEXT N FILE writes a text N times.
+func repeatCommand(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(args[0], n)), 0o666))
+}

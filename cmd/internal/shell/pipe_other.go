@@ -1,0 +1,6 @@
+//go:build js || wasip1 || plan9
+
+package shell
+
+// ignoreBrokenPipes has nothing to do where there is no such signal.
+func ignoreBrokenPipes() {}

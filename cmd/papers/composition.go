@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// compositionCounts are the numbers of releases of the figure; the summary has
+// the powers of ten.
+var compositionCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
+
+// compositionCurve is one mechanism, as often as compositionCounts says.
+type compositionCurve struct {
+	name      string
+	loss      float64 // l1, of a release
+	mechanism *account.PrivacyLossDistribution
+	bounds    []account.Bounds // upper is +Inf where delta is not reached
+}
+
+// compositionOptions are those of composition.
+type compositionOptions struct {
+	shell.Common
+	problem dp.Problem // of a single release
+	total   float64    // delta of all releases
+	design  lp.Options
+}
+
+func newCompositionCommand(s *shell.Streams) *cobra.Command {
+	o := &compositionOptions{
+		Common: shell.Common{Streams: s},
+		problem: dp.Problem{
+			Privacy: dp.Privacy{Epsilon: 0.1, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1, Query: dp.RealQuery,
+		},
+		total:  1e-5,
+		design: shell.DesignOptions(),
+	}
+	cmd := &cobra.Command{
+		Use:   "composition",
+		Short: "The figure on composition: a designed table, Laplace and Gaussian noise over many releases",
+		Long: `Compute the total epsilon of 1 to 1000 releases of a designed table (loss l1), of
+Laplace noise of the same epsilon and of the analytic Gaussian of the same epsilon
+and delta, at a total delta: by exact composition, with a lower bound, and by
+basic composition. Written are composition.csv and composition.svg; the releases have
+different losses, which are in the file too.`,
+		Example: "  papers composition -o results",
+	}
+	f := shell.NewFlags(cmd)
+	f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)
+	f.Number(&o.problem.Delta, "delta", shell.PositiveDelta, "delta of a single release, a probability: "+shell.PositiveDelta.Want)
+	f.Number(&o.total, "total-delta", shell.Share, "delta of all releases, a probability: "+shell.Share.Want)
+	f.Effort(&o.design, "")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common, "output")
+	f.Run(o.run)
+	return cmd
+}
+
+func (o *compositionOptions) run(ctx context.Context) error {
+	files, err := createPair(o.Streams, o.Output, "composition")
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	line := o.Progress()
+	defer line.Clear()
+	options := o.design
+	options.Progress = line.Design(options.TimeLimit)
+	curves, limit, err := compositionCurves(ctx, o.problem, options)
+	if err != nil {
+		return err
+	}
+	line.Clear()
+	line = o.Progress()
+	defer line.Clear()
+	for i := range curves {
+		line.Count("composing", i, len(curves))
+		if err := curves[i].compose(ctx, o.total); err != nil {
+			return err
+		}
+	}
+	line.Clear()
+	if err := csv.NewWriter(files.csv).WriteAll(compositionRecords(curves)); err != nil {
+		return err
+	}
+	if err := drawComposition(files.svg, curves, o.problem.Epsilon); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	if err := o.Print(o.report(curves, files), o.rows(curves, files)); err != nil {
+		return err
+	}
+	return limit
+}
+
+// compositionReport is what is printed as JSON.
+type compositionReport struct {
+	Schema     int                 `json:"schema"`
+	Name       string              `json:"name"`
+	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
+	Delta      float64             `json:"delta"`
+	TotalDelta float64             `json:"total_delta"`
+	Releases   []int               `json:"releases"`
+	Mechanisms []compositionTotals `json:"mechanisms"`
+	Files      [2]string           `json:"files"`
+}
+
+// compositionTotals are the total epsilons of a mechanism, null where delta is not
+// reached.
+type compositionTotals struct {
+	Name         string     `json:"name"`
+	ExpectedLoss float64    `json:"expected_loss"`
+	EpsilonUpper []*float64 `json:"epsilon_upper"`
+	EpsilonLower []*float64 `json:"epsilon_lower"`
+}
+
+func (o *compositionOptions) report(curves []compositionCurve, files *pair) compositionReport {
+	r := compositionReport{
+		Schema: shell.Schema, Name: "composition", Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total,
+		Releases: compositionCounts, Files: files.names,
+	}
+	for _, c := range curves {
+		t := compositionTotals{Name: c.name, ExpectedLoss: c.loss}
+		for _, b := range c.bounds {
+			t.EpsilonUpper = append(t.EpsilonUpper, shell.Finite(b.Upper))
+			t.EpsilonLower = append(t.EpsilonLower, shell.Finite(b.Lower))
+		}
+		r.Mechanisms = append(r.Mechanisms, t)
+	}
+	return r
+}
+
+func (o *compositionOptions) rows(curves []compositionCurve, files *pair) []shell.Row {
+	rows := []shell.Row{
+		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
+		{"total delta", fmt.Sprint(o.total)},
+	}
+	for _, c := range curves {
+		rows = append(rows, shell.Row{c.name, c.summary()})
+	}
+	return append(rows, filesRow(files))
+}
+
+// compositionCurves makes the mechanisms of a single release.
+func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves []compositionCurve, limit, err error) {
+	r, limit, err := shell.Design(ctx, p, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	designed := compositionCurve{name: "designed"}
+	if designed.mechanism, err = account.Table(r.Table.Mechanism()); err != nil {
+		return nil, nil, err
+	}
+	designed.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
+	laplace := compositionCurve{name: "laplace", loss: 1 / p.Epsilon}
+	if laplace.mechanism, err = account.Laplace(p.Epsilon); err != nil {
+		return nil, nil, err
+	}
+	gaussian := compositionCurve{name: "gaussian"}
+	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
+		return nil, nil, err
+	}
+	sigma, err := noise.GaussianSigma(p.Privacy)
+	if err != nil {
+		return nil, nil, err
+	}
+	gaussian.loss = sigma * math.Sqrt(2/math.Pi)
+	return []compositionCurve{designed, laplace, gaussian}, limit, nil
+}
+
+func (c *compositionCurve) compose(ctx context.Context, delta float64) error {
+	for _, k := range compositionCounts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		composition, err := account.Compose([]account.Release{{PLD: c.mechanism, Times: k}}, account.Options{})
+		if err != nil {
+			return err
+		}
+		b, err := composition.Epsilon(delta)
+		if errors.Is(err, account.ErrDeltaTooSmall) {
+			b, err = account.Bounds{Lower: math.Inf(1), Upper: math.Inf(1)}, nil
+		}
+		if err != nil {
+			return err
+		}
+		c.bounds = append(c.bounds, b)
+	}
+	return nil
+}
+
+func (c *compositionCurve) summary() string {
+	text := fmt.Sprintf("loss %.4g each; epsilon", c.loss)
+	for i, k := range compositionCounts {
+		if !strings.HasPrefix(strconv.Itoa(k), "10") && k > 1 {
+			continue
+		}
+		if math.IsInf(c.bounds[i].Upper, 1) {
+			text += fmt.Sprintf(" none for %d,", k)
+		} else {
+			text += fmt.Sprintf(" %s for %d,", shell.DigitsUp(c.bounds[i].Upper), k)
+		}
+	}
+	return text[:len(text)-1]
+}
+
+func compositionRecords(curves []compositionCurve) [][]string {
+	out := [][]string{{"mechanism", "expected_loss_l1", "releases", "epsilon", "epsilon_lower"}}
+	number := func(v float64, digits func(float64) string) string {
+		if math.IsInf(v, 0) {
+			return ""
+		}
+		return digits(v)
+	}
+	for _, c := range curves {
+		for i, k := range compositionCounts {
+			out = append(out, []string{c.name, fmt.Sprintf("%.8g", c.loss), strconv.Itoa(k), number(c.bounds[i].Upper, shell.DigitsUp), number(c.bounds[i].Lower, shell.DigitsDown)})
+		}
+	}
+	return out
+}
+
+func drawComposition(out *shell.Output, curves []compositionCurve, epsilon float64) error {
+	p := figure.New()
+	p.X.Label.Text = "releases"
+	p.Y.Label.Text = "total epsilon"
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
+	var basic plotter.XYs
+	for _, k := range compositionCounts {
+		basic = append(basic, plotter.XY{X: math.Log10(float64(k)), Y: math.Log10(float64(k) * epsilon)})
+	}
+	lines := []figure.Curve{{Name: "basic composition", Points: basic, Style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
+	styles := map[string]draw.LineStyle{
+		"designed": {Color: figure.Blue, Width: vg.Points(2)},
+		"laplace":  {Color: figure.Vermilion, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}},
+		"gaussian": {Color: figure.Green, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}},
+	}
+	for i := len(curves) - 1; i >= 0; i-- {
+		c := curves[i]
+		var points plotter.XYs
+		for j, b := range c.bounds {
+			if !math.IsInf(b.Upper, 1) && b.Upper > 0 {
+				points = append(points, plotter.XY{X: math.Log10(float64(compositionCounts[j])), Y: math.Log10(b.Upper)})
+			}
+		}
+		lines = append(lines, figure.Curve{Name: fmt.Sprintf("%s, E|x| = %.3g each", c.name, c.loss), Points: points, Style: styles[c.name]})
+	}
+	if err := figure.Add(p, lines); err != nil {
+		return err
+	}
+	p.Legend.Left = true
+	p.Legend.XOffs = vg.Points(8)
+	return figure.Write(p, out, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
+// certified designs for the instances of the paper.
+type droFigure struct {
+	name  string // of the command and of the files
+	short string
+	long  string
+	gap   float64 // asked for by default
+	make  func(ctx context.Context, d *droDrawing) error
+}
+
+var droFigures = []droFigure{
+	{
+		"dro-figure3", "the loss of each query value, data dependent and data independent", `the expected loss of every query value in a range of
+length 4 under the best data dependent noise, for a sensitivity of 2, l1, and
+(epsilon, delta) = (0.2, 0.05), (1, 0.2) and (5, 0.25), relative to that of the
+best data independent noise`, 0.01, drawKernelLosses,
+	},
+	{
+		"dro-figure4", "densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
+whose density does not increase away from 0, for a sensitivity of 10, l1, and
+(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, drawMonotone(10, []dp.Privacy{
+			{Epsilon: 1, Delta: 0.2}, {Epsilon: 0.6, Delta: 0.2}, {Epsilon: 0.6, Delta: 0.1},
+		}),
+	},
+	{
+		"dro-figure5", "laws of the answers to chosen query values", `the laws of the answers to the query values 0, 1 and 2 in
+a range of 0 to 4 under the best data dependent noise for a sensitivity of 2,
+l1, epsilon 1 and delta 0.2`, 0.01, drawAnswers,
+	},
+	{
+		"dro-supplement-figure1", "counterexamples to monotone noise", `the densities of the best noise and of the best noise
+whose density does not increase away from 0, for a sensitivity of 1, l1, and
+(epsilon, delta) = (3, 0.3), the supplement's example that the second is worse,
+and (1, 0.4), where it shows more clearly`, 0.001, drawMonotone(1, []dp.Privacy{
+			{Epsilon: 3, Delta: 0.3}, {Epsilon: 1, Delta: 0.4},
+		}),
+	},
+}
+
+// droDrawing collects what a figure shows.
+type droDrawing struct {
+	design  lp.Options
+	line    *shell.Progress
+	plot    *plot.Plot
+	records [][]string // of the CSV file; the first is the header
+	report  droFigureReport
+	rows    []shell.Row // of the summary
+}
+
+// droFigureReport is what is printed as JSON.
+type droFigureReport struct {
+	Schema  int          `json:"schema"`
+	Name    string       `json:"name"`
+	Designs []noteReport `json:"designs"`
+	Files   [2]string    `json:"files"`
+}
+
+// noteReport is what is proved about one of the designs.
+type noteReport struct {
+	Name         string   `json:"name"`
+	ExpectedLoss *float64 `json:"expected_loss"`
+	LowerBound   *float64 `json:"lower_bound"`
+	Gap          *float64 `json:"gap"`
+	Status       string   `json:"status"`
+}
+
+// droFigureOptions are those of NAME for a figure.
+type droFigureOptions struct {
+	shell.Common
+	figure droFigure
+	design lp.Options
+}
+
+func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
+	o := &droFigureOptions{Common: shell.Common{Streams: s}, figure: t, design: designOptions(t.gap)}
+	cmd := &cobra.Command{
+		Use:   t.name,
+		Short: "After a figure of Selvi, Liu & Wiesemann (2025): " + t.short,
+		Long: fmt.Sprintf(`Compute %s. Written are
+%[2]s.csv and %[2]s.svg.
+Every design is certified; one that a limit stops is drawn all the same,
+the summary says so, and the exit code is 4.`, t.long, t.name),
+		Example: fmt.Sprintf("  papers %s -o results", t.name),
+	}
+	f := shell.NewFlags(cmd)
+	f.Effort(&o.design, " of one design")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common, "output")
+	f.Run(o.run)
+	return cmd
+}
+
+func (o *droFigureOptions) run(ctx context.Context) error {
+	if err := needSolver(); err != nil {
+		return err
+	}
+	files, err := createPair(o.Streams, o.Output, o.figure.name) // before the work, which would be lost
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	d := &droDrawing{
+		design: o.design, line: o.Progress(), plot: figure.New(),
+		report: droFigureReport{Schema: shell.Schema, Name: o.figure.name, Files: files.names},
+	}
+	defer d.line.Clear()
+	d.design.Progress = d.line.Design(o.design.TimeLimit)
+	if err := o.figure.make(ctx, d); err != nil {
+		return err
+	}
+	d.line.Clear()
+	if err := d.write(files.csv, files.svg); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	if err := o.Print(d.report, append(d.rows, filesRow(files))); err != nil {
+		return err
+	}
+	var limits []string
+	for _, n := range d.report.Designs {
+		if n.Status != optimal {
+			limits = append(limits, n.Name)
+		}
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(limits, "; "), shell.Percent(o.design.Gap)),
+		Hint: "more time (--time-limit) or a larger gap (--gap)",
+	}
+}
+
+func (d *droDrawing) write(table, plotFile io.Writer) error {
+	c := csv.NewWriter(table)
+	if err := errors.Join(c.WriteAll(d.records), c.Error()); err != nil {
+		return err
+	}
+	return figure.Write(d.plot, plotFile, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+}
+
+// How a design ended.
+const (
+	optimal = "optimal"
+	limited = "limit"
+)
+
+// note adds a design to the summary: what is certified of its loss, rounded outwards.
+func (d *droDrawing) note(name string, loss, bound *big.Rat, gap float64, limit error) {
+	n := noteReport{Name: name, ExpectedLoss: shell.FloatUp(loss), LowerBound: shell.FloatDown(bound), Gap: shell.Finite(gap), Status: optimal}
+	text := fmt.Sprintf("expected loss in %s, gap %s", shell.Interval(bound, loss), shell.Percent(gap))
+	if limit != nil {
+		text += ", stopped at a limit"
+		n.Status = limited
+	}
+	d.report.Designs = append(d.report.Designs, n)
+	d.rows = append(d.rows, shell.Row{name, text})
+}
+
+// table designs additive noise and notes it.
+func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*tables.Verified, error) {
+	r, limit, err := shell.Design(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	c := r.Table.Certificate()
+	d.note(name, c.ExpectedLoss, c.LowerBound, r.Gap, limit)
+	return r.Table, nil
+}
+
+// kernel designs data dependent noise for values from 0 to 4 and notes it.
+func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
+	options := d.design
+	options.Progress = d.line.Kernel(options.TimeLimit)
+	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
+		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1,
+		Queries: kernels.Queries{Lower: 0, Upper: 4},
+	}, options)
+	if err != nil {
+		return nil, err
+	}
+	c := r.Kernel.Certificate()
+	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), c.ExpectedLoss, c.LowerBound, r.Gap, limit)
+	return r.Kernel, nil
+}
+
+func drawKernelLosses(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"epsilon", "delta", "query_value", "expected_loss", "data_independent_loss"}}
+	d.plot.X.Label.Text = "query value (query units)"
+	d.plot.Y.Label.Text = "expected loss, relative to data independent noise"
+	var curves []figure.Curve
+	for i, c := range []struct{ epsilon, delta float64 }{{0.2, 0.05}, {1, 0.2}, {5, 0.25}} {
+		additive := d.design
+		additive.Gap = min(additive.Gap, lp.DefaultGap)
+		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), dp.Problem{
+			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1,
+		}, additive)
+		if err != nil {
+			return err
+		}
+		independent, _ := r.Certificate().ExpectedLoss.Float64()
+		k, err := d.kernel(ctx, c.epsilon, c.delta)
+		if err != nil {
+			return err
+		}
+		share := func(loss *big.Rat) *big.Rat { return new(big.Rat).Quo(loss, r.Certificate().ExpectedLoss) }
+		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("relative to data independent noise %s", shell.Interval(share(k.Certificate().LowerBound), share(k.Certificate().ExpectedLoss)))})
+		var points plotter.XYs
+		const steps = 400
+		for n := range steps + 1 {
+			x := 4 * float64(n) / steps
+			loss := k.Mechanism().LossAt(x)
+			points = append(points, plotter.XY{X: x, Y: loss / independent})
+			d.records = append(d.records, []string{
+				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
+			})
+		}
+		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}})
+	}
+	return d.finish(curves)
+}
+
+// drawMonotone compares the best noise and the best monotone noise for a sensitivity.
+func drawMonotone(sensitivity float64, instances []dp.Privacy) func(ctx context.Context, d *droDrawing) error {
+	return func(ctx context.Context, d *droDrawing) error { return d.drawMonotone(ctx, sensitivity, instances) }
+}
+
+func (d *droDrawing) drawMonotone(ctx context.Context, sensitivity float64, instances []dp.Privacy) error {
+	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
+	d.plot.X.Label.Text = "noise (query units)"
+	d.plot.Y.Label.Text = "density (per query unit)"
+	var curves []figure.Curve
+	for i, c := range instances {
+		c.Sensitivity = sensitivity
+		for _, monotone := range []bool{false, true} {
+			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
+			if monotone {
+				name += ", monotone"
+				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+			}
+			r, err := d.table(ctx, name, dp.Problem{
+				Privacy: c, Loss: loss.L1,
+				Constraints: dp.Constraints{Monotone: monotone},
+			}, d.design)
+			if err != nil {
+				return err
+			}
+			g := r.Mechanism().Grid()
+			step, _ := g.Step().Float64()
+			pmf, atom := r.Mechanism().PMF()
+			if atom > 0 {
+				d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
+			}
+			var points plotter.XYs
+			for j, m := range pmf {
+				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
+				density := m / (to - from)
+				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
+				d.records = append(d.records, []string{
+					fmt.Sprint(c.Epsilon), fmt.Sprint(c.Delta), fmt.Sprint(monotone),
+					fmt.Sprintf("%.8g", from), fmt.Sprintf("%.8g", to), fmt.Sprintf("%.8g", density),
+				})
+			}
+			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+		}
+	}
+	return d.finish(curves)
+}
+
+func drawAnswers(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"query_value", "answer", "probability"}}
+	k, err := d.kernel(ctx, 1, 0.2)
+	if err != nil {
+		return err
+	}
+	f := &figure.Kernel{Kernel: k.Mechanism(), Values: []float64{0, 1, 2}}
+	for _, x := range f.Values {
+		i, _ := k.Mechanism().CellOf(x)
+		for j, m := range k.Mechanism().PMF(i) {
+			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Mechanism().Node(j)), fmt.Sprintf("%.8g", m)})
+		}
+	}
+	if err := f.AddLaws(d.plot); err != nil {
+		return err
+	}
+	return d.finish(nil)
+}
+
+// finish adds the curves and leaves room for the legend.
+func (d *droDrawing) finish(curves []figure.Curve) error {
+	if err := figure.Add(d.plot, curves); err != nil {
+		return err
+	}
+	d.plot.Y.Min, d.plot.Y.Max = 0, 1.35*d.plot.Y.Max
+	return nil
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// localTable is a table of the squared error of local randomizers for values from -1 to 1.
+type localTable struct {
+	title      string
+	objective  local.Objective
+	unbiased   bool
+	mechanisms []string // published ones
+}
+
+// unbiasedLocal are the published mechanisms of the tables of unbiased answers.
+var unbiasedLocal = []string{
+	"laplace", "staircase", "duchi", "piecewise", "hybrid", "piecewise-optimal", "three-outputs", "hybrid-three-outputs",
+}
+
+var localTables = []localTable{
+	{"unbiased, worst value", local.Worst, true, unbiasedLocal},
+	{"unbiased, mean over uniform values", local.Mean, true, unbiasedLocal},
+	{"biased, mean over uniform values", local.Mean, false, []string{"square-wave", "generalized-piecewise"}},
+}
+
+// localRow is a row of a table.
+type localRow struct {
+	Epsilon    float64    `json:"epsilon"`
+	Published  []*float64 `json:"published"` // losses, in the order of the table's mechanisms
+	Loss       *float64   `json:"expected_loss"`
+	LowerBound *float64   `json:"lower_bound"`
+	Gap        *float64   `json:"gap"`
+	Seconds    float64    `json:"seconds"`
+	Status     string     `json:"status"`
+	gap        float64    // perhaps infinite
+}
+
+// localTableReport is a table in what is printed as JSON.
+type localTableReport struct {
+	Title      string          `json:"title"`
+	Objective  local.Objective `json:"objective"`
+	Unbiased   bool            `json:"unbiased"`
+	Mechanisms []string        `json:"mechanisms"`
+	Rows       []localRow      `json:"rows"`
+}
+
+// localReport is what is printed as JSON.
+type localReport struct {
+	Schema int                `json:"schema"`
+	Name   string             `json:"name"`
+	Tables []localTableReport `json:"tables"`
+	Files  [2]string          `json:"files"`
+}
+
+// localOptions are those of local-losses.
+type localOptions struct {
+	shell.Common
+	epsilons []float64
+	design   lp.Options
+}
+
+const localLosses = "local-losses"
+
+func newLocalLossesCommand(s *shell.Streams) *cobra.Command {
+	o := &localOptions{Common: shell.Common{Streams: s}, design: designOptions(0.005)}
+	cmd := &cobra.Command{
+		Use:   localLosses,
+		Short: "The tables on local randomizers: squared errors of published mechanisms, and of the best there are",
+		Long: `Compute the mean squared error of local randomizers for values from -1 to 1, delta 0:
+of unbiased ones for the worst value and in the mean over uniform values, and of any
+in the mean. Published mechanisms, by their closed forms, are beside designed ones and
+the certified lower bound on all. Written are local-losses.csv and local-losses.svg, a
+figure of the first table relative to the lower bound.
+
+A design that a limit stops is in the tables all the same, the summary says so, and the
+exit code is 4.`,
+		Example: "  papers local-losses -o results",
+	}
+	f := shell.NewFlags(cmd)
+	f.Numbers(&o.epsilons, "epsilon", "0.5,1,2,3,5,8", shell.PositiveEpsilon, "values of epsilon, separated by commas")
+	f.Gap(&o.design)
+	f.TimeLimit(&o.design, " of one design")
+	f.Folder(&o.Common)
+	f.Summary(&o.Common, "output")
+	f.Run(o.run)
+	return cmd
+}
+
+func (o *localOptions) run(ctx context.Context) error {
+	files, err := createPair(o.Streams, o.Output, localLosses) // before the work, which would be lost
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	line := o.Progress()
+	defer line.Clear()
+	o.design.Progress = line.Local(o.design.TimeLimit)
+	report := localReport{Schema: shell.Schema, Name: localLosses, Files: files.names}
+	var limits []string
+	for _, t := range localTables {
+		made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
+		for _, epsilon := range o.epsilons {
+			row, err := t.row(ctx, epsilon, o.design)
+			if err != nil {
+				return err
+			}
+			if row.Status != optimal {
+				limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
+			}
+			made.Rows = append(made.Rows, row)
+		}
+		report.Tables = append(report.Tables, made)
+	}
+	line.Clear()
+	if err := csv.NewWriter(files.csv).WriteAll(report.records()); err != nil {
+		return err
+	}
+	if err := report.draw(files.svg); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	if err := o.PrintText(report, report.write); err != nil || len(limits) == 0 {
+		return err
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(limits, "; "), shell.Percent(o.design.Gap)),
+		Hint: "more time (--time-limit) or a larger gap (--gap)",
+	}
+}
+
+// row designs a randomizer and evaluates the published ones.
+func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (localRow, error) {
+	values := local.Values{Kind: local.Real, Lower: -1, Upper: 1}
+	row := localRow{Epsilon: epsilon, Status: optimal}
+	p := noise.LocalProblem{Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.objective}
+	for _, b := range noise.LocalBaselines() {
+		i := slices.Index(t.mechanisms, b.Name)
+		if i < 0 {
+			continue
+		}
+		m, err := b.New(p)
+		if err != nil {
+			return row, err
+		}
+		value, _ := m.MeanLoss()
+		if t.objective == local.Worst {
+			value, _, _ = m.WorstLoss()
+		}
+		row.Published = append(row.Published, make([]*float64, max(0, i+1-len(row.Published)))...)
+		row.Published[i] = shell.Finite(value)
+	}
+	r, limit, err := shell.DesignLocal(ctx, lp.LocalProblem{
+		Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.objective, Demands: local.Demands{Unbiased: t.unbiased},
+	}, o)
+	if err != nil {
+		return row, err
+	}
+	c := r.Randomizer.Certificate()
+	row.Loss, row.LowerBound, row.Gap = shell.FloatUp(c.Loss()), shell.FloatDown(c.LowerBound), shell.Finite(r.Gap)
+	row.gap = r.Gap
+	row.Seconds = math.Round(1000*r.Elapsed.Seconds()) / 1000
+	if limit != nil {
+		row.Status = limited
+	}
+	return row, nil
+}
+
+// records are those of the CSV file.
+func (r localReport) records() [][]string {
+	out := [][]string{{"epsilon", "objective", "unbiased", "mechanism", "loss", "lower_bound"}}
+	for _, t := range r.Tables {
+		for _, row := range t.Rows {
+			add := func(name, loss, bound string) {
+				out = append(out, []string{fmt.Sprint(row.Epsilon), string(t.Objective), fmt.Sprint(t.Unbiased), name, loss, bound})
+			}
+			for i, v := range row.Published {
+				add(t.Mechanisms[i], fmt.Sprintf("%.8g", *v), "")
+			}
+			add("designed", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound))
+		}
+	}
+	return out
+}
+
+// write prints the tables as Markdown.
+func (r localReport) write(b *strings.Builder) {
+	for _, t := range r.Tables {
+		fmt.Fprintf(b, "%s\n\n| ε | %s | designed | lower bound | gap |\n|%s\n", t.Title, strings.Join(t.Mechanisms, " | "), strings.Repeat(" --- |", len(t.Mechanisms)+4))
+		for _, row := range t.Rows {
+			fmt.Fprintf(b, "| %v |", row.Epsilon)
+			for _, v := range row.Published {
+				fmt.Fprintf(b, " %.4g |", *v)
+			}
+			fmt.Fprintf(b, " %s | %s | %s |\n", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound), shell.Percent(row.gap))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "files: %s, %s\n", r.Files[0], r.Files[1])
+}
+
+// draw draws the first table, each loss over the lower bound.
+func (r localReport) draw(out *shell.Output) error {
+	p := figure.New()
+	p.X.Label.Text = "epsilon"
+	p.Y.Label.Text = "largest variance over the certified lower bound"
+	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
+	t := r.Tables[0]
+	var curves []figure.Curve
+	for i, name := range append(slices.Clone(t.Mechanisms), "designed") {
+		var points plotter.XYs
+		for _, row := range t.Rows {
+			if bound := *row.LowerBound; bound > 0 {
+				value := append(slices.Clone(row.Published), row.Loss)[i]
+				points = append(points, plotter.XY{X: row.Epsilon, Y: math.Log10(*value / bound)})
+			}
+		}
+		others := figure.Palette[1:] // the first is that of designs
+		style := draw.LineStyle{Color: others[i%len(others)], Width: vg.Points(1.4)}
+		switch {
+		case name == "designed":
+			style = draw.LineStyle{Color: figure.Blue, Width: vg.Points(2.4)}
+		case i >= len(others):
+			style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+		}
+		curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+	}
+	if err := figure.Add(p, curves); err != nil {
+		return err
+	}
+	p.Y.Min = 0 // nothing is below the bound
+	p.Legend.Left = true
+	p.Legend.XOffs = vg.Points(8)
+	return figure.Write(p, out, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+}
+
+// ratioTicks are 1, 2, 5, 10 and so on, on a logarithmic axis.
+func ratioTicks(lo, hi float64) []plot.Tick {
+	var ticks []plot.Tick
+	for decade := math.Floor(lo); decade <= hi; decade++ {
+		for _, digit := range []float64{1, 2, 5} {
+			if y := decade + math.Log10(digit); y >= lo && y <= hi {
+				ticks = append(ticks, plot.Tick{Value: y, Label: fmt.Sprintf("%g", digit*math.Pow(10, decade))})
+			}
+		}
+	}
+	return ticks
+}

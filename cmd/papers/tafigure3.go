@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/taskspace"
+)
+
+// The approaches of Cheng, Tang & Chinchali (2022), and their curves.
+var taStyles = []struct {
+	name  string
+	style draw.LineStyle
+}{
+	{"task-aware", draw.LineStyle{Color: figure.Blue, Width: vg.Points(2)}},
+	{"task-agnostic", draw.LineStyle{Color: figure.Vermilion, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}},
+	{"privacy-agnostic", draw.LineStyle{Color: figure.Green, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}}},
+}
+
+// taSettings are the values λ of figure 3, where the prices of the coordinates
+// are 4, λ, λ, λ.
+var taSettings = []float64{0, 1, 2}
+
+// taPoint is one ratio r/ε of figure 3.
+type taPoint struct {
+	ratio                                      float64
+	z                                          int
+	taskAware, taskAgnostic, privacyAgnosticZ2 float64
+}
+
+// taFigure3 evaluates the closed forms at r/ε = 0.02, 0.04, …, 1, with L = I and
+// s = 8r²/ε². Noise on the n = 4 features themselves is for a sensitivity of 2r√n and has
+// the loss ns/(1 + ns)·Σλ_i (54); the first z coordinates with equal scales, the best
+// encoder without noise, leave zs/(1 + zs)·Σ_{i≤z} λ_i + Σ_{i>z} λ_i (55).
+func taFigure3(setting float64) ([]taPoint, error) {
+	lambda := []float64{4, setting, setting, setting}
+	first, rest := 4+setting, 2*setting // two coordinates, and the others
+	var points []taPoint
+	for i := 1; i <= 50; i++ {
+		// With ε = 50 and r = i the ratio i/50 is as exact as can be.
+		aware, err := taskspace.Waterfill(lambda, float64(i), 50)
+		if err != nil {
+			return nil, err
+		}
+		ratio := float64(i) / 50
+		s := 8 * ratio * ratio
+		points = append(points, taPoint{
+			ratio: ratio, z: aware.Z, taskAware: aware.Loss,
+			taskAgnostic: 4 * s / (1 + 4*s) * (first + rest), privacyAgnosticZ2: 2*s/(1+2*s)*first + rest,
+		})
+	}
+	return points, nil
+}
+
+// taFigure3Options are those of ta-figure3.
+type taFigure3Options struct{ shell.Common }
+
+func newTAFigure3Command(s *shell.Streams) *cobra.Command {
+	o := &taFigure3Options{Common: shell.Common{Streams: s}}
+	cmd := &cobra.Command{
+		Use:   "ta-figure3",
+		Short: "Figure 3 of Cheng, Tang & Chinchali (2022): three encoders in closed form",
+		Long: `Compute figure 3 of Cheng, Tang & Chinchali, "Task-aware privacy preservation for
+multi-dimensional data" (2022), from its closed forms: the task loss of the
+task-aware, the task-agnostic and the privacy-agnostic encoder (the latter with 2
+coordinates) of 4 features with unit covariance in a ball of radius r, for prices
+4, lambda, lambda, lambda of the coordinates, lambda = 0, 1 and 2 (the setting).
+Written are ta-figure3.csv, with z the number of coordinates of the task-aware
+encoder, and ta-figure3.svg.`,
+		Example: "  papers ta-figure3 -o results",
+	}
+	f := shell.NewFlags(cmd)
+	f.Folder(&o.Common)
+	f.Summary(&o.Common, "output")
+	f.Run(o.run)
+	return cmd
+}
+
+// taFigure3Report is what is printed as JSON: every point of the figure.
+type taFigure3Report struct {
+	Schema int              `json:"schema"`
+	Name   string           `json:"name"`
+	Points []taFigure3Point `json:"points"`
+	Files  [2]string        `json:"files"`
+}
+
+type taFigure3Point struct {
+	Setting         float64 `json:"setting"`
+	ROverEpsilon    float64 `json:"r_over_epsilon"`
+	TaskAware       float64 `json:"task_aware"`
+	Z               int     `json:"z"`
+	TaskAgnostic    float64 `json:"task_agnostic"`
+	PrivacyAgnostic float64 `json:"privacy_agnostic"`
+}
+
+func (o *taFigure3Options) run(context.Context) error {
+	files, err := createPair(o.Streams, o.Output, "ta-figure3")
+	if err != nil {
+		return err
+	}
+	defer files.discard()
+	report := taFigure3Report{Schema: shell.Schema, Name: "ta-figure3", Files: files.names}
+	records := [][]string{{"setting", "r_over_epsilon", "task_aware", "z", "task_agnostic", "privacy_agnostic"}}
+	var rows []shell.Row
+	var plots []*plot.Plot
+	for _, setting := range taSettings {
+		points, err := taFigure3(setting)
+		if err != nil {
+			return err
+		}
+		for _, t := range points {
+			report.Points = append(report.Points, taFigure3Point{setting, t.ratio, t.taskAware, t.z, t.taskAgnostic, t.privacyAgnosticZ2})
+			records = append(records, []string{
+				fmt.Sprint(setting), strconv.FormatFloat(t.ratio, 'g', -1, 64), fmt.Sprintf("%.10g", t.taskAware), strconv.Itoa(t.z),
+				fmt.Sprintf("%.10g", t.taskAgnostic), fmt.Sprintf("%.10g", t.privacyAgnosticZ2),
+			})
+		}
+		p, err := taFigure3Plot(setting, points)
+		if err != nil {
+			return err
+		}
+		plots = append(plots, p)
+		t := points[24]
+		rows = append(rows, shell.Row{
+			fmt.Sprintf("lambda %g", setting),
+			fmt.Sprintf("r/epsilon = 0.5: task-aware %.4f (z = %d), task-agnostic %.4f, privacy-agnostic %.4f", t.taskAware, t.z, t.taskAgnostic, t.privacyAgnosticZ2),
+		})
+	}
+	plots[0].Y.Label.Text = "task loss"
+	if err := csv.NewWriter(files.csv).WriteAll(records); err != nil {
+		return err
+	}
+	if err := figure.WriteRow(files.svg, plots, 30*vg.Centimeter, 11*vg.Centimeter); err != nil {
+		return err
+	}
+	if err := files.commit(); err != nil {
+		return err
+	}
+	return o.Print(report, append(rows, filesRow(files)))
+}
+
+// taFigure3Plot draws the losses of a setting.
+func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
+	p := figure.New()
+	p.Title.Text = fmt.Sprintf("λ = 4, %[1]g, %[1]g, %[1]g", setting)
+	p.X.Label.Text = "r/ε"
+	lines := make([]plotter.XYs, len(taStyles))
+	for _, t := range points {
+		for i, v := range []float64{t.taskAware, t.taskAgnostic, t.privacyAgnosticZ2} {
+			lines[i] = append(lines[i], plotter.XY{X: t.ratio, Y: v})
+		}
+	}
+	var curves []figure.Curve
+	for i := len(taStyles) - 1; i >= 0; i-- {
+		curves = append(curves, figure.Curve{Name: taStyles[i].name, Points: lines[i], Style: taStyles[i].style})
+	}
+	if err := figure.Add(p, curves); err != nil {
+		return nil, err
+	}
+	p.Legend.Top = false
+	p.Legend.YOffs = vg.Points(6)
+	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 4+3*setting
+	return p, nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
+)
+
+// taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
+// the authors' program.
+type taPeople struct {
+	all  *encoder.Data
+	fit  int // the first so many are to learn from
+	last int // and those up to here to test
+}
+
+// The parts of MNIST that the authors' program uses.
+const taTrainImages, taTestImages = 6000, 1000
+
+// read reads the data of a setting.
+func (o *taTrainedOptions) read(s *taSetting) (*taPeople, error) {
+	switch s.data {
+	case realEstate:
+		return readTAPeople(o.Streams, o.realEstate, "Y house price of unit area", "No")
+	case breastCancer:
+		return readTAPeople(o.Streams, o.wdbc, "diagnosis", "id")
+	default:
+		return o.readDigits()
+	}
+}
+
+func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, error) {
+	in, err := s.OpenCSV(file, csvfile.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	there := false
+	f, _, err := csvfile.ReadKept(in.Reader, func(name string) bool {
+		there = there || name == target
+		return name != target && name != number
+	}, func(name string) bool { return name == target }, false)
+	if !there {
+		err = fmt.Errorf("no column %s", check.Quoted(target))
+	}
+	if err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	d := &encoder.Data{Features: f.Names, X: encoder.Matrix{Rows: f.Rows, Cols: len(f.Names), Stride: len(f.Names), Data: f.Data}}
+	d.Target.Name = target
+	texts := make([]string, f.Rows)
+	for i, row := range f.Kept {
+		texts[i] = row[0]
+		if v, err := strconv.ParseFloat(row[0], 64); err == nil {
+			d.Target.Values = append(d.Target.Values, v)
+		}
+	}
+	if len(d.Target.Values) != f.Rows {
+		// As in the authors' program the malignant class is the first.
+		d.Target.Values, d.Target.Classes = nil, slices.Compact(slices.Sorted(slices.Values(texts)))
+		slices.Reverse(d.Target.Classes)
+		for _, t := range texts {
+			d.Target.Labels = append(d.Target.Labels, slices.Index(d.Target.Classes, t))
+		}
+	}
+	if err := d.Validate(); err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	for j := range d.Features {
+		unitRange(d.X.Data, j, d.X.Cols)
+	}
+	unitRange(d.Target.Values, 0, 1)
+	return &taPeople{d, f.Rows * 7 / 10, f.Rows}, nil
+}
+
+// unitRange scales every so many-th number, from the first on, to the range from 0 to 1.
+func unitRange(x []float64, first, step int) {
+	if len(x) == 0 {
+		return
+	}
+	low, high := x[first], x[first]
+	for i := first; i < len(x); i += step {
+		low, high = min(low, x[i]), max(high, x[i])
+	}
+	for i := first; i < len(x); i += step {
+		x[i] = (x[i] - low) / (high - low)
+	}
+}
+
+// readDigits reads the images; pixels that are the same in all images to learn from are left
+// out.
+func (o *taTrainedOptions) readDigits() (*taPeople, error) {
+	p := &taPeople{all: &encoder.Data{}}
+	var pixels [][]byte
+	for _, part := range []struct {
+		name string
+		most int
+	}{{"train", taTrainImages}, {"t10k", taTestImages}} {
+		images, err := readImages(o.digits, part.name)
+		if err != nil {
+			return nil, err
+		}
+		n := min(part.most, len(images.labels))
+		size := len(images.pixels.Data) / images.pixels.Dims[0]
+		for i := range n {
+			pixels = append(pixels, images.pixels.Data[i*size:(i+1)*size])
+		}
+		p.all.Target.Labels = append(p.all.Target.Labels, images.labels[:n]...)
+		if p.fit == 0 {
+			p.fit = n
+		}
+	}
+	p.last = len(pixels)
+	for y := range digits {
+		p.all.Target.Classes = append(p.all.Target.Classes, strconv.Itoa(y))
+	}
+	p.all.Target.Name = "digit"
+	var kept []int
+	for j := range pixels[0] {
+		if slices.ContainsFunc(pixels[:p.fit], func(image []byte) bool { return image[j] != pixels[0][j] }) {
+			kept = append(kept, j)
+			p.all.Features = append(p.all.Features, fmt.Sprintf("pixel %d", j))
+		}
+	}
+	p.all.X = matrix(len(pixels), len(kept))
+	for i, image := range pixels {
+		for k, j := range kept {
+			p.all.X.Data[i*len(kept)+k] = float64(image[j]) / 255
+		}
+	}
+	return p, nil
+}
+
+// split returns people to learn from and to test: in the order of the file for 0, and
+// shuffled otherwise.
+func (p *taPeople) split(order int) (train, test *encoder.Data) {
+	rows := make([]int, p.last)
+	for i := range rows {
+		rows[i] = i
+	}
+	if order > 0 {
+		rows = encoder.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
+	}
+	return p.choose(rows[:p.fit]), p.choose(rows[p.fit:])
+}
+
+func (p *taPeople) choose(rows []int) *encoder.Data {
+	n := p.all.X.Cols
+	d := &encoder.Data{Features: p.all.Features, X: matrix(len(rows), n), Target: encoder.Column{Name: p.all.Target.Name, Classes: p.all.Target.Classes}}
+	for k, i := range rows {
+		copy(d.X.Data[k*n:(k+1)*n], p.all.X.Data[i*n:(i+1)*n])
+		if d.Target.Classes == nil {
+			d.Target.Values = append(d.Target.Values, p.all.Target.Values[i])
+		} else {
+			d.Target.Labels = append(d.Target.Labels, p.all.Target.Labels[i])
+		}
+	}
+	return d
+}

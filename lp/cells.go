@@ -1,0 +1,118 @@
+package lp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	designcells "github.com/noisewright/noisewright/lp/internal/cells"
+)
+
+// CellsProblem asks for noise that is added to a real query value and whose law depends
+// on the cell of the value: the additive kernel with the smallest expected loss, averaged
+// over the cells, that makes the query (Epsilon, Delta)-differentially private (Selvi, Liu
+// & Wiesemann 2025, section 3).
+type CellsProblem struct {
+	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
+	dp.Privacy
+	Loss loss.Loss
+	// Edges are those of the cells, ascending, in query units. The first may be -Inf
+	// and the last one +Inf.
+	Edges []float64
+	// Weight says how much each cell counts, up to a factor; nil: its width, but a cell
+	// without an end not at all, unless all are.
+	Weight []float64
+	// Bins, if not 0, fixes the bins per sensitivity, of the laws and of the lower
+	// bound; 0: as many as the gap needs.
+	Bins int
+	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil,
+	// its Loss.
+	InstanceCap float64
+	CapLoss     loss.Loss
+}
+
+func (p CellsProblem) validate() error {
+	errs := check.In("lp")
+	errs.Add(validate(dp.Problem{Privacy: p.Privacy, Loss: p.Loss}))
+	if p.Delta == 0 {
+		errs.Badf("delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
+	}
+	n := len(p.Edges) - 1
+	if n < 1 || n > cells.MaxCells {
+		errs.Badf("edges", fmt.Sprintf("%d edges", n+1), "2 to %d", cells.MaxCells+1)
+	}
+	for i, x := range p.Edges {
+		infinite := i == 0 && math.IsInf(x, -1) || i == n && math.IsInf(x, 1)
+		if !infinite && (!check.Finite(x) || i > 0 && !(x > p.Edges[i-1])) {
+			errs.Bad(fmt.Sprintf("edges[%d]", i), x, "numbers in ascending order, finite but for the first and the last")
+			break
+		}
+	}
+	some := p.Weight == nil
+	for i, w := range p.Weight {
+		if !(w >= 0) || !check.Finite(w) {
+			errs.Bad(fmt.Sprintf("weight[%d]", i), w, "a finite number >= 0")
+		}
+		some = some || w > 0
+	}
+	if m := len(p.Weight); p.Weight != nil && m != n || !some {
+		errs.Badf("weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
+	}
+	if p.Bins < 0 || p.Bins > MaxCellsBins {
+		errs.Badf("bins", p.Bins, "1 to %d", MaxCellsBins)
+	}
+	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
+		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
+	}
+	if p.CapLoss != nil && p.InstanceCap == 0 {
+		errs.Bad("instance-cap-loss", p.CapLoss.Name(), "none without an instance cap")
+	}
+	return errs.Err()
+}
+
+// MaxCellsBins bounds the bins per sensitivity of an additive kernel.
+const MaxCellsBins = designcells.MostBins
+
+// DefaultCellsBins bounds the bins of the law of a cell if Options.MaxCells is 0.
+const DefaultCellsBins = 512
+
+// CellsResult is a designed and certified additive kernel.
+type CellsResult struct {
+	// Kernel comes with its certificate, which was computed from it in exact
+	// arithmetic.
+	Kernel *cells.Verified
+	// OneLaw is the expected loss, rounded up, of noise on the bins that the design began
+	// with, whose law is the same in every cell; 0 if it does not keep the instance cap.
+	// The best such noise has a slightly smaller one, see Design.
+	OneLaw float64
+	Outcome
+}
+
+// DesignCells finds an additive kernel whose expected loss, averaged over the cells, is
+// within the requested gap of the best possible for noise that depends on the value
+// through these cells. If a limit stops it first, or the context ends, the best proven
+// result is returned beside an error that wraps ErrLimit. Other errors come without a
+// result; one wraps ErrInfeasible if no kernel that keeps the instance cap was found.
+//
+// Both bounds are solved side by side, on two processors if there are. Options.MaxCells
+// bounds the bins of a law. Progress reports bins per sensitivity.
+//
+// Guarantee: the kernel's privacy, losses and bound are those of its exact certificate,
+// whatever the solver did.
+func DesignCells(ctx context.Context, p CellsProblem, o Options) (*CellsResult, error) {
+	if err := errors.Join(p.validate(), o.validateSolver()); err != nil {
+		return nil, err
+	}
+	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultCellsBins, 1)
+	defer cancel()
+	kernel, oneLaw, outcome, err := designcells.Design(ctx, designcells.Problem(p), s)
+	if kernel == nil {
+		return nil, err
+	}
+	return &CellsResult{kernel, oneLaw, Outcome(outcome)}, err
+}

@@ -1,0 +1,407 @@
+package cells
+
+import (
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/engine"
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+func ratOf(n int) *big.Rat { return new(big.Rat).SetInt64(int64(n)) }
+
+// additiveLayout describes a discretized design problem with one law P_C over the bins
+// -half … half for each cell C:
+//
+//	minimize   Σ_C weight_C·Σ_j cost[j]·P_C(j)
+//	subject to Σ_j P_C(j) = 1,  P ≥ 0
+//	           Σ_j (P_C(j) − ratio·P_D(j+k))₊ ≤ δ    for every limit (C, D, k)
+//	           Σ_j capped[j]·P_C(j) ≤ 1              for every cell, if there is a cap
+//
+// In a lower program the outer bins stand for all beyond, too, so that a shift compares
+// all bins from somewhere on together: variables of their own, at j = ±(half+i), are the
+// mass of the outer bin and the next i.
+type layout struct {
+	weight       []float64
+	cost, capped []float64 // of bin j at j+half
+	half         int
+	sums         int // of outer bins, on either side; 0: there is no noise beyond them
+	limits       []cells.Pair
+	// mirrored: P_C(j) and P_{n−1−C}(−j) share a variable; of limits that are mirror
+	// images of each other one stands for both.
+	mirrored            bool
+	ratio, delta, decay float64 // decay is ε per bin, to scale by
+}
+
+// additiveProgram is an additiveLayout that is being solved.
+type program struct {
+	layout
+	relaxation *cuts.Program
+}
+
+func newProgram(l layout, newSolver solver.Factory) (*program, error) {
+	p := &program{layout: l}
+	if l.mirrored {
+		p.limits = p.folded()
+	}
+	var err error
+	p.relaxation, err = cuts.New(p.problem(), cuts.Options{NewSolver: newSolver, Batch: engine.LawBatch, Interior: engine.LawInterior})
+	return p, err
+}
+
+// folded returns one limit for each and its mirror image. Edges that are mirror images up to
+// rounding may have a limit without its own: a lower program, whose multipliers stand for
+// both, leaves it out.
+func (p *program) folded() []cells.Pair {
+	given := make(map[cells.Pair]bool, len(p.limits))
+	for _, a := range p.limits {
+		given[a] = true
+	}
+	var out []cells.Pair
+	for _, a := range p.limits {
+		image := p.mirror(a)
+		switch {
+		case !given[image]:
+			if p.sums == 0 {
+				out = append(out, a)
+			}
+		case !later(a, image):
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// mirror returns the mirror image of a limit.
+func (p *program) mirror(a cells.Pair) cells.Pair {
+	n := len(p.weight)
+	return cells.Pair{Gain: n - 1 - a.Gain, Lose: n - 1 - a.Lose, Shift: -a.Shift}
+}
+
+// later orders limits.
+func later(a, b cells.Pair) bool {
+	if a.Gain != b.Gain {
+		return a.Gain > b.Gain
+	}
+	if a.Lose != b.Lose {
+		return a.Lose > b.Lose
+	}
+	return a.Shift > b.Shift
+}
+
+// variable returns the variable of bin j of a cell, or of a sum of bins.
+func (p *program) variable(cell, j int) int {
+	n, reach := len(p.weight), p.half+p.sums
+	if p.mirrored && (2*cell > n-1 || 2*cell == n-1 && j > 0) {
+		cell, j = n-1-cell, -j
+	}
+	return cell*(2*reach+1) + j + reach
+}
+
+// variables is the number of variables, of which the middle cell of a mirrored problem
+// has half as many.
+func (p *program) variables() int {
+	n, reach := len(p.weight), p.half+p.sums
+	width := 2*reach + 1
+	switch {
+	case !p.mirrored:
+		return n * width
+	case n%2 == 0:
+		return n / 2 * width
+	default:
+		return n/2*width + reach + 1
+	}
+}
+
+// own is the number of cells with a law of their own.
+func (p *program) own() int {
+	if p.mirrored {
+		return (len(p.weight) + 1) / 2
+	}
+	return len(p.weight)
+}
+
+// problem states the layout in variables. The rows are the total masses of the cells, after
+// them their caps, and what the sums of outer bins are.
+func (p *program) problem() cuts.Problem {
+	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
+	out.Cost, out.Scale = make([]float64, p.variables()), make([]float64, p.variables())
+	var caps, sums []cuts.Row
+	for cell, w := range p.weight {
+		total := cuts.Row{Lower: 1, Upper: 1}
+		limit := cuts.Row{Lower: math.Inf(-1), Upper: 1}
+		for j := -p.half; j <= p.half; j++ {
+			v := p.variable(cell, j)
+			out.Cost[v] += w * p.cost[j+p.half]
+			out.Scale[v] = p.scale(j)
+			total.Index, total.Value = append(total.Index, v), append(total.Value, 1)
+			if p.capped != nil {
+				limit.Index, limit.Value = append(limit.Index, v), append(limit.Value, p.capped[j+p.half])
+			}
+		}
+		if cell < p.own() {
+			out.Rows, caps = append(out.Rows, total), append(caps, limit)
+			sums = append(sums, p.sumRows(cell, out.Scale)...)
+		}
+	}
+	if p.capped != nil {
+		out.Rows = append(out.Rows, caps...)
+	}
+	out.Rows = append(out.Rows, sums...)
+	for _, a := range p.limits {
+		out.Limits = append(out.Limits, p.limit(a))
+	}
+	return out
+}
+
+// scale is the expected size of the mass of bin j.
+func (p *program) scale(j int) float64 {
+	return max(math.Exp(-p.decay*math.Abs(float64(j))), p.delta/10)
+}
+
+// sumRows says that the i-th sum is the one before it and the i-th bin inwards from the
+// outer one, on either side.
+func (p *program) sumRows(cell int, scale []float64) []cuts.Row {
+	var rows []cuts.Row
+	for _, side := range []int{-1, 1} {
+		if side > 0 && p.mirrored && 2*cell == len(p.weight)-1 {
+			break // the mirror image of the other side
+		}
+		for i := 1; i <= p.sums; i++ {
+			at := p.variable(cell, side*(p.half+i))
+			scale[at] = p.scale(p.half - i)
+			rows = append(rows, cuts.Row{
+				Index: []int{at, p.variable(cell, side*(p.half+i-1)), p.variable(cell, side*(p.half-i))},
+				Value: []float64{1, -1, -1}, Scale: scale[at],
+			})
+		}
+	}
+	return rows
+}
+
+// inner returns the first and the last bin of a lower program that a shift compares by
+// itself: those beyond, or their partners, are among the outer bins.
+func (p *program) inner(shift int) (first, last int) {
+	return 1 - p.half - min(shift, 0), p.half - 1 - max(shift, 0)
+}
+
+// limit states a limit in variables. Its terms are those of all bins, or, with sums, of all
+// bins before the inner ones, of those, and of all after.
+func (p *program) limit(a cells.Pair) cuts.Limit {
+	var l cuts.Limit
+	term := func(gain, lose int) {
+		l.Gain = append(l.Gain, p.variable(a.Gain, gain))
+		if lose < -p.half-p.sums || lose > p.half+p.sums {
+			l.Lose = append(l.Lose, -1)
+		} else {
+			l.Lose = append(l.Lose, p.variable(a.Lose, lose))
+		}
+	}
+	shift := int(a.Shift)
+	if p.sums == 0 {
+		for j := -p.half; j <= p.half; j++ {
+			term(j, j+shift)
+		}
+		return l
+	}
+	up, down := max(shift, 0), max(-shift, 0)
+	term(-p.half-down, -p.half-up)
+	first, last := p.inner(shift)
+	for j := first; j <= last; j++ {
+		term(j, j+shift)
+	}
+	term(p.half+up, p.half+down)
+	return l
+}
+
+// binLaws are laws of cells on bins around 0, so many per sensitivity.
+type binLaws struct {
+	k    int
+	laws [][]float64
+}
+
+// mass is about that of bin j, of k per sensitivity, in a cell.
+func (b binLaws) mass(cell, j, k int) float64 {
+	law := b.laws[cell]
+	half := len(law) / 2
+	share := float64(b.k) / float64(k)
+	at := float64(j) * share
+	low := math.Floor(at)
+	own := func(i int) float64 {
+		if i < -half || i > half {
+			return 0
+		}
+		return law[i+half]
+	}
+	t := at - low
+	return ((1-t)*own(int(low)) + t*own(int(low)+1)) * share
+}
+
+// expect lifts all limits, with the terms that laws make positive or nearly so; where there
+// are none for these cells, noise like that of Laplace.
+func (p *program) expect(hint binLaws, k int) error {
+	mass := make([]float64, p.variables())
+	for cell := range p.weight {
+		for j := -p.half; j <= p.half; j++ {
+			m := math.Exp(-p.decay * math.Abs(float64(j)))
+			if len(hint.laws) == len(p.weight) {
+				m = hint.mass(cell, j, k) + engine.HintFloor
+			}
+			mass[p.variable(cell, j)] = m
+		}
+		for i := 1; i <= p.sums; i++ {
+			for _, side := range []int{-1, 1} {
+				mass[p.variable(cell, side*(p.half+i))] = mass[p.variable(cell, side*(p.half+i-1))] + mass[p.variable(cell, side*(p.half-i))]
+			}
+		}
+	}
+	var all []int
+	for i := range p.limits {
+		all = append(all, i)
+	}
+	return p.relaxation.Expect(mass, all, engine.HintSlack)
+}
+
+// laws returns the laws of all cells.
+func (p *program) laws() [][]float64 {
+	mass := p.relaxation.Masses()
+	laws := make([][]float64, len(p.weight))
+	for cell := range laws {
+		for j := -p.half; j <= p.half; j++ {
+			laws[cell] = append(laws[cell], mass[p.variable(cell, j)])
+		}
+	}
+	return laws
+}
+
+// dual reads the multipliers of a lower program, in units of the loss (unit is what the
+// costs were divided by, and instanceCap what those of the cap were). Whatever the
+// solver's errors, the result proves a true bound.
+func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
+	image := 1.0 // a variable of a mirrored program stands for two, and so does a row
+	if p.mirrored {
+		image = 0.5
+	}
+	d := &cells.Dual{NodesPerSensitivity: nodes}
+	var total float64
+	for i := range p.limits {
+		total += p.relaxation.Price(i) * unit
+	}
+	n := len(p.weight)
+	var caps []float64
+	if p.capped != nil {
+		caps = make([]float64, n)
+		for k := range p.own() {
+			kappa := max(0, -p.relaxation.Dual(p.own()+k)) * unit / instanceCap
+			if !p.mirrored {
+				caps[k] = kappa
+			} else {
+				caps[k] += kappa * image
+				caps[n-1-k] += kappa * image
+			}
+			total += kappa
+		}
+	}
+	if total <= 0 {
+		return d
+	}
+	_, exp := math.Frexp(total)
+	d.Exponent = exp - meet.DualBits
+	for _, kappa := range caps {
+		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
+	}
+	scale := math.Ldexp(unit*image, -d.Exponent)
+	for i, a := range p.limits {
+		first, last := p.inner(int(a.Shift))
+		y := make([]int64, last-first+3)
+		for j := range y {
+			y[j] = int64(p.relaxation.Multiplier(i, j) * scale)
+		}
+		d.Shifts = addShift(d.Shifts, a, y, first)
+		if p.mirrored {
+			slices.Reverse(y)
+			d.Shifts = addShift(d.Shifts, p.mirror(a), y, -last)
+		}
+	}
+	return d
+}
+
+// addShift appends the multipliers of a limit, if there are any: that of all nodes before
+// first, those from it on, and that of all nodes after.
+func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells.DualShift {
+	n := len(y) - 1
+	s := cells.DualShift{Gain: a.Gain, Lose: a.Lose, Shift: int(a.Shift), First: first, Below: y[0], Above: y[n]}
+	s.Multipliers = slices.Clone(y[1:n])
+	for s.Below == 0 && len(s.Multipliers) > 0 && s.Multipliers[0] == 0 {
+		s.Multipliers, s.First = s.Multipliers[1:], s.First+1
+	}
+	if s.Above == 0 {
+		s.Multipliers = meet.Trimmed(s.Multipliers)
+	}
+	if s.Below == 0 && s.Above == 0 && len(s.Multipliers) == 0 {
+		return all
+	}
+	return append(all, s)
+}
+
+// upperAdditive lays out the program whose solutions are kernels on the bins.
+func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, limit float64) layout {
+	l := baseLayout(p, k, half, epsilon, delta)
+	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
+	step, _ := g.Step().Float64()
+	mean := func(of loss.Loss, by float64) []float64 {
+		var out []float64
+		for j := -half; j <= half; j++ {
+			width := float64(g.PointsPerBin) * step
+			out = append(out, of.CellMean(float64(j)*width, width)/by)
+		}
+		return out
+	}
+	l.cost = mean(p.Loss, unit)
+	if p.InstanceCap > 0 {
+		l.capped = mean(p.capped(), limit)
+	}
+	return l
+}
+
+// lowerAdditive lays out the program of which all private noise is a solution.
+func lowerLayout(p Problem, k, half int, unit float64) layout {
+	l := baseLayout(p, k, half, p.Epsilon, p.Delta)
+	l.sums = k
+	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, false)
+	step := ratOf(k)
+	step.Quo(new(big.Rat).SetFloat64(p.Sensitivity), step)
+	nodes := func(of loss.Loss, by float64) []float64 {
+		var out []float64
+		for j := -l.half; j <= l.half; j++ {
+			c, _ := of.LowerNode(int64(j), step).Float64()
+			out = append(out, c/by)
+		}
+		return out
+	}
+	l.cost = nodes(p.Loss, unit)
+	if p.InstanceCap > 0 {
+		l.capped = nodes(p.capped(), p.InstanceCap)
+	}
+	return l
+}
+
+func baseLayout(p Problem, k, half int, epsilon, delta float64) layout {
+	l := layout{
+		half: half, mirrored: p.symmetric(), ratio: math.Exp(epsilon), delta: delta,
+		decay: p.Epsilon / float64(k), weight: slices.Clone(p.weight()),
+	}
+	var sum float64
+	for _, w := range l.weight {
+		sum += w
+	}
+	for i := range l.weight {
+		l.weight[i] /= sum
+	}
+	return l
+}

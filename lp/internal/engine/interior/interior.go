@@ -1,0 +1,275 @@
+// Package interior solves the linear programs of package cuts complete, with all limits
+// and all terms at once, by an interior point method (Mehrotra 1992, with the correctors
+// of Gondzio 1996).
+//
+// A general method would factor one row for each term of a limit, some 10,000 to 100,000
+// of them. Here Newton's equations are reduced to one unknown for each mass, a few
+// hundred, and factored densely: see newton.go. Nothing here is trusted: what it finds is
+// certified as any other noise.
+package interior
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+// ErrFailed marks a program on which the method made no progress: it may have no
+// solution, or its numbers are too far apart.
+var ErrFailed = errors.New("the interior point method gave up")
+
+// Program is a cuts.Problem whose first row is the total of all variables,
+// an equation with positive coefficients.
+type Program struct {
+	cuts.Problem
+	Options
+	runs   [][]run // of each limit
+	terms  int     // of all limits
+	place  [][]int32
+	alone  [][]entry // of each limit: what counts as it is
+	equal  []row     // the equations
+	least  []row     // the demands for at least something
+	state  *state
+	rounds int
+}
+
+// Options say how to solve a Program. None of them changes its optimum.
+type Options struct {
+	// Start holds masses to start from, above 0, up to a common factor. They are best
+	// where they keep all limits with some slack.
+	Start []float64
+	// Skip, if not nil, selects terms of a limit that are never positive at an optimum.
+	// They are left out; if masses break limits then, the program is solved again with
+	// all terms. Multipliers prove a bound in any case.
+	Skip func(limit, term int) bool
+	// Step, if not nil, is called with the multiplications of every iteration.
+	Step func(work float64)
+}
+
+// entry is a coefficient of a variable.
+type entry struct {
+	index int
+	value float64
+}
+
+// row is Σ entries·p = bound, or ≥ bound; it is one of the Rows, or its negative.
+type row struct {
+	entries []entry
+	bound   float64
+	of      int
+	sign    float64
+}
+
+// Accuracy says when a program is solved.
+type Accuracy struct {
+	// Gap is the relative distance of what the masses cost from what the multipliers
+	// prove.
+	Gap float64
+	// Excess bounds the relative excess of the masses over Delta in all limits; +Inf:
+	// only the multipliers matter.
+	Excess float64
+}
+
+// New states a program.
+func New(p cuts.Problem, o Options) *Program {
+	out := &Program{Problem: p, Options: o}
+	for i, r := range p.Rows {
+		merged := merge(r)
+		if r.Lower == r.Upper {
+			out.equal = append(out.equal, row{merged, r.Lower, i, 1})
+			continue
+		}
+		if !math.IsInf(r.Lower, -1) {
+			out.least = append(out.least, row{merged, r.Lower, i, 1})
+		}
+		if !math.IsInf(r.Upper, 1) {
+			negative := make([]entry, len(merged))
+			for j, e := range merged {
+				negative[j] = entry{e.index, -e.value}
+			}
+			out.least = append(out.least, row{negative, -r.Upper, i, -1})
+		}
+	}
+	out.lay(o.Skip)
+	return out
+}
+
+// merge makes one entry of those of a row with the same index.
+func merge(r cuts.Row) []entry {
+	var out []entry
+	place := make(map[int]int, len(r.Index))
+	for i, v := range r.Index {
+		if at, ok := place[v]; ok {
+			out[at].value += r.Value[i]
+			continue
+		}
+		place[v] = len(out)
+		out = append(out, entry{v, r.Value[i]})
+	}
+	return out
+}
+
+// lay lays out the terms of all limits but those to skip and those that are never
+// positive.
+func (p *Program) lay(skip func(limit, term int) bool) {
+	n := len(p.Cost)
+	p.terms, p.runs, p.alone, p.place = 0, make([][]run, len(p.Limits)), nil, make([][]int32, len(p.Limits))
+	for k, l := range p.Limits {
+		alone := cuts.Row{Index: append([]int(nil), p.Common...)}
+		p.place[k] = make([]int32, len(l.Gain))
+		for j, u := range l.Gain {
+			v := l.Lose[j]
+			p.place[k][j] = -1
+			switch {
+			case v < 0:
+				alone.Index = append(alone.Index, u)
+			case u == v || skip != nil && skip(k, j):
+			default:
+				p.place[k][j] = int32(p.terms)
+				p.runs[k] = extend(p.runs[k], p.terms, u, v, n)
+				p.terms++
+			}
+		}
+		for range alone.Index {
+			alone.Value = append(alone.Value, 1)
+		}
+		p.alone = append(p.alone, merge(alone))
+	}
+}
+
+// Work returns about the multiplications of an iteration.
+func (p *Program) Work() float64 {
+	n := float64(len(p.Cost))
+	const perTerm = 100 // in all passes
+	return n*n*(float64(len(p.Limits))/2+n/6) + perTerm*float64(p.terms)
+}
+
+// Close is that of a cuts.Program; there is nothing to free.
+func (p *Program) Close() error { return nil }
+
+// Solve solves the program. If the context ends first it returns StatusLimit; the
+// multipliers prove something even then. Infeasible programs are recognized by
+// multipliers that prove more than any masses cost. Other failures are ErrFailed.
+func (p *Program) Solve(ctx context.Context, want Accuracy) (solver.Status, error) {
+	status, err := p.solve(ctx, want)
+	if err == nil && status == solver.StatusOptimal && p.Skip != nil && p.broken(want) {
+		p.lay(nil)
+		status, err = p.solve(ctx, want)
+	}
+	return status, err
+}
+
+func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, error) {
+	s := newState(p)
+	p.state = s
+	p.rounds++
+	s.start()
+	best, stalled := math.Inf(1), 0
+	for range mostIterations {
+		s.residuals()
+		switch {
+		case math.IsNaN(s.primal + s.dual):
+			return solver.StatusFailed, ErrFailed
+		case s.done(want, 1):
+			return solver.StatusOptimal, nil
+		case s.dual > s.dearest*(1+1e-6):
+			return solver.StatusInfeasible, nil
+		case ctx.Err() != nil:
+			return solver.StatusLimit, nil
+		}
+		if stalled++; s.miss() < 0.9*best {
+			best, stalled = s.miss(), 0
+		}
+		if stalled > patience || !s.iterate(ctx) {
+			break
+		}
+		if p.Step != nil {
+			p.Step(p.Work())
+		}
+	}
+	switch {
+	case s.done(want, slack):
+		return solver.StatusOptimal, nil
+	case ctx.Err() != nil:
+		return solver.StatusLimit, nil
+	}
+	return solver.StatusFailed, ErrFailed
+}
+
+const (
+	mostIterations = 200
+	patience       = 40 // iterations without progress; the first ones may only make it later
+	// slack is by how much the gap may be missed where the method stalls.
+	slack = 30
+	// totalTolerance is the most that equations may miss, relative to their bound.
+	totalTolerance = 1e-9
+)
+
+// broken reports whether the masses break limits, with all their terms, by more than is
+// wanted, at the prices of the limits or relative to Delta.
+func (p *Program) broken(want Accuracy) bool {
+	mass := p.Masses()
+	common, cost := 0.0, 0.0
+	for _, v := range p.Common {
+		common += mass[v]
+	}
+	for k, l := range p.Limits {
+		sum := common
+		for j, u := range l.Gain {
+			g := mass[u]
+			if v := l.Lose[j]; v >= 0 {
+				g -= p.Ratio * mass[v]
+			}
+			sum += max(g, 0)
+		}
+		if sum > p.Delta*(1+want.Excess) {
+			return true
+		}
+		cost += p.Price(k) * max(sum-p.Delta, 0)
+	}
+	return cost > want.Gap*math.Abs(p.Value())
+}
+
+// Masses returns those of the last iteration, by variable.
+func (p *Program) Masses() []float64 { return p.state.p }
+
+// Value returns what they cost.
+func (p *Program) Value() float64 { return p.state.primal }
+
+// Rounds returns how many programs were solved.
+func (p *Program) Rounds() int { return p.rounds }
+
+// Dual returns the derivative of the optimum in the bound of one of the Rows.
+func (p *Program) Dual(of int) float64 {
+	var sum float64
+	for i, r := range p.equal {
+		if r.of == of {
+			sum += p.state.lambda[i]
+		}
+	}
+	for i, r := range p.least {
+		if r.of == of {
+			sum += r.sign * p.state.price[i]
+		}
+	}
+	return sum
+}
+
+// Price returns by how much the optimum would fall per unit of Delta in a limit.
+func (p *Program) Price(limit int) float64 { return p.state.eta[limit] }
+
+// Multiplier returns by how much the optimum would fall per unit of slack in a term of a
+// limit, from 0 to the limit's price.
+func (p *Program) Multiplier(limit, j int) float64 {
+	if p.Limits[limit].Lose[j] < 0 {
+		return p.Price(limit)
+	}
+	i := p.place[limit][j]
+	if i < 0 {
+		return 0
+	}
+	return min(p.state.y[i], p.Price(limit))
+}

@@ -1,0 +1,450 @@
+// Package kernel designs noise that depends on the query value; see lp.DesignKernel.
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/internal/noise"
+	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// kernelDesign finds a kernel and a bound that meet to the requested gap.
+func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
+	d := &designer{Search: *s, problem: p}
+	return d.result(d.refine(ctx))
+}
+
+// kernelDesigner is the state of one DesignKernel. The two sides work at the same
+// time and touch only their own fields.
+type designer struct {
+	meet.Search
+	problem Problem
+	unit    float64  // of the costs passed to the solver
+	rounded struct { // noise that does not depend on the query value, on these cells
+		cells int
+		loss  float64 // the largest of a query value, rounded up
+		laws  [][]float64
+	}
+
+	// programs is what kernels and bounds of the programs alone reach, see refinePure, and
+	// the last grid and its gap.
+	programs struct {
+		loss, bound float64
+		cells       int
+		gap         float64
+	}
+	// The upper side, which has search.loss and programs.loss.
+	kernel      *kernels.Kernel
+	upperLaws   [][]float64
+	upperRounds int
+	certify     time.Duration // what the last kernel took
+	// The lower side, which has search.bound and programs.bound.
+	dual        *kernels.Dual
+	infeasible  bool // the lower program has no solution
+	lowerLaws   [][]float64
+	lowerRounds int
+	prove       time.Duration // what the last bound took
+}
+
+// refine solves both programs on finer and finer grids until they meet.
+func (d *designer) refine(ctx context.Context) error {
+	cells := d.first()
+	if err := d.begin(ctx, cells); err != nil {
+		return err
+	}
+	d.programs.loss = d.Best
+	for pure, last := false, false; ; {
+		if cells > pureFrom && !pure && !(last && cells <= pureAfter) {
+			pure = true
+			if err := d.refinePure(ctx, cells); err != nil || d.Gap() <= d.Options.Gap {
+				return err
+			}
+		}
+		split := d.split(cells)
+		// The next kernel and bound take somewhat longer than the last ones.
+		upperErr, lowerErr := d.both(ctx, 3*(d.certify+d.prove),
+			func(ctx context.Context) error { return d.upper(ctx, split) },
+			func(ctx context.Context) error { return d.lower(ctx, cells) })
+		d.Report(cells)
+		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, meet.ErrLimit) {
+			return err
+		}
+		if raised, err := d.raiseCap(); err != nil {
+			return err
+		} else if raised {
+			continue
+		}
+		switch {
+		case d.infeasible:
+			return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
+		case d.Gap() <= d.Options.Gap:
+			return nil
+		case ctx.Err() != nil, d.problem.Nodes != nil, d.problem.Cells > 0, errors.Is(errors.Join(upperErr, lowerErr), meet.ErrLimit):
+			return meet.ErrLimit
+		}
+		cells, last = d.next(cells)
+		if cells > d.Options.MaxCells {
+			return check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", cells, d.Options.MaxCells)
+		}
+	}
+}
+
+// raiseCap raises the cap to what rounded noise keeps, within the slack, if no kernel that
+// keeps it was found. What was proven is about the smaller cap and is given up.
+func (d *designer) raiseCap() (bool, error) {
+	if d.kernel != nil || !d.roundedSuits() || d.rounded.loss <= d.problem.InstanceCap {
+		return false, nil
+	}
+	d.problem.InstanceCap = d.rounded.loss
+	d.dual, d.Bound, d.programs.bound, d.infeasible = nil, 0, 0, false
+	_, err := d.keep(d.split(d.rounded.cells), d.rounded.laws)
+	return true, err
+}
+
+// roundedSuits reports whether there is rounded noise within the slack of the cap.
+func (d *designer) roundedSuits() bool {
+	return d.rounded.cells > 0 && d.rounded.loss <= d.problem.InstanceCap*(1+d.problem.CapSlack)
+}
+
+// both works on both sides, in the time that leaves a reserve to certify what they give and
+// the result.
+func (d *designer) both(ctx context.Context, reserve time.Duration, upper, lower func(context.Context) error) (upperErr, lowerErr error) {
+	if d.Options.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.Left()-reserve)
+		defer cancel()
+	}
+	var both sync.WaitGroup
+	both.Go(func() { upperErr = upper(ctx) })
+	both.Go(func() { lowerErr = lower(ctx) })
+	both.Wait()
+	return upperErr, lowerErr
+}
+
+// split returns the cells of the kernel.
+func (d *designer) split(cells int) partition {
+	if d.problem.Nodes != nil {
+		return nearest(d.problem.Queries, d.problem.Nodes)
+	}
+	return evenly(d.problem, cells)
+}
+
+// first returns the number of cells to begin with.
+func (d *designer) first() int {
+	p := d.problem
+	switch {
+	case p.Nodes != nil:
+		return len(p.Nodes)
+	case p.Cells > 0:
+		return p.Cells
+	}
+	return d.whole(max(8, int(math.Ceil((p.Queries.Upper-p.Queries.Lower)/p.Sensitivity))))
+}
+
+// next returns the number of cells expected to close the gap of the programs, if it goes on
+// to fall as from the grid before, at first with their square, and whether that is not too many
+// more than before.
+func (d *designer) next(cells int) (next int, last bool) {
+	const leastRate, mostRate, mostGrowth = 1, 2, 1.75
+	gap, rate := meet.RelativeGap(d.programs.loss, d.programs.bound), float64(mostRate)
+	if before := d.programs; before.cells > 0 && cells > before.cells {
+		rate = math.Log(before.gap/gap) / math.Log(float64(cells)/float64(before.cells))
+		rate = min(max(rate, leastRate), mostRate) // NaN, if there was no bound, stays
+	}
+	d.programs.cells, d.programs.gap = cells, gap
+	growth := math.Pow(gap/(0.95*max(d.Aim(), d.Options.Gap)), 1/rate)
+	if last = growth <= mostGrowth; !last {
+		growth = 1.5
+	}
+	return d.whole(int(math.Ceil(float64(cells) * max(growth, 1.12)))), last
+}
+
+// whole returns a number of cells, at least want and not much more, of which the
+// sensitivity is nearly a whole number. The lower bound, whose cells are equal,
+// loses what is beyond a whole number.
+func (d *designer) whole(want int) int {
+	per := d.problem.Sensitivity / (d.problem.Queries.Upper - d.problem.Queries.Lower)
+	if per >= 1 {
+		return want
+	}
+	best, least := want, math.Inf(1)
+	for n := want; n <= want+max(1, want/4); n++ {
+		k := per * float64(n)
+		if miss := (k-math.Floor(k+1e-9))/k + 1e-3*float64(n-want); miss < least {
+			best, least = n, miss
+		}
+	}
+	return best
+}
+
+// begin finds the kernel to start from: one answer for all, which is private and,
+// without a cap, always there. Its loss is the unit of costs. With a cap it is noise
+// that does not depend on the query value.
+func (d *designer) begin(ctx context.Context, cells int) error {
+	split := d.split(cells)
+	best, least := 0, math.Inf(1)
+	costs := d.problem.Queries.AnswerCosts(split.edges, split.nodes, d.problem.Loss)
+	for j := range split.nodes {
+		var sum float64
+		for k := range costs {
+			c, _ := costs[k][j].Float64()
+			sum += c
+		}
+		if sum < least {
+			best, least = j, sum
+		}
+	}
+	d.unit = max(least, 1e-300)
+	if d.problem.InstanceCap > 0 {
+		return d.beginCapped(ctx, cells)
+	}
+	answer := make([]float64, len(costs))
+	answer[best] = 1
+	_, err := d.keep(split, slices.Repeat([][]float64{answer}, len(costs)))
+	return err
+}
+
+// beginCapped looks for noise that does not depend on the query value and keeps the cap,
+// rounded to finer and finer cells: an answer is off by up to half a cell beside its
+// noise. That there is none, or no time, is no error.
+func (d *designer) beginCapped(ctx context.Context, cells int) error {
+	p := d.problem
+	if p.Nodes != nil {
+		return nil
+	}
+	additive, o := p.additive(), d.Options
+	additive.Loss = p.capLoss()
+	additive.Delta *= 1 - startMargin
+	o.Gap, o.MaxCells, o.Progress = startGap, startCellsMost, nil
+	if o.TimeLimit > 0 {
+		o.TimeLimit = max(d.Left()/4, time.Nanosecond)
+	}
+	s, start, cancel := o.Begin(ctx, 1)
+	defer cancel()
+	table, _, err := noise.Design(start, additive, s)
+	if table == nil {
+		if errors.Is(err, meet.ErrLimit) {
+			err = nil
+		}
+		return err
+	}
+	// Certifying takes time like the cube of the cells: of the next ones four times as
+	// long, and twice.
+	for cells <= d.Options.MaxCells && ctx.Err() == nil && 16*d.certify < d.Left() {
+		split := d.split(cells)
+		apart := 0 // cells that values within the sensitivity are apart, at most
+		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
+			apart = max(apart, pair[1]-pair[0])
+		}
+		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
+		v, err := d.certified(split, laws, math.MaxFloat64) // the certificate says which cap it keeps
+		if err != nil {
+			return nil // a kernel of so many cells has no weights for it
+		}
+		if most := exact.FloatUp(v.Certificate().CapLoss); d.rounded.cells == 0 || most < d.rounded.loss {
+			d.rounded.cells, d.rounded.loss, d.rounded.laws = cells, most, laws
+		}
+		if _, err := d.keep(split, laws); !meet.NotKept(err) || p.Cells > 0 || d.roundedSuits() {
+			return nil
+		}
+		cells = d.whole(cells + cells/2)
+	}
+	return nil
+}
+
+// startMargin is the share of delta that rounding may use up, and startGap that of the
+// noise to start from.
+const (
+	startMargin    = 1e-9
+	startGap       = 2e-3
+	startCellsMost = 1 << 17
+)
+
+// clamped returns the laws of the sum of a cell's number and noise, rounded to cells of
+// a width, clamped to n cells.
+func clamped(noise *tables.Table, width float64, n int) [][]float64 {
+	masses, atom := noise.PMF()
+	g := noise.Grid()
+	step, _ := g.Step().Float64()
+	half := float64(g.PointsPerCell) / 2
+	rounded := make(map[int]float64) // mass of the noise by number of the cell
+	rounded[0] = atom
+	for i, m := range masses {
+		center := float64(g.FirstPoint(i)) + half - 0.5
+		from, to := (center-half)*step/width+0.5, (center+half)*step/width+0.5
+		for j := math.Floor(from); j < to; j++ {
+			rounded[int(j)] += m * (min(to, j+1) - max(from, j)) / (to - from)
+		}
+	}
+	laws := make([][]float64, n)
+	for k := range laws {
+		laws[k] = make([]float64, n)
+		for j, m := range rounded {
+			laws[k][min(max(k+j, 0), n-1)] += m
+		}
+	}
+	return laws
+}
+
+// keep certifies the kernel with the given laws and keeps it if it is the best. It returns
+// the expected loss. The error wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the
+// exact test of privacy or of the cap fails.
+func (d *designer) keep(split partition, laws [][]float64) (loss float64, err error) {
+	v, err := d.certified(split, laws, d.problem.InstanceCap)
+	if err != nil {
+		return 0, err
+	}
+	if loss, _ = v.Certificate().ExpectedLoss.Float64(); loss < d.Best {
+		d.kernel, d.Best = v.Mechanism(), loss
+	}
+	return loss, nil
+}
+
+// certified certifies the kernel with the given laws and cap.
+func (d *designer) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
+	rows := make([][]uint64, len(laws))
+	for k, law := range laws {
+		var sum float64
+		for _, m := range law {
+			sum += m
+		}
+		// A share of the same uniform law in every row makes no divergence
+		// larger, and keeps a certain output from needing a weight of 2^64.
+		mixed := make([]float64, len(law))
+		for j, m := range law {
+			mixed[j] = (1-uniformShare)*m/sum + uniformShare/float64(len(law))
+		}
+		var err error
+		if rows[k], _, err = tables.Quantize(mixed, 0); err != nil {
+			return nil, check.Errorf("lp", nil, "%w", err)
+		}
+	}
+	start := d.Elapsed()
+	defer func() { d.certify = d.Elapsed() - start }()
+	return meet.Verified(kernels.New(kernels.Spec{
+		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
+		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
+	}))
+}
+
+const uniformShare = 0x1p-40
+
+// upper designs a kernel on the cells and keeps it if it is the best.
+func (d *designer) upper(ctx context.Context, split partition) error {
+	for _, share := range meet.MarginShares {
+		err := d.tryUpper(ctx, split, share*min(d.Aim(), meet.LargestMargin))
+		switch {
+		case meet.NotKept(err):
+			continue // the margin was too small
+		case errors.Is(err, cuts.ErrFailed):
+			return nil
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *designer) tryUpper(ctx context.Context, split partition, margin float64) (err error) {
+	p := d.problem
+	epsilon := p.Epsilon - margin*min(p.Epsilon, 1)
+	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
+	l := upperLayout(p, split, epsilon, delta, d.unit)
+	if p.InstanceCap > 0 {
+		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
+	}
+	want := interior.Accuracy{Gap: margin, Excess: meet.ResidualShare * margin}
+	prog, status, err := solve(ctx, l, d.upperLaws, want, 0, d.Options.NewSolver)
+	if prog == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
+	d.upperRounds += prog.relaxation.Rounds()
+	switch {
+	case err != nil:
+		return err
+	case status == solver.StatusLimit:
+		return meet.ErrLimit
+	case status != solver.StatusOptimal:
+		return nil // the cap is out of reach on these cells
+	}
+	d.upperLaws = prog.laws()
+	loss, err := d.keep(split, d.upperLaws)
+	if err == nil {
+		d.programs.loss = min(d.programs.loss, loss)
+	}
+	return err
+}
+
+// lower proves a bound on equal cells and keeps it if it is the best.
+func (d *designer) lower(ctx context.Context, cells int) (err error) {
+	p := d.problem
+	l, ok := lowerLayout(p, cells, d.unit)
+	if !ok {
+		return nil
+	}
+	stall := meet.StallShare * min(d.Aim(), meet.LargestMargin)
+	prog, status, err := solve(ctx, l, d.lowerLaws, interior.Accuracy{Gap: stall, Excess: meet.LowerTolerance}, stall, d.Options.NewSolver)
+	if prog == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
+	d.lowerRounds += prog.relaxation.Rounds()
+	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
+	if prog.relaxation.Rounds() > 0 {
+		start := d.Elapsed()
+		dual := prog.dual(d.unit, p.InstanceCap)
+		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
+		if d.programs.bound = max(d.programs.bound, bound); bound > d.Bound {
+			d.dual, d.Bound = dual, bound
+		}
+		d.prove = d.Elapsed() - start
+		d.lowerLaws = prog.laws()
+	}
+	switch {
+	case errors.Is(err, cuts.ErrFailed):
+		return nil
+	case err == nil && status == solver.StatusLimit:
+		return meet.ErrLimit
+	default:
+		return err
+	}
+}
+
+// alternative says which cap noise that does not depend on the query value would keep.
+func (d *designer) alternative() string {
+	if d.rounded.cells == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; noise that does not depend on the query value, rounded to %d cells, keeps %.4g", d.rounded.cells, d.rounded.loss*(1+1e-3))
+}
+
+// result puts the best kernel and the best bound together and certifies both.
+func (d *designer) result(stopped error) (*kernels.Verified, meet.Outcome, error) {
+	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
+		return nil, meet.Outcome{}, stopped
+	}
+	if d.kernel == nil {
+		return nil, meet.Outcome{}, check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
+	}
+	v, err := meet.Verified(d.kernel.WithDual(d.dual))
+	if err != nil {
+		return nil, meet.Outcome{}, err
+	}
+	gap, finite := v.Certificate().Gap()
+	o, err := d.Outcome(d.upperRounds+d.lowerRounds, gap, finite, stopped)
+	return v, o, err
+}

@@ -1,0 +1,292 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/lp/internal/engine"
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+// kernelLayout describes a discretized design problem with one law P_k over n
+// outputs for each of n queries:
+//
+//	minimize   Σ_k Σ_j cost[k][j]·P_k(j)
+//	subject to Σ_j P_k(j) = 1,  P ≥ 0
+//	           H(P_gain ‖ P_lose) ≤ δ      for every limit
+//	           Σ coefficient·P_k(j) ≤ 1    for every cap
+//
+// where H(P‖Q) = Σ_j (P(j) − e^ε Q(j))₊.
+type layout struct {
+	cost   [][]float64
+	limits []nodePair
+	// mirrored: the problem is its own mirror image, so that P_k(j) and
+	// P_{n−1−k}(n−1−j) may share a variable (average a solution with its mirror
+	// image). Limits and caps then stand for their images too.
+	mirrored     bool
+	ratio, delta float64
+	// caps are on the loss of single queries.
+	caps [][]capTerm
+	// broken, if not nil, returns further caps that laws do not keep.
+	broken func(laws [][]float64) [][]capTerm
+}
+
+// nodePair is an ordered pair of queries.
+type nodePair struct{ gain, lose int }
+
+// protect limits the divergences of pairs of queries both ways; of pairs that are
+// mirror images of each other one stands for both.
+func (l *layout) protect(pairs [][2]int) {
+	n := len(l.cost)
+	seen := make(map[nodePair]bool)
+	for _, p := range pairs {
+		for _, a := range []nodePair{{p[0], p[1]}, {p[1], p[0]}} {
+			if b := (nodePair{n - 1 - a.gain, n - 1 - a.lose}); l.mirrored && (b.gain < a.gain || b.gain == a.gain && b.lose < a.lose) {
+				a = b
+			}
+			if !seen[a] {
+				seen[a] = true
+				l.limits = append(l.limits, a)
+			}
+		}
+	}
+}
+
+// capTerm is one entry of a cap: a coefficient of P_k(j).
+type capTerm struct {
+	k, j        int
+	coefficient float64
+}
+
+// kernelProgram is a kernelLayout that is being solved, as program is a layout for
+// additive noise.
+type program struct {
+	layout
+	n          int
+	variable   [][]int // of (k, j)
+	relaxation engine.Solution
+}
+
+// kernelComplete is the number of masses up to which the complete program is solved by the
+// interior point method of package interior, whose time goes with their cube.
+const mostComplete = 1500
+
+// solveKernel solves a layout: complete if it is not too large, and by constraint generation
+// else or if that fails. coarse are the laws of a coarser program, or nil. The caller closes
+// what is not nil.
+func solve(ctx context.Context, l layout, coarse [][]float64, want interior.Accuracy, stall float64, newSolver solver.Factory) (*program, solver.Status, error) {
+	if l.broken == nil && len(l.cost)*l.halves() <= mostComplete {
+		p, status, err := complete(ctx, l, want)
+		if !errors.Is(err, interior.ErrFailed) {
+			return p, status, err
+		}
+	}
+	return generate(ctx, l, coarse, want.Excess, stall, newSolver)
+}
+
+// completeKernel solves a layout by the interior point method. It wants the first row to be
+// the total of all masses: that takes the place of the first of the total masses, which
+// follows from the others.
+func complete(ctx context.Context, l layout, want interior.Accuracy) (*program, solver.Status, error) {
+	p := &program{layout: l, n: len(l.cost)}
+	problem := p.problem()
+	all := cuts.Row{Lower: float64(p.halves()), Upper: float64(p.halves())}
+	for _, r := range problem.Rows[:p.halves()] {
+		all.Index, all.Value = append(all.Index, r.Index...), append(all.Value, r.Value...)
+	}
+	problem.Rows[0] = all
+	solved := interior.New(problem, interior.Options{Start: problem.Scale}) // uniform laws
+	p.relaxation = solved
+	status, err := solved.Solve(ctx, want)
+	return p, status, err
+}
+
+// generateKernel solves a layout by constraint generation.
+func generate(ctx context.Context, l layout, coarse [][]float64, tolerance, stall float64, newSolver solver.Factory) (*program, solver.Status, error) {
+	p := &program{layout: l, n: len(l.cost)}
+	options := cuts.Options{NewSolver: newSolver, Batch: engine.LawBatch, Interior: engine.LawInterior}
+	if l.broken != nil {
+		options.Broken = func([]float64) []cuts.Row { return p.rows(l.broken(p.laws())) }
+	}
+	generation, err := cuts.New(p.problem(), options)
+	if err != nil {
+		return nil, solver.StatusFailed, err
+	}
+	p.relaxation = generation
+	status := solver.StatusFailed
+	if err = p.expect(generation, coarse); err == nil {
+		status, err = generation.Solve(ctx, tolerance, stall)
+	}
+	return p, status, err
+}
+
+// problem states the layout in variables. The rows are the total masses, of query i in
+// row i, and the caps.
+func (p *program) problem() cuts.Problem {
+	n := p.n
+	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
+	p.variable = make([][]int, n)
+	for k := range n {
+		p.variable[k] = make([]int, n)
+		for j := range n {
+			if p.mirrored && (k > n-1-k || k == n-1-k && j > n-1-j) {
+				v := p.variable[n-1-k][n-1-j]
+				p.variable[k][j] = v
+				out.Cost[v] += p.cost[k][j]
+				continue
+			}
+			p.variable[k][j] = len(out.Cost)
+			out.Cost = append(out.Cost, p.cost[k][j])
+			out.Scale = append(out.Scale, 1/float64(n))
+		}
+	}
+	for k := range p.halves() {
+		out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: p.variable[k], Value: slices.Repeat([]float64{1}, n)})
+	}
+	out.Rows = append(out.Rows, p.rows(p.caps)...)
+	for _, l := range p.limits {
+		out.Limits = append(out.Limits, cuts.Limit{Gain: p.variable[l.gain], Lose: p.variable[l.lose]})
+	}
+	return out
+}
+
+// halves returns the number of queries with a row of total mass of their own.
+func (l *layout) halves() int {
+	if l.mirrored {
+		return (len(l.cost) + 1) / 2
+	}
+	return len(l.cost)
+}
+
+// rows states caps in variables.
+func (p *program) rows(caps [][]capTerm) []cuts.Row {
+	var rows []cuts.Row
+	for _, terms := range caps {
+		r := cuts.Row{Lower: math.Inf(-1), Upper: 1}
+		for _, t := range terms {
+			r.Index = append(r.Index, p.variable[t.k][t.j])
+			r.Value = append(r.Value, t.coefficient)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// expect lifts what is expected to matter: the limits between the queries furthest
+// apart, which nearly always bind, or, with the laws of a coarser program, all limits
+// with the terms that those laws make positive.
+func (p *program) expect(generation *cuts.Program, coarse [][]float64) error {
+	mass := make([]float64, len(generation.Masses()))
+	if coarse == nil {
+		for v := range mass {
+			mass[v] = 1
+		}
+		return generation.Expect(mass, p.far(), 0)
+	}
+	for k := range p.n {
+		for j := range p.n {
+			mass[p.variable[k][j]] = interpolate(coarse, p.n, k, j)
+		}
+	}
+	var all []int
+	for i := range p.limits {
+		all = append(all, i)
+	}
+	return generation.Expect(mass, all, engine.HintSlack)
+}
+
+// interpolate returns the mass that laws of another number of equally spaced
+// queries and outputs suggest for (k, j) of n.
+func interpolate(coarse [][]float64, n, k, j int) float64 {
+	place := func(i int) (int, float64) {
+		x := float64(i) * float64(len(coarse)-1) / float64(max(n-1, 1))
+		at := min(int(x), max(len(coarse)-2, 0))
+		return at, x - float64(at)
+	}
+	k0, s := place(k)
+	j0, t := place(j)
+	k1, j1 := min(k0+1, len(coarse)-1), min(j0+1, len(coarse)-1)
+	m := (1-s)*((1-t)*coarse[k0][j0]+t*coarse[k0][j1]) + s*((1-t)*coarse[k1][j0]+t*coarse[k1][j1])
+	return m*float64(len(coarse))/float64(n) + engine.HintFloor
+}
+
+// far lists the limits between the queries that are furthest apart.
+func (p *program) far() []int {
+	apart := func(a nodePair) int { return max(a.gain-a.lose, a.lose-a.gain) }
+	reach := 0
+	for _, l := range p.limits {
+		reach = max(reach, apart(l))
+	}
+	var far []int
+	for i, l := range p.limits {
+		if apart(l) == reach {
+			far = append(far, i)
+		}
+	}
+	return far
+}
+
+// laws returns the laws of all queries.
+func (p *program) laws() [][]float64 {
+	mass := p.relaxation.Masses()
+	laws := make([][]float64, p.n)
+	for k := range laws {
+		laws[k] = make([]float64, p.n)
+		for j := range laws[k] {
+			laws[k][j] = mass[p.variable[k][j]]
+		}
+	}
+	return laws
+}
+
+// dual reads the multipliers of a lower program, in units of the loss (unit is
+// what the costs were divided by, and the caps by instanceCap). Whatever the
+// solver's errors, the result proves a true bound.
+func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
+	// A variable of a mirrored program stands for two, and so does a row.
+	image := 1.0
+	if p.mirrored {
+		image = 0.5
+	}
+	d := &kernels.Dual{Cells: p.n, Mirrored: p.mirrored}
+	var total float64
+	for i := range p.limits {
+		total += p.relaxation.Price(i) * unit
+	}
+	var caps []float64
+	if len(p.caps) > 0 {
+		caps = make([]float64, p.n)
+		for k := range p.caps {
+			kappa := max(0, -p.relaxation.Dual(p.halves()+k)) * unit / instanceCap
+			caps[k] += kappa * image
+			if p.mirrored {
+				caps[p.n-1-k] += kappa * image
+			}
+			total += kappa
+		}
+	}
+	if total <= 0 {
+		return d
+	}
+	_, exp := math.Frexp(total)
+	d.Exponent = exp - meet.DualBits
+	for _, kappa := range caps {
+		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
+	}
+	y := make([]float64, p.n)
+	for i, l := range p.limits {
+		for j := range y {
+			y[j] = math.Ldexp(p.relaxation.Multiplier(i, j)*unit*image, -d.Exponent)
+		}
+		if first, m := meet.Integers(y, 1); m != nil {
+			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: meet.Trimmed(m)})
+		}
+	}
+	return d
+}

@@ -1,0 +1,473 @@
+// Package local designs answers to one value; see lp.DesignLocal.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+)
+
+// localDesign finds a randomizer and a bound that meet to the requested gap.
+func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
+	d := &designer{Search: *s, model: newModel(p)}
+	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
+	return d.result(d.refine(ctx))
+}
+
+// localDesigner is the state of one DesignLocal.
+type designer struct {
+	meet.Search
+	*model
+	best  *local.Randomizer
+	dual  *local.Dual
+	shape struct{ upper, lower []float64 } // answers of the last programs
+	proof time.Duration                    // what the last certificates took
+	whole *priced                          // the last upper solution, before MaxAnswers
+	// expected is the gap that the next grid is expected to reach.
+	expected float64
+}
+
+const (
+	// The first grid has firstIntervals, and more the narrower the laws are: their width
+	// falls by e for every perE of epsilon.
+	firstIntervals = 8
+	perE           = 6
+	firstGap       = 0.2 // what is expected of the first grid, about
+	// answerShare is the share of the gap that answers may miss.
+	answerShare = 0.05
+	// meetShare is how far below the gap the next grid aims.
+	meetShare = 0.7
+	// gainShare is the share of the gap that a finer grid has to gain for another one.
+	gainShare = 0.05
+	// marginShare is the share of the gap that the margin of the ratio may be at first; it
+	// grows by marginStep at most mostMargins times.
+	marginShare = 1.0 / 64
+	marginStep  = 16
+	mostMargins = 3
+	// narrowMargin is for demands that can hardly be kept.
+	narrowMargin = 0x1p-26
+)
+
+// errNoFiner marks a limit that finer grids do not move.
+var errNoFiner = errors.Join(meet.ErrLimit, meet.ErrTooFine)
+
+// refine solves both programs on finer and finer grids until they meet.
+func (d *designer) refine(ctx context.Context) error {
+	intervals := d.Cells
+	if intervals == 0 {
+		intervals = min(2*int(firstIntervals/2*math.Exp(d.Epsilon/perE)), d.Options.MaxCells)
+	}
+	d.expected = max(firstGap, d.Options.Gap)
+	if d.Cells > 0 || d.Values.Kind != local.Real {
+		d.expected = d.Options.Gap
+	}
+	for {
+		start, before := d.Elapsed(), d.Gap()
+		err := d.both(ctx, intervals)
+		took := d.Elapsed() - start
+		d.Report(intervals)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return meet.ErrLimit
+		case err != nil:
+			return err
+		case d.Gap() <= d.Options.Gap:
+			return nil
+		case ctx.Err() != nil:
+			return meet.ErrLimit
+		case d.MaxAnswers > 0 && (d.Cells > 0 || d.Values.Kind != local.Real || d.Gap() > (1-gainShare)*before):
+			return check.Errorf("lp", errNoFiner, "the lower bound is that of any number of answers")
+		case d.Values.Kind != local.Real:
+			return check.Errorf("lp", errNoFiner, "the lower bound is weak for these demands")
+		case d.Cells > 0:
+			return check.Errorf("lp", errNoFiner, "there are no more nodes than asked for")
+		case d.Gap() > (1-gainShare)*before:
+			return check.Errorf("lp", errNoFiner, "finer grids gain little, the lower bound is weak for these demands")
+		}
+		next := d.next(intervals)
+		if next > d.Options.MaxCells {
+			return check.Errorf("lp", meet.ErrLimit, "%d intervals are needed, max-cells = %d", next, d.Options.MaxCells)
+		}
+		growth := float64(next) / float64(intervals)
+		d.expected = max(min(d.Gap(), firstGap)/(growth*growth), d.Options.Gap)
+		if float64(took)*growth*growth > float64(d.Left()) {
+			return check.Errorf("lp", meet.ErrLimit, "%d intervals would not be done in time", next)
+		}
+		intervals = next
+	}
+}
+
+// next returns the number of intervals expected to close the gap, which falls with their
+// square. They stay even, so that the middle is a node.
+func (d *designer) next(intervals int) int {
+	growth := min(max(math.Sqrt(d.Gap()/(meetShare*d.Options.Gap)), 1.25), 2.5)
+	return int(math.Ceil(float64(intervals)*growth/2)) * 2
+}
+
+// both solves both programs on a grid. With the mean objective they are one.
+func (d *designer) both(ctx context.Context, intervals int) error {
+	if d.Options.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.Left()-4*d.proof)
+		defer cancel()
+	}
+	if err := d.certifiedAbove(ctx, intervals); err != nil {
+		return d.failed(err)
+	}
+	below := d.whole // the bound is about any number of answers
+	if d.Delta > 0 {
+		return d.belowPairs(ctx, intervals)
+	}
+	if d.Values.Kind == local.Real {
+		var err error
+		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
+			return nil // another grid may do
+		} else if err != nil {
+			return err
+		}
+		d.shape.lower = below.grid.answers
+	}
+	return d.keepDual(below)
+}
+
+// certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
+// where what it gives is not private to the last unit.
+func (d *designer) certifiedAbove(ctx context.Context, intervals int) error {
+	for try := 0; ; try++ {
+		above, err := d.above(ctx, intervals)
+		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
+			d.margin = narrowMargin // the answers may just reach
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		start := d.Elapsed()
+		err = d.keep(above)
+		d.proof = d.Elapsed() - start
+		if !meet.NotKept(err) {
+			return err
+		}
+		if try == mostMargins {
+			return ratio.ErrFailed
+		}
+		d.margin *= marginStep
+	}
+}
+
+// failed says what a program without a solution means.
+func (d *designer) failed(err error) error {
+	if d.MaxAnswers > 0 && d.Demands.Unbiased && errors.Is(err, meet.ErrInfeasible) {
+		return check.Errorf("lp", meet.ErrInfeasible, "max-answers = %d: no weights of 2^-64 make so few answers unbiased, want %d or more", d.MaxAnswers, d.MaxAnswers+1)
+	}
+	if !errors.Is(err, ratio.ErrFailed) {
+		return err
+	}
+	if d.best != nil {
+		return check.Errorf("lp", meet.ErrLimit, "%w", err)
+	}
+	if d.Demands.Cap > 0 {
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it%s", d.Demands.Cap, d.leastCap())
+	}
+	if d.Demands.Step > 0 && d.Demands.Unbiased {
+		return check.Errorf("lp", meet.ErrInfeasible, "answer-step = %g: no randomizer found whose weights are unbiased to the last unit; want a step that is a sum of few powers of 2, such as %g", d.Demands.Step, math.Exp2(math.Floor(math.Log2(d.Demands.Step))))
+	}
+	return check.Errorf("lp", meet.ErrInfeasible, "no randomizer found that keeps the demands on answers")
+}
+
+// leastCap says which cap could be kept.
+func (d *designer) leastCap() string {
+	p := d.Problem
+	p.Objective, p.Demands.Cap = local.Worst, 0
+	worst := designer{Search: d.Search, model: newModel(p), expected: firstGap}
+	s, err := worst.above(context.Background(), 2*firstIntervals)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; the smallest that can be kept is about %.4g", 1.0005*s.Value*worst.unit)
+}
+
+func (d *designer) tolerance() float64 { return answerShare * d.expected }
+
+// above solves the program whose solutions are randomizers: losses are bounded at nodes
+// and in the middle between them, and wherever else the solution exceeds that.
+func (d *designer) above(ctx context.Context, intervals int) (*priced, error) {
+	g := grid{nodes: d.nodes(intervals), answers: d.shape.upper}
+	capped := d.Objective == local.Worst || d.Demands.Cap > 0
+	if capped {
+		g.places = d.startPlaces(&g)
+	}
+	for {
+		s, err := d.generate(ctx, g, d.tolerance())
+		if err != nil {
+			return nil, err
+		}
+		d.shape.upper = s.grid.answers
+		d.whole = s
+		if s, err = d.fewer(ctx, s); err != nil || !capped {
+			return s, err
+		}
+		more := d.exceeded(s)
+		g.answers = d.shape.upper
+		if len(more) == 0 {
+			return s, nil
+		}
+		g.places = append(g.places, more...)
+	}
+}
+
+// startPlaces are all nodes and the middles between them; of mirrored ones one.
+func (d *designer) startPlaces(g *grid) []place {
+	var places []place
+	for k := range d.laws(g) {
+		places = append(places, place{node: k})
+	}
+	if d.Values.Kind == local.Real {
+		for k := range d.intervals(g) {
+			places = append(places, place{node: k, theta: 0.5})
+		}
+	}
+	return places
+}
+
+// intervals returns how many intervals there are, of two mirrored ones one.
+func (m *model) intervals(g *grid) int {
+	if m.mirrored {
+		return len(g.nodes) / 2
+	}
+	return len(g.nodes) - 1
+}
+
+// placeParts is how many parts of an interval are looked at for an excess.
+const placeParts = 8
+
+// exceeded returns the places where the losses of a solution exceed the bound of its
+// program by more than the tolerance, the worst one of each interval.
+func (d *designer) exceeded(s *priced) []place {
+	if d.Values.Kind != local.Real {
+		return nil
+	}
+	limit := d.Demands.Cap / d.unit
+	if d.Objective == local.Worst {
+		limit = s.Value
+	}
+	limit *= 1 + d.tolerance()
+	var out []place
+	for k := range d.intervals(&s.grid) {
+		var worst place
+		most := limit
+		for part := 1; part < placeParts; part++ {
+			p := place{node: k, theta: float64(part) / placeParts}
+			var loss float64
+			for _, t := range d.lossRow(&s.grid, p, s.grid.answers).Terms {
+				for j, v := range t.Value {
+					loss += v * s.Laws[t.Law][j]
+				}
+			}
+			if loss > most {
+				most, worst = loss, p
+			}
+		}
+		if most > limit && !slices.Contains(s.grid.places, worst) {
+			out = append(out, worst)
+		}
+	}
+	return out
+}
+
+// below solves the program of which every mechanism for real values is a solution: losses
+// are bounded at nodes alone, or the mean loss is averaged.
+func (d *designer) below(ctx context.Context, intervals int) (*priced, error) {
+	g := grid{nodes: d.nodes(intervals), answers: d.shape.lower}
+	if g.answers == nil {
+		g.answers = d.shape.upper
+	}
+	if d.averaged() {
+		g.nodes = d.averagedNodes(intervals)
+		g.points = d.between(g.nodes)
+		return d.generate(ctx, g, d.tolerance())
+	}
+	for k := range d.laws(&g) {
+		g.places = append(g.places, place{node: k})
+	}
+	return d.generate(ctx, g, d.tolerance())
+}
+
+// keep certifies the randomizer that a solution gives and keeps it if it is the best.
+func (d *designer) keep(s *priced) error {
+	if s.Value*d.unit >= d.Best {
+		return nil
+	}
+	spec, err := d.spec(s)
+	if err != nil {
+		return err
+	}
+	v, err := meet.Verified(local.New(spec))
+	if err != nil {
+		return err
+	}
+	if loss := d.lossOf(v); loss < d.Best {
+		d.best, d.Best = v.Mechanism(), loss
+	}
+	return nil
+}
+
+// lossOf returns the loss of the objective.
+func (d *designer) lossOf(v *local.Verified) float64 {
+	c := v.Certificate()
+	loss, _ := c.MeanLoss.Float64()
+	if d.Objective == local.Worst {
+		loss, _ = c.WorstLoss.Float64()
+	}
+	return loss
+}
+
+// spec makes a randomizer of a solution.
+func (d *designer) spec(s *priced) (local.Spec, error) {
+	spec := local.Spec{
+		Epsilon: d.Epsilon, Delta: d.Delta, Values: d.Values, Objective: d.Objective, Demands: d.Demands,
+		Loss: d.Loss, Costs: d.Costs,
+	}
+	laws := d.unfolded(s)
+	nodes, answers := d.spread(s.grid.nodes), d.valuesOf(s.grid.answers)
+	if d.Values.Kind == local.Category {
+		nodes = s.grid.nodes
+		laws, answers = d.overAll(laws, s.grid.answers)
+	} else {
+		laws, answers = likely(laws, answers)
+		spec.Nodes, spec.Answers = nodes, answers
+	}
+	rows, err := exactRows(laws, nodes, answers, d.Demands.Unbiased)
+	for k := 0; err != nil && k < len(answers) && d.Demands == (local.Demands{Unbiased: true, Cap: d.Demands.Cap}); k++ {
+		// The differences of the answers may have an odd divisor: another one may not.
+		answers[k] += d.grain * d.half
+		rows, err = exactRows(laws, nodes, answers, true)
+	}
+	if err != nil {
+		return spec, err
+	}
+	spec.Rows = rows
+	if d.Values.Kind == local.Category {
+		if spec.AnswerLabels = d.AnswerLabels; len(spec.AnswerLabels) == 0 {
+			spec.AnswerLabels = d.Values.Labels
+		}
+	}
+	return spec, nil
+}
+
+// overAll gives the answers that MaxAnswers left out of categories probability 0. The
+// answers are numbers of labels.
+func (d *designer) overAll(laws [][]float64, answers []float64) (all [][]float64, labels []float64) {
+	labels = make([]float64, len(d.Costs[0]))
+	for k := range labels {
+		labels[k] = float64(k)
+	}
+	all = make([][]float64, len(laws))
+	for i, law := range laws {
+		all[i] = make([]float64, len(labels))
+		for j, k := range answers {
+			all[i][int(k)] = law[j]
+		}
+	}
+	return all, labels
+}
+
+// leastLikely is the probability below which an answer is left out: rounding to weights
+// would change it by too much. What is left out is made up for like rounding.
+const leastLikely = 0x1p-36
+
+// likely leaves out answers that have no probability to speak of.
+func likely(laws [][]float64, answers []float64) (left [][]float64, of []float64) {
+	left = make([][]float64, len(laws))
+	for j, y := range answers {
+		var most float64
+		for _, law := range laws {
+			most = max(most, law[j])
+		}
+		if most < leastLikely {
+			continue
+		}
+		of = append(of, y)
+		for i, law := range laws {
+			left[i] = append(left[i], law[j])
+		}
+	}
+	return left, of
+}
+
+// unfolded returns the laws of all nodes. That of the middle is averaged with its mirror
+// image, and with epsilon = 0 all are one.
+func (m *model) unfolded(s *priced) [][]float64 {
+	n, laws := len(s.grid.nodes), make([][]float64, len(s.grid.nodes))
+	for k := range laws {
+		laws[k] = slices.Clone(s.Laws[min(k, len(s.Laws)-1)])
+		if !m.mirrored {
+			continue
+		}
+		laws[k] = slices.Clone(s.Laws[min(k, n-1-k)])
+		if k > n-1-k {
+			slices.Reverse(laws[k])
+		}
+		if k == n-1-k {
+			for j := range laws[k] {
+				laws[k][j] = (s.Laws[k][j] + s.Laws[k][len(laws[k])-1-j]) / 2
+			}
+		}
+	}
+	if m.Epsilon == 0 && m.Delta == 0 {
+		for k := range laws {
+			laws[k] = laws[n/2]
+		}
+	}
+	return laws
+}
+
+// keepDual keeps the bound that the prices of a program prove, if it is the best.
+func (d *designer) keepDual(s *priced) error {
+	return d.prove(d.model.dual(s))
+}
+
+// prove certifies the bound that a dual proves and keeps it if it is the best.
+func (d *designer) prove(dual *local.Dual) error {
+	r, err := d.best.WithDual(dual)
+	if err != nil {
+		return check.Errorf("lp", nil, "%w", err)
+	}
+	start := d.Elapsed()
+	v, err := meet.Verified(r, nil)
+	d.proof += d.Elapsed() - start
+	if err != nil {
+		return err
+	}
+	if bound, _ := v.Certificate().LowerBound.Float64(); bound > d.Bound {
+		d.dual, d.Bound, d.best = dual, bound, v.Mechanism()
+	}
+	return nil
+}
+
+// result puts the best randomizer and the best bound together and certifies both.
+func (d *designer) result(stopped error) (*local.Verified, meet.Outcome, error) {
+	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
+		return nil, meet.Outcome{}, stopped
+	}
+	if d.best == nil {
+		return nil, meet.Outcome{}, check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
+	}
+	v, err := meet.Verified(d.best.WithDual(d.dual))
+	if err != nil {
+		return nil, meet.Outcome{}, err
+	}
+	bound, _ := v.Certificate().LowerBound.Float64()
+	d.Bound, d.Best = bound, d.lossOf(v)
+	gap := d.Gap()
+	o, err := d.Outcome(d.rounds, gap, !math.IsInf(gap, 1), stopped)
+	return v, o, err
+}

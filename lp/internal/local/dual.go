@@ -1,0 +1,97 @@
+package local
+
+import (
+	"github.com/noisewright/noisewright/local"
+)
+
+// dual reads the multipliers of a solved program, in units of the problem. A law that
+// stands for two has the prices of both. Whatever the solver's errors, the result proves a
+// true bound.
+func (m *model) dual(s *priced) *local.Dual {
+	if s.grid.points != nil {
+		return m.averagedDual(s)
+	}
+	n, laws := len(s.grid.nodes), m.laws(&s.grid)
+	d := &local.Dual{Totals: make([]float64, n)}
+	if m.Values.Kind != local.Category {
+		d.Nodes = m.spread(s.grid.nodes)
+	}
+	if m.Demands.Unbiased {
+		d.Means = make([]float64, n)
+	}
+	loss := make([]float64, n) // prices of the loss at nodes, or of its mean around them
+	for i, p := range s.grid.places {
+		loss[p.node] += max(0, -s.Prices[len(s.Prices)-len(s.grid.places)+i])
+	}
+	weights := make([]float64, n)
+	for i := range n {
+		law, share, sign := i, 1.0, 1.0
+		if m.mirrored {
+			if law = min(i, n-1-i); law != n-1-law {
+				share = 0.5
+			}
+			if i != law {
+				sign = -1
+			}
+			if i == n-1-i {
+				sign = 0 // the price of the mean at the middle, averaged with its mirror image
+			}
+		}
+		share *= m.unit
+		total := s.Prices[law] * share
+		if m.Demands.Unbiased {
+			slope := sign * s.Prices[laws+law] * share / (m.half * m.reach())
+			d.Means[i] = slope
+			total -= slope * m.mid
+		}
+		d.Totals[i] = total
+		weights[i] = loss[law] * share / m.unit
+	}
+	switch {
+	case m.Objective == local.Worst:
+		// Their sum is 1 but for rounding, and G of all multipliers in proportion keeps its sign.
+		var sum float64
+		for _, w := range weights {
+			sum += w
+		}
+		for _, list := range [][]float64{weights, d.Totals, d.Means} {
+			for i := range list {
+				list[i] /= sum
+			}
+		}
+		d.Weights = weights
+	case m.Demands.Cap > 0:
+		d.Caps = weights
+	}
+	m.lift(d, s)
+	return d
+}
+
+// averaged reports whether prices are those of the mean of real values.
+func (m *model) averaged() bool {
+	return m.Objective == local.Mean && m.Values.Kind == local.Real
+}
+
+// around returns the integral of the hat of a node, in units of the problem.
+func (m *model) around(g *grid, node int) float64 {
+	left, right := g.nodes[max(node-1, 0)], g.nodes[min(node+1, len(g.nodes)-1)]
+	return (right - left) / 2 * m.half
+}
+
+// spread returns nodes in units of the problem.
+func (m *model) spread(nodes []float64) []float64 {
+	out := make([]float64, len(nodes))
+	for i, t := range nodes {
+		switch {
+		case m.Values.Kind == local.Integer:
+			out[i] = m.Values.Lower + float64(i)
+		case i == 0:
+			out[i] = m.Values.Lower
+		case i+1 == len(nodes):
+			out[i] = m.Values.Upper
+		default:
+			out[i] = m.value(t)
+		}
+	}
+	return out
+}

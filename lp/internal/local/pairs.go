@@ -1,0 +1,275 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/engine"
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+// With delta > 0 the randomizers of the upper program are not all there are: their laws
+// have a common least measure. The lower program is about all: it limits the hockey-stick
+// divergence of every ordered pair of laws, for few nodes, as there are many pairs.
+
+const (
+	// pairNodes is how many nodes (cells, for the mean of real values) the lower program
+	// has at most, and pairAnswers how many answers from one end to the other for each
+	// time the reach.
+	pairNodes   = 12
+	pairAnswers = 40
+	// pairReach is how far the answers go, in reaches. Unbiased ones that are far out with
+	// a probability of delta make a smaller loss, so prices are needed there.
+	pairReach         = 2
+	pairReachUnbiased = 4
+)
+
+// pairProgram is that program. In a mirrored problem the probability of answer j to node
+// i and that of their images are one variable.
+type pairProgram struct {
+	*model
+	nodes    []float64 // of mean values, where they stand for cells
+	edges    []float64 // of cells
+	answers  []float64
+	variable [][]int
+	limits   [][2]int
+	solved   *cuts.Program
+}
+
+// belowPairs solves the lower program of pairs and keeps what it proves.
+func (d *designer) belowPairs(ctx context.Context, intervals int) (err error) {
+	p := d.newPairs(min(intervals, pairNodes), d.pairsAt())
+	if len(p.nodes) > 2*pairNodes {
+		return nil // too many pairs; nothing is proved
+	}
+	if p.solved, err = cuts.New(p.problem(), cuts.Options{NewSolver: d.Options.NewSolver, Batch: engine.LawBatch, Interior: engine.LawInterior}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.solved.Close()) }()
+	// The first few rounds may raise the optimum by nothing, so none is taken for the last.
+	status, err := p.solved.Solve(ctx, meet.LowerTolerance, 0)
+	d.rounds += p.solved.Rounds()
+	switch {
+	case errors.Is(err, cuts.ErrFailed), err == nil && status == solver.StatusInfeasible:
+		return nil
+	case err != nil:
+		return err
+	case p.solved.Rounds() == 0:
+		return meet.ErrLimit
+	}
+	return d.prove(p.dual())
+}
+
+// pairsAt lists the answers of the lower program: evenly spaced, as prices are linear
+// between them, and far enough that the losses rule beyond.
+func (m *model) pairsAt() []float64 {
+	if all := m.allAnswers(); all != nil {
+		return all
+	}
+	reaches := pairReach
+	if m.Demands.Unbiased {
+		reaches = pairReachUnbiased
+	}
+	var t []float64
+	for k, n := 0, reaches*pairAnswers; k <= n; k++ {
+		t = append(t, float64(reaches)*m.reach()*(2*float64(k)/float64(n)-1))
+	}
+	return m.merged(nil, t)
+}
+
+func (m *model) newPairs(intervals int, answers []float64) *pairProgram {
+	p := &pairProgram{model: m, answers: answers}
+	p.nodes = m.nodes(intervals)
+	if m.averaged() {
+		p.edges = p.nodes
+		p.nodes = nil
+		for i := range len(p.edges) - 1 {
+			_, x, _ := m.cell(p.edges[i], p.edges[i+1])
+			p.nodes = append(p.nodes, x)
+		}
+	}
+	return p
+}
+
+// cell returns the weight of an interval, the mean of its values and their variance.
+func (m *model) cell(a, b float64) (weight, mean, variance float64) {
+	var first, second float64
+	for _, w := range m.density {
+		from, to := max(a, w.from), min(b, w.to)
+		if from < to {
+			weight += w.density * (to - from)
+			first += w.density * (to*to - from*from) / 2
+			second += w.density * (to*to*to - from*from*from) / 3
+		}
+	}
+	if weight == 0 {
+		return 0, (a + b) / 2, 0
+	}
+	mean = first / weight
+	return weight, mean, second/weight - mean*mean
+}
+
+// charge returns the weight of node i and what an answer costs there.
+func (p *pairProgram) charge(i int, y float64) (weight, cost float64) {
+	if p.edges == nil {
+		return p.shareOf(i), p.cost(y, []at{{p.nodes[i], 1}})
+	}
+	a, b := p.edges[i], p.edges[i+1]
+	weight, mean, _ := p.cell(a, b)
+	if p.Demands.Unbiased && p.Loss.Name() == "l2" {
+		return weight, p.cost(y, []at{{mean, 1}})
+	}
+	return weight, min(p.cost(y, []at{{min(max(y, a), b), 1}}), p.cost(y, []at{{a, 1}}), p.cost(y, []at{{b, 1}}))
+}
+
+func (p *pairProgram) shareOf(i int) float64 {
+	if p.Objective == local.Worst {
+		return 1
+	}
+	return p.share(i)
+}
+
+// reps returns how many nodes have rows of their own.
+func (p *pairProgram) reps() int {
+	if p.mirrored {
+		return (len(p.nodes) + 1) / 2
+	}
+	return len(p.nodes)
+}
+
+// problem states the program. The rows are totals, means, and losses.
+func (p *pairProgram) problem() cuts.Problem {
+	n, m := len(p.nodes), len(p.answers)
+	out := cuts.Problem{Ratio: math.Exp(p.Epsilon), Delta: p.Delta}
+	p.variable = make([][]int, n)
+	for i := range n {
+		p.variable[i] = make([]int, m)
+		for j, y := range p.answers {
+			weight, cost := p.charge(i, y)
+			if p.Objective == local.Worst {
+				cost = 0
+			}
+			if p.mirrored && (i > n-1-i || i == n-1-i && j > m-1-j) {
+				v := p.variable[n-1-i][m-1-j]
+				p.variable[i][j] = v
+				out.Cost[v] += weight * cost
+				continue
+			}
+			p.variable[i][j] = len(out.Cost)
+			out.Cost = append(out.Cost, weight*cost)
+			out.Scale = append(out.Scale, 1/float64(m))
+		}
+	}
+	top := len(out.Cost) // T
+	if p.Objective == local.Worst {
+		out.Cost, out.Scale = append(out.Cost, 1), append(out.Scale, 0.1)
+	}
+	row := func(i int, lower, upper float64, value func(y float64) float64) cuts.Row {
+		r := cuts.Row{Lower: lower, Upper: upper}
+		for j, y := range p.answers {
+			r.Index, r.Value = append(r.Index, p.variable[i][j]), append(r.Value, value(y))
+		}
+		return r
+	}
+	for i := range p.reps() {
+		out.Rows = append(out.Rows, row(i, 1, 1, func(float64) float64 { return 1 }))
+	}
+	if p.Demands.Unbiased {
+		for i := range p.reps() {
+			x := p.nodes[i] / p.reach()
+			out.Rows = append(out.Rows, row(i, x, x, func(y float64) float64 { return y / p.reach() }))
+		}
+	}
+	for i := range p.reps() {
+		r := row(i, math.Inf(-1), 0, func(y float64) float64 { _, c := p.charge(i, y); return c })
+		if p.Objective == local.Worst {
+			r.Index, r.Value = append(r.Index, top), append(r.Value, -1)
+		} else if r.Upper = p.Demands.Cap / p.unit; r.Upper == 0 {
+			break
+		}
+		out.Rows = append(out.Rows, r)
+	}
+	for i := range n {
+		for k := range n {
+			if i == k || p.mirrored && (n-1-i < i || n-1-i == i && n-1-k < k) {
+				continue
+			}
+			p.limits = append(p.limits, [2]int{i, k})
+			out.Limits = append(out.Limits, cuts.Limit{Gain: p.variable[i], Lose: p.variable[k]})
+		}
+	}
+	return out
+}
+
+// dual reads the multipliers, in units of the problem.
+func (p *pairProgram) dual() *local.Dual {
+	n, reps := len(p.nodes), p.reps()
+	d := &local.Dual{Totals: make([]float64, n)}
+	if p.Loss != nil {
+		d.Answers, d.Nodes = p.valuesOf(p.answers), p.spread(p.nodes)
+	}
+	if p.edges != nil {
+		d.Nodes = p.spread(p.edges)
+	}
+	first := reps
+	if p.Demands.Unbiased {
+		d.Means, first = make([]float64, n), 2*reps
+	}
+	losses := make([]float64, n)
+	for i := range n {
+		rep, share, sign := i, p.unit, 1.0
+		if p.mirrored && i != n-1-i {
+			share /= 2
+			if i > n-1-i {
+				rep, sign = n-1-i, -1
+			}
+		} else if p.mirrored {
+			sign = 0
+		}
+		d.Totals[i] = p.solved.Dual(rep) * share
+		if d.Means != nil {
+			d.Means[i] = sign * p.solved.Dual(reps+rep) * share / (p.half * p.reach())
+			d.Totals[i] -= d.Means[i] * p.mid
+		}
+		if p.Objective == local.Worst || p.Demands.Cap > 0 {
+			losses[i] = max(0, -p.solved.Dual(first+rep)) * share / p.unit
+		}
+	}
+	switch {
+	case p.Objective == local.Worst:
+		d.Weights = losses
+	case p.Demands.Cap > 0:
+		d.Caps = losses
+	}
+	p.pairs(d)
+	return d
+}
+
+// pairs reads the multipliers of the limits; one stands for its mirror image too.
+func (p *pairProgram) pairs(d *local.Dual) {
+	n, m := len(p.nodes), len(p.answers)
+	for l, pair := range p.limits {
+		z := make([]float64, m)
+		image := make([]float64, m)
+		some := false
+		for j := range z {
+			z[j] = p.solved.Multiplier(l, j) * p.unit
+			if p.mirrored {
+				z[j] /= 2
+			}
+			image[m-1-j] = z[j]
+			some = some || z[j] > 0
+		}
+		if !some {
+			continue
+		}
+		d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
+		if p.mirrored {
+			d.Pairs = append(d.Pairs, local.DualPair{Gain: n - 1 - pair[0], Lose: n - 1 - pair[1], Multipliers: image})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+// Package meet holds what the designers of all forms have alike. Each solves an upper
+// program, whose solutions can be drawn, and a lower one, whose multipliers prove a bound,
+// on finer and finer grids until the two meet to the requested gap, or a limit stops them.
+package meet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+// meetOptions are those of lp.Options, with defaults in place of zeros.
+type Options struct {
+	Gap       float64
+	MaxCells  int
+	TimeLimit time.Duration
+	NewSolver solver.Factory
+	Progress  func(s *Search, cells int)
+
+	Clock    func() time.Duration // the time taken so far; nil: that of the wall
+	Step     func(work float64)   // see interior.Options
+	Generate bool                 // constraints for all programs, by NewSolver
+}
+
+// begin starts the clock of a design. The context it returns ends after so many time
+// limits, if there is one.
+func (o Options) Begin(ctx context.Context, limits int) (*Search, context.Context, context.CancelFunc) {
+	s, cancel := &Search{Options: o, Start: time.Now(), Best: math.Inf(1)}, func() {}
+	if o.TimeLimit > 0 && o.Clock == nil {
+		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit*time.Duration(limits))
+	}
+	return s, ctx, cancel
+}
+
+// search is what the designs of tables and of kernels have alike.
+type Search struct {
+	Options Options
+	Start   time.Time
+	Best    float64 // of the best so far; +Inf: there is none yet
+	Bound   float64 // the best that is proved
+	Direct  bool    // go for the requested gap at once
+}
+
+// elapsed returns the time taken so far.
+func (s *Search) Elapsed() time.Duration {
+	if s.Options.Clock != nil {
+		return s.Options.Clock()
+	}
+	return time.Since(s.Start)
+}
+
+// left returns the time that is left; without a limit, for ever.
+func (s *Search) Left() time.Duration {
+	if s.Options.TimeLimit == 0 {
+		return math.MaxInt64
+	}
+	return s.Options.TimeLimit - s.Elapsed()
+}
+
+func (s *Search) Gap() float64 { return RelativeGap(s.Best, s.Bound) }
+
+func RelativeGap(loss, bound float64) float64 {
+	if loss == 0 {
+		return 0
+	}
+	if bound <= 0 {
+		return math.Inf(1)
+	}
+	return (loss - bound) / bound
+}
+
+// aim returns the gap to work towards next. It is one of a few, the same for all
+// designs, until the requested one is the next: so a design does all that one with a
+// larger gap does, and does it first. Each is a decade apart from the next: then grids are
+// some three times finer, and all before the last one together cost a small part of it.
+func (s *Search) Aim() float64 {
+	if s.Direct {
+		return s.Options.Gap
+	}
+	aim := firstAim
+	for now := s.Gap(); aim >= now && aim > MinGap; {
+		aim *= aimStep
+	}
+	return min(max(aim, s.Options.Gap), firstAim)
+}
+
+// meetMinGap is the least gap that may be asked for.
+const MinGap = 1e-6
+
+const (
+	firstAim = 1e-2
+	aimStep  = 0.1
+)
+
+// report tells how far the design has come.
+func (s *Search) Report(cells int) {
+	if s.Options.Progress != nil {
+		s.Options.Progress(s, cells)
+	}
+}
+
+// meetOutcome is that of lp.Outcome.
+type Outcome struct {
+	Gap     float64
+	Rounds  int
+	Elapsed time.Duration
+	Optimal bool
+}
+
+// outcome tells how the design ended whose certificate has the given gap. The error
+// is nil if that was asked for, and otherwise what stopped the design.
+func (s *Search) Outcome(rounds int, gap float64, finite bool, stopped error) (Outcome, error) {
+	o := Outcome{Gap: gap, Rounds: rounds, Elapsed: s.Elapsed()}
+	if !finite {
+		o.Gap = math.Inf(1)
+	}
+	if o.Optimal = o.Gap <= s.Options.Gap; o.Optimal {
+		return o, nil
+	}
+	return o, cmp.Or(stopped, ErrLimit)
+}
+
+// Sentinel errors; see package lp.
+var (
+	ErrLimit      = errors.New("stopped at a limit")
+	ErrTooFine    = errors.New("grids too fine")
+	ErrInfeasible = errors.New("no noise keeps the constraints")
+)
+
+// verified certifies what was made without an error.
+func Verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ error) {
+	if err == nil {
+		v, err = made.Verify()
+	}
+	if err != nil {
+		err = check.Errorf("lp", nil, "%w", err)
+	}
+	return v, err
+}

@@ -1,0 +1,585 @@
+// Package noise designs noise that does not depend on the value; see lp.Design.
+//
+// The upper and the lower program are two types with one interface: upper.go,
+// lower.go, and in bound.go what is asked of both. model.go is the problem as they
+// see it. Solutions become tables in table.go, duals become proofs in dual.go. The loop over
+// finer and finer grids is in design.go and balance.go, and the tables and bounds it starts
+// from, which need no solver, in start.go. With delta = 0 none of these is needed: pure.go.
+package noise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// noiseDesign finds noise and a bound that meet to the requested gap.
+func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified, meet.Outcome, error) {
+	if p.Delta == 0 {
+		return designPure(ctx, p, s)
+	}
+	d, err := newDesigner(p, s)
+	if err != nil {
+		return nil, meet.Outcome{}, err
+	}
+	if err := d.begin(); err != nil {
+		return nil, meet.Outcome{}, err
+	}
+	if d.Gap() <= d.Options.Gap {
+		return d.result(nil)
+	}
+	return d.result(d.refine(ctx))
+}
+
+// designer is the state of one Design.
+type designer struct {
+	*model
+	meet.Search  // for table and dual
+	upper, lower side
+	last         *side   // that was advanced
+	before       float64 // what was left before, if it was advanced alone
+	table        *tables.Verified
+	dual         *tables.Dual
+	rounds       int
+}
+
+// side is the progress of one of the two bounds.
+type side struct {
+	bound  bound
+	grid   grid
+	reach  float64 // half-width in sensitivities
+	hint   *hint
+	value  float64 // what the last program achieved; 0: nothing
+	missed float64 // estimate of what finer grids can still gain
+	// coefficient is that of K^(−order) in what programs are expected to miss, from
+	// another design like this one; 0: unknown.
+	coefficient float64
+	same        int   // programs with cells of single points
+	closed      error // why no more of its programs are solved, if not
+	took        time.Duration
+	slows       float64 // the power of nK that the time of the next program is expected to grow with
+	// certify is the part of took in which what it gave was made and certified.
+	certify time.Duration
+	before  struct { // the last program: the one before it
+		value float64
+		k     int
+	}
+}
+
+func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
+	m, err := newModel(p)
+	if err != nil {
+		return nil, check.Errorf("lp", nil, "%w", err)
+	}
+	d := &designer{model: m, Search: *s}
+	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
+	return d, nil
+}
+
+// maxSame bounds how often a side of a problem on points widens the support of
+// cells that cannot become finer.
+const maxSame = 12
+
+// begin finds the table to start from: one that needs no solver, unless the
+// constraints exclude it.
+func (d *designer) begin() error {
+	t, err := d.simpleTable()
+	switch {
+	case err == nil:
+		d.keepTable(t)
+	case d.Constraints.None() || !(meet.NotKept(err) || errors.Is(err, meet.ErrLimit)):
+		return err
+	}
+	aim := d.Aim()
+	for _, s := range []*side{&d.upper, &d.lower} {
+		s.reach = s.bound.reach(aim)
+		s.grid.k = startCells(s.bound, aim)
+		s.missed = math.Inf(1)
+	}
+	if d.Loss.Symmetric() {
+		// Its nodes reach as far as noise with a cell per sensitivity.
+		most := min(d.Options.MaxCells, d.affordableNodes(d.Loss, 1))
+		if dual := d.chainDual(d.scale(), most); dual != nil {
+			d.keepDual(dual)
+		}
+		if d.Epsilon >= closedFrom && d.points == 0 {
+			if dual := d.closedDual(maxClosed); dual != nil {
+				d.keepDual(dual)
+			}
+		}
+	}
+	return nil
+}
+
+// maxClosed bounds the multipliers in closed form, which take about a microsecond each to
+// certify.
+const maxClosed = 2e5
+
+// scale returns the magnitude of the expected loss.
+func (d *designer) scale() float64 {
+	if d.table == nil || d.Best == 0 {
+		return d.typicalLoss()
+	}
+	return d.Best
+}
+
+// keepDual certifies the bound that the multipliers prove, keeps them if it is
+// the best, and returns it.
+func (d *designer) keepDual(dual *tables.Dual) float64 {
+	bound, _ := dual.LowerBound(d.Problem).Float64()
+	if bound > d.Bound {
+		d.dual, d.Bound = dual, bound
+	}
+	return bound
+}
+
+// Tuning of the refinement; any values give correct results.
+const (
+	firstShare = 3    // start with a third of the cells expected to be needed
+	minGrowth  = 1.25 // of K in a round
+	maxGrowth  = 3.0  // while K is below largeStart; then
+	slowGrowth = 1.8
+	leapsEnd   = 12   // with a time limit, the K from which growth is slow: a much larger program may take too long
+	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
+	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
+	cheapShare = 0.1  // unless its program takes less than this share of the work of the other one's
+	worthless  = 0.02 // and one that gains less than this is not refined at all
+)
+
+// refine alternates between finer programs of the two bounds until they meet.
+func (d *designer) refine(ctx context.Context) error {
+	turn := d.firstSides()
+	for {
+		if err := d.advanceAll(ctx, turn); err != nil {
+			return err
+		}
+		d.Report(max(d.upper.grid.k, d.lower.grid.k))
+		if d.Gap() <= d.Options.Gap {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return meet.ErrLimit
+		}
+		if turn = d.balance(); len(turn) > 0 {
+			continue
+		}
+		next, err := d.plan()
+		if err != nil {
+			return err
+		}
+		turn = []*side{next}
+	}
+}
+
+// firstSides returns those whose first program is to be solved. The programs of one cell
+// per sensitivity are solved already, by begin, where there are no constraints.
+func (d *designer) firstSides() (first []*side) {
+	if d.begun() {
+		return []*side{&d.lower}
+	}
+	if d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves() {
+		first = append(first, &d.upper)
+	}
+	if d.lower.grid.k > 1 || d.Bound == 0 || !d.simpleSolves() {
+		first = append(first, &d.lower)
+	}
+	return first
+}
+
+// simpleSolves reports whether the programs of one cell per sensitivity are
+// those that simpleTable and chainDual solve.
+func (d *designer) simpleSolves() bool {
+	return d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
+}
+
+// plan returns the side to advance next and refines its grid. Where both are worth it
+// they take turns. A side whose next program would not end in time is not begun: what
+// it would gain is lost then, and the time with it.
+func (d *designer) plan() (*side, error) {
+	var worth, patient []*side // those that wait come last
+	upper, lower := d.worth()
+	missed := map[*side]float64{&d.upper: upper, &d.lower: lower}
+	for _, s := range []*side{&d.upper, &d.lower} {
+		switch {
+		case missed[s] == 0:
+			if missed[s] = s.missed; s.missed > worthless*d.remaining() {
+				patient = append(patient, s)
+			}
+		case s == d.last:
+			worth = append(worth, s)
+		default:
+			worth = slices.Insert(worth, 0, s)
+		}
+	}
+	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
+	// The other one's turn is not worth more because it is cheap: a side that gains
+	// nothing any more is, and the time that it takes is gone.
+	first := []courage{cautious, bold}
+	if d.Gap() > farApart { // nothing is worth more than a bound
+		first = append(first, desperate)
+	}
+	for _, try := range []struct {
+		sides    []*side
+		courages []courage
+	}{{worth, first}, {patient, []courage{cautious, bold}}, {worth, []courage{desperate}}} {
+		for _, s := range try.sides {
+			if s.closed != nil {
+				err = s.closed
+				continue
+			}
+			for _, c := range try.courages {
+				if d.finerInTime(s, missed[s], c) {
+					return s, nil
+				}
+			}
+		}
+	}
+	return nil, err
+}
+
+// worth returns how much of what is left each side is estimated to miss, which is known
+// after two programs; 0: so little that it waits. The lower side goes first, because
+// what it does not miss the upper one does.
+func (d *designer) worth() (upper, lower float64) {
+	left := d.remaining()
+	if d.Gap() > farApart {
+		return max(d.upper.missed, left/2), max(d.lower.missed, left/2)
+	}
+	lower = d.lower.missed
+	upper = min(d.upper.missed, max(left-lower, 0))
+	if lower <= idleShare*left {
+		lower = 0
+	}
+	if upper <= idleShare*left {
+		upper = 0
+	}
+	if !d.Options.Generate {
+		// A program that costs little beside the last one of the other side is worth more
+		// than an estimate of what it gains.
+		if u, l := d.work(d.upper.grid), d.work(d.lower.grid); upper == 0 && u < cheapShare*l {
+			upper = left / 2
+		} else if lower == 0 && l < cheapShare*u {
+			lower = left / 2
+		}
+	}
+	if lower == 0 && upper == 0 {
+		// Both look converged and yet do not meet: the supports are to
+		// blame, or the estimates are.
+		widen(&d.upper, &d.lower)
+		upper, lower = left/2, left/2
+	}
+	return upper, lower
+}
+
+// remaining returns how far the two bounds are apart.
+func (d *designer) remaining() float64 {
+	if left := d.Best - d.Bound; !math.IsInf(left, 1) {
+		return left
+	}
+	return d.scale() // nothing is known yet
+}
+
+// widen takes more of the support into the next programs of sides.
+func widen(sides ...*side) {
+	for _, s := range sides {
+		if _, ok := s.bound.(upper); ok {
+			s.reach *= 1.2
+		} else {
+			s.reach *= 1.4
+		}
+	}
+}
+
+// finerInTime refines the grid of a side, which is estimated to miss so much, as far as
+// its next program can be expected to end in time, and reports whether it can: half of
+// what is left is enough for it. The bold let it take all that is left, and count on
+// (nK)^1.5 of n cells of which K make up a sensitivity, which is what it often takes; and a
+// program that proves a bound may take longer, as what is done of it proves one too. The
+// desperate count on nK: there is nothing else that the time that is left could be for.
+func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
+	before, reach := s.grid, s.reach
+	for growth := d.growth(s, missed); ; growth *= 0.7 {
+		s.grid.k, s.reach = before.k, reach
+		d.finer(s, max(growth, minGrowth))
+		if d.Options.TimeLimit == 0 || s.took == 0 {
+			return true
+		}
+		g := s.bound.extent(s.grid.k, s.reach)
+		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
+		left := float64(d.Left()-d.closing(s)) / float64(s.took)
+		if math.Pow(ratio, s.slows) <= left/2 {
+			return true
+		}
+		if growth > minGrowth {
+			continue
+		}
+		if s == &d.lower {
+			left *= 1.5
+		}
+		if c >= bold && math.Pow(ratio, 1.5) <= left || c == desperate && ratio <= left {
+			return true
+		}
+		s.grid, s.reach = before, reach
+		return false
+	}
+}
+
+// courage is what a design makes of the time that is left.
+type courage int
+
+const (
+	cautious courage = iota
+	bold
+	desperate
+)
+
+// finer refines the grid of a side; where cells are points already, only the support is
+// left.
+func (d *designer) finer(s *side, growth float64) {
+	before := s.grid.k
+	s.reach = max(s.reach, s.bound.reach(d.Aim()))
+	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
+	if s.grid.k == before {
+		widen(s)
+	}
+}
+
+// growth returns how much finer the next program of a side should be, which is
+// estimated to miss so much.
+func (d *designer) growth(s *side, missed float64) float64 {
+	growth := maxGrowth
+	if s.grid.k >= largeStart || d.Options.TimeLimit > 0 && s.grid.k >= leapsEnd {
+		growth = slowGrowth
+	}
+	if math.IsInf(s.missed, 1) && d.Epsilon >= alignFrom {
+		growth = min(growth, 2) // alignment decides; do not skip the next grid
+	}
+	if goal := s.bound.goal() * d.Aim() * d.Bound; goal > 0 {
+		growth = min(max(math.Pow(missed/goal, 1/s.bound.order()), minGrowth), growth)
+	}
+	return growth
+}
+
+// closing returns the time that it takes to certify what the next program of a side
+// gives, and at last the result.
+func (d *designer) closing(s *side) time.Duration {
+	return d.upper.certify + d.lower.certify + s.certify*5/2
+}
+
+// advance solves one program of a side and keeps its result if it is better.
+func (d *designer) advance(ctx context.Context, s *side) error {
+	if int64(s.grid.k) == d.points {
+		if s.same++; s.same > maxSame {
+			return check.Errorf("lp", meet.ErrLimit, "cells of single points on all of the support do not reach the gap")
+		}
+	}
+	g := s.bound.extent(s.grid.k, s.reach)
+	if err := d.allow(g); err != nil {
+		return err
+	}
+	if d.Options.NewSolver == nil && !d.fits(d.model, g) {
+		return tooFine(g)
+	}
+	if d.hopeless(g) {
+		s.closed = check.Errorf("lp", meet.ErrLimit, "a linear program of %d cells would not be done in time", g.n)
+		return nil
+	}
+	if d.Options.TimeLimit > 0 && d.Options.Clock == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.Left()-d.closing(s))
+		defer cancel()
+	}
+	before, took := s.grid, s.took
+	s.begin(g)
+	start := d.Elapsed()
+	var err error
+	s.value, err = s.bound.solve(ctx, d, g)
+	s.took = d.Elapsed() - start
+	s.slows = slowing(took, s.took, float64(g.n)*float64(g.k)/(float64(before.n)*float64(before.k)))
+	s.learn()
+	return err
+}
+
+// slowing returns the power of nK that the time of a side's next program is expected to
+// grow with: somewhat more than between the last two of them, of which nK grew by the given
+// ratio, and 2 if that says nothing.
+func slowing(before, took time.Duration, ratio float64) float64 {
+	if before <= 0 || !(ratio > minGrowth) {
+		return 2
+	}
+	return min(max(math.Log(float64(took)/float64(before))/math.Log(ratio)+0.5, 1), 2)
+}
+
+// hopeless reports whether a program would not end in the time that is left, however
+// easy: solving takes time like the square of the cells at least.
+func (d *designer) hopeless(g grid) bool {
+	const perSquare = 1e-7 // seconds
+	least := perSquare * float64(g.n) * float64(g.n)
+	return d.Options.TimeLimit > 0 && d.table != nil && least > d.Left().Seconds()
+}
+
+// solve solves a program of a side and keeps what it gives. If the solver gave up, that
+// is no error.
+func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
+	unit := d.scale()
+	prog, status, err := d.solved(ctx, s, g, unit, margin, rows)
+	if prog == nil {
+		return 0, solver.StatusFailed, err
+	}
+	defer func() { err = errors.Join(err, prog.Close()) }()
+	d.rounds += prog.Rounds()
+	var taken error
+	if prog.Rounds() > 0 {
+		start := d.Elapsed()
+		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
+		s.certify = d.Elapsed() - start
+	}
+	switch {
+	case errors.Is(err, cuts.ErrFailed) || errors.Is(err, interior.ErrFailed):
+		return value, solver.StatusFailed, nil
+	case err == nil && status == solver.StatusLimit:
+		return value, status, meet.ErrLimit
+	}
+	return value, status, cmp.Or(err, taken)
+}
+
+// solved solves a program of a side: complete if it can be, and by constraint generation
+// otherwise or if that fails. The caller closes what is not nil.
+func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin float64, rows int) (*program, solver.Status, error) {
+	l := s.bound.layout(g, unit, margin)
+	tolerance, stall := s.bound.effort(d.Aim(), margin)
+	var solved *program
+	if d.fits(d.model, g) {
+		want := interior.Accuracy{Gap: meet.StallShare * d.Aim(), Excess: tolerance}
+		if s == &d.lower {
+			want.Excess = math.Inf(1)
+		}
+		var status solver.Status
+		var err error
+		solved, status, err = solveComplete(ctx, l, want, d.Options.Step)
+		if !errors.Is(err, interior.ErrFailed) || d.Options.NewSolver == nil {
+			return solved, status, err
+		}
+	}
+	prog, err := newProgram(l, d.Options.NewSolver, rows)
+	switch {
+	case err != nil && solved != nil: // there is no other method
+		return solved, solver.StatusFailed, interior.ErrFailed
+	case errors.Is(err, solver.ErrNone):
+		d.Options.NewSolver = nil
+		if d.fits(d.model, g) {
+			return d.solved(ctx, s, g, unit, margin, rows)
+		}
+		return nil, solver.StatusFailed, tooFine(g)
+	case err != nil:
+		return nil, solver.StatusFailed, err
+	}
+	status, err := prog.run(ctx, g, s.hint, tolerance, stall)
+	return prog, status, err
+}
+
+// allow refuses grids with too many cells.
+func (d *designer) allow(g grid) error {
+	if g.n > d.Options.MaxCells {
+		return check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", g.n, d.Options.MaxCells)
+	}
+	if int64(g.n)*int64(g.k) > maxProgramWork {
+		return tooFine(g)
+	}
+	return nil
+}
+
+// Limits of programs for the interior point method: the possible terms, of which each takes
+// some 150 bytes; the masses, of which each two take 8 bytes; and the multiplications of an
+// iteration from which constraint generation is faster where shifts are few, and so rows
+// sparse.
+const (
+	maxTerms   = 1 << 22
+	maxMasses  = 1 << 13
+	maxProduct = 2e8
+	fewShifts  = 1.0 / 40 // of the cells
+)
+
+// fits reports whether a program of a model is for the interior point method.
+func (d *designer) fits(m *model, g grid) bool {
+	if d.Options.Generate || m.terms(g) > maxTerms || m.masses(g) > maxMasses {
+		return false
+	}
+	return d.Options.NewSolver == nil || m.work(g) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
+}
+
+func tooFine(g grid) error {
+	return check.Errorf("lp", meet.ErrLimit, "%d cells, %d per sensitivity, are needed, too many for a linear program: %w", g.n, g.k, meet.ErrTooFine)
+}
+
+// begin begins a program of the side.
+func (s *side) begin(g grid) {
+	s.before.value, s.before.k = s.value, g.k
+	if s.hint != nil {
+		s.before.k = s.hint.grid.k
+	}
+	s.grid, s.value = g, 0
+}
+
+// learn estimates what a side still misses from what its last two programs achieved.
+func (s *side) learn() {
+	s.missed = math.Inf(1)
+	if s.before.value <= 0 || s.value <= 0 {
+		return
+	}
+	switch gained := math.Abs(s.value - s.before.value); {
+	case s.grid.k == s.before.k: // by its support alone
+		s.missed = gained
+	case s.grid.k > s.before.k:
+		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
+		ratio := float64(s.grid.k) / float64(s.before.k)
+		s.missed = gained / (math.Pow(ratio, s.bound.order()) - 1)
+	}
+}
+
+// maxProgramWork bounds cells times cells per sensitivity of a program, the
+// number of its possible terms.
+const maxProgramWork = 1 << 25
+
+// keepTable keeps a table if it is the best, and returns its loss.
+func (d *designer) keepTable(t *tables.Verified) float64 {
+	loss := expectedLoss(t)
+	if loss < d.Best {
+		d.table, d.Best = t, loss
+	}
+	return loss
+}
+
+// expectedLoss returns that of a table to the nearest float64.
+func expectedLoss(t *tables.Verified) float64 {
+	loss, _ := t.Certificate().ExpectedLoss.Float64()
+	return loss
+}
+
+// result puts the best table and the best bound together and certifies both.
+func (d *designer) result(stopped error) (*tables.Verified, meet.Outcome, error) {
+	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
+		return nil, meet.Outcome{}, stopped
+	}
+	if d.table == nil {
+		return nil, meet.Outcome{}, d.noTable(stopped)
+	}
+	v, err := meet.Verified(d.table.Mechanism().WithDual(d.dual))
+	if err != nil {
+		return nil, meet.Outcome{}, err
+	}
+	gap, finite := v.Certificate().Gap()
+	o, err := d.Outcome(d.rounds, gap, finite, stopped)
+	return v, o, err
+}

@@ -1,0 +1,252 @@
+package noise
+
+import (
+	"context"
+	"math"
+	"math/big"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/noise"
+)
+
+// lower is the program that every noise solves: the masses are the averages of cell
+// probabilities over random translations of the grid, costs are the nodes of a
+// piecewise linear function below the loss, and events are restricted to cells K away
+// from an open end. For an integer or lattice query it is about noise on its points,
+// and the same as upper where cells are single points.
+//
+// Where the loss or a quantile jumps, and only there, the program has a second form,
+// whose cells lie between the nodes and do not move.
+type lower struct {
+	*model
+	kind cellKind
+}
+
+// cellKind says where the cells are if the loss jumps: the first grid tells which is
+// better.
+type cellKind int
+
+const (
+	undecided cellKind = iota
+	aroundNodes
+	betweenNodes
+)
+
+func (l *lower) cells(k int) grid {
+	g := grid{k: k, inner: true}
+	if l.points > 0 {
+		g.table = l.pointCells(l.points / int64(k))
+	}
+	return g
+}
+
+func (l *lower) coarse(points int64) (k int64, ok bool) { return l.points / points, true }
+
+// extent takes a sensitivity more on either side, beyond the events that are
+// constrained.
+func (l *lower) extent(k int, reach float64) grid {
+	g := l.cells(k)
+	from, to := l.around(k, reach)
+	first, last := math.Floor(from-float64(k)), math.Ceil(to+float64(k))
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if s := l.Constraints.Support; s != nil {
+		lo, hi = l.reached(&g, *s)
+		if l.peak > 0 && !math.IsInf(lo, 0) {
+			first = min(first, lo) // it is the end that keeps noise from 0
+		}
+		if l.peak < 0 && !math.IsInf(hi, 0) {
+			last = max(last, hi)
+		}
+	}
+	return g.between(first, last, lo, hi)
+}
+
+// reached returns the first and the last node that noise on the support reaches:
+// within less than a cell of it, or in it if the nodes are all points there are.
+func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
+	end := func(x float64) float64 {
+		if math.IsInf(x, 0) {
+			return x
+		}
+		r := exact.Rational(x)
+		return floorFloat(r.Quo(r, l.nodeStep(g)), l.exactNodes(g))
+	}
+	return end(s.Lower), -end(-s.Upper)
+}
+
+// exactNodes reports whether the nodes are all points there are.
+func (l *lower) exactNodes(g *grid) bool { return l.points > 0 && g.table.PointsPerCell == 1 }
+
+// nodeStep returns the distance of the nodes.
+func (l *lower) nodeStep(g *grid) *big.Rat {
+	if l.points > 0 {
+		step := new(big.Rat).SetInt64(g.table.PointsPerCell)
+		return step.Mul(step, l.unit)
+	}
+	step := exact.Rational(l.Sensitivity)
+	return step.Quo(step, new(big.Rat).SetInt64(int64(g.k)))
+}
+
+// betweenNodes turns a grid into one whose cells lie between the nodes.
+func (g grid) betweenNodes() grid {
+	g.edges = true
+	g.n--
+	return g
+}
+
+// align: marks are best at a node other than 0.
+func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
+
+// reach is that of the events. Constraints further out hardly move the bound: the loss
+// there is a small part of the gap if the density falls like e^(−ε|x|). Too small a
+// reach weakens the bound, which stays true.
+func (l *lower) reach(gap float64) float64 {
+	p := l.Problem
+	if fromZero(p) {
+		return 1/p.Delta + 2
+	}
+	a := SupportBound(p)
+	if p.Epsilon == 0 {
+		return 2.5*a + 1
+	}
+	if l.jumping {
+		// Far out a loss that jumps may not grow, and all mass there is as
+		// good as on cells without constraints.
+		return tailReach(p, gap/4) + 1
+	}
+	r := min(2.5*a, a+3/p.Epsilon) + 1
+	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
+		// Measured for l1 and l2.
+		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
+		if step, ok := noise.StaircaseStep(p.Epsilon, p.Loss); ok && p.Epsilon >= coreFrom {
+			r = 1.3 * step
+		}
+	}
+	return min(r, tailReach(p, gap/2)+1)
+}
+
+// nearFrom is the epsilon from which events more than little beyond a sensitivity say
+// next to nothing, and coreFrom that from which those beyond the first step do.
+const (
+	nearFrom = 4
+	coreFrom = 8
+)
+
+// order: noise may keep to a support, or inside a jump, as if it were a cell wider.
+func (l *lower) order() float64 {
+	if l.Constraints.Support != nil || l.jumping {
+		return 1
+	}
+	return 2
+}
+
+func (l *lower) goal() float64 { return 0.65 }
+
+// cost is the value of the node, or the least loss inside a cell between two.
+func (l *lower) cost(g *grid, loss loss.Loss, i int) float64 {
+	v, _ := l.node(g, loss, g.first+i).Float64()
+	return v
+}
+
+func (l *lower) node(g *grid, of loss.Loss, j int) *big.Rat {
+	step := l.nodeStep(g)
+	x := new(big.Rat).SetInt64(int64(j))
+	x.Mul(x, step)
+	switch {
+	case g.edges:
+		side := 1
+		if j < 0 {
+			x, side = x.Add(x, step), -1
+		}
+		return loss.LimitDown(of, x, side)
+	case of == nil:
+		return x
+	case l.exactNodes(g):
+		return of.AtDown(x)
+	default:
+		return of.LowerNode(int64(j), step)
+	}
+}
+
+func (l *lower) privacy(grid, float64) (epsilon, delta float64) { return l.Epsilon, l.Delta }
+
+func (l *lower) effort(gap, _ float64) (tolerance, stall float64) {
+	return meet.LowerTolerance, meet.StallShare * gap
+}
+
+func (l *lower) layout(g grid, unit, _ float64) layout {
+	out := baseLayout(l, g, unit, 0)
+	out.atom = g.edges
+	// See tables.Dual for the nodes at which the order is known.
+	from := 1
+	if l.folded || l.exactNodes(&g) {
+		from = 0
+	}
+	out.decreasing = l.monotonePairs(&g, out.variable, from)
+	return out
+}
+
+// solve proves a bound on the grid, keeps it if it is the best, and returns it.
+func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
+	if !l.jumping || l.points > 0 || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+		return l.prove(ctx, d, g)
+	}
+	if l.kind != aroundNodes {
+		if bound, err = l.prove(ctx, d, g.betweenNodes()); err != nil {
+			return bound, err
+		}
+	}
+	if l.kind != betweenNodes {
+		other, err := l.prove(ctx, d, g)
+		if err != nil {
+			return max(bound, other), err
+		}
+		if l.kind == undecided {
+			if l.kind = betweenNodes; other > bound {
+				l.kind = aroundNodes
+			}
+		}
+		bound = max(bound, other)
+	}
+	return bound, nil
+}
+
+// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
+// steps in a large relaxation, and interior point without crossover a few dozen. It
+// ends off the corners, which is enough here, where the duals are repaired.
+const (
+	interiorEpsilon = 4    // from here on
+	interiorDelta   = 1e-5 // up to here
+	interiorRows    = 4001
+)
+
+// prove solves one program. The duals of its last relaxation prove a bound even if a limit
+// or a failure stopped the generation.
+func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
+	interior := 0
+	if l.Epsilon >= interiorEpsilon && l.Delta <= interiorDelta {
+		interior = interiorRows
+	}
+	bound, status, err := d.solve(ctx, &d.lower, g, 0, interior)
+	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {
+		return 0, d.conflict(ctx, g.k)
+	}
+	if err == nil && d.table == nil && l.Constraints.MaxDistinguishing > 0 && l.Constraints.Support != nil {
+		// There may be no noise, which the program of the bound does not know.
+		var excluded bool
+		if excluded, err = d.excluded(ctx, d.Problem, g.k); excluded {
+			return 0, d.conflict(ctx, g.k)
+		}
+	}
+	return bound, err
+}
+
+// take certifies the bound that the multipliers prove, complete or not.
+func (l *lower) take(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
+	d.lower.hint = p.hint(g)
+	return d.keepDual(p.dual(g, unit)), nil
+}

@@ -1,0 +1,243 @@
+package noise
+
+import (
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// model is a problem as its programs see it.
+type model struct {
+	dp.Problem
+	// folded: a symmetric noise is among the best (the average of a noise and
+	// its mirror image is as good), so cells that mirror each other share a
+	// variable and positive shifts suffice.
+	folded bool
+	// points is the number of points per sensitivity of an integer or lattice
+	// query; 0: the query is real.
+	points int64
+	unit   *big.Rat // the distance of these points
+	// peak is about where the best density is largest, in sensitivities.
+	peak    float64
+	jumping bool // the loss, or what a quantile bounds, jumps
+	moments []moment
+	// curvature is that of findCurvature; 0: it is not known yet.
+	curvature float64
+	// steps are where the best staircase first falls, in sensitivities from 0,
+	// if it is known.
+	steps []float64
+}
+
+// momentKind tells the multipliers of moments apart in a dual.
+type momentKind int
+
+const (
+	quantileMoment momentKind = iota
+	meanMoment
+	varianceMoment
+)
+
+// moment is a constraint E g(X) <= limit, or E X = 0 of kind meanMoment.
+type moment struct {
+	kind  momentKind
+	loss  loss.Loss
+	limit float64
+}
+
+func newModel(p dp.Problem) (*model, error) {
+	m := &model{Problem: p}
+	m.folded = foldable(p)
+	if p.Query == dp.IntegerQuery || p.Query == dp.LatticeQuery {
+		m.unit = new(big.Rat).SetInt64(1)
+		if p.Query == dp.LatticeQuery {
+			m.unit.SetFloat64(p.Step)
+		}
+		m.points = ceilQuo(p.Sensitivity, m.unit).Int64()
+	}
+	if p.Constraints.Unbiased && !m.folded {
+		m.moments = append(m.moments, moment{kind: meanMoment})
+	}
+	if v := p.Constraints.MaxVariance; v > 0 {
+		m.moments = append(m.moments, moment{varianceMoment, loss.L2, v})
+	}
+	for _, q := range p.Constraints.Quantiles {
+		loss, err := q.Loss()
+		if err != nil {
+			return nil, err
+		}
+		m.moments = append(m.moments, moment{quantileMoment, loss, 1 - q.Probability})
+	}
+	m.peak, m.jumping = m.findPeak(), m.jumps()
+	return m, nil
+}
+
+// foldable reports whether a symmetric noise is among the best.
+func foldable(p dp.Problem) bool {
+	return p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
+}
+
+// of returns the model that a bound is of.
+func (m *model) of() *model { return m }
+
+// around returns the ends of what is within reach sensitivities of the peak, in cells
+// from 0.
+func (m *model) around(k int, reach float64) (from, to float64) {
+	if m.folded {
+		return -reach * float64(k), reach * float64(k)
+	}
+	return (m.peak - reach) * float64(k), (m.peak + reach) * float64(k)
+}
+
+// masses returns how many masses a program has.
+func (m *model) masses(g grid) int {
+	if m.folded {
+		return (g.n + 1) / 2
+	}
+	return g.n
+}
+
+// work returns what an iteration of the interior point method takes for a program with all
+// shifts, in multiplications, and terms how many terms it has at most.
+func (m *model) work(g grid) float64 {
+	n, limits := float64(m.masses(g)), 2*float64(g.k)
+	if m.folded {
+		limits /= 2
+	}
+	return n * n * (limits/2 + n/6)
+}
+
+func (m *model) terms(g grid) int64 {
+	lo, hi := g.events()
+	terms := int64(hi-lo) * int64(g.k)
+	if !m.folded {
+		terms *= 2
+	}
+	return terms
+}
+
+// pointCells returns the cells of a table that hold the given number of points of an
+// integer or lattice query.
+func (m *model) pointCells(each int64) tables.Grid {
+	g := tables.Grid{PointsPerCell: each}
+	if m.Query == dp.LatticeQuery {
+		g.Unit = m.Step
+	}
+	return g
+}
+
+// findPeak estimates where the best density is largest, in sensitivities from
+// 0: where truncated Laplace noise is best put. It places grids and scales
+// variables; a poor one costs time only.
+func (m *model) findPeak() float64 {
+	if m.folded || m.Constraints.Monotone || m.Constraints.Unbiased && m.Constraints.Support == nil {
+		return 0
+	}
+	reach := SupportBound(m.Problem)
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if s := m.Constraints.Support; s != nil {
+		lo, hi = s.Lower/m.Sensitivity+reach, s.Upper/m.Sensitivity-reach
+		if lo > hi { // too narrow for that noise
+			return (lo + hi) / 2
+		}
+	}
+	best, least := 0.0, math.Inf(1)
+	try := func(x float64) {
+		if x = min(max(x, lo), hi); !check.Finite(x) {
+			return
+		}
+		if c := m.shifted(x, reach); c < least {
+			best, least = x, c
+		}
+	}
+	width := 2 * min(reach, 60/max(m.Epsilon, 1/reach))
+	try(lo)
+	try(hi)
+	try(0)
+	for width > 0.01 {
+		around := best
+		for i := -8; i <= 8; i++ {
+			try(around + width*float64(i)/8)
+		}
+		width /= 4
+	}
+	return best
+}
+
+// shifted returns about the expected loss of truncated Laplace noise around x
+// sensitivities.
+func (m *model) shifted(x, reach float64) float64 {
+	const cells = 200
+	end := min(reach, 40/max(m.Epsilon, 1e-9))
+	var loss, mass float64
+	for i := -cells; i < cells; i++ {
+		y := (float64(i) + 0.5) / cells * end
+		w := math.Exp(-m.Epsilon * math.Abs(y))
+		loss += w * m.Loss.At((x+y)*m.Sensitivity)
+		mass += w
+	}
+	return loss / mass
+}
+
+// typicalLoss is the scale of the expected loss before any noise is known.
+func (m *model) typicalLoss() float64 {
+	if c := m.shifted(m.peak, SupportBound(m.Problem)); c > 0 {
+		return c
+	}
+	return 1
+}
+
+// jumps reports whether the loss, or what a quantile bounds, jumps.
+func (m *model) jumps() bool {
+	if len(m.Constraints.Quantiles) > 0 {
+		return true
+	}
+	const near = 1e-9
+	for _, x := range loss.Kinks(m.Loss) {
+		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
+		if math.Abs(above-below) > 1e-6*max(above, below) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxMarks bounds the number of points that grids are aligned to.
+const maxMarks = 4
+
+// marks lists what grids are aligned to, in sensitivities from 0, the least
+// first: steps of the optimal density, and kinks, jumps and ends of the loss and of
+// the constraints.
+func (m *model) marks() []float64 {
+	var marks []float64
+	add := func(x float64) {
+		if x = math.Abs(x) / m.Sensitivity; x > 1e-3 && x < 1e3 && len(marks) < maxMarks {
+			marks = append(marks, x)
+		}
+	}
+	for _, x := range m.steps {
+		add(x * m.Sensitivity)
+	}
+	if m.Epsilon >= alignFrom && len(marks) == 0 {
+		if gamma, ok := noise.StaircaseStep(m.Epsilon, m.Loss); ok {
+			marks = append(marks, gamma)
+		}
+	}
+	for _, x := range loss.Kinks(m.Loss) {
+		add(x)
+	}
+	for _, q := range m.Constraints.Quantiles {
+		add(q.Magnitude)
+	}
+	if s := m.Constraints.Support; s != nil {
+		add(s.Lower)
+		add(s.Upper)
+	}
+	slices.Sort(marks)
+	return slices.Compact(marks)
+}

@@ -1,0 +1,327 @@
+package noise
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/noisewright/noisewright/lp/internal/engine"
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/solver"
+)
+
+// layout describes a discretized design problem: cells in a row, the linear
+// program's variables they share, and the shifts that are constrained.
+//
+// With masses p over the cells it stands for
+//
+//	minimize   Σ_j cost_j p_j  (+ 0·a)
+//	subject to Σ_j p_j + a = 1,  p ≥ 0, a ≥ 0
+//	           a + Σ_{j in events} (p_j − e^ε p_{j−k})₊ ≤ δ   for every shift k
+//
+// with p = 0 outside the cells and a the atom at 0, if there is one.
+type layout struct {
+	// variable maps each cell to its variable; cells that mirror each other
+	// share one.
+	variable []int
+	// cost per variable, of one cell's mass.
+	cost []float64
+	// scale per variable: the expected order of magnitude of its mass. start is a mass
+	// that keeps most limits with some slack.
+	scale, start []float64
+	// eventLo, eventHi bound the cells [lo, hi) whose gain counts.
+	eventLo, eventHi int
+	// shifts in cells; with mirrored variables the positive ones suffice.
+	shifts []int
+	atom   bool
+	// first is the number of the first cell on the program's grid.
+	first int
+	// decreasing lists pairs (inner, outer) of variables: p_inner ≥ p_outer.
+	decreasing [][2]int
+	// moments are further linear constraints.
+	moments []momentRow
+
+	ratio float64 // e^ε
+	delta float64
+}
+
+// momentRow demands lower ≤ Σ_j coefficient_j p_j + atom·a ≤ upper; coefficients
+// are those of a moment divided by scale, per variable, of one cell's mass.
+type momentRow struct {
+	kind                      momentKind
+	lower, upper, scale, atom float64
+	coefficient               []float64
+}
+
+// problem states a layout in variables: the masses of one cell each, and that of the
+// atom after them, which is of the order of δ. The rows are the total mass, the
+// decreasing pairs and the moments.
+func (l *layout) problem() cuts.Problem {
+	p := cuts.Problem{Ratio: l.ratio, Delta: l.delta, Scale: slices.Clone(l.scale)}
+	cells := l.cells()
+	for v, n := range cells {
+		p.Cost = append(p.Cost, l.cost[v]*float64(n))
+	}
+	total := cuts.Row{Lower: 1, Upper: 1, Index: slices.Clone(l.variable), Value: slices.Repeat([]float64{1}, len(l.variable))}
+	if l.atom {
+		p.Common = []int{len(p.Cost)}
+		p.Cost = append(p.Cost, 0)
+		p.Scale = append(p.Scale, l.delta)
+		total.Index = append(total.Index, p.Common[0])
+		total.Value = append(total.Value, 1)
+	}
+	p.Rows = []cuts.Row{total}
+	for _, d := range l.decreasing {
+		p.Rows = append(p.Rows, cuts.Row{Upper: math.Inf(1), Index: d[:], Value: []float64{1, -1}, Scale: l.scale[d[1]]})
+	}
+	for _, m := range l.moments {
+		r := cuts.Row{Lower: m.lower, Upper: m.upper}
+		for v, c := range m.coefficient {
+			if c != 0 {
+				r.Index = append(r.Index, v)
+				r.Value = append(r.Value, c*float64(cells[v]))
+			}
+		}
+		if l.atom && m.atom != 0 {
+			r.Index = append(r.Index, p.Common[0])
+			r.Value = append(r.Value, m.atom)
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	p.Limits = l.limits()
+	return p
+}
+
+// cells returns the number of cells of each variable.
+func (l *layout) cells() []int {
+	cells := make([]int, len(l.cost))
+	for _, v := range l.variable {
+		cells[v]++
+	}
+	return cells
+}
+
+// limits lists the terms of each shift k, from the cell eventLo on: cell j gains on
+// cell j−k, or on nothing if there is no such cell.
+func (l *layout) limits() []cuts.Limit {
+	reach := 0
+	for _, k := range l.shifts {
+		reach = max(reach, k, -k)
+	}
+	none := slices.Repeat([]int{-1}, reach)
+	padded := slices.Concat(none, l.variable, none)
+	limits := make([]cuts.Limit, len(l.shifts))
+	for i, k := range l.shifts {
+		from, to := reach+l.eventLo, reach+l.eventHi
+		limits[i] = cuts.Limit{Place: k, Gain: padded[from:to], Lose: padded[from-k : to-k]}
+	}
+	return limits
+}
+
+// program is a layout that is being solved: by constraint generation, or complete by the
+// interior point method, for which generation is nil.
+type program struct {
+	layout
+	engine.Solution
+	generation *cuts.Program
+}
+
+// Tuning of the constraint generation; any values give correct results: at most 1/8
+// of the shifts a round, and at least 2, that are not close neighbors of one another.
+var shiftBatch = cuts.Batch{Least: 2, Share: 8, Worst: 0.2, Spread: true}
+
+// newProgram takes the number of rows from which the interior point method is tried
+// first; 0: never.
+func newProgram(l layout, newSolver solver.Factory, interior int) (*program, error) {
+	p := &program{layout: l}
+	var err error
+	p.generation, err = cuts.New(l.problem(), cuts.Options{
+		NewSolver: newSolver, Batch: shiftBatch, Interior: interior, Settle: p.settle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Solution = p.generation
+	return p, nil
+}
+
+// solveComplete solves a layout by the interior point method; step may be nil.
+func solveComplete(ctx context.Context, l layout, want interior.Accuracy, step func(work float64)) (*program, solver.Status, error) {
+	o := interior.Options{Start: l.start, Step: step}
+	if l.atom {
+		o.Start = append(slices.Clone(l.start), l.delta)
+	}
+	if l.ratio >= fewTerms && l.variable[0] == l.variable[len(l.variable)-1] {
+		n := len(l.variable)
+		distance := func(i int) int { return max(2*i+1-n, n-1-2*i) } // from 0, in half cells
+		o.Skip = func(limit, term int) bool {
+			i := l.eventLo + term
+			return distance(i-l.shifts[limit]) <= distance(i)
+		}
+	}
+	solved := interior.New(l.problem(), o)
+	status, err := solved.Solve(ctx, want)
+	return &program{layout: l, Solution: solved}, status, err
+}
+
+// fewTerms is the e^ε from which a cell of symmetric noise hardly ever gains on one that is
+// no further from 0.
+const fewTerms = 20
+
+// run lifts what is expected to matter and solves; see cuts.Program.Solve for tolerance
+// and stall. Without a hint the expected shape is the scale of the variables, and the
+// shifts by a whole sensitivity matter, or all if the density falls by much within one.
+func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (solver.Status, error) {
+	mass := slices.Clone(p.scale)
+	if h != nil {
+		for j, v := range p.variable {
+			mass[v] = max(h.at(g.center(j)/float64(g.k)), 1e-3*p.scale[v])
+		}
+	}
+	var expected []int
+	for i, k := range p.shifts {
+		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && p.ratio > steep) {
+			expected = append(expected, i)
+		}
+	}
+	if err := p.generation.Expect(mass, expected, cuts.TermSlack); err != nil {
+		return solver.StatusFailed, err
+	}
+	return p.generation.Solve(ctx, tolerance, stall)
+}
+
+// steep is the e^ε from which most shifts bind.
+const steep = 7
+
+// settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k},
+// exactly so, from the inside outwards, by raising the outer mass. It reports whether
+// the masses sum to about 1: HiGHS sometimes calls an infeasible program optimal after
+// a change of scaling.
+//
+// The solver keeps such a row to its absolute tolerance, which near the middle
+// can be more than all of δ. The raise is a relative one of at most tieWidth,
+// and only lowers the divergences in which the raised cell is the divisor;
+// those in which it gains are settled in their turn.
+func (p *program) settle(mass []float64) bool {
+	n := len(p.variable)
+	for _, j := range slices.Backward(p.fromOutside()) {
+		for _, k := range p.shifts {
+			if j-k < 0 || j-k >= n {
+				continue
+			}
+			outer := &mass[p.variable[j-k]]
+			want := mass[p.variable[j]] / p.ratio
+			if *outer < want && *outer > want*(1-tieWidth) {
+				*outer = want * (1 + 0x1p-50)
+			}
+		}
+	}
+	const tolerance = 1e-3 // what the ties may have raised
+	total := p.atomMass()
+	for v, n := range p.cells() {
+		total += mass[v] * float64(n)
+	}
+	return math.Abs(total-1) < tolerance
+}
+
+// tieWidth is the relative distance from a tie within which one is meant.
+const tieWidth = 1e-6
+
+// fromOutside lists the cells from both ends inwards to the heaviest expected.
+func (l *layout) fromOutside() []int {
+	n, peak := len(l.variable), 0
+	for i, v := range l.variable {
+		if l.scale[v] > l.scale[l.variable[peak]] {
+			peak = i
+		}
+	}
+	order := make([]int, 0, n)
+	for i, j := 0, n-1; i <= j; {
+		if peak-i >= j-peak {
+			order = append(order, i)
+			i++
+		} else {
+			order = append(order, j)
+			j--
+		}
+	}
+	return order
+}
+
+// masses returns the mass of every cell.
+func (p *program) masses() []float64 {
+	of := p.Masses()
+	m := make([]float64, len(p.variable))
+	for j, v := range p.variable {
+		m[j] = of[v]
+	}
+	return m
+}
+
+func (p *program) atomMass() float64 {
+	if !p.atom {
+		return 0
+	}
+	return p.Masses()[len(p.cost)]
+}
+
+// level returns the coefficient that all cells with mass share at an optimum: the
+// price of the total mass.
+func (p *program) level() float64 { return p.Dual(0) }
+
+// descent returns the multiplier of the i-th demand that masses decrease, in the
+// program's cost units.
+func (p *program) descent(i int) float64 { return max(0, p.Dual(1+i)) }
+
+// momentPrice returns by how much the optimum grows per unit of the i-th
+// moment's limit, of either sign; at most 0 for an upper limit.
+func (p *program) momentPrice(i int) float64 {
+	m := &p.moments[i]
+	price := p.Dual(1+len(p.decreasing)+i) / m.scale
+	if math.IsInf(m.lower, -1) {
+		price = min(price, 0)
+	}
+	return price
+}
+
+// hint is what a solved program teaches the next, finer one: which shifts
+// mattered, and the shape of the optimal density, which tells the terms that
+// will be positive.
+type hint struct {
+	grid    grid
+	active  map[int]bool // shifts with a price
+	density []float64    // mass per sensitivity, by cell
+}
+
+func (p *program) hint(g grid) *hint {
+	h := &hint{grid: g, active: make(map[int]bool)}
+	var top float64
+	for i := range p.shifts {
+		top = max(top, p.Price(i))
+	}
+	for i, k := range p.shifts {
+		h.active[k] = p.Price(i) > 1e-9*top
+	}
+	for _, m := range p.masses() {
+		h.density = append(h.density, m*float64(g.k))
+	}
+	return h
+}
+
+// at interpolates the density at x sensitivities.
+func (h *hint) at(x float64) float64 {
+	pos := x*float64(h.grid.k) - h.grid.center(0)
+	i := int(math.Floor(pos))
+	if i < 0 || i+1 >= len(h.density) {
+		return 0
+	}
+	t := pos - float64(i)
+	return (1-t)*h.density[i] + t*h.density[i+1]
+}
+
+// expects reports whether the hint suggests that shift k of a grid matters:
+// whether the nearest shift of its own grid did.
+func (h *hint) expects(k int, g grid) bool {
+	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
+}

@@ -1,0 +1,153 @@
+//go:build (highs && cgo) || highswasm
+
+package noise_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/internal/noise"
+	shapes "github.com/noisewright/noisewright/noise"
+)
+
+var bothLosses = []loss.Loss{loss.L1, loss.L2}
+
+// TestAligned: from ε = 2 on, the step of the optimal density lies near a cell
+// edge of the upper grid and near a node of the lower one.
+func TestAligned(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{2, 3, 5, 10} {
+			gamma, _ := shapes.StaircaseStep(epsilon, loss)
+			p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.1, Sensitivity: 1}, Loss: loss}
+			for want := 1; want < 200; want += 7 {
+				for _, isUpper := range []bool{true, false} {
+					k := noise.Aligned(isUpper, p, want)
+					pos := float64(k) * gamma
+					if isUpper {
+						pos += 0.5
+					}
+					if miss := math.Abs(pos - math.Round(pos)); k < want || miss > 0.25 {
+						t.Errorf("%s ε=%g want %d: K=%d misses by %g cells", loss.Name(), epsilon, want, k, miss)
+					}
+				}
+			}
+		}
+	}
+	if k := noise.Aligned(true, dp.Problem{Privacy: dp.Privacy{Epsilon: 1}, Loss: loss.L1}, 17); k != 17 {
+		t.Errorf("ε=1: K=%d, want 17 as asked", k)
+	}
+}
+
+// TestChainsMatchThePrograms: with one cell per sensitivity the closed forms are
+// what linear programming finds. The program's noise may have an atom, which
+// the chain's has not, and so be better.
+func TestChainsMatchThePrograms(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{0.01, 0.1, 1, 3} {
+			for _, delta := range []float64{1e-5, 0.01, 0.3} {
+				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 0.7}, Loss: loss}
+				chainLoss, chainBound, upper, lower, err := noise.OneCell(t.Context(), highs.New, p)
+				if err != nil {
+					t.Errorf("%+v: %v", p, err)
+					continue
+				}
+				if upper > chainLoss*(1+1e-5) || (epsilon <= 1 && delta <= 0.01 && upper < chainLoss*(1-1e-5)) {
+					t.Errorf("%+v: loss %.9g, by the program %.9g", p, chainLoss, upper)
+				}
+				if math.Abs(chainBound-lower) > 1e-5*lower {
+					t.Errorf("%+v: bound %.9g, by the program %.9g", p, chainBound, lower)
+				}
+			}
+		}
+	}
+}
+
+// TestIntegersOfSensitivityOne compares the program on the integers with the
+// closed form of its optimum, digit by digit.
+func TestIntegersOfSensitivityOne(t *testing.T) {
+	for _, loss := range bothLosses {
+		for _, epsilon := range []float64{0.1, 0.5, 1, 2, 5} {
+			for _, delta := range []float64{1e-6, 1e-3, 0.01, 0.05, 0.2} {
+				tails, err := shapes.AwanDongTails(epsilon, delta)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := integerLoss(tails, loss)
+				got, err := noise.SolveIntegers(t.Context(), highs.New, epsilon, delta, 1, len(tails)+2, loss)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if math.Abs(got-want) > 1e-9*max(1, want) {
+					t.Errorf("%s ε=%g δ=%g: %.12g, want %.12g", loss.Name(), epsilon, delta, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestDiscreteStaircase compares the integers at larger sensitivity and tiny δ
+// with the optimal discrete staircase.
+func TestDiscreteStaircase(t *testing.T) {
+	for _, c := range []struct {
+		loss loss.Loss
+		want float64
+	}{{loss.L1, 2.860832490}, {loss.L2, 17.238791362}} {
+		got, err := noise.SolveIntegers(t.Context(), highs.New, 1, 1e-10, 3, 75, c.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-c.want) > 1e-6*c.want {
+			t.Errorf("%s: %.9f, want %.9f", c.loss.Name(), got, c.want)
+		}
+	}
+}
+
+// TestIntegersAgreeWithTheLP: for larger sensitivities the bracket holds the
+// value of the complete program.
+func TestIntegersAgreeWithTheLP(t *testing.T) {
+	for _, sensitivity := range []int{2, 3, 7} {
+		want, err := noise.SolveIntegers(t.Context(), highs.New, 1, 0.01, sensitivity, 8*sensitivity, loss.L1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity)}, Loss: loss.L1, Query: dp.IntegerQuery}
+		s, ctx, cancel := meet.Options{Gap: 1e-5, MaxCells: 1 << 17, NewSolver: highs.New}.Begin(t.Context(), 1)
+		defer cancel()
+		v, _, err := noise.Design(ctx, p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upper, _ := v.Certificate().ExpectedLoss.Float64()
+		lower, _ := v.Certificate().LowerBound.Float64()
+		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
+			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
+		}
+		if g := v.Mechanism().Grid(); g.PointsPerCell != 1 || g.GranularityExponent != 0 || g.CellsPerSensitivity != sensitivity {
+			t.Errorf("Δ=%d: grid %+v, want cells of one integer", sensitivity, g)
+		}
+	}
+}
+
+// TestMonotoneAtEpsilonZero: the optimum among monotone densities is known.
+func TestMonotoneAtEpsilonZero(t *testing.T) {
+	for _, delta := range []float64{0.5, 0.25} {
+		monotone := 1 / (12 * delta * delta)
+		got, err := noise.SolveEdgeCells(t.Context(), highs.New, 0, delta, 10, int(60/delta/2), "l2", true)
+		if err != nil || math.Abs(got-monotone) > 1e-7 {
+			t.Errorf("additive l2 δ=%g: monotone optimum %g, error %v, want %g", delta, got, err, monotone)
+		}
+	}
+}
+
+// integerLoss returns the loss of symmetric integer noise with the tails P(X >= k).
+func integerLoss(tails []float64, l loss.Loss) float64 {
+	sum := 0.0
+	for k, tail := range tails {
+		sum += 2 * tail * (l.At(float64(k+1)) - l.At(float64(k)))
+	}
+	return sum
+}

@@ -1,0 +1,251 @@
+package noise
+
+import (
+	"context"
+	"math"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+)
+
+// upper is the program whose solutions are noise that can be drawn: the masses are
+// those of a noise that is uniform inside each cell, costs are cell averages of the
+// loss, and there is an atom at 0. For an integer or lattice query noise is on its
+// points.
+type upper struct{ *model }
+
+func (u upper) cells(k int) grid {
+	g := grid{k: k}
+	if u.points == 0 {
+		g.table = realCells(u.Sensitivity, k)
+		return g
+	}
+	s := (u.points + int64(k) - 1) / int64(k)
+	g.table = u.pointCells(s + 1 - s%2)
+	g.table.CellsPerSensitivity = k
+	return g
+}
+
+// coarse: a cell holds an odd number of points.
+func (u upper) coarse(points int64) (k int64, ok bool) {
+	return (u.points + points - 1) / points, points%2 == 1
+}
+
+func (u upper) extent(k int, reach float64) grid {
+	g := u.cells(k)
+	from, to := u.around(k, reach)
+	first, last := math.Floor(from), math.Ceil(to)
+	if u.edgeCells(u.marks(), k) {
+		g.table.Offset = (g.table.PointsPerCell + 1) / 2
+		last--
+	}
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if s := u.Constraints.Support; s != nil {
+		lo, hi = u.held(&g, *s)
+	}
+	return g.between(first, last, lo, hi)
+}
+
+// held returns the first and the last cell that the support holds, and for one end
+// moves the cells so that it is an edge.
+func (u upper) held(g *grid, s dp.Interval) (lo, hi float64) {
+	step := g.table.Step()
+	size, half := g.table.PointsPerCell, (g.table.PointsPerCell-1)/2
+	lo, hi = math.Inf(-1), math.Inf(1)
+	point := func(x float64, up bool) int64 {
+		r := exact.Rational(x)
+		return int64(floorFloat(r.Quo(r, step), up))
+	}
+	switch {
+	case u.folded && !math.IsInf(s.Upper, 0) && g.table.Offset > 0: // edge cells
+		hi = float64(exact.FloorDiv(point(s.Upper, false), size)) - 1
+		return -hi - 1, hi
+	case u.folded && !math.IsInf(s.Upper, 0):
+		hi = float64(exact.FloorDiv(point(s.Upper, false)-half, size))
+		return -hi, hi
+	case !math.IsInf(s.Lower, 0):
+		start := point(s.Lower, true) // of cell lo
+		lo = float64(exact.FloorDiv(start+half, size))
+		g.table.Offset = start + half - int64(lo)*size
+		if !math.IsInf(s.Upper, 0) {
+			hi = float64(exact.FloorDiv(point(s.Upper, false)-half-g.table.Offset, size))
+		}
+	case !math.IsInf(s.Upper, 0):
+		end := point(s.Upper, false)
+		hi = float64(exact.FloorDiv(end-half+size-1, size))
+		g.table.Offset = end - half - int64(hi)*size
+	}
+	if u.Constraints.Unbiased && g.table.Offset != 0 {
+		// Only cells centered on multiples of their size have a mean that
+		// whole weights can make 0.
+		g.table.Offset = 0
+		if !math.IsInf(lo, 0) {
+			lo++
+		}
+	}
+	return lo, hi
+}
+
+// anchored reports whether the cells begin at an end of the support.
+func (u upper) anchored() bool {
+	s := u.Constraints.Support
+	return s != nil && !u.folded && !u.Constraints.Unbiased
+}
+
+// edgeCells reports whether the program should have cells with an edge at 0 instead
+// of one around it, because a jump of the loss or a quantile then falls on an edge. A
+// table of such cells is symmetric up to half a grid point only.
+func (u upper) edgeCells(marks []float64, k int) bool {
+	if u.points > 0 || u.anchored() || u.Constraints.Symmetric || u.Constraints.Unbiased || !u.jumping {
+		return false
+	}
+	return misses(marks, k, 0, 0) < misses(marks, k, 0.5, 0)
+}
+
+// align: marks are best at an edge.
+func (u upper) align(marks []float64, k int) (offset, first float64) {
+	if u.anchored() || u.edgeCells(marks, k) {
+		return 0, 0
+	}
+	return 0.5, 0
+}
+
+// reach is that of a support on which there is noise, and somewhat more.
+func (u upper) reach(float64) float64 {
+	if fromZero(u.Problem) {
+		return 1/u.Delta + 2
+	}
+	p := u.Problem
+	if d := u.Constraints.MaxDistinguishing; d > 0 {
+		p.Delta = min(p.Delta, d)
+	}
+	a := SupportBound(p)
+	if u.Epsilon == 0 {
+		return 1.5*a + 1
+	}
+	return a + min(0.6*a, 1/u.Epsilon) + 1
+}
+
+// order: for large epsilon some steps of the optimal density are off the grid.
+func (u upper) order() float64 {
+	if u.Epsilon >= alignFrom {
+		return 1.5
+	}
+	return 2
+}
+
+// goal is small, as this program is the cheaper one.
+func (u upper) goal() float64 { return 0.25 }
+
+// cost is the average of the loss over the cell.
+func (u upper) cost(g *grid, l loss.Loss, i int) float64 {
+	cells := g.table
+	cells.FirstCell = g.first
+	step, _ := cells.Step().Float64()
+	width := float64(cells.PointsPerCell) * step
+	center := g.center(i) * width
+	switch {
+	case l == nil:
+		return center
+	case u.points > 0:
+		v, _ := l.GridMeanUp(cells.FirstPoint(i), cells.PointsPerCell, cells.Step()).Float64()
+		return v
+	default:
+		return l.CellMean(center, width)
+	}
+}
+
+func (u upper) privacy(g grid, margin float64) (epsilon, delta float64) {
+	return u.Epsilon - margin*min(u.Epsilon, 1), u.Delta*(1-margin) - float64(g.n)*0x1p-63
+}
+
+func (u upper) effort(_, margin float64) (tolerance, stall float64) {
+	return meet.ResidualShare * margin, 0
+}
+
+func (u upper) layout(g grid, unit, margin float64) layout {
+	l := baseLayout(u, g, unit, margin)
+	l.atom = g.table.PointsPerCell > 1 && u.Constraints.Holds(0)
+	l.decreasing = u.monotonePairs(&g, l.variable, 0)
+	if p := u.Constraints.MaxDistinguishing; p > 0 {
+		// The table has some mass in all cells.
+		l.distinguish(u.folded, [2]bool{true, true}, g.k, p*(1-margin)-float64(g.n)*0x1p-63)
+	}
+	return l
+}
+
+// solve designs a table on the grid and keeps it if it is the best. It returns the
+// table's loss, or 0 if this grid gave none; the next may.
+func (u upper) solve(ctx context.Context, d *designer, g grid) (float64, error) {
+	aim := d.Aim()
+	for _, share := range meet.MarginShares {
+		loss, _, err := d.solve(ctx, &d.upper, g, share*aim, 0)
+		if !meet.NotKept(err) { // otherwise the margin was too small
+			return loss, err
+		}
+	}
+	return 0, nil
+}
+
+// take makes a table of the masses. Without any there was no noise on this support; the
+// next is wider.
+func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (float64, error) {
+	if !complete {
+		return 0, nil
+	}
+	d.upper.hint = p.hint(g)
+	if masses, ok := u.free(p); ok {
+		if t, err := u.makeTable(g, masses, p.atomMass()); err == nil {
+			return d.keepTable(t), nil
+		}
+	}
+	t, err := u.makeTable(g, u.ended(p), p.atomMass())
+	if err != nil {
+		return 0, err
+	}
+	return d.keepTable(t), nil
+}
+
+// ended returns the masses of a program without the cells at the ends that weigh next to
+// nothing, as an interior point method leaves them.
+func (u upper) ended(p *program) []float64 {
+	masses := p.masses()
+	if p.generation != nil || !u.Constraints.None() {
+		return masses
+	}
+	spare := u.spare(p)
+	for i := 0; 2*i+1 < len(masses); i++ {
+		mirror := len(masses) - 1 - i
+		if spare -= masses[i] + masses[mirror]; spare < 0 {
+			break
+		}
+		masses[i], masses[mirror] = 0, 0
+	}
+	return masses
+}
+
+// spare is the mass that can go: what other cells gain by that is a small share of the
+// margin.
+func (u upper) spare(p *program) float64 {
+	const share = 0.1
+	return share * (u.Delta - p.delta) / p.ratio
+}
+
+// free returns the masses of a program without those that cost anything, and whether there
+// are no more of these than can go. An interior point method leaves some even where the
+// best noise costs nothing.
+func (u upper) free(p *program) ([]float64, bool) {
+	masses, spare := p.masses(), u.spare(p)
+	if p.generation != nil {
+		return nil, false
+	}
+	for i, v := range p.variable {
+		if p.cost[v] > 0 {
+			spare -= masses[i]
+			masses[i] = 0
+		}
+	}
+	return masses, spare >= 0
+}
