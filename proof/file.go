@@ -102,14 +102,15 @@ func Decode(r io.Reader, forms []Reader) (Mechanism, error) {
 }
 
 // ReadFile decodes a regular file. Errors name it, and may also be those of the file system.
-func ReadFile[T any](f Form, path string, decode func(io.Reader) (*T, error)) (t *T, err error) {
+func ReadFile[T any](f Form, path string, decode func(io.Reader) (T, error)) (t T, err error) {
 	file, err := files.Regular(path)
 	if err == nil {
 		defer file.Close() //nolint:errcheck // only read
 		t, err = decode(bufio.NewReader(file))
 	}
 	if err != nil {
-		return nil, check.Errorf(f.Package, nil, "%s: %w", path, cause(err))
+		var none T
+		return none, check.Errorf(f.Package, nil, "%s: %w", path, cause(err))
 	}
 	return t, nil
 }

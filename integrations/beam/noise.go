@@ -27,11 +27,11 @@ type noise struct {
 }
 
 func newNoise(v *tables.Verified) (noise, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return noise{}, check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	var text bytes.Buffer
-	if err := v.Table().Encode(&text); err != nil {
+	if err := v.Mechanism().Encode(&text); err != nil {
 		return noise{}, err
 	}
 	return noise{Table: text.Bytes()}, nil
@@ -101,11 +101,11 @@ func (c Column) validate(v *tables.Verified) error {
 	if err := bad.Err(); err != nil {
 		return err
 	}
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	width := new(big.Rat).Sub(exact.Rational(c.Upper), exact.Rational(c.Lower))
-	if s := v.Table().Privacy().Sensitivity; width.Cmp(exact.Rational(s)) > 0 {
+	if s := v.Mechanism().Privacy().Sensitivity; width.Cmp(exact.Rational(s)) > 0 {
 		bad.Bad("upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, "+number(s))
 	}
 	return bad.Err()
