@@ -111,7 +111,7 @@ var arrows = map[string][]string{
 	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 
 	// The front door and the program.
-	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
+	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",

@@ -71,6 +71,10 @@ func Read(rows Rows, q Query) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
+	place := "line"
+	if _, ok := rows.(*digested); ok {
+		place = "row"
+	}
 	for {
 		record, line, err := rows.Next()
 		switch {
@@ -80,7 +84,7 @@ func Read(rows Rows, q Query) (*Data, error) {
 			return nil, err
 		}
 		if err := r.row(record); err != nil {
-			return nil, check.Errorf("release", dp.ErrInvalid, "line %d, %w", line, err)
+			return nil, check.Errorf("release", dp.ErrInvalid, "%s %d, %w", place, line, err)
 		}
 	}
 }
