@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -81,7 +82,7 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c := check.In("encoder")
 	c.Want(slices.Contains(kinds, kind), "noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	c.Add(body.Validate())
-	c.Want(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	c.Want(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
 	c.Delta("delta", promise.Delta)
 	c.Want(kind != bundle.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()

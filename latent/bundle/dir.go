@@ -85,7 +85,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // and nothing of the promise (see Verify). It reads the files that docs/bundle-format.md
 // names and ignores others, and takes at most a small multiple of their size.
 //
-// Errors wrap ErrFormat or tables.ErrFormat, dp.ErrInvalid for values
+// Errors wrap ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))

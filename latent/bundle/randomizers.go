@@ -62,7 +62,7 @@ func (v *Verified) proveRandomizers() error {
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
 	for i, axis := range s.Axes {
 		k := s.RandomizerOf[i]
-		m := v.randomizers[k].Randomizer().Spec()
+		m := v.randomizers[k].Mechanism().Spec()
 		if values := m.Values; !(values.Lower <= -axis && axis <= values.Upper) {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want a range of randomizers[%d], %g to %g, that holds it on both sides", i, axis, k, values.Lower, values.Upper))
 		}

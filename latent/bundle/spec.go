@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -136,7 +137,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -378,7 +379,7 @@ func (s *Spec) validateNoise(c checker) {
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	c.Want(!(p.Epsilon > tables.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
+	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
 	if s.Composition == Norm {
 		s.validateNorm(c)
 		return

@@ -100,7 +100,7 @@ func newLocalComparison(p lp.LocalProblem) *localComparison {
 
 // certified is a randomizer that was verified, and takes its bound.
 func (c *localComparison) certified(name string, v *local.Verified) localContender {
-	found, s := v.Certificate(), v.Randomizer().Spec()
+	found, s := v.Certificate(), v.Mechanism().Spec()
 	c.LowerBound = shell.FloatDown(found.LowerBound)
 	answers := max(len(s.Answers), len(s.AnswerLabels))
 	out := localContender{

@@ -136,7 +136,7 @@ func statistic(t *testing.T, file string, q release.Query) (data *release.Data, 
 // integerCoverage is the probability of integer noise within its interval.
 func integerCoverage(t *testing.T, plan *release.Plan) float64 {
 	t.Helper()
-	table := plan.Costs()[0].Table.Table()
+	table := plan.Costs()[0].Table.Mechanism()
 	lower, upper, err := table.Interval(0, release.Level)
 	if err != nil {
 		t.Fatal(err)
