@@ -62,3 +62,32 @@ type Record struct {
 	// Replayed says of the result of Release that the answer was in the ledger.
 	Replayed bool
 }
+
+// Once returns the record of a charge from the ledger, if it has an answer. Else it calls plan
+// for the costs of an answer and what draws it, charges them and then draws. Of an equal
+// charge that was left without an answer, by a crash for instance, plan is given the costs
+// before, whose noise is what there is to draw from. Without a ledger, nil, it only plans and
+// draws: nothing adds up what that costs.
+func Once(ctx context.Context, l Ledger, c Charge, plan func(before []Cost) ([]Cost, func(context.Context) ([]byte, error), error)) (Record, error) {
+	var before Record
+	if l != nil {
+		var err error
+		if before, _, err = l.Find(ctx, c.Text, c.Data); err != nil {
+			return Record{}, err
+		}
+		if before.Answer != nil {
+			before.Replayed = true
+			return before, nil
+		}
+	}
+	costs, draw, err := plan(before.Costs)
+	if err != nil {
+		return Record{}, err
+	}
+	c.Costs = costs
+	if l == nil {
+		answer, err := draw(ctx)
+		return Record{Charge: c, Answer: answer}, err
+	}
+	return l.Release(ctx, c, draw)
+}

@@ -315,7 +315,7 @@ func TestNoiseRefuses(t *testing.T) {
 		{bundle.Laplace, good, bundle.Promise{}, "epsilon = 0, want a number above 0"},
 		{bundle.Laplace, good, bundle.Promise{Epsilon: math.NaN()}, "epsilon = NaN, want a number above 0"},
 		{bundle.Laplace, good, bundle.Promise{Epsilon: 101}, "epsilon = 101, want a number above 0 and at most 100"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a number of at least 0 and below 1"},
+		{bundle.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a probability, at least 0 and below 1"},
 		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1}, "delta = 0, want a number above 0 for gaussian noise"},
 		{bundle.Laplace, Body{bundle.Bounds, 1, 2}, bundle.Promise{Epsilon: 1}, `domain = "bounds", want box, l1-ball or ball`},
 		{bundle.None, Body{bundle.Box, 0, 2}, bundle.Promise{}, "radius = 0, want a number from 1e-06"},

@@ -105,13 +105,13 @@ var arrows = map[string][]string{
 	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
 	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"encoder/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
-	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"encoder/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"encoder/vlm":                 {"encoder", "encoder/internal/dense", "encoder/internal/dpsgd", "latent/bundle", "internal/check"},
 	"encoder/internal/dpsgd":      {"account", "sampler", "internal/check"},
 	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 
 	// The front door and the program.
-	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
+	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
@@ -140,8 +140,8 @@ var arrows = map[string][]string{
 	// What a mechanism of any form is and has. Forms do not import each other.
 	"proof/forms":   {"proof", "tables", "kernels", "cells", "local"},
 	"proof/newform": {"proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson"}, // for tests
-	"proof":       {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
-	"internal":    {}, // this test
+	"proof":         {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"internal":      {}, // this test
 }
 
 // examples, packages below examples/, are written as a user would write them.

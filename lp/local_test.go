@@ -221,7 +221,6 @@ func TestLocalRefusals(t *testing.T) {
 		"loss = exceed:1":   func(p *lp.LocalProblem) { p.Loss, _ = loss.Parse("exceed:1") },
 		"objective = ":      func(p *lp.LocalProblem) { p.Objective = "best" },
 		"instance-cap = 3:": func(p *lp.LocalProblem) { p.Objective, p.Demands.Cap = local.Mean, 3 },
-		"solver = none":     func(p *lp.LocalProblem) { p.Delta = 0.1 },
 		"answer-step = 5e-": func(p *lp.LocalProblem) { p.Demands.Step = 5e-324 },
 		// More than 2^53 steps, the last of which is rounded to what is beyond the end.
 		"the answer ": func(p *lp.LocalProblem) {

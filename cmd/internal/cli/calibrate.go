@@ -14,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -274,8 +273,6 @@ func (c *calibration) rows(out string) []shell.Row {
 	switch {
 	case c.crossover > 0:
 		rows = append(rows, shell.Row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
-	case errors.Is(c.found.DesignError, highs.ErrUnavailable):
-		rows = append(rows, shell.Row{"designed", highs.ErrUnavailable.Error()})
 	case gaussianApplies(p):
 		rows = append(rows, shell.Row{"crossover", "not found"})
 	}

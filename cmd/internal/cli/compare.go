@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -129,8 +128,6 @@ func (o *compareOptions) run(ctx context.Context) error {
 	best := contender{Name: designed}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
-	case errors.Is(err, highs.ErrUnavailable):
-		best.Note = shell.Sentence(err)
 	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
 		best.Note = shell.Sentence(err)
 	case err != nil:

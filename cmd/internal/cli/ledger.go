@@ -50,13 +50,35 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
 	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
 }
 
-// openLedger opens a ledger. Every error is one of bad input, or of the machine.
-func openLedger(ctx context.Context, path string) (*ledger.Ledger, error) {
+// namedLedger is the ledger of a file. Every error of a release is one of bad input, or of the
+// machine.
+type namedLedger struct {
+	*ledger.Ledger
+	path string
+}
+
+func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 	l, err := ledger.Open(ctx, path)
 	if err != nil {
 		return nil, ledgerFailure(path, err)
 	}
-	return l, nil
+	return &namedLedger{l, path}, nil
+}
+
+// Find implements account.Ledger.
+func (l *namedLedger) Find(ctx context.Context, text, data string) (r account.Record, ok bool, err error) {
+	if r, ok, err = l.Ledger.Find(ctx, text, data); err != nil {
+		err = ledgerFailure(l.path, err)
+	}
+	return r, ok, err
+}
+
+// Release implements account.Ledger.
+func (l *namedLedger) Release(ctx context.Context, c account.Charge, answer func(context.Context) ([]byte, error)) (r account.Record, err error) {
+	if r, err = l.Ledger.Release(ctx, c, answer); err != nil {
+		err = ledgerFailure(l.path, err)
+	}
+	return r, err
 }
 
 // ledgerFailure gives an error of a ledger its exit code and a hint.

@@ -13,8 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -349,8 +348,6 @@ func (d *designer) upper(ctx context.Context, split partition) error {
 		switch {
 		case meet.NotKept(err):
 			continue // the margin was too small
-		case errors.Is(err, cuts.ErrFailed):
-			return nil
 		default:
 			return err
 		}
@@ -358,7 +355,7 @@ func (d *designer) upper(ctx context.Context, split partition) error {
 	return nil
 }
 
-func (d *designer) tryUpper(ctx context.Context, split partition, margin float64) (err error) {
+func (d *designer) tryUpper(ctx context.Context, split partition, margin float64) error {
 	p := d.problem
 	epsilon := p.Epsilon - margin*min(p.Epsilon, 1)
 	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
@@ -366,20 +363,13 @@ func (d *designer) tryUpper(ctx context.Context, split partition, margin float64
 	if p.InstanceCap > 0 {
 		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
 	}
-	want := interior.Accuracy{Gap: margin, Excess: meet.ResidualShare * margin}
-	prog, status, err := solve(ctx, l, d.upperLaws, want, 0, d.Options.NewSolver)
-	if prog == nil {
+	prog, status, err := l.solve(ctx, &d.Options, d.upperLaws, engine.Want{Gap: margin, Excess: meet.ResidualShare * margin})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	d.upperRounds += prog.relaxation.Rounds()
-	switch {
-	case err != nil:
-		return err
-	case status == solver.StatusLimit:
-		return meet.ErrLimit
-	case status != solver.StatusOptimal:
-		return nil // the cap is out of reach on these cells
+	d.upperRounds += prog.Rounds()
+	if status != solver.StatusOptimal { // the cap is out of reach on these cells
+		return meet.Stopped(status)
 	}
 	d.upperLaws = prog.laws()
 	loss, err := d.keep(split, d.upperLaws)
@@ -390,21 +380,20 @@ func (d *designer) tryUpper(ctx context.Context, split partition, margin float64
 }
 
 // lower proves a bound on equal cells and keeps it if it is the best.
-func (d *designer) lower(ctx context.Context, cells int) (err error) {
+func (d *designer) lower(ctx context.Context, cells int) error {
 	p := d.problem
 	l, ok := lowerLayout(p, cells, d.unit)
 	if !ok {
 		return nil
 	}
 	stall := meet.StallShare * min(d.Aim(), meet.LargestMargin)
-	prog, status, err := solve(ctx, l, d.lowerLaws, interior.Accuracy{Gap: stall, Excess: meet.LowerTolerance}, stall, d.Options.NewSolver)
-	if prog == nil {
+	prog, status, err := l.solve(ctx, &d.Options, d.lowerLaws, engine.Want{Gap: stall, Excess: meet.LowerTolerance, Stall: stall})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	d.lowerRounds += prog.relaxation.Rounds()
-	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
-	if prog.relaxation.Rounds() > 0 {
+	d.lowerRounds += prog.Rounds()
+	d.infeasible = d.infeasible || status == solver.StatusInfeasible
+	if prog.Rounds() > 0 {
 		start := d.Elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
@@ -414,14 +403,7 @@ func (d *designer) lower(ctx context.Context, cells int) (err error) {
 		d.prove = d.Elapsed() - start
 		d.lowerLaws = prog.laws()
 	}
-	switch {
-	case errors.Is(err, cuts.ErrFailed):
-		return nil
-	case err == nil && status == solver.StatusLimit:
-		return meet.ErrLimit
-	default:
-		return err
-	}
+	return meet.Stopped(status)
 }
 
 // alternative says which cap noise that does not depend on the query value would keep.

@@ -468,7 +468,7 @@ func TestInvalid(t *testing.T) {
 		v      *tables.Verified
 		points *big.Rat
 	}{{crooked(t), big.NewRat(1, 1)}, {&tables.Verified{}, big.NewRat(1, 1)}, {v, new(big.Rat)}, {v, big.NewRat(-1, 2)}} {
-		if e, err := PairEpsilon(test.v, test.points); e != nil || !errors.Is(err, dp.ErrInvalid) {
+		if e, err := pairEpsilon(test.v, test.points); e != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%v, %v", e, err)
 		}
 	}
