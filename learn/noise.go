@@ -215,10 +215,10 @@ func laplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, erro
 
 // prove checks that the noise is for the releases, and that they keep to the budget together.
 func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("learn", "table", "none", "one that Verify has proved")
 	}
-	t, p := v.Table(), b.addRemove()
+	t, p := v.Mechanism(), b.addRemove()
 	if own := t.Privacy().Sensitivity; own != 1 || t.Query() != dp.RealQuery {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
@@ -287,7 +287,7 @@ func (n *Noise) Costs() []account.Cost {
 // concurrent use.
 type Releaser struct {
 	noise   *Noise
-	sampler *sampler.Sampler // nil: no noise
+	sampler *sampler.Noise // nil: no noise
 	left    int
 	// Private says that the guarantee holds: there is noise, and nobody knows it.
 	private bool
@@ -302,7 +302,7 @@ func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.New(n.table, sampler.Options{})
+		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
 	}
 	return r, err
 }
@@ -315,7 +315,7 @@ func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.NewDeterministic(n.table, seed, sampler.Options{})
+		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
 	}
 	return r, err
 }
@@ -333,7 +333,7 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error is ErrSpent, or one of sampler.Sampler.SampleInt. Nothing is released then.
+// The error is ErrSpent, or one of sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
@@ -349,7 +349,7 @@ func (r *Releaser) Release(sums []int64) ([]float64, error) {
 		}
 		return out, nil
 	}
-	step := r.noise.table.Table().Grid().Step()
+	step := r.noise.table.Mechanism().Grid().Step()
 	for i, sum := range sums {
 		draw, err := r.sampler.SampleInt()
 		if err != nil {

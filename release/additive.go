@@ -21,7 +21,7 @@ type scaled struct {
 
 // newScaled scales a table to a sensitivity above 0.
 func newScaled(v *tables.Verified, sensitivity *big.Rat) *scaled {
-	g := v.Table().Grid()
+	g := v.Mechanism().Grid()
 	points := new(big.Rat).SetInt(new(big.Int).Mul(big.NewInt(int64(g.CellsPerSensitivity)), big.NewInt(g.PointsPerCell)))
 	return &scaled{v, points.Quo(sensitivity, points)}
 }
@@ -54,7 +54,7 @@ func (n *scaled) index(x *big.Rat) *big.Int {
 // spread returns how far the exact value may be below and above a released one, at the
 // level, as multiples of the unit.
 func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {
-	low, high, err := n.table.Table().Interval(0, level)
+	low, high, err := n.table.Mechanism().Interval(0, level)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,12 +64,12 @@ func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {
 // points converts the units of the table to points.
 func (n *scaled) points(x float64) *big.Rat {
 	p := exact.Rational(x)
-	return p.Quo(p, n.table.Table().Grid().Step())
+	return p.Quo(p, n.table.Mechanism().Grid().Step())
 }
 
 // meanError returns the mean absolute error of the noise, in query units, rounded up.
 func (n *scaled) meanError() float64 {
-	t := n.table.Table()
+	t := n.table.Mechanism()
 	e := t.ExpectedLossOf(loss.L1)
 	e.Quo(e, t.Grid().Step())
 	return exact.FloatUp(e.Mul(e, n.unit))
@@ -77,7 +77,7 @@ func (n *scaled) meanError() float64 {
 
 // add draws the noise and adds it to exact values, all of them or none.
 func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
-	s, err := sampler.New(n.table, sampler.Options{})
+	s, err := sampler.NewNoise(n.table, sampler.Options{})
 	if err != nil {
 		return nil, err
 	}

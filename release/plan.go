@@ -140,11 +140,11 @@ func (q Query) table(ctx context.Context, source Source, sensitivity float64, qu
 	if err != nil {
 		return nil, err
 	}
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("release", "table", "none", "one that Verify has proved")
 	}
-	if own := v.Table().Privacy().Sensitivity; own != sensitivity || v.Table().Query() != query {
-		return nil, check.Errorf("release", nil, "the source returned noise for %s queries of sensitivity %v, want %s and %v", v.Table().Query(), own, query, sensitivity)
+	if own := v.Mechanism().Privacy().Sensitivity; own != sensitivity || v.Mechanism().Query() != query {
+		return nil, check.Errorf("release", nil, "the source returned noise for %s queries of sensitivity %v, want %s and %v", v.Mechanism().Query(), own, query, sensitivity)
 	}
 	return v, nil
 }

@@ -159,7 +159,7 @@ func (d *designer) upper(ctx context.Context, k int) error {
 }
 
 // keep certifies the kernel with the given laws and keeps it if it is the best. The error
-// wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the exact test of privacy or of
+// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of
 // the cap fails.
 func (d *designer) keep(k int, laws [][]float64) error {
 	p := d.problem
@@ -188,7 +188,7 @@ func (d *designer) keep(k int, laws [][]float64) error {
 		return err
 	}
 	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.Best {
-		d.kernel, d.Best = v.Kernel(), loss
+		d.kernel, d.Best = v.Mechanism(), loss
 	}
 	return nil
 }

@@ -248,7 +248,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
 			apart = max(apart, pair[1]-pair[0])
 		}
-		laws := clamped(table.Table(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
+		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
 		v, err := d.certified(split, laws, math.MaxFloat64) // the certificate says which cap it keeps
 		if err != nil {
 			return nil // a kernel of so many cells has no weights for it
@@ -299,7 +299,7 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 }
 
 // keep certifies the kernel with the given laws and keeps it if it is the best. It returns
-// the expected loss. The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the
+// the expected loss. The error wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the
 // exact test of privacy or of the cap fails.
 func (d *designer) keep(split partition, laws [][]float64) (loss float64, err error) {
 	v, err := d.certified(split, laws, d.problem.InstanceCap)
@@ -307,7 +307,7 @@ func (d *designer) keep(split partition, laws [][]float64) (loss float64, err er
 		return 0, err
 	}
 	if loss, _ = v.Certificate().ExpectedLoss.Float64(); loss < d.Best {
-		d.kernel, d.Best = v.Kernel(), loss
+		d.kernel, d.Best = v.Mechanism(), loss
 	}
 	return loss, nil
 }

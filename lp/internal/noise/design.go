@@ -524,7 +524,7 @@ func (d *designer) result(stopped error) (*tables.Verified, meet.Outcome, error)
 	if d.table == nil {
 		return nil, meet.Outcome{}, d.noTable(stopped)
 	}
-	v, err := meet.Verified(d.table.Table().WithDual(d.dual))
+	v, err := meet.Verified(d.table.Mechanism().WithDual(d.dual))
 	if err != nil {
 		return nil, meet.Outcome{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -31,7 +32,7 @@ const (
 // The error wraps dp.ErrInvalid unless the table promises a delta of 0, and points
 // are above 0.
 func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
-	t := v.Table()
+	t := v.Mechanism()
 	if t == nil || t.Privacy().Delta != 0 {
 		return nil, check.Field("ratio", "table", "one without a proof for delta = 0", "a table that promises a delta of 0")
 	}
@@ -53,7 +54,7 @@ func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 //
 // The error wraps dp.ErrInvalid unless epsilon is from 2^-13 to 100.
 func NewPairNoise(epsilon float64) (v *tables.Verified, points int64, err error) {
-	if !(epsilon >= 0x1p-13 && epsilon <= tables.MaxEpsilon) {
+	if !(epsilon >= 0x1p-13 && epsilon <= proof.MaxEpsilon) {
 		return nil, 0, check.Field("ratio", "epsilon", epsilon, "a number from 2^-13 to 100")
 	}
 	points = mostPoints

@@ -45,7 +45,7 @@ func TestSplitBeatsPair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := sum.Table().Grid()
+		g := sum.Mechanism().Grid()
 		// The sum of x - center has the sensitivity 1/2.
 		unit := 0.5 / (float64(g.CellsPerSensitivity) * float64(g.PointsPerCell))
 		split, _ := Split(0, 1, newLaw(t, sum, unit), newLaw(t, count, 1)).Errors()
