@@ -28,12 +28,8 @@ func (b Body) Validate() error {
 	default:
 		c.Bad("domain", fmt.Sprintf("%.40q", string(b.Domain)), "box, l1-ball or ball")
 	}
-	if !(b.Radius >= minRadius && b.Radius <= maxRadius) {
-		c.Badf("radius", b.Radius, "a number from %g to %g (units of the encoding)", minRadius, maxRadius)
-	}
-	if b.Coordinates < 1 || b.Coordinates > bundle.MaxCoordinates {
-		c.Badf("coordinates", b.Coordinates, "1 to %d", bundle.MaxCoordinates)
-	}
+	c.Want(b.Radius >= minRadius && b.Radius <= maxRadius, "radius", b.Radius, "a number from %g to %g (units of the encoding)", minRadius, maxRadius)
+	c.Want(b.Coordinates >= 1 && b.Coordinates <= bundle.MaxCoordinates, "coordinates", b.Coordinates, "1 to %d", bundle.MaxCoordinates)
 	return c.Err()
 }
 

@@ -94,9 +94,7 @@ func numbers(c *check.List, field string, values []float64) {
 		}
 		constant = constant && v == values[0]
 	}
-	if constant {
-		c.Bad(field, "the same for all people", "a column that varies, or none")
-	}
+	c.Want(!constant, field, "the same for all people", "a column that varies, or none")
 }
 
 func (t *Column) validate(c *check.List, role string, rows int) {
@@ -121,12 +119,8 @@ func (t *Column) validate(c *check.List, role string, rows int) {
 		}
 		people[k]++
 	}
-	if len(people) < 2 {
-		c.Bad(field, "the same for all people", "at least 2 classes")
-	}
+	c.Want(len(people) >= 2, field, "the same for all people", "at least 2 classes")
 	for k, count := range people {
-		if count < 2 && len(people) > 1 {
-			c.Bad(field, fmt.Sprintf("%d of class %s", count, check.Quoted(t.Classes[k])), "at least 2 people of each class")
-		}
+		c.Want(count >= 2 || len(people) <= 1, field, fmt.Sprintf("%d of class %s", count, check.Quoted(t.Classes[k])), "at least 2 people of each class")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -94,7 +95,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 		return
 	}
 	// Designs for a coordinate end at an epsilon of 20, unbiased ones of 8.
-	most := float64(tables.MaxEpsilon)
+	most := float64(proof.MaxEpsilon)
 	switch kind {
 	case bundle.Designed, bundle.Staircase:
 		most = 20 * float64(body.Coordinates)
@@ -196,7 +197,7 @@ func TestLaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []*tables.Verified{bounded, endless} {
-		table := v.Table()
+		table := v.Mechanism()
 		l, r := newLaw(table), Rand(7, "law", 0)
 		cells, atom := table.PMF()
 		if atom != 0 {
@@ -314,7 +315,7 @@ func TestNoiseRefuses(t *testing.T) {
 		{bundle.Laplace, good, bundle.Promise{}, "epsilon = 0, want a number above 0"},
 		{bundle.Laplace, good, bundle.Promise{Epsilon: math.NaN()}, "epsilon = NaN, want a number above 0"},
 		{bundle.Laplace, good, bundle.Promise{Epsilon: 101}, "epsilon = 101, want a number above 0 and at most 100"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a number of at least 0 and below 1"},
+		{bundle.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a probability, at least 0 and below 1"},
 		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1}, "delta = 0, want a number above 0 for gaussian noise"},
 		{bundle.Laplace, Body{bundle.Bounds, 1, 2}, bundle.Promise{Epsilon: 1}, `domain = "bounds", want box, l1-ball or ball`},
 		{bundle.None, Body{bundle.Box, 0, 2}, bundle.Promise{}, "radius = 0, want a number from 1e-06"},

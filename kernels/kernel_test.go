@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -285,20 +286,20 @@ func TestVerifyRejects(t *testing.T) {
 		change func(*Spec)
 		want   error
 	}{
-		{"delta too small", func(s *Spec) { s.Privacy.Delta = delta * (1 - 1e-12) }, ErrNotPrivate},
-		{"epsilon too small", func(s *Spec) { s.Privacy.Epsilon = 0.499 }, ErrNotPrivate},
-		{"sensitivity too large", func(s *Spec) { s.Privacy.Sensitivity = 1.001 }, ErrNotPrivate},
+		{"delta too small", func(s *Spec) { s.Privacy.Delta = delta * (1 - 1e-12) }, proof.ErrNotPrivate},
+		{"epsilon too small", func(s *Spec) { s.Privacy.Epsilon = 0.499 }, proof.ErrNotPrivate},
+		{"sensitivity too large", func(s *Spec) { s.Privacy.Sensitivity = 1.001 }, proof.ErrNotPrivate},
 		{"a law from far away", func(s *Spec) {
 			s.Rows = append([][]uint64(nil), s.Rows...)
 			s.Rows[1] = s.Rows[5]
-		}, ErrNotPrivate},
-		{"a cap that is not kept", func(s *Spec) { s.InstanceCap = most * (1 - 1e-12) }, ErrFalseClaim},
+		}, proof.ErrNotPrivate},
+		{"a cap that is not kept", func(s *Spec) { s.InstanceCap = most * (1 - 1e-12) }, proof.ErrFalseClaim},
 		{"a cap on another loss that is kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares, loss.L2 }, nil},
-		{"a cap on another loss that is not kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares*(1-1e-12), loss.L2 }, ErrFalseClaim},
-		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = less(good.Delta) }, ErrFalseClaim},
-		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = less(good.ExpectedLoss) }, ErrFalseClaim},
-		{"largest loss claimed too small", func(s *Spec) { s.Claims.MaxLoss = less(good.MaxLoss) }, ErrFalseClaim},
-		{"bound without a dual", func(s *Spec) { s.Claims.LowerBound = "0.000001" }, ErrFalseClaim},
+		{"a cap on another loss that is not kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares*(1-1e-12), loss.L2 }, proof.ErrFalseClaim},
+		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = less(good.Delta) }, proof.ErrFalseClaim},
+		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = less(good.ExpectedLoss) }, proof.ErrFalseClaim},
+		{"largest loss claimed too small", func(s *Spec) { s.Claims.MaxLoss = less(good.MaxLoss) }, proof.ErrFalseClaim},
+		{"bound without a dual", func(s *Spec) { s.Claims.LowerBound = "0.000001" }, proof.ErrFalseClaim},
 	} {
 		s := base
 		s.Claims = good

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/dp"
 )
 
 // fitter is one of the learners.
@@ -56,11 +56,11 @@ func TestErrors(t *testing.T) {
 		splits, draws int
 		most          float64 // percent
 	}{
-		{"ecoli", Budget{1, 1e-5, ledger.AddRemove}, 20, 3, 10.5},
-		{"ecoli-numeric", Budget{1, 0, ledger.AddRemove}, 20, 3, 12},
-		{"abalone", Budget{1, 0, ledger.AddRemove}, 10, 1, 27.7},
-		{"breast-cancer", Budget{1, 1e-5, ledger.AddRemove}, 20, 3, 3.3},
-		{"adult", Budget{3, 1e-5, ledger.AddRemove}, 2, 1, 16.8},
+		{"ecoli", Budget{1, 1e-5, dp.AddRemove}, 20, 3, 10.5},
+		{"ecoli-numeric", Budget{1, 0, dp.AddRemove}, 20, 3, 12},
+		{"abalone", Budget{1, 0, dp.AddRemove}, 10, 1, 27.7},
+		{"breast-cancer", Budget{1, 1e-5, dp.AddRemove}, 20, 3, 3.3},
+		{"adult", Budget{3, 1e-5, dp.AddRemove}, 2, 1, 16.8},
 	} {
 		t.Run(c.set, func(t *testing.T) {
 			d := load(t, c.set)

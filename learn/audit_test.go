@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // The audit attacks fits of both learners on data sets that differ by one record, many times. The
@@ -41,8 +41,8 @@ func TestAudit(t *testing.T) {
 		{"logistic", Gaussian, 33, 4, 9.3, attackLogistic},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			promised := noiseOf(t, c.kind, Budget{c.epsilon, 1e-5, ledger.AddRemove}, c.releases, Options{})
-			half := noiseOf(t, c.kind, Budget{c.doubled, 1e-5, ledger.AddRemove}, c.releases, Options{})
+			promised := noiseOf(t, c.kind, Budget{c.epsilon, 1e-5, dp.AddRemove}, c.releases, Options{})
+			half := noiseOf(t, c.kind, Budget{c.doubled, 1e-5, dp.AddRemove}, c.releases, Options{})
 			if r := half.Deviation() / promised.Deviation(); !(r > 0.47 && r < 0.53) {
 				t.Fatalf("the noise to be noticed is %.3f of that promised, want half", r)
 			}
@@ -62,7 +62,7 @@ type promise map[float64]float64
 
 func promiseOf(t *testing.T, n *Noise) promise {
 	t.Helper()
-	pld, err := account.Table(n.table.Table())
+	pld, err := account.Table(n.table.Mechanism())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"log"
 	"strings"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 const schemaFile = `{"format": "noisewright-schema", "version": 1, "target": "buys", "classes": ["no", "yes"],
@@ -25,7 +25,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	budget := learn.Budget{Epsilon: 1, Delta: 1e-6, Neighbors: ledger.AddRemove}
+	budget := learn.Budget{Epsilon: 1, Delta: 1e-6, Neighbors: dp.AddRemove}
 	noise, err := learn.NewNoise(ctx, learn.Auto, budget, learn.NaiveBayesReleases(schema), learn.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -78,7 +78,7 @@ func ExampleFitLogistic() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	budget := learn.Budget{Epsilon: 1, Delta: 1e-6, Neighbors: ledger.AddRemove}
+	budget := learn.Budget{Epsilon: 1, Delta: 1e-6, Neighbors: dp.AddRemove}
 	noise, err := learn.NewNoise(ctx, learn.Gaussian, budget, releases, learn.Options{})
 	if err != nil {
 		log.Fatal(err)

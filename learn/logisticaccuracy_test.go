@@ -3,7 +3,7 @@ package learn
 import (
 	"testing"
 
-	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/dp"
 )
 
 // TestLogisticErrorRates holds the error of private logistic regression on public data sets, at a
@@ -28,7 +28,7 @@ func TestLogisticErrorRates(t *testing.T) {
 			if k != c.releases || err != nil {
 				t.Fatalf("%d releases, %v, want %d", k, err, c.releases)
 			}
-			n := noiseOf(t, Auto, Budget{1, 1e-5, ledger.AddRemove}, k, Options{})
+			n := noiseOf(t, Auto, Budget{1, 1e-5, dp.AddRemove}, k, Options{})
 			if n.Guarantee().Noise != string(Gaussian) {
 				t.Errorf("noise %s, want Gaussian", n.Guarantee().Noise)
 			}

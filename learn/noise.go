@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
@@ -15,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -26,8 +24,8 @@ type Budget struct {
 	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon,
 	// 0 <= Delta < 1.
 	Epsilon, Delta float64
-	// Neighbors says what is hidden: that a record is there at all (ledger.AddRemove), or
-	// what it is (ledger.Replace), which costs twice as much.
+	// Neighbors says what is hidden: that a record is there at all (dp.AddRemove), or
+	// what it is (dp.Replace), which costs twice as much.
 	Neighbors string
 }
 
@@ -40,12 +38,8 @@ func (b Budget) Validate() error {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
 		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
 	}
-	if !(b.Delta >= 0 && b.Delta < 1) {
-		bad.Bad("delta", b.Delta, "a number of at least 0 and below 1")
-	}
-	if b.Neighbors != ledger.AddRemove && b.Neighbors != ledger.Replace {
-		bad.Bad("neighbors", check.Quoted(b.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
-	}
+	bad.Delta("delta", b.Delta)
+	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
 }
 
@@ -55,7 +49,7 @@ func (b Budget) Validate() error {
 // lemma 2.2).
 func (b Budget) addRemove() dp.Privacy {
 	p := dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}
-	if b.Neighbors == ledger.Replace {
+	if b.Neighbors == dp.Replace {
 		p.Epsilon /= 2
 		p.Delta = exact.FloatDown(new(big.Rat).Quo(exact.Rational(p.Delta), twoSteps(p.Epsilon)))
 	}
@@ -121,7 +115,7 @@ type Guarantee struct {
 type Noise struct {
 	table     *tables.Verified // nil for None
 	releases  int
-	cost      ledger.Cost
+	cost      account.Cost
 	guarantee *Guarantee
 	deviation float64
 }
@@ -135,9 +129,7 @@ type Noise struct {
 // is no noise for.
 func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	if !slices.Contains(Kinds(), kind) {
-		bad.Bad("noise", check.Quoted(string(kind)), "auto, designed, gaussian, laplace or none")
-	}
+	bad.OneOf("noise", string(kind), string(Auto), string(Designed), string(Gaussian), string(Laplace), string(None))
 	if releases < 1 || releases > account.MaxReleases {
 		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
 	}
@@ -223,26 +215,26 @@ func laplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, erro
 
 // prove checks that the noise is for the releases, and that they keep to the budget together.
 func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("learn", "table", "none", "one that Verify has proved")
 	}
-	t, p := v.Table(), b.addRemove()
+	t, p := v.Mechanism(), b.addRemove()
 	if own := t.Privacy().Sensitivity; own != 1 || t.Query() != dp.RealQuery {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
-	cost := ledger.Cost{Table: v, Times: releases}
-	epsilon, err := release.Compose([]ledger.Cost{cost}, p.Delta)
+	cost := account.Cost{Table: v, Times: releases}
+	epsilon, err := account.EpsilonOf([]account.Cost{cost}, p.Delta)
 	if err != nil {
 		return nil, err
 	}
 	if !(epsilon <= p.Epsilon) {
 		return nil, check.Errorf("learn", nil, "%d releases of the noise found cost epsilon = %v, more than the %v of the budget", releases, epsilon, p.Epsilon)
 	}
-	if b.Neighbors == ledger.Replace { // of the pair of steps, see Budget.addRemove
+	if b.Neighbors == dp.Replace { // of the pair of steps, see Budget.addRemove
 		epsilon *= 2
 		// The budget, not what is proved: of an equal call the ledger takes up a charge that has
 		// no answer, also if other noise is found by then.
-		cost = ledger.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
+		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
 	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
@@ -284,18 +276,18 @@ func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
 func (n *Noise) Deviation() float64 { return n.deviation }
 
 // Costs returns what a model costs, for a ledger with the budget's neighbors.
-func (n *Noise) Costs() []ledger.Cost {
+func (n *Noise) Costs() []account.Cost {
 	if n.table == nil {
 		return nil
 	}
-	return []ledger.Cost{n.cost}
+	return []account.Cost{n.cost}
 }
 
 // Releaser makes the releases of one model, and no more than those. It is not safe for
 // concurrent use.
 type Releaser struct {
 	noise   *Noise
-	sampler *sampler.Sampler // nil: no noise
+	sampler *sampler.Noise // nil: no noise
 	left    int
 	// Private says that the guarantee holds: there is noise, and nobody knows it.
 	private bool
@@ -310,7 +302,7 @@ func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.New(n.table, sampler.Options{})
+		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
 	}
 	return r, err
 }
@@ -323,7 +315,7 @@ func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.NewDeterministic(n.table, seed, sampler.Options{})
+		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
 	}
 	return r, err
 }
@@ -341,7 +333,7 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error is ErrSpent, or one of sampler.Sampler.SampleInt. Nothing is released then.
+// The error is ErrSpent, or one of sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
@@ -357,7 +349,7 @@ func (r *Releaser) Release(sums []int64) ([]float64, error) {
 		}
 		return out, nil
 	}
-	step := r.noise.table.Table().Grid().Step()
+	step := r.noise.table.Mechanism().Grid().Step()
 	for i, sum := range sums {
 		draw, err := r.sampler.SampleInt()
 		if err != nil {

@@ -83,9 +83,9 @@ type Spec struct {
 // Claims are the numbers a randomizer states about itself, as plain decimals rounded so
 // that they stay true.
 type Claims struct {
-	Delta      string `json:"delta"`
-	MeanLoss   string `json:"mean_loss"`   // averaged over the weight of the values
-	WorstLoss  string `json:"worst_loss"`  // the largest of a value
-	Bias       string `json:"bias"`        // the largest |mean answer − value|; for Category 0
-	LowerBound string `json:"lower_bound"` // on the loss of the objective
+	Delta      string `json:"delta" bound:"upper"`
+	MeanLoss   string `json:"mean_loss" bound:"upper"`   // averaged over the weight of the values
+	WorstLoss  string `json:"worst_loss" bound:"upper"`  // the largest of a value
+	Bias       string `json:"bias" bound:"upper"`        // the largest |mean answer − value|; for Category 0
+	LowerBound string `json:"lower_bound" bound:"lower"` // on the loss of the objective
 }

@@ -19,9 +19,10 @@ type Randomizer struct{ *content }
 // content is what a Randomizer and the proof about it share. No other package has a
 // pointer to one, so that nothing can be assigned to what was proved.
 type content struct {
-	spec Spec
+	spec   Spec
+	labels map[string]int // the nodes of categories
 	// It does not change, so it is certified once, and judged once.
-	proof *proof.Proof[Certificate, Verified]
+	proof proof.Proof[Certificate]
 }
 
 // New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
@@ -41,8 +42,11 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 		return nil, err
 	}
 	s = s.clone()
-	c := &content{spec: s}
-	c.proof = proof.NewProof("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c := &content{spec: s, labels: make(map[string]int, len(s.Values.Labels))}
+	for i, l := range s.Values.Labels {
+		c.labels[l] = i
+	}
+	c.proof = proof.New("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -96,7 +100,7 @@ func (s *Spec) validate() error {
 	}
 	s.validateRows(n, m, errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(s.Claims.list(), errs)
+		proof.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -239,16 +243,6 @@ func (d Demands) lattice(k *big.Int) float64 {
 	return f
 }
 
-func (c *Claims) list() []proof.Claim {
-	return []proof.Claim{
-		{Name: "delta", Text: &c.Delta, Up: true},
-		{Name: "mean_loss", Text: &c.MeanLoss, Up: true},
-		{Name: "worst_loss", Text: &c.WorstLoss, Up: true},
-		{Name: "bias", Text: &c.Bias, Up: true},
-		{Name: "lower_bound", Text: &c.LowerBound},
-	}
-}
-
 // WithDual returns the randomizer with other multipliers for its lower bound, and claims
 // that follow from the certificate. Of that, all but the lower bound is the randomizer's
 // own, which is certified once. The error wraps dp.ErrInvalid.
@@ -256,14 +250,8 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 	s := r.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *proof.Meter) Certificate {
-		own, err := r.proof.Certified(m)
-		if err != nil {
-			return Certificate{} // the meter said stop
-		}
-		c := own.clone()
-		before := m.Used()
+		c := r.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
-		c.work += m.Used() - before
 		return c
 	})
 }

@@ -105,7 +105,7 @@ type CellsResult struct {
 // Guarantee: the kernel's privacy, losses and bound are those of its exact certificate,
 // whatever the solver did.
 func DesignCells(ctx context.Context, p CellsProblem, o Options) (*CellsResult, error) {
-	if err := errors.Join(p.validate(), o.validateSolver()); err != nil {
+	if err := errors.Join(p.validate(), o.validate()); err != nil {
 		return nil, err
 	}
 	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultCellsBins, 1)

@@ -101,7 +101,7 @@ type KernelResult struct {
 // Guarantee: the kernel's privacy, losses and bound are those of its exact
 // certificate, whatever the solver did.
 func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResult, error) {
-	if err := errors.Join(p.validate(), o.validateSolver()); err != nil {
+	if err := errors.Join(p.validate(), o.validate()); err != nil {
 		return nil, err
 	}
 	o.MaxCells = min(o.MaxCells, kernels.MaxCells)

@@ -185,18 +185,14 @@ type LocalResult struct {
 // best proven result is returned beside an error that wraps ErrLimit. Other errors come
 // without a result; one wraps ErrInfeasible if nothing keeps the demands.
 //
-// With Delta = 0 no solver is needed: Options.NewSolver may be nil. Options.MaxCells
+// Options.MaxCells
 // bounds the intervals between nodes, and Progress reports them in place of cells per
 // sensitivity.
 //
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
 func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, error) {
-	valid := o.validate
-	if p.Delta > 0 {
-		valid = o.validateSolver
-	}
-	if err := errors.Join(p.validate(), valid()); err != nil {
+	if err := errors.Join(p.validate(), o.validate()); err != nil {
 		return nil, err
 	}
 	if o.MaxCells == 0 || o.MaxCells >= local.MaxNodes {

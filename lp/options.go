@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune a design. Only NewSolver is required, and that for kernels and local
-// randomizers alone.
+// Options tune a design. None is required.
 type Options struct {
 	// Gap is the relative certified gap to reach,
 	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
@@ -23,10 +22,10 @@ type Options struct {
 	// TimeLimit bounds the whole design; 0 means none. The result so far
 	// is returned when it is reached, beside ErrLimit.
 	TimeLimit time.Duration
-	// NewSolver makes the LP solver, e.g. highs.New. Designs of tables need none: it is for
-	// programs that the interior point method of this package fails to solve, and for
-	// some that take it longer. Nil, or a solver of which there is none in this build
-	// (solver.ErrNone): they do without.
+	// NewSolver makes the LP solver, e.g. highs.New, for programs that the interior point
+	// method of this package fails to solve, or that are too large for it, and for some that
+	// take it longer: kernels and local randomizers, mostly. Nil, or a solver of which there is
+	// none in this build (solver.ErrNone): designs do without.
 	NewSolver solver.Factory
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
@@ -96,16 +95,6 @@ type Outcome struct {
 	Elapsed time.Duration
 	// Optimal says that the requested gap was reached.
 	Optimal bool
-}
-
-// validateSolver is validate for what cannot do without a solver.
-func (o Options) validateSolver() error {
-	errs := check.In("lp")
-	errs.Add(o.validate())
-	if o.NewSolver == nil {
-		errs.Bad("solver", "none", "one")
-	}
-	return errs.Err()
 }
 
 func (o Options) validate() error {

@@ -8,10 +8,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// ErrWork marks what was not checked, because that takes more work than was allowed. It
-// says nothing about whether it is sound.
-var ErrWork = errors.New("not checked")
-
 // DefaultWork is the work of a check if none is asked for, see Meter: some ten seconds.
 const DefaultWork = 1 << 31
 
@@ -31,6 +27,7 @@ type Meter struct {
 	ctx         context.Context
 	limit, used int64
 	looked      int64 // used, when the context was last looked at
+	spared      int64 // work that counts though somebody else did it, see Proof.Again
 	err         error
 }
 
@@ -80,6 +77,9 @@ func (m *Meter) Used() int64 {
 	}
 	return m.used
 }
+
+// total is the work of what was found, whoever did it.
+func (m *Meter) total() int64 { return m.Used() + m.spared }
 
 // Err says why the meter said stop, nil if it has not. The error wraps ErrWork or is that
 // of the context.

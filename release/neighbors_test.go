@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/dp"
 )
 
 // records are rows in memory.
@@ -54,7 +54,7 @@ func neighborQueries() []Query {
 	var out []Query
 	for _, q := range base {
 		q.Epsilon, q.Delta = 1, 1e-6
-		for _, neighbors := range []string{ledger.AddRemove, ledger.Replace} {
+		for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
 			q.Neighbors = neighbors
 			q.Person, q.MaxPerPerson = "", 0
 			out = append(out, q)
@@ -98,7 +98,7 @@ func TestNeighbors(t *testing.T) {
 				return rows
 			}
 			before, after := slices.Concat(rest, unit()), slices.Concat(unit(), rest)
-			if q.Neighbors == ledger.AddRemove {
+			if q.Neighbors == dp.AddRemove {
 				after = rest
 			}
 			x, y := read(t, q, before), read(t, q, after)

@@ -30,7 +30,7 @@ type storedDesign struct {
 }
 
 func newStoredDesign(v *tables.Verified) *storedDesign {
-	return &storedDesign{v.Table().Problem(), v.Certificate()}
+	return &storedDesign{v.Mechanism().Problem(), v.Certificate()}
 }
 
 func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }

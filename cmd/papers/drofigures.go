@@ -201,7 +201,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		const steps = 400
 		for n := range steps + 1 {
 			x := 4 * float64(n) / steps
-			loss := k.Kernel().LossAt(x)
+			loss := k.Mechanism().LossAt(x)
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
 			d.records = append(d.records, record(c.epsilon, c.delta, x, digits8(loss), digits8(independent)))
 		}
@@ -230,9 +230,9 @@ func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) er
 			if err != nil {
 				return err
 			}
-			g := r.Table().Grid()
+			g := r.Mechanism().Grid()
 			step, _ := g.Step().Float64()
-			pmf, atom := r.Table().PMF()
+			pmf, atom := r.Mechanism().PMF()
 			if atom > 0 {
 				d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
 			}
@@ -255,11 +255,11 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Kernel(), Values: []float64{0, 1, 2}}
+	f := &figure.Kernel{Kernel: k.Mechanism(), Values: []float64{0, 1, 2}}
 	for _, x := range f.Values {
-		i, _ := k.Kernel().CellOf(x)
-		for j, m := range k.Kernel().PMF(i) {
-			d.records = append(d.records, record(x, k.Kernel().Node(j), digits8(m)))
+		i, _ := k.Mechanism().CellOf(x)
+		for j, m := range k.Mechanism().PMF(i) {
+			d.records = append(d.records, record(x, k.Mechanism().Node(j), digits8(m)))
 		}
 	}
 	if err := f.AddLaws(d.plot); err != nil {

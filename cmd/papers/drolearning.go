@@ -281,7 +281,7 @@ func (o *droLearningOptions) noises(ctx context.Context, p dp.Privacy, releases 
 	if err != nil {
 		return nil, composed, err
 	}
-	designed, err := drolearn.Designed(r.Table.Table())
+	designed, err := drolearn.Designed(r.Table.Mechanism())
 	if err != nil {
 		return nil, composed, err
 	}
@@ -323,7 +323,7 @@ func (o *droLearningOptions) dataDependent(ctx context.Context, p dp.Privacy) (d
 	if err != nil {
 		return drolearn.Noise{}, err
 	}
-	return drolearn.DataDependent(r.Kernel.Kernel()), nil
+	return drolearn.DataDependent(r.Kernel.Mechanism()), nil
 }
 
 // droTotalEpsilon is where the composition of a person's releases is looked at.
@@ -331,9 +331,9 @@ const droTotalEpsilon = 10
 
 // composeDesigned says what so many releases of a table amount to.
 func composeDesigned(v *tables.Verified, releases int) (droComposed, error) {
-	p := v.Table().Privacy()
+	p := v.Mechanism().Privacy()
 	out := droComposed{Epsilon: p.Epsilon, Delta: p.Delta, Releases: releases, TotalEpsilon: droTotalEpsilon}
-	pld, err := account.Table(v.Table())
+	pld, err := account.Table(v.Mechanism())
 	if err != nil {
 		return out, err
 	}

@@ -63,15 +63,13 @@ type Score struct {
 func Accuracy(ctx context.Context, a Attacker, train, test Labeled, classes int, seed uint64) (Score, error) {
 	list := check.In("attack")
 	checkPeople(list, a, train.X, test.X)
-	if classes < 2 {
-		list.Bad("classes", classes, "at least 2")
-	}
+	list.Want(classes >= 2, "classes", classes, "at least 2")
 	checkLabels(list, "labels to learn", train, classes)
 	checkLabels(list, "labels to guess", test, classes)
 	if err := list.Err(); err != nil {
 		return Score{}, err
 	}
-	guess, err := learn(ctx, a, task{x: train.X, labels: train.Labels, classes: classes}, random(seed))
+	guess, err := learn(ctx, a, task{train.X, dense.Target{Labels: train.Labels, Classes: classes}}, random(seed))
 	if err != nil {
 		return Score{}, err
 	}
@@ -81,7 +79,7 @@ func Accuracy(ctx context.Context, a Attacker, train, test Labeled, classes int,
 	}
 	likeliest := slices.Index(counts, slices.Max(counts))
 	hits, chance := 0.0, 0.0
-	for i, l := range labels(guess(test.X)) {
+	for i, l := range dense.Likeliest(guess(test.X)) {
 		if l == test.Labels[i] {
 			hits++
 		}
@@ -105,7 +103,7 @@ func RelativeError(ctx context.Context, a Attacker, trainX, train, testX, test b
 	if err := list.Err(); err != nil {
 		return Score{}, err
 	}
-	guess, err := learn(ctx, a, task{x: trainX, targets: train}, random(seed))
+	guess, err := learn(ctx, a, task{trainX, dense.Target{Values: train}}, random(seed))
 	if err != nil {
 		return Score{}, err
 	}
@@ -143,27 +141,15 @@ func random(seed uint64) *rand.Rand {
 const minPeople = 10
 
 func checkPeople(list *check.List, a Attacker, train, test blas64.General) {
-	if !slices.Contains(Attackers(), a) {
-		list.Badf("attacker", fmt.Sprintf("%.40q", string(a)), "one of %v", Attackers())
-	}
-	if train.Rows < minPeople {
-		list.Badf("people to learn from", train.Rows, "at least %d", minPeople)
-	}
-	if test.Rows < 1 {
-		list.Bad("people to guess", test.Rows, "at least 1")
-	}
-	if train.Cols < 1 || test.Cols != train.Cols || train.Stride != train.Cols || test.Stride != test.Cols {
-		list.Badf("encodings", fmt.Sprintf("%d and %d numbers", train.Cols, test.Cols), "as many, at least 1, without gaps between rows")
-	}
-	if !check.Finite(train.Data...) || !check.Finite(test.Data...) {
-		list.Bad("encodings", "NaN or infinite", "finite numbers")
-	}
+	list.Want(slices.Contains(Attackers(), a), "attacker", fmt.Sprintf("%.40q", string(a)), "one of %v", Attackers())
+	list.Want(train.Rows >= minPeople, "people to learn from", train.Rows, "at least %d", minPeople)
+	list.Want(test.Rows >= 1, "people to guess", test.Rows, "at least 1")
+	list.Want(train.Cols >= 1 && test.Cols == train.Cols && train.Stride == train.Cols && test.Stride == test.Cols, "encodings", fmt.Sprintf("%d and %d numbers", train.Cols, test.Cols), "as many, at least 1, without gaps between rows")
+	list.Want(check.Finite(train.Data...) && check.Finite(test.Data...), "encodings", "NaN or infinite", "finite numbers")
 }
 
 func checkLabels(list *check.List, field string, d Labeled, classes int) {
-	if len(d.Labels) != d.X.Rows {
-		list.Badf(field, len(d.Labels), "%d, one for each person", d.X.Rows)
-	}
+	list.Want(len(d.Labels) == d.X.Rows, field, len(d.Labels), "%d, one for each person", d.X.Rows)
 	for i, l := range d.Labels {
 		if l < 0 || l >= classes {
 			list.Badf(fmt.Sprintf("%s[%d]", field, i), l, "0 to %d", classes-1)
@@ -173,10 +159,6 @@ func checkLabels(list *check.List, field string, d Labeled, classes int) {
 }
 
 func checkTargets(list *check.List, field string, y blas64.General, rows, cols int) {
-	if y.Rows != rows || y.Cols < 1 || y.Cols != cols || y.Stride != y.Cols {
-		list.Badf(field, fmt.Sprintf("%d×%d", y.Rows, y.Cols), "%d×%d, at least a column", rows, cols)
-	}
-	if !check.Finite(y.Data...) {
-		list.Bad(field, "NaN or infinite", "finite numbers")
-	}
+	list.Want(y.Rows == rows && y.Cols >= 1 && y.Cols == cols && y.Stride == y.Cols, field, fmt.Sprintf("%d×%d", y.Rows, y.Cols), "%d×%d, at least a column", rows, cols)
+	list.Want(check.Finite(y.Data...), field, "NaN or infinite", "finite numbers")
 }

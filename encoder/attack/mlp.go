@@ -19,21 +19,19 @@ const (
 )
 
 func learnMLP(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
-	in := newScaling(t.x)
-	t.x = in.apply(t.x)
-	var out scaling
-	if t.classes == 0 {
-		out = newScaling(t.targets)
-		t.targets = out.apply(t.targets)
+	in := dense.Standardize(t.x)
+	t.x = in.Apply(t.x)
+	var out dense.Scaling
+	if t.Classes == 0 {
+		out = dense.Standardize(t.Values)
+		t.Values = out.Apply(t.Values)
 	}
 	rest, heldRows := holdOut(t.x.Rows, 10, r)
 	held := t.rows(heldRows)
-	n := dense.New([]int{t.x.Cols, hidden, t.outputs()}, []dense.Activation{dense.ReLU, dense.Identity})
+	n := dense.NewLearner(dense.MLP(t.x.Cols, []int{hidden}, dense.ReLU, t.Outputs()), dense.Adam{Rate: rate, WeightDecay: decay})
 	n.Init(r)
 	best, bestLoss, since := n.Clone(), math.Inf(1), 0
-	adam := dense.Adam{Rate: rate, WeightDecay: decay}
-	grad := make([]float64, len(n.Params()))
-	pass, heldPass := dense.Pass{NoInput: true}, dense.Pass{}
+	heldPass := dense.Pass{}
 	for steps := 0; steps < maxSteps && since < patience; since++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -41,14 +39,10 @@ func learnMLP(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 		r.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 		for from := 0; from < len(rest); from += batch {
 			some := t.rows(rest[from:min(from+batch, len(rest))])
-			clear(grad)
-			d := dense.NewMatrix(some.x.Rows, t.outputs())
-			some.loss(n.Forward(&pass, some.x), d)
-			n.Backward(&pass, d, grad)
-			adam.Step(n.Params(), grad)
+			n.Fit(some.x, dense.NewMatrix(some.x.Rows, t.Outputs()), some.Loss)
 			steps++
 		}
-		loss := held.loss(n.Forward(&heldPass, held.x), dense.Matrix{})
+		loss := held.Loss(n.Forward(&heldPass, held.x), dense.Matrix{})
 		if !check.Finite(loss) {
 			return nil, check.Errorf("attack", nil, "the loss of attacker %s is not finite after %d steps", MLP, steps)
 		}
@@ -58,9 +52,9 @@ func learnMLP(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 		}
 	}
 	return func(x dense.Matrix) dense.Matrix {
-		y := best.Forward(new(dense.Pass), in.apply(x))
-		if t.classes == 0 {
-			out.undo(y)
+		y := best.Forward(new(dense.Pass), in.Apply(x))
+		if t.Classes == 0 {
+			out.Undo(y)
 		}
 		return y
 	}, nil

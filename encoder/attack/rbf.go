@@ -35,8 +35,8 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 	if t.x.Rows > maxPeople {
 		t = t.rows(r.Perm(t.x.Rows)[:maxPeople])
 	}
-	in := newScaling(t.x)
-	t.x = in.apply(t.x)
+	in := dense.Standardize(t.x)
+	t.x = in.Apply(t.x)
 	directions := dense.NewMatrix(t.x.Cols, frequencies)
 	for i := range directions.Data {
 		directions.Data[i] = r.NormFloat64()
@@ -80,22 +80,16 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(x dense.Matrix) dense.Matrix { return guess(in.apply(x)) }, nil
+	return func(x dense.Matrix) dense.Matrix { return guess(in.Apply(x)) }, nil
 }
 
 // mistakes is the share of people whose class is not the likeliest, or the mean squared
 // error.
 func (t task) mistakes(out dense.Matrix) float64 {
-	if t.classes == 0 {
-		return t.loss(out, dense.Matrix{})
+	if t.Classes == 0 {
+		return t.Loss(out, dense.Matrix{})
 	}
-	wrong := 0.0
-	for i, l := range labels(out) {
-		if l != t.labels[i] {
-			wrong++
-		}
-	}
-	return wrong / float64(out.Rows)
+	return t.Wrong(out)
 }
 
 // features returns cos and sin of x·directions/width: inner products of rows are about

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -29,7 +30,7 @@ func (r *Result) Bundle() (*bundle.Bundle, error) { return r.noisy.Bundle() }
 // Bundle is Result.Bundle with this noise.
 func (n *Noisy) Bundle() (*bundle.Bundle, error) {
 	r := n.filter
-	s := bundle.Spec{Features: r.data.Features, Mean: r.mean, ClipOrigin: n.origin()}
+	s := bundle.Spec{Features: r.data.Features, Mean: r.scaling.Mean, ClipOrigin: n.origin()}
 	n.Noise.Install(&s)
 	n.device(&s)
 	if err := n.server(&s); err != nil {
@@ -42,20 +43,14 @@ func (n *Noisy) Bundle() (*bundle.Bundle, error) {
 func (n *Noisy) device(s *bundle.Spec) {
 	r := n.filter
 	s.Offset = n.shift
-	first := r.net.Clone()
-	w := first.Layers[0].Weights
-	for j, v := range r.scale { // (x - mean)/scale·W
-		for k := range dense.Row(w, j) {
-			w.Data[j*w.Stride+k] /= v
-		}
-	}
+	scaled := r.scaling.Scaled(r.net)
 	if len(r.net.Layers) > 1 {
-		s.Layers = first.BundleLayers()
+		s.Layers = scaled.BundleLayers()
 		s.Encoder = transposed(n.turn)
 		return
 	}
 	var whole mat.Dense
-	whole.Mul(toMat(w), n.turn)
+	whole.Mul(toMat(scaled.Layers[0].Weights), n.turn)
 	s.Encoder = transposed(&whole)
 }
 
@@ -84,7 +79,11 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	var err error
 	if t := d.Targets[0]; len(d.Targets) == 1 && t.Labels != nil {
 		s.Output, s.Outputs = bundle.Classes, t.Classes
-		l, err = n.classifier(u, &t, copies)
+		var m *regress.Softmax
+		m, err = regress.FitSoftmax(u, slices.Repeat(t.Labels, copies), len(t.Classes), regress.Options{Ridge: n.filter.options.Ridge, Bias: true, Standardize: true})
+		if err == nil {
+			l = &m.Linear
+		}
 	} else {
 		var y *mat.Dense
 		y, s.Outputs = outputs(d, copies)
@@ -98,19 +97,6 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	}
 	s.Decoder, s.DecoderOffset = transposed(toMat(l.Weights)), l.Bias
 	return nil
-}
-
-// classifier fits the probabilities of classes to copies of the data.
-func (n *Noisy) classifier(u dense.Matrix, t *Task, copies int) (*regress.Linear, error) {
-	var labels []int
-	for range copies {
-		labels = append(labels, t.Labels...)
-	}
-	m, err := regress.FitSoftmax(u, labels, len(t.Classes), regress.Options{Ridge: n.filter.options.Ridge, Bias: true, Standardize: true})
-	if err != nil {
-		return nil, err
-	}
-	return &m.Linear, nil
 }
 
 // outputs are those of all targets side by side, so many times below each other, with their names:

@@ -11,8 +11,8 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// spread is the ridge of scatter matrices, relative to their trace.
-const spread = 1e-8
+// scatterRidge is the ridge of scatter matrices, relative to their trace.
+const scatterRidge = 1e-8
 
 // randomFilter returns orthonormal columns of a random orientation.
 func randomFilter(features, d int, r *rand.Rand) *mat.Dense {
@@ -154,9 +154,9 @@ func centered(x *mat.Dense) *mat.Dense {
 	return out
 }
 
-// crossing returns the sum over tasks of weight·share(task)·c·cᵀ with c = xᵀy, for centered
+// crossScatter returns the sum over tasks of weight·share(task)·c·cᵀ with c = xᵀy, for centered
 // x and centered outputs y of the task, the columns of y scaled by scale.
-func crossing(x *mat.Dense, tasks []Task, scale func(share float64) float64) *mat.SymDense {
+func crossScatter(x *mat.Dense, tasks []Task, scale func(share float64) float64) *mat.SymDense {
 	rows, n := x.Dims()
 	sum := mat.NewSymDense(n, nil)
 	for _, t := range tasks {
@@ -191,8 +191,8 @@ func crossing(x *mat.Dense, tasks []Task, scale func(share float64) float64) *ma
 func discriminant(x *mat.Dense, p *Data, d int) (*mat.Dense, error) {
 	// The scatter between classes, Σ_k n_k·(m_k - m)(m_k - m)ᵀ/n, has c/share_k for m_k - m.
 	inverse := func(share float64) float64 { return 1 / max(share, 1e-12) }
-	a := ridged(crossing(x, p.Targets, inverse), spread)
-	b := ridged(crossing(x, p.Private, inverse), spread)
+	a := ridged(crossScatter(x, p.Targets, inverse), scatterRidge)
+	b := ridged(crossScatter(x, p.Private, inverse), scatterRidge)
 	return generalized(a, b, d)
 }
 
@@ -201,23 +201,23 @@ func discriminant(x *mat.Dense, p *Data, d int) (*mat.Dense, error) {
 // left is an eigenvalue problem.
 func closedForm(x *mat.Dense, p *Data, rho float64, d int) (*mat.Dense, error) {
 	one := func(float64) float64 { return 1 }
-	a := crossing(x, p.Targets, one)
+	a := crossScatter(x, p.Targets, one)
 	a.ScaleSym(rho, a)
-	private := crossing(x, p.Private, one)
+	private := crossScatter(x, p.Private, one)
 	private.ScaleSym(-1, private)
 	a.AddSym(a, private)
 	rows, _ := x.Dims()
 	b := gram(x)
 	b.ScaleSym(1/float64(rows), b)
-	return generalized(a, ridged(b, spread), d)
+	return generalized(a, ridged(b, scatterRidge), d)
 }
 
 // leastSquares is PPLS (Enev et al., 2012): loadings of partial least squares whose directions
 // covary with the targets and not with the private tasks. x is as it is, not centered.
 func leastSquares(x *mat.Dense, p *Data, d int) (*mat.Dense, error) {
 	rows, n := x.Dims()
-	s := together(x, p.Targets, rows)
-	private := together(x, p.Private, rows)
+	s := crossProducts(x, p.Targets, rows)
+	private := crossProducts(x, p.Private, rows)
 	loadings := mat.NewDense(n, d, nil)
 	for j := range d {
 		if j > 0 { // the part of s in the span of the loadings so far is spent
@@ -245,8 +245,8 @@ func leastSquares(x *mat.Dense, p *Data, d int) (*mat.Dense, error) {
 	return loadings, nil
 }
 
-// together returns xᵀ times the outputs of tasks, side by side.
-func together(x *mat.Dense, tasks []Task, rows int) *mat.Dense {
+// crossProducts returns xᵀ times the outputs of tasks, side by side.
+func crossProducts(x *mat.Dense, tasks []Task, rows int) *mat.Dense {
 	var out *mat.Dense
 	for _, t := range tasks {
 		var c mat.Dense

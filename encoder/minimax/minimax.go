@@ -3,6 +3,7 @@ package minimax
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -18,8 +19,7 @@ type Result struct {
 
 	data    *Data
 	options Options
-	mean    []float64 // subtracted from features
-	scale   []float64 // which are then divided by these
+	scaling dense.Scaling // of features
 	net     *dense.Network
 	noisy   *Noisy
 }
@@ -37,7 +37,7 @@ func Train(ctx context.Context, d Data, o Options) (*Result, error) {
 	if err := o.validate(&d); err != nil {
 		return nil, err
 	}
-	r := &Result{data: &d, options: o, mean: make([]float64, d.X.Cols), scale: make([]float64, d.X.Cols)}
+	r := &Result{data: &d, options: o}
 	x := r.standardize()
 	if err := r.find(ctx, x); err != nil {
 		return nil, err
@@ -47,34 +47,26 @@ func Train(ctx context.Context, d Data, o Options) (*Result, error) {
 	return r, err
 }
 
-// standardize sets mean and scale, and returns the data with them.
+// standardize sets the scaling, and returns the data with it.
 func (r *Result) standardize() dense.Matrix {
-	for j := range r.scale {
-		r.scale[j] = 1
-	}
+	n := r.data.X.Cols
+	r.scaling = dense.Scaling{Mean: make([]float64, n), Scale: slices.Repeat([]float64{1}, n)}
 	if r.options.Standardize {
 		c := centered(toMat(r.data.X))
-		for j := range r.scale {
-			r.mean[j] = r.data.X.Data[j] - c.At(0, j)
-			r.scale[j] = mat.Norm(c.ColView(j), 2) / math.Sqrt(float64(r.data.X.Rows))
+		for j := range n {
+			r.scaling.Mean[j] = r.data.X.Data[j] - c.At(0, j)
+			r.scaling.Scale[j] = mat.Norm(c.ColView(j), 2) / math.Sqrt(float64(r.data.X.Rows))
 		}
 	}
 	return r.prepare(r.data.X)
 }
 
-// prepare applies mean and scale.
+// prepare applies the scaling.
 func (r *Result) prepare(x dense.Matrix) dense.Matrix {
 	if !r.options.Standardize {
 		return x
 	}
-	out := dense.NewMatrix(x.Rows, x.Cols)
-	for i := range x.Rows {
-		to := dense.Row(out, i)
-		for j, v := range dense.Row(x, i) {
-			to[j] = (v - r.mean[j]) / r.scale[j]
-		}
-	}
-	return out
+	return r.scaling.Apply(x)
 }
 
 // find sets the filter.

@@ -193,7 +193,7 @@ func TestLinearFilters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := crossing(centered(x), d.Private, func(float64) float64 { return 1 })
+	c := crossScatter(centered(x), d.Private, func(float64) float64 { return 1 })
 	var quadratic mat.Dense
 	quadratic.Mul(c, u)
 	for j := range 5 {
@@ -207,7 +207,7 @@ func TestLinearFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := func(float64) float64 { return 1 }
-	target, private, total := crossing(centered(x), d.Targets, one), crossing(centered(x), d.Private, one), gram(centered(x))
+	target, private, total := crossScatter(centered(x), d.Targets, one), crossScatter(centered(x), d.Private, one), gram(centered(x))
 	ratio := func(v mat.Vector) float64 {
 		return (10*mat.Inner(v, target, v) - mat.Inner(v, private, v)) / mat.Inner(v, total, v)
 	}
@@ -286,7 +286,7 @@ func TestLineSearchFails(t *testing.T) {
 	at := slices.Clone(net.Params())
 	tr.length = 4
 	uphill()
-	if moved := far(at); !(moved > 0 && moved < 10*shaking) || tr.failed != 1 || tr.length != firstLength {
+	if moved := far(at); !(moved > 0 && moved < 10*perturbation) || tr.failed != 1 || tr.length != firstLength {
 		t.Errorf("after a failure the filter moved by %g, %g failures, length %g", moved, tr.failed, tr.length)
 	}
 	for i := range tr.best {
@@ -294,7 +294,7 @@ func TestLineSearchFails(t *testing.T) {
 	}
 	tr.value = math.Inf(-1) // nothing is better
 	uphill()
-	if moved := far(tr.best); !(moved > 0 && moved < 10*shaking) || tr.failed != 0 {
+	if moved := far(tr.best); !(moved > 0 && moved < 10*perturbation) || tr.failed != 0 {
 		t.Errorf("after two failures the filter is %g from the best, %g failures", moved, tr.failed)
 	}
 }

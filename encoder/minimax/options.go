@@ -1,8 +1,8 @@
 package minimax
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
@@ -73,48 +73,22 @@ type NoiseOptions struct {
 }
 
 func (o *Options) fill() {
-	or := func(v *float64, otherwise float64) {
-		if *v == 0 {
-			*v = otherwise
-		}
-	}
-	count := func(v *int, otherwise int) {
-		if *v == 0 {
-			*v = otherwise
-		}
-	}
-	if o.Method == "" {
-		o.Method = Minimax
-	}
+	o.Method = cmp.Or(o.Method, Minimax)
 	if o.Method == Masked {
-		count(&o.Coordinates, len(o.Mask))
+		o.Coordinates = cmp.Or(o.Coordinates, len(o.Mask))
 	}
-	or(&o.Rho, 10)
-	or(&o.Ridge, 1e-6)
-	count(&o.InnerIterations, 50)
-	count(&o.Steps, 60)
-	count(&o.Starts, 1)
+	o.Rho = cmp.Or(o.Rho, 10)
+	o.Ridge = cmp.Or(o.Ridge, 1e-6)
+	o.InnerIterations = cmp.Or(o.InnerIterations, 50)
+	o.Steps = cmp.Or(o.Steps, 60)
+	o.Starts = cmp.Or(o.Starts, 1)
 	o.Noise.fill()
 }
 
 func (o *NoiseOptions) fill() {
-	if o.Kind == "" {
-		o.Kind = bundle.None
-	}
-	if o.Clip == 0 {
-		o.Clip = 1
-	}
-	if o.Domain != "" {
-		return
-	}
-	switch o.Kind {
-	case bundle.Spherical, bundle.Gaussian:
-		o.Domain = bundle.Ball
-	case bundle.Laplace:
-		o.Domain = bundle.L1Ball
-	default:
-		o.Domain = bundle.Box
-	}
+	o.Kind = cmp.Or(o.Kind, bundle.None)
+	o.Clip = cmp.Or(o.Clip, 1)
+	o.Domain = cmp.Or(o.Domain, encoder.BestDomain(o.Kind))
 }
 
 // Limits of options: what takes hours is likely a mistake.
@@ -127,51 +101,33 @@ const (
 func (o *Options) validate(d *Data) error {
 	c := check.In("minimax")
 	features := d.X.Cols
-	if !slices.Contains(Methods, o.Method) {
-		c.Badf("method", fmt.Sprintf("%.40q", string(o.Method)), "one of %v", Methods)
-	}
+	c.Want(slices.Contains(Methods, o.Method), "method", fmt.Sprintf("%.40q", string(o.Method)), "one of %v", Methods)
 	most := min(features, maxWidth)
 	if o.Hidden != nil {
 		most = maxWidth
 	}
-	if o.Coordinates < 1 || o.Coordinates > most {
-		c.Badf("coordinates", o.Coordinates, "1 to %d", most)
-	}
-	if o.Method == Masked && (len(o.Mask) != features || o.Coordinates != features || !check.Finite(o.Mask...)) {
-		c.Badf("mask", fmt.Sprintf("%d numbers for %d coordinates", len(o.Mask), o.Coordinates), "%d finite numbers, one for each feature, and as many coordinates", features)
-	}
-	if len(o.Hidden) > 0 && o.Method != Minimax {
-		c.Badf("hidden", o.Hidden, "none for the method %s", o.Method)
-	}
+	c.Want(o.Coordinates >= 1 && o.Coordinates <= most, "coordinates", o.Coordinates, "1 to %d", most)
+	c.Want(o.Method != Masked || (len(o.Mask) == features && o.Coordinates == features && check.Finite(o.Mask...)), "mask", fmt.Sprintf("%d numbers for %d coordinates", len(o.Mask), o.Coordinates), "%d finite numbers, one for each feature, and as many coordinates", features)
+	c.Want(len(o.Hidden) == 0 || o.Method == Minimax, "hidden", o.Hidden, "none for the method %s", o.Method)
 	for _, w := range o.Hidden {
-		if w < 1 || w > maxWidth {
-			c.Badf("hidden", w, "widths from 1 to %d", maxWidth)
-		}
+		c.Want(w >= 1 && w <= maxWidth, "hidden", w, "widths from 1 to %d", maxWidth)
 	}
-	if !(o.Rho > 0 && o.Rho <= maxWeight) {
-		c.Badf("rho", o.Rho, "above 0 and at most %g", float64(maxWeight))
-	}
-	if !(o.Ridge > 0 && o.Ridge <= 1) {
-		c.Bad("ridge", o.Ridge, "above 0 and at most 1")
-	}
+	c.Want(o.Rho > 0 && o.Rho <= maxWeight, "rho", o.Rho, "above 0 and at most %g", float64(maxWeight))
+	c.Want(o.Ridge > 0 && o.Ridge <= 1, "ridge", o.Ridge, "above 0 and at most 1")
 	for _, v := range []struct {
 		name  string
 		value int
 	}{{"inner iterations", o.InnerIterations}, {"steps", o.Steps}, {"starts", o.Starts}} {
-		if v.value < 1 || v.value > maxSteps {
-			c.Badf(v.name, v.value, "1 to %d", maxSteps)
-		}
+		c.Want(v.value >= 1 && v.value <= maxSteps, v.name, v.value, "1 to %d", maxSteps)
 	}
-	if len(d.Private) == 0 && slices.Contains([]Method{Minimax, ClosedForm, LDS, PPLS}, o.Method) {
-		c.Badf("private tasks", "none", "at least 1 for the method %s", o.Method)
-	}
+	c.Want(len(d.Private) != 0 || !slices.Contains([]Method{Minimax, ClosedForm, LDS, PPLS}, o.Method), "private tasks", "none", "at least 1 for the method %s", o.Method)
 	c.Add(o.Noise.validate())
 	return c.Err()
 }
 
 // validate checks what encoder.NewNoise does not.
 func (o *NoiseOptions) validate() error {
-	if !(o.Clip > 0 && o.Clip <= 1) || math.IsNaN(o.Clip) {
+	if !(o.Clip > 0 && o.Clip <= 1) {
 		return check.Field("minimax", "clip", o.Clip, "above 0 and at most 1, a share of the training data")
 	}
 	return nil

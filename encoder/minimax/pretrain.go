@@ -43,13 +43,10 @@ func pretrain(ctx context.Context, net *dense.Network, x dense.Matrix, d *Data, 
 // autoencode trains a layer as the encoder of an autoencoder, and returns its outputs.
 func autoencode(ctx context.Context, l *dense.Layer, x dense.Matrix, o *Options, k int) (dense.Matrix, error) {
 	in, out := l.Weights.Rows, l.Weights.Cols
-	auto := dense.New([]int{in, out, in}, []dense.Activation{l.Activation, dense.Identity})
+	// The decay is of half the sum of squares, and the loss here their mean.
+	auto := dense.NewLearner(dense.MLP(in, []int{out}, l.Activation, in), dense.Adam{Rate: autoencoderRate, WeightDecay: 2 * autoencoderDecay / float64(in)})
 	auto.Init(encoder.Rand(o.Seed, "autoencoder", k))
 	noise := corruption * rootMeanSquare(centered(toMat(x)).RawMatrix())
-	// The decay is of half the sum of squares, and the loss here their mean.
-	adam := dense.Adam{Rate: autoencoderRate, WeightDecay: 2 * autoencoderDecay / float64(in)}
-	pass := dense.Pass{NoInput: true}
-	grad := make([]float64, len(auto.Params()))
 	noisy, d := dense.NewMatrix(x.Rows, in), dense.NewMatrix(x.Rows, in)
 	for step := range autoencoderSteps {
 		if err := ctx.Err(); err != nil {
@@ -59,22 +56,15 @@ func autoencode(ctx context.Context, l *dense.Layer, x dense.Matrix, o *Options,
 		for i, v := range x.Data[:len(noisy.Data)] {
 			noisy.Data[i] = v + noise*r.NormFloat64()
 		}
-		loss := dense.SquaredError(auto.Forward(&pass, noisy), x, d)
+		loss := auto.Fit(noisy, d, func(out, d dense.Matrix) float64 { return dense.SquaredError(out, x, d) })
 		if !check.Finite(loss) {
-			return x, notFinite("the autoencoder")
+			return x, check.Errorf("minimax", nil, "the loss of the autoencoder is no longer finite: standardized or smaller features help")
 		}
-		clear(grad)
-		auto.Backward(&pass, d, grad)
-		adam.Step(auto.Params(), grad)
 	}
 	copy(l.Weights.Data, auto.Layers[0].Weights.Data)
 	copy(l.Bias, auto.Layers[0].Bias)
 	first := &dense.Network{Layers: []dense.Layer{*l}}
 	return first.Forward(&dense.Pass{}, x), nil
-}
-
-func notFinite(what string) error {
-	return check.Errorf("minimax", nil, "the loss of %s is no longer finite: standardized or smaller features help", what)
 }
 
 func rootMeanSquare(m dense.Matrix) float64 {

@@ -112,16 +112,12 @@ func (d *Data) validate() error {
 	c := check.In("minimax")
 	all := encoder.Data{Features: d.Features, X: d.X}
 	for _, t := range slices.Concat(d.Targets, d.Private) {
-		if !(t.weight() > 0 && t.weight() <= maxWeight) {
-			c.Badf("weight of "+check.Quoted(t.Name), t.Weight, "above 0 and at most %g", float64(maxWeight))
-		}
+		c.Want(t.weight() > 0 && t.weight() <= maxWeight, "weight of "+check.Quoted(t.Name), t.Weight, "above 0 and at most %g", float64(maxWeight))
 		columns, err := t.columns()
 		c.Add(err)
 		all.Private = append(all.Private, columns...)
 	}
-	if len(d.Targets) == 0 {
-		c.Bad("targets", "none", "at least 1")
-	}
+	c.Want(len(d.Targets) != 0, "targets", "none", "at least 1")
 	c.Add(all.Validate())
 	return c.Err()
 }

@@ -87,7 +87,7 @@ func (t *trainer) Step(step int) (float64, error) {
 func (t *trainer) start(r *rand.Rand) {
 	p := t.net.Params()
 	copy(p, t.initial)
-	t.shake(r)
+	t.perturb(r)
 	t.length, t.failed = firstLength, 0
 	for _, one := range t.players {
 		clear(one.head.numbers)
@@ -99,16 +99,16 @@ const (
 	firstLength = 1.0
 	armijo      = 1e-4 // share of the decrease of the tangent that is demanded
 	halvings    = 30
-	// shaking is the noise that a start and a restart add, relative to the size of the
+	// perturbation is the noise that a start and a restart add, relative to the size of the
 	// parameters: the columns of a linear filter have length 1.
-	shaking = 1e-3
+	perturbation = 1e-3
 )
 
-// shake adds noise to the parameters.
-func (t *trainer) shake(r *rand.Rand) {
+// perturb adds noise to the parameters.
+func (t *trainer) perturb(r *rand.Rand) {
 	for _, l := range t.net.Layers {
 		for i := range l.Weights.Data {
-			l.Weights.Data[i] += shaking * r.NormFloat64()
+			l.Weights.Data[i] += perturbation * r.NormFloat64()
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (t *trainer) descend(phi float64, r *rand.Rand) {
 		copy(p, t.best)
 		t.failed = 0
 	}
-	t.shake(r)
+	t.perturb(r)
 }
 
 // State implements encoder.Training.

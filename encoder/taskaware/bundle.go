@@ -19,21 +19,21 @@ import (
 // proves it.
 func (r *Result) Bundle() (*bundle.Bundle, error) {
 	s := bundle.Spec{
-		Features: r.data.Features, Mean: r.scaling.mean,
+		Features: r.data.Features, Mean: r.scaling.Mean,
 		ClipOrigin: fmt.Sprintf("declared: %s of radius %g", r.body.Domain, r.body.Radius),
 	}
-	s.Layers, s.Encoder, s.Offset = lastLayer(r.scaling.scaled(r.encoder))
+	s.Layers, s.Encoder, s.Offset = dense.Decoder(r.scaling.Scaled(r.encoder).BundleLayers())
 	head := r.reader.net
 	switch target := &r.data.Target; {
 	case r.reader.task != nil:
-		head = r.scaling.writing(head)
+		head = r.scaling.Writing(head)
 	case target.Classes == nil:
-		head = r.unit.writing(head)
+		head = r.unit.Writing(head)
 		s.Output, s.Outputs = bundle.Values, []string{target.Name}
 	default:
 		s.Output, s.Outputs = bundle.Classes, slices.Clone(target.Classes)
 	}
-	s.Head, s.Decoder, s.DecoderOffset = lastLayer(head)
+	s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(head.BundleLayers())
 	r.noise.Install(&s)
 	return makeBundle(s)
 }
@@ -44,13 +44,6 @@ func makeBundle(s bundle.Spec) (*bundle.Bundle, error) {
 		return nil, check.Errorf("taskaware", nil, "%w", err)
 	}
 	return b, nil
-}
-
-// lastLayer takes the last layer, a linear one, apart.
-func lastLayer(n *dense.Network) (before []bundle.Layer, weights bundle.Matrix, offset []float64) {
-	layers := n.BundleLayers()
-	last := layers[len(layers)-1]
-	return layers[:len(layers)-1], last.Weights, last.Bias
 }
 
 // Filter trains a task network and then the schedule for it, both on features and numbers
@@ -66,16 +59,16 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 	}
 	t := newTarget(&d.Target)
 	fit, held := split(&t, d.X.Rows, filterHeldOut, s.Seed)
-	unit := rangeOf(dense.Pick(d.X, fit))
+	unit := dense.Range(dense.Pick(d.X, fit))
 	width := 1.0
-	if t.classes == 0 {
-		fitted := t.pick(fit)
-		answers := rangeOf(fitted.values)
-		t.values, width = answers.apply(t.values), answers.scale[0]
+	if t.Classes == 0 {
+		fitted := t.Pick(fit)
+		answers := dense.Range(fitted.Values)
+		t.Values, width = answers.Apply(t.Values), answers.Scale[0]
 	}
-	scaled := encoder.Data{Features: d.Features, X: unit.apply(d.X), Target: d.Target}
-	if t.classes == 0 {
-		scaled.Target.Values = t.values.Data
+	scaled := encoder.Data{Features: d.Features, X: unit.Apply(d.X), Target: d.Target}
+	if t.Classes == 0 {
+		scaled.Target.Values = t.Values.Data
 	}
 	some := scaled.Pick(fit)
 	task, err := TrainTask(ctx, some, o)
@@ -97,7 +90,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 const filterHeldOut = 0.2
 
 // filter makes a bundle of what was trained on scaled features x.
-func (r *Scheduled) filter(ctx context.Context, unit scaling, x dense.Matrix) (*bundle.Bundle, error) {
+func (r *Scheduled) filter(ctx context.Context, unit dense.Scaling, x dense.Matrix) (*bundle.Bundle, error) {
 	net := r.encoder
 	if net == nil {
 		net = identity(x.Cols)
@@ -111,18 +104,18 @@ func (r *Scheduled) filter(ctx context.Context, unit scaling, x dense.Matrix) (*
 		return nil, err
 	}
 	spec := bundle.Spec{
-		Features: r.features, Mean: unit.mean,
+		Features: r.features, Mean: unit.Mean,
 		ClipOrigin: fmt.Sprintf("the encodings of %d people; no guarantee", x.Rows),
 	}
-	spec.Layers, spec.Encoder, spec.Offset = lastLayer(unit.scaled(net))
-	spec.Head, spec.Decoder, spec.DecoderOffset = lastLayer(unit.writing(r.reader.net))
+	spec.Layers, spec.Encoder, spec.Offset = dense.Decoder(unit.Scaled(net).BundleLayers())
+	spec.Head, spec.Decoder, spec.DecoderOffset = dense.Decoder(unit.Writing(r.reader.net).BundleLayers())
 	none.Install(&spec)
 	return makeBundle(spec)
 }
 
 // identity is a network that returns what it reads.
 func identity(n int) *dense.Network {
-	net := mlp(n, nil, dense.Identity, n)
+	net := dense.MLP(n, nil, dense.Identity, n)
 	for j := range n {
 		net.Layers[0].Weights.Data[j*n+j] = 1
 	}

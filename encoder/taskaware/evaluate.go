@@ -42,7 +42,7 @@ func (r *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluatio
 }
 
 // evaluate averages over releases of codes.
-func evaluate(r *reader, codes dense.Matrix, t *target, draws int, release func(dst, u []float64)) Evaluation {
+func evaluate(r *reader, codes dense.Matrix, t *dense.Target, draws int, release func(dst, u []float64)) Evaluation {
 	released := dense.NewMatrix(codes.Rows, codes.Cols)
 	losses := make([]float64, codes.Rows) // of each person, over the draws
 	var e Evaluation
@@ -50,9 +50,9 @@ func evaluate(r *reader, codes dense.Matrix, t *target, draws int, release func(
 		release(released.Data, codes.Data)
 		out := r.answer(released)
 		for i := range losses {
-			losses[i] += t.lossOf(out, i) / float64(draws)
+			losses[i] += lossOf(t, out, i) / float64(draws)
 		}
-		e.Wrong += t.wrong(out) / float64(draws)
+		e.Wrong += t.Wrong(out) / float64(draws)
 	}
 	n := float64(len(losses))
 	for _, loss := range losses {

@@ -1,7 +1,7 @@
 package taskaware
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -37,25 +37,13 @@ type Options struct {
 
 // fill puts the defaults in the place of zeros.
 func (o Options) fill(features int) Options {
-	for _, f := range []struct {
-		v       *int
-		usually int
-	}{{&o.Steps, 400}, {&o.Restarts, 3}, {&o.Draws, 2}} {
-		if *f.v == 0 {
-			*f.v = f.usually
-		}
-	}
-	for _, f := range []struct {
-		v       *float64
-		usually float64
-	}{{&o.HeldOut, 0.2}, {&o.Rate, 0.01}, {&o.Decay, 0.005}} {
-		if *f.v == 0 {
-			*f.v = f.usually
-		}
-	}
-	if o.Approach == "" {
-		o.Approach = Aware
-	}
+	o.Steps = cmp.Or(o.Steps, 400)
+	o.Restarts = cmp.Or(o.Restarts, 3)
+	o.Draws = cmp.Or(o.Draws, 2)
+	o.HeldOut = cmp.Or(o.HeldOut, 0.2)
+	o.Rate = cmp.Or(o.Rate, 0.01)
+	o.Decay = cmp.Or(o.Decay, 0.005)
+	o.Approach = cmp.Or(o.Approach, Aware)
 	if o.Head == nil {
 		o.Head = []int{min(2*features, 64)}
 	}
@@ -70,15 +58,9 @@ func (o *Options) validate() error {
 	positive(c, "steps", o.Steps)
 	positive(c, "restarts", o.Restarts)
 	positive(c, "draws", o.Draws)
-	if !(o.HeldOut > 0 && o.HeldOut < 1) {
-		c.Bad("held out", o.HeldOut, "a share above 0 and below 1")
-	}
-	if !(o.Rate > 0 && o.Rate <= 1) {
-		c.Bad("rate", o.Rate, "a number above 0 and at most 1")
-	}
-	if !(o.Decay >= 0 && o.Decay <= 10) {
-		c.Bad("decay", o.Decay, "a number from 0 to 10")
-	}
+	c.Want(o.HeldOut > 0 && o.HeldOut < 1, "held out", o.HeldOut, "a share above 0 and below 1")
+	c.Want(o.Rate > 0 && o.Rate <= 1, "rate", o.Rate, "a number above 0 and at most 1")
+	c.Want(o.Decay >= 0 && o.Decay <= 10, "decay", o.Decay, "a number from 0 to 10")
 	return c.Err()
 }
 
@@ -92,17 +74,13 @@ func validateApproach(c *check.List, a Approach) {
 
 // positive reports a number of steps, restarts or the like that is not one.
 func positive(c *check.List, field string, v int) {
-	if v < 1 {
-		c.Bad(field, v, "at least 1")
-	}
+	c.Want(v >= 1, field, v, "at least 1")
 }
 
 // hidden reports widths of hidden layers that are none.
 func hidden(c *check.List, field string, widths []int) {
 	for _, w := range widths {
-		if w < 1 || w > maxWidth {
-			c.Bad(field, w, fmt.Sprintf("widths from 1 to %d", maxWidth))
-		}
+		c.Want(w >= 1 && w <= maxWidth, field, w, "widths from 1 to %d", maxWidth)
 	}
 }
 

@@ -28,13 +28,13 @@ func (r *reader) answer(u dense.Matrix) dense.Matrix {
 }
 
 // loss returns that of released numbers, and remembers its gradient.
-func (r *reader) loss(u dense.Matrix, t *target) float64 {
+func (r *reader) loss(u dense.Matrix, t *dense.Target) float64 {
 	out := r.answer(u)
 	r.answers = out
 	if r.gradient.Rows != out.Rows {
 		r.gradient = dense.NewMatrix(out.Rows, out.Cols)
 	}
-	return t.loss(out, r.gradient)
+	return t.Loss(out, r.gradient)
 }
 
 // backward returns the gradient of the last loss by the released numbers, and adds that by
@@ -58,15 +58,6 @@ func constant(answers dense.Matrix) bool {
 		}
 	}
 	return true
-}
-
-// mlp is a network with hidden layers of one activation and a linear output.
-func mlp(in int, hidden []int, a dense.Activation, out int) *dense.Network {
-	widths, activations := append([]int{in}, hidden...), make([]dense.Activation, len(hidden)+1)
-	for k := range hidden {
-		activations[k] = a
-	}
-	return dense.New(append(widths, out), activations)
 }
 
 var activations = map[bundle.Activation]dense.Activation{

@@ -22,7 +22,7 @@ func (r *Result) Refit(ctx context.Context, o Options, run encoder.Run) (*Result
 	o = o.fill(r.data.X.Cols)
 	all := newTarget(&r.data.Target)
 	people, _ := split(&all, r.data.X.Rows, o.HeldOut, o.Seed)
-	u := r.encoder.Forward(&dense.Pass{}, r.scaling.apply(dense.Pick(r.data.X, people)))
+	u := r.encoder.Forward(&dense.Pass{}, r.scaling.Apply(dense.Pick(r.data.X, people)))
 	r.body.Clip(u)
 	noise, err := encoder.Fit(r.noise, u)
 	if err != nil {

@@ -84,7 +84,7 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 		return nil, err
 	}
 	t := newTarget(&d.Target)
-	frozen, err := network(task, d.X.Cols, t.outputs())
+	frozen, err := network(task, d.X.Cols, t.Outputs())
 	if err != nil {
 		return nil, err
 	}
@@ -156,9 +156,9 @@ type scheduleRun struct {
 	Schedule
 	start  int // attempt
 	x      dense.Matrix
-	target target
+	target dense.Target
 
-	encoder, decoder *learner // the encoder is nil for the task-agnostic approach
+	encoder, decoder *dense.Learner // the encoder is nil for the task-agnostic approach
 	pass             dense.Pass
 	fixed            bool         // the encoder does not change any more
 	encoded          dense.Matrix // of everybody, once it is fixed
@@ -170,23 +170,23 @@ type scheduleRun struct {
 type portion struct {
 	read         dense.Matrix // features, or encodings if the encoder is fixed
 	noise, noisy dense.Matrix
-	target       target
+	target       dense.Target
 }
 
-func newScheduleRun(s Schedule, d *encoder.Data, t target, task *dense.Network, start int) *scheduleRun {
+func newScheduleRun(s Schedule, d *encoder.Data, t dense.Target, task *dense.Network, start int) *scheduleRun {
 	r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
 	n, z := r.x.Cols, r.Coordinates
 	var widths []int
 	if r.Hidden {
 		widths = []int{n}
 	}
-	r.decoder = newLearner(mlp(z, widths, dense.Sigmoid, n), r.adam(0))
+	r.decoder = dense.NewLearner(dense.MLP(z, widths, dense.Sigmoid, n), r.adam(0))
 	r.out = &Scheduled{features: slices.Clone(d.Features), like: d.Target, reader: reader{net: r.decoder.Network, task: task}}
 	if r.Approach != Agnostic {
 		if s.Approach != Aware {
 			r.Decay = 0
 		}
-		r.encoder = newLearner(mlp(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
+		r.encoder = dense.NewLearner(dense.MLP(n, widths, dense.Sigmoid, z), r.adam(r.Decay))
 		r.out.encoder = r.encoder.Network
 		r.pass.NoInput = true
 	}
@@ -232,7 +232,7 @@ func (r *scheduleRun) use(people []int) {
 	}
 	t := r.target
 	if people != nil {
-		read, t = dense.Pick(read, people), r.target.pick(people)
+		read, t = dense.Pick(read, people), r.target.Pick(people)
 	}
 	r.now = portion{read, dense.NewMatrix(read.Rows, r.Coordinates), dense.NewMatrix(read.Rows, r.Coordinates), t}
 }
@@ -320,9 +320,9 @@ func (r *scheduleRun) freeze() {
 // State implements encoder.Training.
 func (r *scheduleRun) State() map[string][]float64 {
 	state := map[string][]float64{"sensitivity": {r.out.Sensitivity}}
-	r.decoder.save(state, "decoder")
+	r.decoder.Save(state, "decoder")
 	if r.encoder != nil {
-		r.encoder.save(state, "encoder")
+		r.encoder.Save(state, "encoder")
 	}
 	return state
 }
@@ -330,15 +330,15 @@ func (r *scheduleRun) State() map[string][]float64 {
 // Restore implements encoder.Training.
 func (r *scheduleRun) Restore(state map[string][]float64) error {
 	if len(state["sensitivity"]) != 1 {
-		return otherTraining(len(state["sensitivity"]), 1)
+		return dense.OtherTraining(len(state["sensitivity"]), 1)
 	}
 	r.out.Sensitivity = state["sensitivity"][0]
 	if r.encoder != nil {
-		if err := r.encoder.restore(state, "encoder", r.adam(r.Decay)); err != nil {
+		if err := r.encoder.Restore(state, "encoder", r.adam(r.Decay)); err != nil {
 			return err
 		}
 	}
-	return r.decoder.restore(state, "decoder", r.adam(0))
+	return r.decoder.Restore(state, "decoder", r.adam(0))
 }
 
 // inner is a step of the encoder, unless it is fixed, and one of the decoder.
@@ -347,14 +347,14 @@ func (r *scheduleRun) inner() (loss float64, err error) {
 		if loss = r.loss(); !check.Finite(loss) {
 			return loss, notFinite("schedule", loss)
 		}
-		r.encoder.Backward(&r.pass, r.out.reader.backward(nil), r.encoder.grad)
-		r.encoder.descend()
+		r.encoder.Backward(&r.pass, r.out.reader.backward(nil), r.encoder.Grad)
+		r.encoder.Descend()
 	}
 	if loss = r.loss(); !check.Finite(loss) {
 		return loss, notFinite("schedule", loss)
 	}
-	r.out.reader.backward(r.decoder.grad)
-	r.decoder.descend()
+	r.out.reader.backward(r.decoder.Grad)
+	r.decoder.Descend()
 	return loss, nil
 }
 

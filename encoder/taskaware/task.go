@@ -57,7 +57,7 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		o.Steps = 2000
 	}
 	for start := range taskStarts {
-		n := mlp(d.X.Cols, o.Hidden, dense.ReLU, t.outputs())
+		n := dense.MLP(d.X.Cols, o.Hidden, dense.ReLU, t.Outputs())
 		if o.ReLU {
 			n.Layers[len(n.Layers)-1].Activation = dense.ReLU
 		}
@@ -75,7 +75,7 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 }
 
 // descend does the steps of a task network.
-func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, t *target) error {
+func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, t *dense.Target) error {
 	adam, grad := dense.Adam{Rate: o.Rate}, make([]float64, len(r.net.Params()))
 	passes := 0
 	var rest [][]int // batches of the pass
@@ -89,7 +89,7 @@ func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, 
 				rest = batches(encoder.Rand(o.Seed, "task batches", passes), all.Rows, o.Batch)
 				passes++
 			}
-			picked := t.pick(rest[0])
+			picked := t.Pick(rest[0])
 			x, of, rest = dense.Pick(all, rest[0]), &picked, rest[1:]
 		}
 		clear(grad)
@@ -111,18 +111,18 @@ func batches(r *rand.Rand, people, size int) [][]int {
 const fitRidge = 1e-4
 
 // fitTask is TrainTask for a linear network: the training is a convex problem.
-func fitTask(d *encoder.Data, t *target) ([]bundle.Layer, error) {
-	n := mlp(d.X.Cols, nil, dense.Identity, t.outputs())
+func fitTask(d *encoder.Data, t *dense.Target) ([]bundle.Layer, error) {
+	n := dense.MLP(d.X.Cols, nil, dense.Identity, t.Outputs())
 	var fit *regress.Linear
-	if t.classes > 0 {
-		s, err := regress.FitSoftmax(d.X, t.labels, t.classes, regress.Options{Ridge: fitRidge, Bias: true, MajorIterations: 100})
+	if t.Classes > 0 {
+		s, err := regress.FitSoftmax(d.X, t.Labels, t.Classes, regress.Options{Ridge: fitRidge, Bias: true, MajorIterations: 100})
 		if err != nil {
 			return nil, check.Errorf("taskaware", nil, "%w", err)
 		}
 		fit = &s.Linear
 	} else {
 		var err error
-		if fit, err = regress.FitRidge(d.X, t.values, fitRidge); err != nil {
+		if fit, err = regress.FitRidge(d.X, t.Values, fitRidge); err != nil {
 			return nil, check.Errorf("taskaware", nil, "%w", err)
 		}
 	}
@@ -134,27 +134,27 @@ func fitTask(d *encoder.Data, t *target) ([]bundle.Layer, error) {
 // trainScaledTask is TrainTask with Scale.
 func trainScaledTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.Layer, error) {
 	o.Scale = false
-	inputs, scaled := rangeOf(d.X), *d
-	scaled.X = inputs.apply(d.X)
+	inputs, scaled := dense.Range(d.X), *d
+	scaled.X = inputs.Apply(d.X)
 	t := newTarget(&d.Target)
-	var outputs scaling
-	if t.classes == 0 {
-		outputs = rangeOf(t.values)
-		scaled.Target.Values = outputs.apply(t.values).Data
+	var outputs dense.Scaling
+	if t.Classes == 0 {
+		outputs = dense.Range(t.Values)
+		scaled.Target.Values = outputs.Apply(t.Values).Data
 	}
 	layers, err := TrainTask(ctx, &scaled, o)
 	if err != nil {
 		return nil, err
 	}
-	n, err := network(layers, d.X.Cols, t.outputs())
+	n, err := network(layers, d.X.Cols, t.Outputs())
 	if err != nil {
 		return nil, err
 	}
-	n = inputs.raw(n)
-	if t.classes == 0 {
+	n = inputs.Raw(n)
+	if t.Classes == 0 {
 		// (y' - a)/b with a = -low/width and b = 1/width is y'·width + low.
-		low, width := outputs.mean[0], outputs.scale[0]
-		n = scaling{[]float64{-low / width}, []float64{1 / width}}.answering(n)
+		low, width := outputs.Mean[0], outputs.Scale[0]
+		n = dense.Scaling{Mean: []float64{-low / width}, Scale: []float64{1 / width}}.Answering(n)
 	}
 	return n.BundleLayers(), nil
 }

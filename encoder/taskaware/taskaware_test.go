@@ -147,8 +147,8 @@ func exactLoss(t *testing.T, r *Result, p *bundle.Privatizer, b *bundle.Bundle, 
 			loss := 0.0
 			switch {
 			case r.reader.task != nil: // decoded are features, which the frozen task reads
-				m := r.scaling.apply(dense.Matrix{Rows: 1, Cols: len(out), Stride: len(out), Data: out})
-				v := r.reader.task.Forward(&dense.Pass{}, m).Data[0]*r.unit.scale[0] + r.unit.mean[0] - d.Target.Values[i]
+				m := r.scaling.Apply(dense.Matrix{Rows: 1, Cols: len(out), Stride: len(out), Data: out})
+				v := r.reader.task.Forward(&dense.Pass{}, m).Data[0]*r.unit.Scale[0] + r.unit.Mean[0] - d.Target.Values[i]
 				loss = v * v
 			case d.Target.Classes == nil:
 				loss = (out[0] - d.Target.Values[i]) * (out[0] - d.Target.Values[i])
@@ -266,7 +266,7 @@ func TestScheduleByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, dec := mlp(5, nil, dense.Sigmoid, 2), mlp(2, nil, dense.Sigmoid, 5)
+	e, dec := dense.MLP(5, nil, dense.Sigmoid, 2), dense.MLP(2, nil, dense.Sigmoid, 5)
 	e.Init(encoder.Rand(9, "schedule encoder 0", 0))
 	dec.Init(encoder.Rand(9, "schedule decoder 0", 0))
 	adamE, adamD := dense.Adam{AMSGrad: true, WeightDecay: 0.3}, dense.Adam{AMSGrad: true}
@@ -281,7 +281,7 @@ func TestScheduleByHand(t *testing.T) {
 		}
 		out := frozen.Forward(&pt, dec.Forward(&pd, noisy))
 		g := dense.NewMatrix(20, 1)
-		dense.SquaredError(out, target.values, g)
+		dense.SquaredError(out, target.Values, g)
 		gd, ge := make([]float64, len(dec.Params())), make([]float64, len(e.Params()))
 		e.Backward(&pe, dec.Backward(&pd, frozen.Backward(&pt, g, nil), gd), ge)
 		if ofEncoder {
@@ -348,7 +348,7 @@ func TestScheduleBatches(t *testing.T) {
 // TestStandardError: the error is over people, also where there is no noise to differ.
 func TestStandardError(t *testing.T) {
 	codes := dense.Matrix{Rows: 3, Cols: 1, Stride: 1, Data: []float64{1, 2, 3}}
-	truth := target{values: dense.NewMatrix(3, 1)}
+	truth := dense.Target{Values: dense.NewMatrix(3, 1)}
 	e := evaluate(&reader{net: identity(1)}, codes, &truth, 2, func(dst, u []float64) { copy(dst, u) })
 	// Losses 1, 4, 9: their mean is 14/3, their variance 49/3.
 	if want := math.Sqrt(49.0 / 9); math.Abs(e.Loss-14.0/3) > 1e-12 || math.Abs(e.StandardError-want) > 1e-12 {
@@ -363,8 +363,8 @@ func TestConstantAmongFit(t *testing.T) {
 		x.Data[i] = 0.1
 	}
 	one := dense.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0.2}}
-	for name, s := range map[string]scaling{"standardize": standardize(x), "range": rangeOf(x)} {
-		if got := s.apply(one).Data[0]; got != 0.1 {
+	for name, s := range map[string]dense.Scaling{"standardize": dense.Standardize(x), "range": dense.Range(x)} {
+		if got := s.Apply(one).Data[0]; got != 0.1 {
 			t.Errorf("%s: 0.2 becomes %g, want 0.1", name, got)
 		}
 	}
@@ -466,8 +466,8 @@ func TestBadInput(t *testing.T) {
 // TestScalings compares each way to fold a scaling into a network with its definition.
 func TestScalings(t *testing.T) {
 	d := twoNumbers(30, false, 1)
-	s := standardize(d.X)
-	n := mlp(5, []int{3}, dense.Sigmoid, 2)
+	s := dense.Standardize(d.X)
+	n := dense.MLP(5, []int{3}, dense.Sigmoid, 2)
 	n.Init(encoder.Rand(1, "network", 0))
 	near := func(what string, got, want dense.Matrix) {
 		t.Helper()
@@ -478,15 +478,15 @@ func TestScalings(t *testing.T) {
 			}
 		}
 	}
-	scaled := s.apply(d.X)
-	near("reading", s.reading(n).Forward(&dense.Pass{}, scaled), n.Forward(&dense.Pass{}, d.X))
-	near("raw", s.raw(n).Forward(&dense.Pass{}, d.X), n.Forward(&dense.Pass{}, scaled))
-	centered := scaling{s.mean, []float64{1, 1, 1, 1, 1}}.apply(d.X)
-	near("scaled", s.scaled(n).Forward(&dense.Pass{}, centered), n.Forward(&dense.Pass{}, scaled))
-	unit := scaling{[]float64{3, -4}, []float64{2, 5}}
+	scaled := s.Apply(d.X)
+	near("reading", s.Reading(n).Forward(&dense.Pass{}, scaled), n.Forward(&dense.Pass{}, d.X))
+	near("raw", s.Raw(n).Forward(&dense.Pass{}, d.X), n.Forward(&dense.Pass{}, scaled))
+	centered := dense.Scaling{Mean: s.Mean, Scale: []float64{1, 1, 1, 1, 1}}.Apply(d.X)
+	near("scaled", s.Scaled(n).Forward(&dense.Pass{}, centered), n.Forward(&dense.Pass{}, scaled))
+	unit := dense.Scaling{Mean: []float64{3, -4}, Scale: []float64{2, 5}}
 	out := n.Forward(&dense.Pass{}, d.X)
-	near("answering", unit.answering(n).Forward(&dense.Pass{}, d.X), unit.apply(out))
-	near("writing", unit.apply(unit.writing(n).Forward(&dense.Pass{}, d.X)), out)
+	near("answering", unit.Answering(n).Forward(&dense.Pass{}, d.X), unit.Apply(out))
+	near("writing", unit.Apply(unit.Writing(n).Forward(&dense.Pass{}, d.X)), out)
 }
 
 // TestLinearTask: a linear task is found as it is, in the units of the data.
@@ -513,7 +513,7 @@ func TestLinearTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := newTarget(&labeled.Target)
-	if wrong := target.wrong(n.Forward(&dense.Pass{}, labeled.X)); wrong > 0.03 {
+	if wrong := target.Wrong(n.Forward(&dense.Pass{}, labeled.X)); wrong > 0.03 {
 		t.Errorf("share %g wrong, want at most 0.03", wrong)
 	}
 }
@@ -530,7 +530,7 @@ func TestTaskInBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := newTarget(&d.Target)
-	if wrong := target.wrong(n.Forward(&dense.Pass{}, d.X)); wrong > 0.05 {
+	if wrong := target.Wrong(n.Forward(&dense.Pass{}, d.X)); wrong > 0.05 {
 		t.Errorf("share %g wrong, want at most 0.05", wrong)
 	}
 	seen := map[int]bool{}

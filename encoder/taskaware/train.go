@@ -25,8 +25,8 @@ type Result struct {
 	data    *encoder.Data
 	body    encoder.Body
 	noise   encoder.Noise
-	scaling scaling
-	unit    scaling
+	scaling dense.Scaling
+	unit    dense.Scaling
 	encoder *dense.Network // of scaled features
 	reader  reader
 }
@@ -61,7 +61,7 @@ func Train(ctx context.Context, d *encoder.Data, body encoder.Body, noise encode
 // set is some people.
 type set struct {
 	x      dense.Matrix // scaled
-	target target
+	target dense.Target
 }
 
 // training is an encoder.Training: the restarts one after another.
@@ -70,13 +70,13 @@ type training struct {
 	data    *encoder.Data
 	body    encoder.Body
 	noise   encoder.Noise
-	scaling scaling
-	unit    scaling // of a target of numbers; else empty
+	scaling dense.Scaling
+	unit    dense.Scaling // of a target of numbers; else empty
 
 	fit, heldOut set
-	repeated     target // of fit, for each draw
+	repeated     dense.Target // of fit, for each draw
 
-	encoder, head *learner
+	encoder, head *dense.Learner
 	reader        reader
 	pass          dense.Pass
 	raw           dense.Matrix // outputs of the encoder
@@ -89,28 +89,28 @@ func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Opti
 	t := &training{Options: o, data: d, body: body, noise: noise, least: []float64{math.MaxFloat64, 0, 0}}
 	all := newTarget(&d.Target)
 	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
-	t.scaling = standardize(dense.Pick(d.X, fit))
-	x := t.scaling.apply(d.X)
-	if all.classes == 0 {
-		t.unit = standardize(dense.Pick(all.values, fit))
-		all.values = t.unit.apply(all.values)
+	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
+	x := t.scaling.Apply(d.X)
+	if all.Classes == 0 {
+		t.unit = dense.Standardize(dense.Pick(all.Values, fit))
+		all.Values = t.unit.Apply(all.Values)
 	}
-	t.fit, t.heldOut = set{dense.Pick(x, fit), all.pick(fit)}, set{dense.Pick(x, held), all.pick(held)}
-	t.repeated = t.fit.target.repeat(o.Draws)
-	out := all.outputs()
+	t.fit, t.heldOut = set{dense.Pick(x, fit), all.Pick(fit)}, set{dense.Pick(x, held), all.Pick(held)}
+	t.repeated = repeated(&t.fit.target, len(fit), o.Draws)
+	out := all.Outputs()
 	if o.Task != nil {
 		task, err := network(o.Task, d.X.Cols, out)
 		if err != nil {
 			return nil, err
 		}
-		t.reader.task, out = t.unit.answering(t.scaling.reading(task)), d.X.Cols
+		t.reader.task, out = t.unit.Answering(t.scaling.Reading(task)), d.X.Cols
 	}
 	z := body.Coordinates
 	if o.Approach == Agnostic {
 		t.Hidden = nil
 	}
-	t.encoder = newLearner(mlp(d.X.Cols, t.Hidden, dense.Sigmoid, z), dense.Adam{})
-	t.head = newLearner(mlp(z, o.Head, dense.ReLU, out), dense.Adam{})
+	t.encoder = dense.NewLearner(dense.MLP(d.X.Cols, t.Hidden, dense.Sigmoid, z), dense.Adam{})
+	t.head = dense.NewLearner(dense.MLP(z, o.Head, dense.ReLU, out), dense.Adam{})
 	t.reader.net = t.head.Network
 	t.pass.NoInput = true
 	t.raw = dense.NewMatrix(len(fit), z)
@@ -120,10 +120,10 @@ func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Opti
 }
 
 // split holds out a share of the people, of each class alike, at least one.
-func split(t *target, people int, share float64, seed uint64) (fit, held []int) {
+func split(t *dense.Target, people int, share float64, seed uint64) (fit, held []int) {
 	order := encoder.Rand(seed, "held out", 0).Perm(people)
-	if t.classes > 0 {
-		slices.SortStableFunc(order, func(a, b int) int { return t.labels[a] - t.labels[b] })
+	if t.Classes > 0 {
+		slices.SortStableFunc(order, func(a, b int) int { return t.Labels[a] - t.Labels[b] })
 	}
 	// Every person at which the count of those held out grows is held out.
 	for i, p := range order {
@@ -161,7 +161,7 @@ func (t *training) Step(step int) (float64, error) {
 	}
 	// From the rate to a tenth of it, linearly, in each phase.
 	rate := t.Rate * (1 - 0.9*float64(k%t.Steps)/float64(t.Steps))
-	t.encoder.adam.Rate, t.head.adam.Rate = rate, rate
+	t.encoder.Adam.Rate, t.head.Adam.Rate = rate, rate
 	loss := t.descend(step, t.quiet(k))
 	if !check.Finite(loss) || !check.Finite(t.encoder.Params()...) || !check.Finite(t.head.Params()...) {
 		return loss, notFinite("encoder", loss)
@@ -176,7 +176,7 @@ func (t *training) Step(step int) (float64, error) {
 func (t *training) start(restart int) {
 	t.encoder.Init(encoder.Rand(t.Seed, "encoder", restart))
 	t.head.Init(encoder.Rand(t.Seed, "head", restart))
-	t.encoder.adam, t.head.adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
+	t.encoder.Adam, t.head.Adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
 	if t.Approach == Agnostic {
 		copy(t.encoder.Params(), identity(t.data.X.Cols).Params())
 		t.fill(restart)
@@ -186,7 +186,7 @@ func (t *training) start(restart int) {
 // freeze ends the first phase of the privacy-agnostic approach.
 func (t *training) freeze(restart int) {
 	t.fill(restart)
-	t.head.adam = dense.Adam{WeightDecay: t.Decay}
+	t.head.Adam = dense.Adam{WeightDecay: t.Decay}
 }
 
 // fillShares are the shares of people whose encoding the body holds unclipped, in the
@@ -197,19 +197,19 @@ var fillShares = [...]float64{0.9, 0.99, 0.5}
 // people's encodings.
 func (t *training) fill(restart int) {
 	u := t.encoder.Forward(&t.pass, t.fit.x)
-	s := standardize(u)
+	s := dense.Standardize(u)
 	last := t.encoder.Layers[len(t.encoder.Layers)-1]
 	norms := make([]float64, u.Rows)
 	for i := range norms {
 		for j, v := range dense.Row(u, i) {
-			u.Data[i*u.Stride+j] = v - s.mean[j]
+			u.Data[i*u.Stride+j] = v - s.Mean[j]
 		}
 		norms[i] = reachOf(t.body, dense.Row(u, i))
 	}
 	slices.Sort(norms)
 	reach := norms[int(fillShares[restart%len(fillShares)]*float64(len(norms)-1))]
 	for j := range last.Bias {
-		last.Bias[j] = (last.Bias[j] - s.mean[j]) / reach
+		last.Bias[j] = (last.Bias[j] - s.Mean[j]) / reach
 	}
 	for i := range last.Weights.Data {
 		last.Weights.Data[i] /= reach
@@ -254,7 +254,7 @@ func (t *training) descend(step int, quiet bool) float64 {
 		t.noise.Release(t.released.Data, t.released.Data, encoder.Rand(t.Seed, "noise", step))
 	}
 	loss := t.reader.loss(t.released, &t.repeated)
-	dReleased := t.reader.backward(t.head.grad)
+	dReleased := t.reader.backward(t.head.Grad)
 	if !t.fixed(quiet) {
 		clear(t.gradient.Data)
 		for i := range dReleased.Rows {
@@ -265,10 +265,10 @@ func (t *training) descend(step int, quiet bool) float64 {
 		if !quiet {
 			t.body.ClipBackward(t.raw, t.gradient)
 		}
-		t.encoder.Backward(&t.pass, t.gradient, t.encoder.grad)
-		t.encoder.descend()
+		t.encoder.Backward(&t.pass, t.gradient, t.encoder.Grad)
+		t.encoder.Descend()
 	}
-	t.head.descend()
+	t.head.Descend()
 	return loss
 }
 
@@ -292,7 +292,7 @@ func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
 	t.body.Clip(u)
 	r := encoder.Rand(seed, "evaluation", 0)
 	e := evaluate(&reader{net: t.reader.net, task: t.reader.task}, u, &s.target, draws, func(dst, u []float64) { t.noise.Release(dst, u, r) })
-	for _, scale := range t.unit.scale {
+	for _, scale := range t.unit.Scale {
 		e.Loss, e.StandardError = e.Loss*scale*scale, e.StandardError*scale*scale
 	}
 	return e
@@ -301,8 +301,8 @@ func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
 // State implements encoder.Training.
 func (t *training) State() map[string][]float64 {
 	state := map[string][]float64{"best": t.best, "least": t.least}
-	t.encoder.save(state, "encoder")
-	t.head.save(state, "head")
+	t.encoder.Save(state, "encoder")
+	t.head.Save(state, "head")
 	return state
 }
 
@@ -310,11 +310,11 @@ func (t *training) State() map[string][]float64 {
 func (t *training) Restore(state map[string][]float64) error {
 	size := len(t.encoder.Params()) + len(t.head.Params())
 	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 {
-		return otherTraining(best, size)
+		return dense.OtherTraining(best, size)
 	}
 	t.best, t.least = state["best"], state["least"]
 	adam := dense.Adam{WeightDecay: t.Decay}
-	return cmp.Or(t.encoder.restore(state, "encoder", adam), t.head.restore(state, "head", adam))
+	return cmp.Or(t.encoder.Restore(state, "encoder", adam), t.head.Restore(state, "head", adam))
 }
 
 // result is made of the best networks.
@@ -342,9 +342,9 @@ func (r *Result) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, 
 	if err != nil {
 		return Evaluation{}, err
 	}
-	if target.classes == 0 {
-		target.values = r.unit.apply(target.values)
+	if target.Classes == 0 {
+		target.Values = r.unit.Apply(target.Values)
 	}
-	t := training{body: r.body, noise: r.noise, unit: r.unit, encoder: &learner{Network: r.encoder}, reader: r.reader}
-	return t.evaluate(&set{r.scaling.apply(d.X), target}, draws, seed), nil
+	t := training{body: r.body, noise: r.noise, unit: r.unit, encoder: &dense.Learner{Network: r.encoder}, reader: r.reader}
+	return t.evaluate(&set{r.scaling.Apply(d.X), target}, draws, seed), nil
 }

@@ -28,14 +28,14 @@ func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*
 	}
 	s := bundle.Spec{
 		Features:   features,
-		Mean:       slices.Clone(m.mean),
+		Mean:       slices.Clone(m.scaling.Mean),
 		ClipOrigin: fmt.Sprintf("l1 ball of radius %g, chosen before the training", m.Body.Radius),
 	}
 	if s.Mean == nil {
 		s.Mean = make([]float64, len(features))
 	}
 	// x - Mean is divided by the deviations in the weights of the first layer.
-	s.Layers, s.Encoder, s.Offset = last(scaledInputs(m.encoder, m.deviation))
+	s.Layers, s.Encoder, s.Offset = dense.Decoder(m.scaling.Scaled(m.encoder).BundleLayers())
 	switch server.Level {
 	case Latent:
 		s.Output = bundle.Values
@@ -49,7 +49,7 @@ func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*
 		if server.Classifier == nil || server.Classifier.network.In() != m.Body.Coordinates || server.Classifier.network.Out() != len(server.Classes) {
 			return nil, check.Field("vlm", "classifier", fmt.Sprintf("one of %d classes", len(server.Classes)), fmt.Sprintf("one of encodings with %d coordinates, and the names of its classes", m.Body.Coordinates))
 		}
-		s.Head, s.Decoder, s.DecoderOffset = last(scaledInputs(server.Classifier.network, server.Classifier.scale))
+		s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(server.Classifier.scaling.Scaled(server.Classifier.network).BundleLayers())
 		s.Output, s.Outputs = bundle.Classes, slices.Clone(server.Classes)
 	default:
 		return nil, server.Level.check()
@@ -64,40 +64,13 @@ func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*
 
 // installDecoder has the decoder on the server, its outputs in the units of the features.
 func (m *Model) installDecoder(s *bundle.Spec) {
-	layers := m.decoder.BundleLayers()
 	if m.likelihood == Bernoulli {
+		layers, n := m.decoder.BundleLayers(), m.decoder.Out()
 		layers[len(layers)-1].Activation = bundle.Sigmoid
-		n := m.decoder.Out()
 		s.Head, s.Decoder, s.DecoderOffset = layers, identity(n), make([]float64, n)
 		return
 	}
-	s.Head, s.Decoder, s.DecoderOffset = last(layers)
-	for j, d := range m.deviation {
-		s.DecoderOffset[j] = s.DecoderOffset[j]*d + m.mean[j]
-		row := s.Decoder.Row(j)
-		for i := range row {
-			row[i] *= d
-		}
-	}
-}
-
-// scaledInputs returns the layers of a network of inputs that are divided by scale, nil being
-// 1, as layers of the inputs themselves.
-func scaledInputs(n *dense.Network, scale []float64) []bundle.Layer {
-	layers := n.BundleLayers()
-	w := layers[0].Weights
-	for i := range w.Rows {
-		for j, s := range scale {
-			w.Data[i*w.Cols+j] /= s
-		}
-	}
-	return layers
-}
-
-// last takes the last of some layers, an affine one, apart.
-func last(layers []bundle.Layer) (before []bundle.Layer, weights bundle.Matrix, bias []float64) {
-	l := layers[len(layers)-1]
-	return layers[:len(layers)-1], l.Weights, l.Bias
+	s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(m.scaling.Writing(m.decoder).BundleLayers())
 }
 
 func identity(n int) bundle.Matrix {

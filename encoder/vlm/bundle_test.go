@@ -91,7 +91,7 @@ func agrees(t *testing.T, b *bundle.Bundle, x, u, decoded encoder.Matrix) {
 }
 
 func probabilities(c *Classifier, z encoder.Matrix) encoder.Matrix {
-	logits := byParts(c.network, c.scaled(z))
+	logits := byParts(c.network, c.scaling.Apply(z))
 	for i := range logits.Rows {
 		row, sum := dense.Row(logits, i), 0.0
 		for y, v := range row {

@@ -47,27 +47,13 @@ type Central struct {
 
 func (c *Central) check(o Options) error {
 	bad := check.In("vlm")
-	if !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1) {
-		bad.Bad("central epsilon", c.Epsilon, "a finite number above 0")
-	}
-	if !(c.Delta > 0 && c.Delta < 1) {
-		bad.Bad("central delta", c.Delta, "a number above 0 and below 1")
-	}
-	if !(c.Clip >= 0) || math.IsInf(c.Clip, 1) {
-		bad.Bad("clip of the gradients", c.Clip, "a finite number above 0")
-	}
-	if !c.Parts.Encoder && !c.PublishedOrder {
-		bad.Bad("parts", c.Parts, "the encoder among them: what people send is computed by it")
-	}
-	if c.Parts == (Parts{}) {
-		bad.Bad("parts", c.Parts, "at least one")
-	}
-	if o.TrainingEpsilon == 0 {
-		bad.Bad("epsilon of the training", 0, "a number, for scales are not learned privately")
-	}
-	if o.Standardize {
-		bad.Bad("standardize", true, "features of one scale, for means and deviations of the training data are not private")
-	}
+	bad.Want(check.Positive(c.Epsilon), "central epsilon", c.Epsilon, "a finite number above 0")
+	bad.Want(c.Delta > 0 && c.Delta < 1, "central delta", c.Delta, "a number above 0 and below 1")
+	bad.Want(c.Clip >= 0 && !math.IsInf(c.Clip, 1), "clip of the gradients", c.Clip, "a finite number above 0")
+	bad.Want(c.Parts.Encoder || c.PublishedOrder, "parts", c.Parts, "the encoder among them: what people send is computed by it")
+	bad.Want(c.Parts != (Parts{}), "parts", c.Parts, "at least one")
+	bad.Want(o.TrainingEpsilon != 0, "epsilon of the training", 0, "a number, for scales are not learned privately")
+	bad.Want(!o.Standardize, "standardize", true, "features of one scale, for means and deviations of the training data are not private")
 	return bad.Err()
 }
 

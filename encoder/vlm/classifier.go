@@ -1,9 +1,9 @@
 package vlm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -26,7 +26,7 @@ type ClassifierOptions struct {
 // Classifier is a network that tells classes from what people sent.
 type Classifier struct {
 	network *dense.Network
-	scale   []float64
+	scaling dense.Scaling
 }
 
 // TrainClassifier trains a classifier on rows of z, which are divided column by column by
@@ -39,13 +39,11 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 		return nil, err
 	}
 	_, scale := dense.Standard(z)
-	c := &Classifier{scale: scale}
-	x := c.scaled(z)
-	c.network = dense.New(append(append([]int{z.Cols}, o.Hidden...), o.Classes), activations(len(o.Hidden)))
+	c := &Classifier{scaling: dense.Scaling{Mean: make([]float64, z.Cols), Scale: scale}}
+	x := c.scaling.Apply(z)
+	learner := dense.NewLearner(dense.MLP(z.Cols, o.Hidden, dense.ReLU, o.Classes), dense.Adam{Rate: o.Rate})
+	c.network = learner.Network
 	c.network.Init(encoder.Rand(o.Seed, "classifier", 0))
-	adam := dense.Adam{Rate: o.Rate}
-	pass := dense.Pass{NoInput: true}
-	grad := make([]float64, len(c.network.Params()))
 	o.Batch = min(o.Batch, z.Rows)
 	batch, chosen := dense.NewMatrix(o.Batch, z.Cols), make([]int, o.Batch)
 	d := dense.NewMatrix(o.Batch, o.Classes)
@@ -59,10 +57,9 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 				copy(dense.Row(batch, i), dense.Row(x, row))
 				chosen[i] = labels[row]
 			}
-			clear(grad)
-			loss := dense.NoisyCrossEntropy(c.network.Forward(&pass, batch), chosen, o.Flip, d)
-			c.network.Backward(&pass, d, grad)
-			adam.Step(c.network.Params(), grad)
+			loss := learner.Fit(batch, d, func(logits, d dense.Matrix) float64 {
+				return dense.NoisyCrossEntropy(logits, chosen, o.Flip, d)
+			})
 			if !check.Finite(loss) {
 				return nil, check.Errorf("vlm", ErrDiverged, "the loss of the classifier is %g in epoch %d: a smaller rate may help", loss, epoch+1)
 			}
@@ -75,78 +72,46 @@ func (o ClassifierOptions) filled(people int) ClassifierOptions {
 	if o.Hidden == nil {
 		o.Hidden = []int{50}
 	}
-	orDefault(&o.Rate, 1e-3)
-	orDefault(&o.Batch, 64)
-	orDefault(&o.Epochs, max(30, 2000/max(1, people/max(1, o.Batch))))
+	o.Rate = cmp.Or(o.Rate, 1e-3)
+	o.Batch = cmp.Or(o.Batch, 64)
+	o.Epochs = cmp.Or(o.Epochs, max(30, 2000/max(1, people/max(1, o.Batch))))
 	return o
 }
 
 func (o ClassifierOptions) check(z encoder.Matrix, labels []int) error {
 	bad := check.In("vlm")
-	if o.Classes < 2 {
-		bad.Bad("classes", o.Classes, "at least 2")
-	}
+	bad.Want(o.Classes >= 2, "classes", o.Classes, "at least 2")
 	if last := 1 - 1/float64(o.Classes); !(o.Flip >= 0 && o.Flip <= last) {
 		bad.Badf("flip", o.Flip, "0 to %.3g, where a label says nothing", last)
 	}
-	if !(o.Rate > 0) || math.IsInf(o.Rate, 1) {
-		bad.Bad("rate", o.Rate, "a finite number above 0")
-	}
-	if o.Batch < 1 || o.Epochs < 1 {
-		bad.Bad("batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
-	}
-	if z.Rows < 1 || len(labels) != z.Rows {
-		bad.Badf("labels", len(labels), "one for each of the %d people", z.Rows)
-	}
+	bad.Want(check.Positive(o.Rate), "rate", o.Rate, "a finite number above 0")
+	bad.Want(o.Batch >= 1 && o.Epochs >= 1, "batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
+	bad.Want(z.Rows >= 1 && len(labels) == z.Rows, "labels", len(labels), "one for each of the %d people", z.Rows)
 	for i, y := range labels {
 		if y < 0 || y >= o.Classes {
 			bad.Badf(fmt.Sprintf("labels[%d]", i), y, "0 to %d", o.Classes-1)
 			break
 		}
 	}
-	if !check.Finite(z.Data...) {
-		bad.Bad("encodings", "NaN or infinite", "finite numbers")
-	}
+	bad.Want(check.Finite(z.Data...), "encodings", "NaN or infinite", "finite numbers")
 	return bad.Err()
 }
 
-// scaled returns a copy of z with columns divided by c.scale.
-func (c *Classifier) scaled(z encoder.Matrix) encoder.Matrix {
-	out := dense.NewMatrix(z.Rows, z.Cols)
-	for i := range z.Rows {
-		for j, v := range dense.Row(z, i) {
-			out.Data[i*out.Stride+j] = v / c.scale[j]
-		}
-	}
-	return out
+// predict returns the most likely class of each row.
+func (c *Classifier) predict(z encoder.Matrix) []int {
+	return dense.Likeliest(c.network.Forward(new(dense.Pass), c.scaling.Apply(z)))
 }
 
-// Predict returns the most likely class of each row.
-func (c *Classifier) Predict(z encoder.Matrix) []int {
-	var pass dense.Pass
-	logits := c.network.Forward(&pass, c.scaled(z))
-	out := make([]int, z.Rows)
-	for i := range out {
-		row := dense.Row(logits, i)
-		for y, v := range row {
-			if v > row[out[i]] {
-				out[i] = y
-			}
-		}
-	}
-	return out
-}
-
-// Right says for each row whether Predict is right.
+// Right says for each row whether the most likely class is right.
 func (c *Classifier) Right(z encoder.Matrix, labels []int) []bool {
 	out := make([]bool, z.Rows)
-	for i, y := range c.Predict(z) {
+	for i, y := range c.predict(z) {
 		out[i] = y == labels[i]
 	}
 	return out
 }
 
-// Accuracy is the share of rows that Predict is right about.
+// Accuracy is the share of rows that Right is true of.
 func (c *Classifier) Accuracy(z encoder.Matrix, labels []int) float64 {
 	n := 0.0
 	for _, right := range c.Right(z, labels) {
@@ -155,20 +120,4 @@ func (c *Classifier) Accuracy(z encoder.Matrix, labels []int) float64 {
 		}
 	}
 	return n / float64(z.Rows)
-}
-
-// activations are ReLU for each hidden layer and none for the last one.
-func activations(hidden int) []dense.Activation {
-	out := make([]dense.Activation, hidden+1)
-	for i := range hidden {
-		out[i] = dense.ReLU
-	}
-	return out
-}
-
-// orDefault sets a zero value.
-func orDefault[T int | float64](p *T, v T) {
-	if *p == 0 {
-		*p = v
-	}
 }

@@ -3,7 +3,6 @@ package vlm
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/encoder/internal/dense"
@@ -24,7 +23,7 @@ type Model struct {
 
 	encoder, decoder *dense.Network
 	likelihood       Likelihood
-	mean, deviation  []float64 // of features; nil: they are not standardized
+	scaling          dense.Scaling // of features; empty if they are not standardized
 }
 
 // Train trains a network on the features of people, rows of x. The result depends on the
@@ -37,8 +36,8 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 	}
 	m := newModel(x, o)
 	if o.Standardize {
-		m.mean, m.deviation = dense.Standard(x)
-		x = m.standardized(x)
+		m.scaling = dense.Standardize(x)
+		x = m.scaling.Apply(x)
 	}
 	if o.Central == nil || o.Central.PublishedOrder {
 		t := newTraining(m, x, o)
@@ -65,8 +64,8 @@ func newModel(x encoder.Matrix, o Options) *Model {
 	return &Model{
 		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
 		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood, CentralEpsilon: math.Inf(1),
-		encoder: dense.New(slices.Concat([]int{x.Cols}, o.Encoder, []int{o.Coordinates}), activations(len(o.Encoder))),
-		decoder: dense.New(slices.Concat([]int{o.Coordinates}, o.Decoder, []int{x.Cols}), activations(len(o.Decoder))),
+		encoder: dense.MLP(x.Cols, o.Encoder, dense.ReLU, o.Coordinates),
+		decoder: dense.MLP(o.Coordinates, o.Decoder, dense.ReLU, x.Cols),
 	}
 }
 
@@ -93,21 +92,11 @@ func (m *Model) collapsed(x encoder.Matrix) error {
 	return nil
 }
 
-func (m *Model) standardized(x encoder.Matrix) encoder.Matrix {
-	out := dense.NewMatrix(x.Rows, x.Cols)
-	for i := range x.Rows {
-		for j, v := range dense.Row(x, i) {
-			out.Data[i*out.Stride+j] = (v - m.mean[j]) / m.deviation[j]
-		}
-	}
-	return out
-}
-
 // Encode returns the means of the posterior, in the l1 ball: what people send, but for the
 // noise.
 func (m *Model) Encode(x encoder.Matrix) encoder.Matrix {
-	if m.mean != nil {
-		x = m.standardized(x)
+	if m.scaling.Scale != nil {
+		x = m.scaling.Apply(x)
 	}
 	return m.encode(x)
 }
@@ -124,12 +113,7 @@ func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
 // kind as went in, at what the paper calls feature level. It needs no privacy.
 func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
 	out := m.decode(z)
-	for i := range out.Rows {
-		row := dense.Row(out, i)
-		for j, d := range m.deviation {
-			row[j] = row[j]*d + m.mean[j]
-		}
-	}
+	m.scaling.Undo(out)
 	return out
 }
 

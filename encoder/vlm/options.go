@@ -1,9 +1,10 @@
 package vlm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -58,22 +59,19 @@ type Options struct {
 }
 
 func (o Options) filled() Options {
-	orDefault(&o.Coordinates, 8)
-	orDefault(&o.Radius, 5)
+	o.Coordinates = cmp.Or(o.Coordinates, 8)
+	o.Radius = cmp.Or(o.Radius, 5)
 	if o.Encoder == nil {
 		o.Encoder = []int{400, 150, 50}
 	}
 	if o.Decoder == nil {
-		for i := range o.Encoder {
-			o.Decoder = append(o.Decoder, o.Encoder[len(o.Encoder)-1-i])
-		}
+		o.Decoder = slices.Clone(o.Encoder)
+		slices.Reverse(o.Decoder)
 	}
-	if o.Likelihood == "" {
-		o.Likelihood = Gaussian
-	}
-	orDefault(&o.Rate, 5e-4)
-	orDefault(&o.Batch, 64)
-	orDefault(&o.Epochs, 20)
+	o.Likelihood = cmp.Or(o.Likelihood, Gaussian)
+	o.Rate = cmp.Or(o.Rate, 5e-4)
+	o.Batch = cmp.Or(o.Batch, 64)
+	o.Epochs = cmp.Or(o.Epochs, 20)
 	return o
 }
 
@@ -82,13 +80,9 @@ const maxWidth = 1 << 14
 
 func (o Options) check(x encoder.Matrix) error {
 	bad := check.In("vlm")
-	if o.Coordinates < 1 || o.Coordinates > maxWidth {
-		bad.Badf("coordinates", o.Coordinates, "1 to %d", maxWidth)
-	}
+	bad.Want(o.Coordinates >= 1 && o.Coordinates <= maxWidth, "coordinates", o.Coordinates, "1 to %d", maxWidth)
 	positive := func(name string, v float64) {
-		if !(v > 0) || math.IsInf(v, 1) {
-			bad.Bad(name, v, "a finite number above 0")
-		}
+		bad.Want(check.Positive(v), name, v, "a finite number above 0")
 	}
 	positive("radius", o.Radius)
 	positive("rate", o.Rate)
@@ -97,21 +91,15 @@ func (o Options) check(x encoder.Matrix) error {
 	}
 	for _, widths := range [][]int{o.Encoder, o.Decoder} {
 		for _, w := range widths {
-			if w < 1 || w > maxWidth {
-				bad.Badf("width of a layer", w, "1 to %d", maxWidth)
-			}
+			bad.Want(w >= 1 && w <= maxWidth, "width of a layer", w, "1 to %d", maxWidth)
 		}
 	}
-	if o.Batch < 1 || o.Epochs < 1 {
-		bad.Bad("batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
-	}
+	bad.Want(o.Batch >= 1 && o.Epochs >= 1, "batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
 	if x.Rows < 2 || x.Cols < 1 {
 		bad.Bad("data", fmt.Sprintf("%d people with %d features", x.Rows, x.Cols), "at least 2 people and a feature")
 		return bad.Err()
 	}
-	if !check.Finite(x.Data...) {
-		bad.Bad("data", "NaN or infinite", "finite numbers")
-	}
+	bad.Want(check.Finite(x.Data...), "data", "NaN or infinite", "finite numbers")
 	switch o.Likelihood {
 	case Gaussian:
 	case Bernoulli:
@@ -121,9 +109,7 @@ func (o Options) check(x encoder.Matrix) error {
 				break
 			}
 		}
-		if o.Standardize {
-			bad.Bad("likelihood", o.Likelihood, "features that are not standardized")
-		}
+		bad.Want(!o.Standardize, "likelihood", o.Likelihood, "features that are not standardized")
 	default:
 		bad.Bad("likelihood", o.Likelihood, "gaussian or bernoulli")
 	}

@@ -8,10 +8,11 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // Quantile is a private answer: the quantile of the probability, about.
@@ -42,7 +43,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 	if len(o.Probabilities) == 0 {
 		bad.Bad("number of probabilities", 0, "1 or more")
 	}
-	checkPromise(bad, o.Epsilon, 0)
+	bad.Budget(o.Epsilon, 0)
 	if err := bad.Err(); err != nil {
 		return none, err
 	}
@@ -52,7 +53,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 		// privacy they are epsilon-private together. The rule of permute-and-flip for so
 		// many rows is the same one.
 		q := release.Query{
-			Kind: release.Quantile, Neighbors: ledger.AddRemove, Column: "value", Lower: b.Lower, Upper: b.Upper,
+			Kind: release.Quantile, Neighbors: dp.AddRemove, Column: "value", Lower: b.Lower, Upper: b.Upper,
 			Probability: p, Candidates: o.Candidates,
 			Epsilon: exact.FloatDown(new(big.Rat).Quo(exact.Rational(o.Epsilon), big.NewRat(int64(b.Values), 1))),
 		}
@@ -61,7 +62,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 		}
 		f.Queries = append(f.Queries, q)
 	}
-	if err := g.people.budget.Charge(ledger.Cost{Epsilon: o.Epsilon, Times: b.Partitions * len(o.Probabilities)}); err != nil {
+	if err := g.people.budget.Charge(account.Cost{Epsilon: o.Epsilon, Times: b.Partitions * len(o.Probabilities)}); err != nil {
 		return none, err
 	}
 	s = s.Scope("noisebeam.Quantiles")

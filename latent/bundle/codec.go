@@ -20,8 +20,8 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "bundle", Name: formatName, Version: formatVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"features": MaxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
-		"layers": MaxLayers, "head": MaxLayers, "outputs": MaxFeatures,
+		"features": maxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
+		"layers": MaxLayers, "head": MaxLayers, "outputs": maxFeatures,
 	},
 }
 
@@ -193,24 +193,24 @@ func (f file) check() error {
 	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
 		return check.Errorf("", ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
 			f.Coordinates, counts[0], counts[1], MaxCoordinates)
-	case len(f.Features) < 1 || f.Coordinates > MaxEntries/len(f.Features):
+	case len(f.Features) < 1 || f.Coordinates > maxEntries/len(f.Features):
 		return check.Errorf("", ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
-			len(f.Features), f.Coordinates, MaxFeatures, MaxEntries)
+			len(f.Features), f.Coordinates, maxFeatures, maxEntries)
 	}
 	return f.checkLayers()
 }
 
 // checkLayers bounds the weights, before any file is read.
 func (f file) checkLayers() error {
-	left := MaxEntries
+	left := maxEntries
 	for _, side := range []struct {
 		layers []fileLayer
 		in     int
 	}{{f.Layers, len(f.Features)}, {f.Head, f.Coordinates}} {
 		in := side.in
 		for _, l := range side.layers {
-			if l.Width < 1 || l.Width > MaxFeatures || l.Width > left/in {
-				return check.Errorf("", ErrFormat, "width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, MaxFeatures, MaxEntries)
+			if l.Width < 1 || l.Width > maxFeatures || l.Width > left/in {
+				return check.Errorf("", ErrFormat, "width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, maxFeatures, maxEntries)
 			}
 			left -= in * l.Width
 			in = l.Width

@@ -176,7 +176,7 @@ func TestLayersAreRefused(t *testing.T) {
 	}{
 		"too many":             {func(s *Spec) { s.Layers = make([]Layer, MaxLayers+1) }, "layers = 17 layers, want at most 16"},
 		"an empty one":         {func(s *Spec) { s.Layers[0] = Layer{} }, "layers[0].weights"},
-		"too wide":             {func(s *Spec) { s.Head[0].Weights.Rows = MaxFeatures + 1 }, "head[0].weights = 65537 rows, want 1 to 65536"},
+		"too wide":             {func(s *Spec) { s.Head[0].Weights.Rows = maxFeatures + 1 }, "head[0].weights = 65537 rows, want 1 to 65536"},
 		"inputs of another":    {func(s *Spec) { s.Layers[1].Weights.Cols = 2 }, "layers[1].weights = 4×2"},
 		"entries missing":      {func(s *Spec) { s.Layers[1].Weights.Data = nil }, "layers[1].weights = 4×3 with 0 entries"},
 		"a bias of another":    {func(s *Spec) { s.Layers[1].Bias = s.Layers[0].Bias }, "layers[1].bias = 3 numbers, want 4"},
@@ -197,7 +197,7 @@ func TestLayersAreRefused(t *testing.T) {
 		"its name in files":    {func(s *Spec) { s.Output, s.Outputs = outputFeatures, nil }, `output = "features"`},
 		"a task":               {func(s *Spec) { s.Task = Matrix{1, 2, []float64{1, 2}} }, "task = 1×2, want none, unless the output is the features"},
 		"too much together": {func(s *Spec) {
-			wide := Layer{Matrix{1 << 12, 1 << 12, make([]float64, MaxEntries)}, make([]float64, 1<<12), ReLU}
+			wide := Layer{Matrix{1 << 12, 1 << 12, make([]float64, maxEntries)}, make([]float64, 1<<12), ReLU}
 			s.Layers = []Layer{{Matrix{1 << 12, 2, make([]float64, 1<<13)}, make([]float64, 1<<12), ReLU}, wide}
 		}, "layers and head = 16785414 entries of weights, want at most 16777216 together"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -31,12 +32,12 @@ var (
 // Limits of a bundle. They keep every float64 of an encoding finite and every
 // integer of it exact, and bound what a reader allocates.
 const (
-	// MaxFeatures bounds the number of features.
-	MaxFeatures = 1 << 16
+	// maxFeatures bounds the number of features.
+	maxFeatures = 1 << 16
 	// MaxCoordinates bounds the number of released coordinates.
 	MaxCoordinates = 1 << 12
-	// MaxEntries bounds the entries of a matrix.
-	MaxEntries = 1 << 24
+	// maxEntries bounds the entries of a matrix.
+	maxEntries = 1 << 24
 	// MaxMagnitude bounds every number of a mean, a matrix, an offset or
 	// bounds of features; features beyond it are clipped to it. Sums of 2^16
 	// products are then far from overflow.
@@ -87,8 +88,11 @@ const (
 	NoComposition Composition = "none"
 )
 
-// joint reports whether one law serves all coordinates, on its grid.
-func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
+// jointKinds are the compositions in which one law serves all coordinates, on its grid, and
+// the only kind of noise that each is for.
+var jointKinds = map[Composition]Kind{L1: Laplace, L2: Gaussian, Norm: Spherical}
+
+func (c Composition) joint() bool { return jointKinds[c] != "" }
 
 // Kind is a word for the noise. It matters to the proof in these respects: L1 needs
 // Laplace, L2 needs Gaussian, Norm needs Spherical, Local and LocalUnbiased have
@@ -133,7 +137,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -287,9 +291,9 @@ func (c checker) numbers(field string, v []float64) {
 
 func (c checker) matrix(field string, m Matrix, rows, cols int) {
 	// No product before rows is known to be small.
-	if m.Rows != rows || m.Cols != cols || rows > MaxEntries || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
+	if m.Rows != rows || m.Cols != cols || rows > maxEntries || len(m.Data) != rows*cols || len(m.Data) > maxEntries {
 		c.Badf(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
-			"%d×%d, and at most %d entries", rows, cols, MaxEntries)
+			"%d×%d, and at most %d entries", rows, cols, maxEntries)
 		return
 	}
 	c.numbers(field, m.Data)
@@ -298,19 +302,13 @@ func (c checker) matrix(field string, m Matrix, rows, cols int) {
 func (s *Spec) validate() error {
 	c := checker{check.In("bundle")}
 	n, z := len(s.Features), len(s.Axes)
-	if n < 1 || n > MaxFeatures {
-		c.Badf("features", fmt.Sprintf("%d names", n), "1 to %d", MaxFeatures)
-	}
-	if z < 1 || z > MaxCoordinates {
-		c.Badf("axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
-	}
+	c.Want(n >= 1 && n <= maxFeatures, "features", fmt.Sprintf("%d names", n), "1 to %d", maxFeatures)
+	c.Want(z >= 1 && z <= MaxCoordinates, "axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}
 	c.names("features", s.Features)
-	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
-		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
-	}
+	c.Want(len(s.ClipOrigin) <= maxText && utf8.ValidString(s.ClipOrigin), "clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
 	c.vector("mean", s.Mean, n)
 	if s.FeatureLower != nil || s.FeatureUpper != nil {
 		c.vector("feature_lower", s.FeatureLower, n)
@@ -332,9 +330,7 @@ func (s *Spec) validate() error {
 	switch s.Domain {
 	case Ball, L1Ball, Box:
 	case Bounds:
-		if s.FeatureLower == nil {
-			c.Bad("feature_lower", "none", "bounds of the features for the domain bounds")
-		}
+		c.Want(s.FeatureLower != nil, "feature_lower", "none", "bounds of the features for the domain bounds")
 	default:
 		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box or bounds")
 	}
@@ -343,9 +339,7 @@ func (s *Spec) validate() error {
 		field string
 		value float64
 	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.UnclippedLoss}} {
-		if !(l.value >= 0 && l.value <= math.MaxFloat64) {
-			c.Bad("predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
-		}
+		c.Want(l.value >= 0 && l.value <= math.MaxFloat64, "predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
 	}
 	s.validateNoise(c)
 	return c.Err()
@@ -364,35 +358,18 @@ func (c checker) names(field string, names []string) {
 
 // validateNoise checks that the kind of noise is one for the composition.
 func (s *Spec) validateNoise(c checker) {
-	if !slices.Contains(kinds, s.Noise) {
-		c.Badf("noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), "one of %v", kinds)
-	}
-	switch s.Composition {
-	case Basic:
-	case Exact:
-		if s.Noise.randomized() {
-			c.Bad("noise.composition", s.Composition, "basic for local randomizers")
-		}
-	case L1:
-		if s.Noise != Laplace {
-			c.Bad("noise.kind", s.Noise, "laplace for the composition l1")
-		}
-	case L2:
-		if s.Noise != Gaussian {
-			c.Bad("noise.kind", s.Noise, "gaussian for the composition l2")
-		}
-	case Norm:
-		if s.Noise != Spherical {
-			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
-		}
-	case NoComposition:
+	c.Want(slices.Contains(kinds, s.Noise), "noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), "one of %v", kinds)
+	switch kind, joint := jointKinds[s.Composition]; {
+	case joint:
+		c.Want(s.Noise == kind, "noise.kind", s.Noise, "%s for the composition %s", kind, s.Composition)
+	case s.Composition == Exact:
+		c.Want(!s.Noise.randomized(), "noise.composition", s.Composition, "basic for local randomizers")
+	case s.Composition == Basic, s.Composition == NoComposition:
 	default:
 		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm or none")
 	}
 	if s.Composition == L2 || s.Composition == Norm {
-		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
-			c.Badf("noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
-		}
+		c.Want(s.Tau >= minAxis && s.Tau <= maxAxis, "noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 	} else if s.Tau != 0 {
 		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
 	}
@@ -402,9 +379,7 @@ func (s *Spec) validateNoise(c checker) {
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	if p.Epsilon > tables.MaxEpsilon {
-		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
-	}
+	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
 	if s.Composition == Norm {
 		s.validateNorm(c)
 		return
@@ -413,9 +388,7 @@ func (s *Spec) validateNoise(c checker) {
 		s.validateRandomizers(c)
 		return
 	}
-	if len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Bad("randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local or local-unbiased")
-	}
+	c.Want(len(s.Randomizers) == 0 && len(s.RandomizerOf) == 0, "randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local or local-unbiased")
 	s.validateTables(c)
 }
 
@@ -436,9 +409,21 @@ func (s *Spec) validateNorm(c checker) {
 
 // validateNoTables checks that there are no laws of coordinates.
 func (s *Spec) validateNoTables(c checker) {
-	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Badf("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
+	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0 && len(s.Randomizers) == 0 && len(s.RandomizerOf) == 0, "tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
+}
+
+// indices checks which of so many laws each of the coordinates has, and returns which are used.
+func (c checker) indices(field string, of []int, laws, coordinates int) (used []bool) {
+	c.Want(len(of) == coordinates, field, fmt.Sprintf("%d indices", len(of)), "%d, one per coordinate", coordinates)
+	used = make([]bool, laws)
+	for i, k := range of {
+		if k < 0 || k >= laws {
+			c.Badf(fmt.Sprintf("%s[%d]", field, i), k, "an index below %d", laws)
+			continue
+		}
+		used[k] = true
 	}
+	return used
 }
 
 // validateTables checks that there are tables where they are needed.
@@ -447,17 +432,7 @@ func (s *Spec) validateTables(all checker) {
 	if t := len(s.Tables); t < 1 || t > len(s.Axes) || (s.Composition.joint() && t != 1) {
 		c.Bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
 	}
-	used := make([]bool, len(s.Tables))
-	if len(s.TableOf) != len(s.Axes) {
-		c.Badf("table_of", fmt.Sprintf("%d indices", len(s.TableOf)), "%d, one per coordinate", len(s.Axes))
-	}
-	for i, t := range s.TableOf {
-		if t < 0 || t >= len(s.Tables) {
-			c.Badf(fmt.Sprintf("table_of[%d]", i), t, "an index below %d", len(s.Tables))
-			continue
-		}
-		used[t] = true
-	}
+	used := c.indices("table_of", s.TableOf, len(s.Tables), len(s.Axes))
 	for k, t := range s.Tables {
 		field := fmt.Sprintf("tables[%d]", k)
 		switch {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
@@ -52,7 +53,7 @@ func work(path string) error {
 			return fmt.Appendf(nil, "%016x", rand.Uint64()), nil
 		})
 		switch {
-		case errors.Is(err, ledger.ErrExceeded):
+		case errors.Is(err, account.ErrExceeded):
 			refused++
 		case err != nil:
 			return err
@@ -204,7 +205,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range list {
-			if _, err := l.Release(t.Context(), r.Query, says("again")); err != nil {
+			if _, err := l.Release(t.Context(), r.Charge, says("again")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -102,7 +101,7 @@ learned; such an error is about the data.`
 
 func newLearnOptions(s *shell.Streams) *learnOptions {
 	return &learnOptions{
-		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: ledger.AddRemove}, design: shell.DesignOptions(),
+		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
 	}
 }
 
@@ -119,7 +118,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 		Want: fmt.Sprintf("a number above 0, at most %d", learn.MaxEpsilon), OK: func(v float64) bool { return v > 0 && v <= learn.MaxEpsilon },
 	}, fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
-	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", ledger.AddRemove, ledger.Replace)
+	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
 	var kinds []string
 	for _, k := range learn.Kinds() {
 		kinds = append(kinds, string(k))
@@ -246,7 +245,7 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 }
 
 // book opens the ledger, nil for none, which has to be about rows.
-func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
+func (o *learnOptions) book(ctx context.Context) (*namedLedger, error) {
 	if o.ledger == "" {
 		return nil, nil
 	}
@@ -258,8 +257,8 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 	switch {
 	case t.Neighbors != o.budget.Neighbors:
 		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", o.budget.Neighbors, t.Neighbors))
-	case t.Unit != ledger.Row:
-		err = shell.BadInput("noisewright ledger create FILE --unit "+ledger.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", ledger.Row, t.Unit))
+	case t.Unit != dp.Row:
+		err = shell.BadInput("noisewright ledger create FILE --unit "+dp.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", dp.Row, t.Unit))
 	}
 	if err != nil {
 		_ = book.Close()
@@ -270,41 +269,37 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 
 // learn returns the file of the model: the one that the ledger has of an equal call, or a new
 // one that was charged before.
-func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *ledger.Ledger, data *learn.Data, digest string) ([]byte, *releaseLedger, error) {
-	query := ledger.Query{Data: digest, Neighbors: o.budget.Neighbors, Unit: ledger.Row, Summary: "learn " + l.kind}
-	var before ledger.Record
+func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *namedLedger, data *learn.Data, digest string) ([]byte, *release.Entry, error) {
+	charge := account.Charge{Data: digest, Neighbors: o.budget.Neighbors, Unit: dp.Row, Summary: "learn " + l.kind}
+	var keeper account.Ledger
 	if book != nil {
+		keeper = book
 		var err error
-		if query.Text, err = o.ledgerText(l, data.Schema()); err != nil {
+		if charge.Text, err = o.ledgerText(l, data.Schema()); err != nil {
 			return nil, nil, err
 		}
-		if before, _, err = book.Find(ctx, query.Text, digest); err != nil {
-			return nil, nil, ledgerFailure(o.ledger, err)
-		}
-		if before.Answer != nil {
-			return before.Answer, &releaseLedger{before.ID, before.Charged, true}, nil
-		}
 	}
-	noise, err := o.noise(ctx, releases, before)
+	r, err := account.Once(ctx, keeper, charge, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+		noise, err := o.noise(ctx, releases, before)
+		if err != nil {
+			return nil, nil, learnFailure(err)
+		}
+		switch {
+		case book != nil:
+		case o.kind == string(learn.None):
+			o.Warn("the model is NOT PRIVATE: there is no noise")
+		default:
+			o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
+		}
+		return noise.Costs(), func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }, nil
+	})
 	if err != nil {
 		return nil, nil, learnFailure(err)
 	}
-	draw := func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }
 	if book == nil {
-		warning := "no ledger: nothing adds up what your releases about these people cost together (see ledger create)"
-		if o.kind == string(learn.None) {
-			warning = "the model is NOT PRIVATE: there is no noise"
-		}
-		o.Warn("%s", warning)
-		text, err := draw(ctx)
-		return text, nil, learnFailure(err)
+		return r.Answer, nil, nil
 	}
-	query.Costs = noise.Costs()
-	r, err := book.Release(ctx, query, draw)
-	if err != nil {
-		return nil, nil, ledgerFailure(o.ledger, err)
-	}
-	return r.Answer, &releaseLedger{r.ID, r.Charged, r.Replayed}, nil
+	return r.Answer, &release.Entry{Release: r.ID, Charged: r.Charged, Replayed: r.Replayed}, nil
 }
 
 // ledgerText identifies what is learned: equal calls are one release.
@@ -326,14 +321,14 @@ func (o *learnOptions) ledgerText(l learner, s *learn.Schema) (string, error) {
 }
 
 // noise finds the noise; what was charged before a crash is the noise to use.
-func (o *learnOptions) noise(ctx context.Context, releases int, before ledger.Record) (*learn.Noise, error) {
+func (o *learnOptions) noise(ctx context.Context, releases int, before []account.Cost) (*learn.Noise, error) {
 	source, err := tableSource(&o.Common, "cache", o.cache, o.design)
 	if err != nil {
 		return nil, err
 	}
 	kind := learn.Kind(o.kind)
-	if len(before.Costs) > 0 && before.Costs[0].Table != nil {
-		kind, source = learn.Auto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before.Costs[0].Table, nil }
+	if len(before) > 0 && before[0].Table != nil {
+		kind, source = learn.Auto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
 	}
 	designer := &calibration{options: o.design, target: account.Target{Releases: releases}}
 	designer.target.Epsilon, designer.target.Delta = o.budget.Epsilon, o.budget.Delta
@@ -371,7 +366,7 @@ type learnReport struct {
 	Guarantee    *learn.Guarantee `json:"guarantee"` // null without noise
 	Test         *learn.Errors    `json:"test"`      // null without a test file
 	NotProtected []string         `json:"not_protected"`
-	Ledger       *releaseLedger   `json:"ledger,omitempty"`
+	Ledger       *release.Entry   `json:"ledger,omitempty"`
 }
 
 // report says what was learned: of the model's file alone, and of the test file.
@@ -406,7 +401,7 @@ func (o *learnOptions) rows(r *learnReport) []shell.Row {
 		rows = append(rows, errorRow(*r.Test))
 	}
 	if r.Ledger != nil {
-		rows = append(rows, r.Ledger.row())
+		rows = append(rows, ledgerRow(r.Ledger))
 	}
 	for _, s := range r.NotProtected {
 		rows = append(rows, shell.Row{"not protected", s})
@@ -419,7 +414,7 @@ func guaranteeRows(g *learn.Guarantee) []shell.Row {
 		return []shell.Row{{"guarantee", "NONE: there is no noise"}}
 	}
 	hidden := "that a record is there or not"
-	if g.Neighbors == ledger.Replace {
+	if g.Neighbors == dp.Replace {
 		hidden = "what a record is"
 	}
 	return []shell.Row{

@@ -76,7 +76,7 @@ type overlay struct {
 
 // The curves that a table is compared with.
 var overlays = map[string]overlay{
-	noise.Laplace:           {"Laplace", Solid(Vermilion, 1.2)},
+	noise.Laplace:          {"Laplace", Solid(Vermilion, 1.2)},
 	noise.DiscreteLaplace:  {"discrete Laplace", Solid(Vermilion, 1.2)},
 	noise.TruncatedLaplace: {"truncated Laplace", Dashed(Green, 1.4)},
 }

@@ -24,6 +24,12 @@ func (n *Network) BundleLayers() []bundle.Layer {
 	return layers
 }
 
+// Decoder takes the last of the layers, an affine one, apart, as a bundle has it.
+func Decoder(layers []bundle.Layer) (before []bundle.Layer, weights bundle.Matrix, bias []float64) {
+	last := layers[len(layers)-1]
+	return layers[:len(layers)-1], last.Weights, last.Bias
+}
+
 func (a Activation) bundle() bundle.Activation {
 	switch a {
 	case Identity:

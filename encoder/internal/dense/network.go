@@ -57,6 +57,12 @@ func New(widths []int, activations []Activation) *Network {
 	return n
 }
 
+// MLP returns New with hidden layers of one activation and a linear output.
+func MLP(in int, hidden []int, a Activation, out int) *Network {
+	activations := append(slices.Repeat([]Activation{a}, len(hidden)), Identity)
+	return New(slices.Concat([]int{in}, hidden, []int{out}), activations)
+}
+
 // view is a layer with the first of the numbers as its parameters, and the numbers
 // after them.
 func view(numbers []float64, in, out int) (l Layer, rest []float64) {

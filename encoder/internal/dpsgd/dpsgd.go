@@ -103,27 +103,13 @@ func (n *Noise) grid() {
 
 func (o Options) check() error {
 	bad := check.In("dpsgd")
-	if o.People < 1 || o.People > 1<<24 {
-		bad.Bad("people", o.People, "from 1 to 2^24")
-	}
-	if o.Batch < 1 || o.Batch > o.People {
-		bad.Bad("batch", o.Batch, "from 1 to the number of people")
-	}
-	if o.Steps < 1 || o.Steps > account.MaxReleases {
-		bad.Badf("steps", o.Steps, "from 1 to %d", account.MaxReleases)
-	}
-	if o.Parameters < 1 || o.Parameters > 1<<30 {
-		bad.Bad("parameters", o.Parameters, "from 1 to 2^30")
-	}
-	if !(o.Clip >= 1e-100 && o.Clip <= 1e100) {
-		bad.Bad("clip", o.Clip, "a norm from 1e-100 to 1e100")
-	}
-	if !(o.Epsilon > 0) || math.IsInf(o.Epsilon, 1) {
-		bad.Bad("epsilon", o.Epsilon, "a finite number above 0")
-	}
-	if !(o.Delta > 0 && o.Delta < 1) {
-		bad.Bad("delta", o.Delta, "a number above 0 and below 1")
-	}
+	bad.Want(o.People >= 1 && o.People <= 1<<24, "people", o.People, "from 1 to 2^24")
+	bad.Want(o.Batch >= 1 && o.Batch <= o.People, "batch", o.Batch, "from 1 to the number of people")
+	bad.Want(o.Steps >= 1 && o.Steps <= account.MaxReleases, "steps", o.Steps, "from 1 to %d", account.MaxReleases)
+	bad.Want(o.Parameters >= 1 && o.Parameters <= 1<<30, "parameters", o.Parameters, "from 1 to 2^30")
+	bad.Want(o.Clip >= 1e-100 && o.Clip <= 1e100, "clip", o.Clip, "a norm from 1e-100 to 1e100")
+	bad.Want(check.Positive(o.Epsilon), "epsilon", o.Epsilon, "a finite number above 0")
+	bad.Want(o.Delta > 0 && o.Delta < 1, "delta", o.Delta, "a number above 0 and below 1")
 	return bad.Err()
 }
 

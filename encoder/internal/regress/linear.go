@@ -40,12 +40,8 @@ func (l *Linear) Apply(x dense.Matrix) dense.Matrix {
 func FitRidge(x, y dense.Matrix, ridge float64) (*Linear, error) {
 	list := check.In("regress")
 	checkInputs(list, x, ridge)
-	if y.Rows != x.Rows || y.Cols < 1 || y.Stride != y.Cols {
-		list.Badf("target", size(y), "%d whole rows, as many as the features, and a column", x.Rows)
-	}
-	if !check.Finite(y.Data...) {
-		list.Bad("target", "NaN or infinite", "finite numbers")
-	}
+	list.Want(y.Rows == x.Rows && y.Cols >= 1 && y.Stride == y.Cols, "target", size(y), "%d whole rows, as many as the features, and a column", x.Rows)
+	list.Want(check.Finite(y.Data...), "target", "NaN or infinite", "finite numbers")
 	if err := list.Err(); err != nil {
 		return nil, err
 	}

@@ -73,32 +73,6 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 	return &Softmax{Linear: p.linear(params, mean, scale), Loss: loss, Converged: converged}, nil
 }
 
-// Predict returns the likeliest label of each row of x, the first of equals.
-func (s *Softmax) Predict(x dense.Matrix) []int {
-	logits := s.Apply(x)
-	labels := make([]int, x.Rows)
-	for i := range labels {
-		labels[i] = floats.MaxIdx(dense.Row(logits, i))
-	}
-	return labels
-}
-
-// NLL returns the mean of -log probability of the labels of the rows of x.
-func (s *Softmax) NLL(x dense.Matrix, labels []int) float64 {
-	return dense.CrossEntropy(s.Apply(x), labels, dense.Matrix{})
-}
-
-// Accuracy returns which share of the rows of x Predict gives their label.
-func (s *Softmax) Accuracy(x dense.Matrix, labels []int) float64 {
-	hits := 0
-	for i, l := range s.Predict(x) {
-		if l == labels[i] {
-			hits++
-		}
-	}
-	return float64(hits) / float64(x.Rows)
-}
-
 // standardize divides centered columns by their standard deviations, which it stores. A
 // column without spread stays as it is.
 func standardize(x dense.Matrix, scale []float64) {
@@ -240,24 +214,16 @@ func (p *problem) load(params []float64, s *Softmax, mean, scale []float64) {
 func checkSoftmax(x dense.Matrix, labels []int, classes int, o Options) error {
 	list := check.In("regress")
 	checkInputs(list, x, o.Ridge)
-	if classes < 2 {
-		list.Bad("classes", classes, "at least 2")
-	}
-	if len(labels) != x.Rows {
-		list.Badf("labels", len(labels), "%d, one for each row", x.Rows)
-	}
+	list.Want(classes >= 2, "classes", classes, "at least 2")
+	list.Want(len(labels) == x.Rows, "labels", len(labels), "%d, one for each row", x.Rows)
 	for i, l := range labels {
 		if l < 0 || l >= classes {
 			list.Badf(fmt.Sprintf("labels[%d]", i), l, "0 to %d", classes-1)
 			break
 		}
 	}
-	if o.Standardize && !o.Bias {
-		list.Bad("standardize", true, "a bias too")
-	}
-	if o.MajorIterations < 0 {
-		list.Bad("iterations", o.MajorIterations, "at least 0")
-	}
+	list.Want(!o.Standardize || o.Bias, "standardize", true, "a bias too")
+	list.Want(o.MajorIterations >= 0, "iterations", o.MajorIterations, "at least 0")
 	if s := o.Start; s != nil && (s.Weights.Rows != x.Cols || s.Weights.Cols != classes || len(s.Bias) != classes) {
 		list.Badf("start", size(s.Weights), "weights of %d×%d", x.Cols, classes)
 	}
@@ -265,15 +231,9 @@ func checkSoftmax(x dense.Matrix, labels []int, classes int, o Options) error {
 }
 
 func checkInputs(list *check.List, x dense.Matrix, ridge float64) {
-	if x.Rows < 1 || x.Cols < 1 || x.Stride != x.Cols {
-		list.Bad("features", size(x), "whole rows, and a column")
-	}
-	if !check.Finite(x.Data...) {
-		list.Bad("features", "NaN or infinite", "finite numbers")
-	}
-	if !(ridge >= 0 && ridge <= math.MaxFloat64) {
-		list.Bad("ridge", ridge, "a finite number of at least 0")
-	}
+	list.Want(x.Rows >= 1 && x.Cols >= 1 && x.Stride == x.Cols, "features", size(x), "whole rows, and a column")
+	list.Want(check.Finite(x.Data...), "features", "NaN or infinite", "finite numbers")
+	list.Want(ridge >= 0 && ridge <= math.MaxFloat64, "ridge", ridge, "a finite number of at least 0")
 }
 
 func size(m dense.Matrix) string { return fmt.Sprintf("%d×%d", m.Rows, m.Cols) }

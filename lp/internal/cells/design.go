@@ -12,7 +12,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -106,7 +106,7 @@ func (d *designer) begin(ctx context.Context, k int) error {
 	d.unit = one.Loss.CellMean(0, 4*one.Sensitivity/max(one.Epsilon, 0.1))
 	for _, share := range meet.MarginShares {
 		laws, err := d.solve(ctx, one, k, share*min(d.Aim(), meet.LargestMargin))
-		if err != nil && !errors.Is(err, meet.ErrLimit) && !errors.Is(err, cuts.ErrFailed) {
+		if err != nil && !errors.Is(err, meet.ErrLimit) {
 			return err
 		}
 		if laws == nil {
@@ -127,28 +127,18 @@ func (d *designer) begin(ctx context.Context, k int) error {
 }
 
 // solve returns the laws of the upper program, nil if there are none.
-func (d *designer) solve(ctx context.Context, p Problem, k int, margin float64) (laws [][]float64, err error) {
+func (d *designer) solve(ctx context.Context, p Problem, k int, margin float64) ([][]float64, error) {
 	half := d.half(k)
 	epsilon := p.Epsilon - margin*min(p.Epsilon, 1)
 	delta := p.Delta*(1-margin) - float64(2*half+1)*0x1p-62
 	l := upperLayout(p, binGrid(p.Sensitivity, k), k, half, epsilon, delta, d.unit, p.InstanceCap*(1-margin))
-	prog, err := newProgram(l, d.Options.NewSolver)
+	prog, status, err := l.solve(ctx, &d.Options, k, d.upperLaws, engine.Want{Gap: margin, Excess: meet.ResidualShare * margin})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	if err := prog.expect(d.upperLaws, k); err != nil {
-		return nil, err
-	}
-	status, err := prog.relaxation.Solve(ctx, meet.ResidualShare*margin, 0)
-	d.upperRounds += prog.relaxation.Rounds()
-	switch {
-	case err != nil:
-		return nil, err
-	case status == solver.StatusLimit:
-		return nil, meet.ErrLimit
-	case status != solver.StatusOptimal:
-		return nil, nil // the cap is out of reach on these bins
+	d.upperRounds += prog.Rounds()
+	if status != solver.StatusOptimal { // the cap is out of reach on these bins
+		return nil, meet.Stopped(status)
 	}
 	return prog.laws(), nil
 }
@@ -157,10 +147,7 @@ func (d *designer) solve(ctx context.Context, p Problem, k int, margin float64) 
 func (d *designer) upper(ctx context.Context, k int) error {
 	for _, share := range meet.MarginShares {
 		laws, err := d.solve(ctx, d.problem, k, share*min(d.Aim(), meet.LargestMargin))
-		switch {
-		case errors.Is(err, cuts.ErrFailed):
-			return nil
-		case err != nil || laws == nil:
+		if err != nil || laws == nil {
 			return err
 		}
 		d.upperLaws = binLaws{k, laws}
@@ -172,7 +159,7 @@ func (d *designer) upper(ctx context.Context, k int) error {
 }
 
 // keep certifies the kernel with the given laws and keeps it if it is the best. The error
-// wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the exact test of privacy or of
+// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of
 // the cap fails.
 func (d *designer) keep(k int, laws [][]float64) error {
 	p := d.problem
@@ -201,26 +188,23 @@ func (d *designer) keep(k int, laws [][]float64) error {
 		return err
 	}
 	if loss, _ := v.Certificate().ExpectedLoss.Float64(); loss < d.Best {
-		d.kernel, d.Best = v.Kernel(), loss
+		d.kernel, d.Best = v.Mechanism(), loss
 	}
 	return nil
 }
 
 // lower proves a bound with K nodes per sensitivity and keeps it if it is the best.
-func (d *designer) lower(ctx context.Context, k int) (err error) {
+func (d *designer) lower(ctx context.Context, k int) error {
 	p := d.problem
-	prog, err := newProgram(lowerLayout(p, k, d.half(k), d.unit), d.Options.NewSolver)
+	l := lowerLayout(p, k, d.half(k), d.unit)
+	stall := meet.StallShare * min(d.Aim(), meet.LargestMargin)
+	prog, status, err := l.solve(ctx, &d.Options, k, d.lowerLaws, engine.Want{Gap: stall, Excess: meet.LowerTolerance, Stall: stall})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	if err := prog.expect(d.lowerLaws, k); err != nil {
-		return err
-	}
-	status, err := prog.relaxation.Solve(ctx, meet.LowerTolerance, meet.StallShare*min(d.Aim(), meet.LargestMargin))
-	d.lowerRounds += prog.relaxation.Rounds()
-	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
-	if prog.relaxation.Rounds() > 0 {
+	d.lowerRounds += prog.Rounds()
+	d.infeasible = d.infeasible || status == solver.StatusInfeasible
+	if prog.Rounds() > 0 {
 		d.lowerLaws = binLaws{k, prog.laws()}
 		dual := prog.dual(k, d.unit, p.InstanceCap)
 		proved := cells.Spec{
@@ -231,14 +215,7 @@ func (d *designer) lower(ctx context.Context, k int) (err error) {
 			d.dual, d.Bound = dual, bound
 		}
 	}
-	switch {
-	case errors.Is(err, cuts.ErrFailed):
-		return nil
-	case err == nil && status == solver.StatusLimit:
-		return meet.ErrLimit
-	default:
-		return err
-	}
+	return meet.Stopped(status)
 }
 
 // result puts the best kernel and the best bound together and certifies both.

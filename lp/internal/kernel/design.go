@@ -13,8 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -249,7 +248,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
 			apart = max(apart, pair[1]-pair[0])
 		}
-		laws := clamped(table.Table(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
+		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
 		v, err := d.certified(split, laws, math.MaxFloat64) // the certificate says which cap it keeps
 		if err != nil {
 			return nil // a kernel of so many cells has no weights for it
@@ -300,7 +299,7 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 }
 
 // keep certifies the kernel with the given laws and keeps it if it is the best. It returns
-// the expected loss. The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the
+// the expected loss. The error wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the
 // exact test of privacy or of the cap fails.
 func (d *designer) keep(split partition, laws [][]float64) (loss float64, err error) {
 	v, err := d.certified(split, laws, d.problem.InstanceCap)
@@ -308,7 +307,7 @@ func (d *designer) keep(split partition, laws [][]float64) (loss float64, err er
 		return 0, err
 	}
 	if loss, _ = v.Certificate().ExpectedLoss.Float64(); loss < d.Best {
-		d.kernel, d.Best = v.Kernel(), loss
+		d.kernel, d.Best = v.Mechanism(), loss
 	}
 	return loss, nil
 }
@@ -349,8 +348,6 @@ func (d *designer) upper(ctx context.Context, split partition) error {
 		switch {
 		case meet.NotKept(err):
 			continue // the margin was too small
-		case errors.Is(err, cuts.ErrFailed):
-			return nil
 		default:
 			return err
 		}
@@ -358,7 +355,7 @@ func (d *designer) upper(ctx context.Context, split partition) error {
 	return nil
 }
 
-func (d *designer) tryUpper(ctx context.Context, split partition, margin float64) (err error) {
+func (d *designer) tryUpper(ctx context.Context, split partition, margin float64) error {
 	p := d.problem
 	epsilon := p.Epsilon - margin*min(p.Epsilon, 1)
 	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
@@ -366,20 +363,13 @@ func (d *designer) tryUpper(ctx context.Context, split partition, margin float64
 	if p.InstanceCap > 0 {
 		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
 	}
-	want := interior.Accuracy{Gap: margin, Excess: meet.ResidualShare * margin}
-	prog, status, err := solve(ctx, l, d.upperLaws, want, 0, d.Options.NewSolver)
-	if prog == nil {
+	prog, status, err := l.solve(ctx, &d.Options, d.upperLaws, engine.Want{Gap: margin, Excess: meet.ResidualShare * margin})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	d.upperRounds += prog.relaxation.Rounds()
-	switch {
-	case err != nil:
-		return err
-	case status == solver.StatusLimit:
-		return meet.ErrLimit
-	case status != solver.StatusOptimal:
-		return nil // the cap is out of reach on these cells
+	d.upperRounds += prog.Rounds()
+	if status != solver.StatusOptimal { // the cap is out of reach on these cells
+		return meet.Stopped(status)
 	}
 	d.upperLaws = prog.laws()
 	loss, err := d.keep(split, d.upperLaws)
@@ -390,21 +380,20 @@ func (d *designer) tryUpper(ctx context.Context, split partition, margin float64
 }
 
 // lower proves a bound on equal cells and keeps it if it is the best.
-func (d *designer) lower(ctx context.Context, cells int) (err error) {
+func (d *designer) lower(ctx context.Context, cells int) error {
 	p := d.problem
 	l, ok := lowerLayout(p, cells, d.unit)
 	if !ok {
 		return nil
 	}
 	stall := meet.StallShare * min(d.Aim(), meet.LargestMargin)
-	prog, status, err := solve(ctx, l, d.lowerLaws, interior.Accuracy{Gap: stall, Excess: meet.LowerTolerance}, stall, d.Options.NewSolver)
-	if prog == nil {
+	prog, status, err := l.solve(ctx, &d.Options, d.lowerLaws, engine.Want{Gap: stall, Excess: meet.LowerTolerance, Stall: stall})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	d.lowerRounds += prog.relaxation.Rounds()
-	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
-	if prog.relaxation.Rounds() > 0 {
+	d.lowerRounds += prog.Rounds()
+	d.infeasible = d.infeasible || status == solver.StatusInfeasible
+	if prog.Rounds() > 0 {
 		start := d.Elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
@@ -414,14 +403,7 @@ func (d *designer) lower(ctx context.Context, cells int) (err error) {
 		d.prove = d.Elapsed() - start
 		d.lowerLaws = prog.laws()
 	}
-	switch {
-	case errors.Is(err, cuts.ErrFailed):
-		return nil
-	case err == nil && status == solver.StatusLimit:
-		return meet.ErrLimit
-	default:
-		return err
-	}
+	return meet.Stopped(status)
 }
 
 // alternative says which cap noise that does not depend on the query value would keep.

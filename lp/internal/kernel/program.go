@@ -2,14 +2,12 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 )
@@ -64,65 +62,30 @@ type capTerm struct {
 	coefficient float64
 }
 
-// kernelProgram is a kernelLayout that is being solved, as program is a layout for
-// additive noise.
+// program is a layout with its variables, and what is known once it was solved.
 type program struct {
 	layout
-	n          int
-	variable   [][]int // of (k, j)
-	relaxation engine.Solution
+	n        int
+	variable [][]int // of (k, j)
+	*engine.Solution
 }
 
-// kernelComplete is the number of masses up to which the complete program is solved by the
-// interior point method of package interior, whose time goes with their cube.
-const mostComplete = 1500
-
-// solveKernel solves a layout: complete if it is not too large, and by constraint generation
-// else or if that fails. coarse are the laws of a coarser program, or nil. The caller closes
-// what is not nil.
-func solve(ctx context.Context, l layout, coarse [][]float64, want interior.Accuracy, stall float64, newSolver solver.Factory) (*program, solver.Status, error) {
-	if l.broken == nil && len(l.cost)*l.halves() <= mostComplete {
-		p, status, err := complete(ctx, l, want)
-		if !errors.Is(err, interior.ErrFailed) {
-			return p, status, err
-		}
+// solve solves a layout. coarse are the laws of a coarser program, or nil.
+func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64, want engine.Want) (*program, solver.Status, error) {
+	p := &program{layout: *l, n: len(l.cost)}
+	of := engine.OfLaws(p.problem()) // starts from uniform laws
+	of.Total = slices.Repeat([]float64{1}, l.halves())
+	of.Expect = func() (mass []float64, limits []int, slack float64) {
+		mass = make([]float64, len(of.Cost))
+		limits, slack = p.expected(mass, coarse)
+		return mass, limits, slack
 	}
-	return generate(ctx, l, coarse, want.Excess, stall, newSolver)
-}
-
-// completeKernel solves a layout by the interior point method. It wants the first row to be
-// the total of all masses: that takes the place of the first of the total masses, which
-// follows from the others.
-func complete(ctx context.Context, l layout, want interior.Accuracy) (*program, solver.Status, error) {
-	p := &program{layout: l, n: len(l.cost)}
-	problem := p.problem()
-	all := cuts.Row{Lower: float64(p.halves()), Upper: float64(p.halves())}
-	for _, r := range problem.Rows[:p.halves()] {
-		all.Index, all.Value = append(all.Index, r.Index...), append(all.Value, r.Value...)
-	}
-	problem.Rows[0] = all
-	solved := interior.New(problem, interior.Options{Start: problem.Scale}) // uniform laws
-	p.relaxation = solved
-	status, err := solved.Solve(ctx, want)
-	return p, status, err
-}
-
-// generateKernel solves a layout by constraint generation.
-func generate(ctx context.Context, l layout, coarse [][]float64, tolerance, stall float64, newSolver solver.Factory) (*program, solver.Status, error) {
-	p := &program{layout: l, n: len(l.cost)}
-	options := cuts.Options{NewSolver: newSolver, Batch: engine.LawBatch, Interior: engine.LawInterior}
 	if l.broken != nil {
-		options.Broken = func([]float64) []cuts.Row { return p.rows(l.broken(p.laws())) }
+		of.Generation.Broken = func(mass []float64) []cuts.Row { return p.rows(l.broken(p.lawsOf(mass))) }
 	}
-	generation, err := cuts.New(p.problem(), options)
-	if err != nil {
-		return nil, solver.StatusFailed, err
-	}
-	p.relaxation = generation
-	status := solver.StatusFailed
-	if err = p.expect(generation, coarse); err == nil {
-		status, err = generation.Solve(ctx, tolerance, stall)
-	}
+	var status solver.Status
+	var err error
+	p.Solution, status, err = engine.Solve(ctx, o, of, want)
 	return p, status, err
 }
 
@@ -178,27 +141,25 @@ func (p *program) rows(caps [][]capTerm) []cuts.Row {
 	return rows
 }
 
-// expect lifts what is expected to matter: the limits between the queries furthest
+// expected sets the masses and returns the limits that are expected to matter: the limits between the queries furthest
 // apart, which nearly always bind, or, with the laws of a coarser program, all limits
 // with the terms that those laws make positive.
-func (p *program) expect(generation *cuts.Program, coarse [][]float64) error {
-	mass := make([]float64, len(generation.Masses()))
+func (p *program) expected(mass []float64, coarse [][]float64) (limits []int, slack float64) {
 	if coarse == nil {
 		for v := range mass {
 			mass[v] = 1
 		}
-		return generation.Expect(mass, p.far(), 0)
+		return p.far(), 0
 	}
 	for k := range p.n {
 		for j := range p.n {
 			mass[p.variable[k][j]] = interpolate(coarse, p.n, k, j)
 		}
 	}
-	var all []int
 	for i := range p.limits {
-		all = append(all, i)
+		limits = append(limits, i)
 	}
-	return generation.Expect(mass, all, engine.HintSlack)
+	return limits, engine.HintSlack
 }
 
 // interpolate returns the mass that laws of another number of equally spaced
@@ -233,8 +194,10 @@ func (p *program) far() []int {
 }
 
 // laws returns the laws of all queries.
-func (p *program) laws() [][]float64 {
-	mass := p.relaxation.Masses()
+func (p *program) laws() [][]float64 { return p.lawsOf(p.Masses()) }
+
+// lawsOf returns the laws that masses make.
+func (p *program) lawsOf(mass []float64) [][]float64 {
 	laws := make([][]float64, p.n)
 	for k := range laws {
 		laws[k] = make([]float64, p.n)
@@ -257,13 +220,13 @@ func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 	d := &kernels.Dual{Cells: p.n, Mirrored: p.mirrored}
 	var total float64
 	for i := range p.limits {
-		total += p.relaxation.Price(i) * unit
+		total += p.Price(i) * unit
 	}
 	var caps []float64
 	if len(p.caps) > 0 {
 		caps = make([]float64, p.n)
 		for k := range p.caps {
-			kappa := max(0, -p.relaxation.Dual(p.halves()+k)) * unit / instanceCap
+			kappa := max(0, -p.Dual(p.halves()+k)) * unit / instanceCap
 			caps[k] += kappa * image
 			if p.mirrored {
 				caps[p.n-1-k] += kappa * image
@@ -282,7 +245,7 @@ func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 	y := make([]float64, p.n)
 	for i, l := range p.limits {
 		for j := range y {
-			y[j] = math.Ldexp(p.relaxation.Multiplier(i, j)*unit*image, -d.Exponent)
+			y[j] = math.Ldexp(p.Multiplier(i, j)*unit*image, -d.Exponent)
 		}
 		if first, m := meet.Integers(y, 1); m != nil {
 			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: meet.Trimmed(m)})

@@ -315,7 +315,7 @@ func (d *designer) keep(s *priced) error {
 		return err
 	}
 	if loss := d.lossOf(v); loss < d.Best {
-		d.best, d.Best = v.Randomizer(), loss
+		d.best, d.Best = v.Mechanism(), loss
 	}
 	return nil
 }
@@ -448,7 +448,7 @@ func (d *designer) prove(dual *local.Dual) error {
 		return err
 	}
 	if bound, _ := v.Certificate().LowerBound.Float64(); bound > d.Bound {
-		d.dual, d.Bound, d.best = dual, bound, v.Randomizer()
+		d.dual, d.Bound, d.best = dual, bound, v.Mechanism()
 	}
 	return nil
 }

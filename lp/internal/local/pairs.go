@@ -2,8 +2,8 @@ package local
 
 import (
 	"context"
-	"errors"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine"
@@ -37,7 +37,7 @@ type pairProgram struct {
 	answers  []float64
 	variable [][]int
 	limits   [][2]int
-	solved   *cuts.Program
+	*engine.Solution
 }
 
 // belowPairs solves the lower program of pairs and keeps what it proves.
@@ -46,19 +46,18 @@ func (d *designer) belowPairs(ctx context.Context, intervals int) (err error) {
 	if len(p.nodes) > 2*pairNodes {
 		return nil // too many pairs; nothing is proved
 	}
-	if p.solved, err = cuts.New(p.problem(), cuts.Options{NewSolver: d.Options.NewSolver, Batch: engine.LawBatch, Interior: engine.LawInterior}); err != nil {
+	stall := meet.StallShare * min(d.Aim(), meet.LargestMargin)
+	// The first few rounds may raise the optimum by nothing, so none is taken for the last.
+	want := engine.Want{Gap: stall, Excess: meet.LowerTolerance}
+	var status solver.Status
+	if p.Solution, status, err = engine.Solve(ctx, &d.Options, p.program(d.Best/d.unit), want); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.solved.Close()) }()
-	// The first few rounds may raise the optimum by nothing, so none is taken for the last.
-	status, err := p.solved.Solve(ctx, meet.LowerTolerance, 0)
-	d.rounds += p.solved.Rounds()
+	d.rounds += p.Rounds()
 	switch {
-	case errors.Is(err, cuts.ErrFailed), err == nil && status == solver.StatusInfeasible:
+	case status == solver.StatusFailed, status == solver.StatusInfeasible:
 		return nil
-	case err != nil:
-		return err
-	case p.solved.Rounds() == 0:
+	case p.Rounds() == 0:
 		return meet.ErrLimit
 	}
 	return d.prove(p.dual())
@@ -139,6 +138,16 @@ func (p *pairProgram) reps() int {
 		return (len(p.nodes) + 1) / 2
 	}
 	return len(p.nodes)
+}
+
+// program is problem as the engine takes it. The worst loss is known to be at most so much.
+func (p *pairProgram) program(most float64) *engine.Program {
+	out := engine.OfLaws(p.problem())
+	out.Total = slices.Repeat([]float64{1}, p.reps())
+	if p.Objective == local.Worst {
+		out.Most = most
+	}
+	return out
 }
 
 // problem states the program. The rows are totals, means, and losses.
@@ -230,13 +239,13 @@ func (p *pairProgram) dual() *local.Dual {
 		} else if p.mirrored {
 			sign = 0
 		}
-		d.Totals[i] = p.solved.Dual(rep) * share
+		d.Totals[i] = p.Dual(rep) * share
 		if d.Means != nil {
-			d.Means[i] = sign * p.solved.Dual(reps+rep) * share / (p.half * p.reach())
+			d.Means[i] = sign * p.Dual(reps+rep) * share / (p.half * p.reach())
 			d.Totals[i] -= d.Means[i] * p.mid
 		}
 		if p.Objective == local.Worst || p.Demands.Cap > 0 {
-			losses[i] = max(0, -p.solved.Dual(first+rep)) * share / p.unit
+			losses[i] = max(0, -p.Dual(first+rep)) * share / p.unit
 		}
 	}
 	switch {
@@ -257,7 +266,7 @@ func (p *pairProgram) pairs(d *local.Dual) {
 		image := make([]float64, m)
 		some := false
 		for j := range z {
-			z[j] = p.solved.Multiplier(l, j) * p.unit
+			z[j] = p.Multiplier(l, j) * p.unit
 			if p.mirrored {
 				z[j] /= 2
 			}

@@ -3,7 +3,7 @@ package meet
 import (
 	"errors"
 
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The program is solved a little inside the privacy constraint, with
@@ -32,5 +32,5 @@ const LargestMargin = 1e-3
 // notKept reports whether a table was refused because it does not keep the privacy or
 // the constraints, exactly.
 func NotKept(err error) bool {
-	return errors.Is(err, tables.ErrNotPrivate) || errors.Is(err, tables.ErrFalseClaim)
+	return errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim)
 }

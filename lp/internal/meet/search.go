@@ -125,6 +125,14 @@ func (s *Search) Outcome(rounds int, gap float64, finite bool, stopped error) (O
 	return o, cmp.Or(stopped, ErrLimit)
 }
 
+// Stopped returns ErrLimit if a limit stopped the solution of a program.
+func Stopped(status solver.Status) error {
+	if status == solver.StatusLimit {
+		return ErrLimit
+	}
+	return nil
+}
+
 // Sentinel errors; see package lp.
 var (
 	ErrLimit      = errors.New("stopped at a limit")

@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
@@ -161,8 +162,8 @@ func (u upper) privacy(g grid, margin float64) (epsilon, delta float64) {
 	return u.Epsilon - margin*min(u.Epsilon, 1), u.Delta*(1-margin) - float64(g.n)*0x1p-63
 }
 
-func (u upper) effort(_, margin float64) (tolerance, stall float64) {
-	return meet.ResidualShare * margin, 0
+func (u upper) effort(_, margin float64) engine.Want {
+	return engine.Want{Excess: meet.ResidualShare * margin}
 }
 
 func (u upper) layout(g grid, unit, margin float64) layout {
@@ -212,7 +213,7 @@ func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (
 // nothing, as an interior point method leaves them.
 func (u upper) ended(p *program) []float64 {
 	masses := p.masses()
-	if p.generation != nil || !u.Constraints.None() {
+	if !p.Complete || !u.Constraints.None() {
 		return masses
 	}
 	spare := u.spare(p)
@@ -238,7 +239,7 @@ func (u upper) spare(p *program) float64 {
 // best noise costs nothing.
 func (u upper) free(p *program) ([]float64, bool) {
 	masses, spare := p.masses(), u.spare(p)
-	if p.generation != nil {
+	if !p.Complete {
 		return nil, false
 	}
 	for i, v := range p.variable {

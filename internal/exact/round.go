@@ -1,17 +1,15 @@
-package sampler
+package exact
 
 import (
 	"math"
 	"math/bits"
-
-	"github.com/noisewright/noisewright/internal/exact"
 )
 
 // halfBits are the bits of 0.5. The bits of non-negative floats are ordered as
 // the floats are.
 const halfBits = 0x3fe0000000000000
 
-// roundToGrid returns ⌊x/g + 1/2⌋ exactly, for back = 1/g, or false if x is NaN
+// RoundToGrid returns ⌊x/g + 1/2⌋ exactly, for back = 1/g, or false if x is NaN
 // or the result has a magnitude above limit, an integer of at most 2^53.
 //
 // Halves go up: rounding them to even would move 0.5 and 1.5, one step apart,
@@ -21,12 +19,12 @@ const halfBits = 0x3fe0000000000000
 // one wherever it matters (docs/proofs/rounding.md).
 //
 // Apart from the verdict nothing here branches on x.
-func roundToGrid(x, back float64, limit int64) (n int64, ok bool) {
+func RoundToGrid(x, back float64, limit int64) (n int64, ok bool) {
 	// The product is exact unless it underflows, and then it is too close to
 	// 0 to matter. The conversion keeps compilers from fusing it with what
 	// follows.
 	t := float64(x * back)
-	if !(math.Abs(t) <= exact.MaxInteger) {
+	if !(math.Abs(t) <= MaxInteger) {
 		return 0, false
 	}
 	f := math.Floor(t)
