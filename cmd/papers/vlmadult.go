@@ -1,24 +1,20 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
-	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // The features of the data set adult: numbers with public ranges, and categories. Weights of
 // the census are left out, and so is education, of which education-num is the code.
 // Capital gains and losses are counted as log(1 + dollars).
 var (
-	adultNumbers    = vlm.Columns{{Name: "age", Lower: 17, Upper: 90}, {Name: "education-num", Lower: 1, Upper: 16}, {Name: "capital-gain", Upper: math.Log1p(99999)}, {Name: "capital-loss", Upper: math.Log1p(4356)}, {Name: "hours-per-week", Lower: 1, Upper: 99}}
+	adultNumbers    = columns{{name: "age", lower: 17, upper: 90}, {name: "education-num", lower: 1, upper: 16}, {name: "capital-gain", upper: math.Log1p(99999)}, {name: "capital-loss", upper: math.Log1p(4356)}, {name: "hours-per-week", lower: 1, upper: 99}}
 	adultCategories = []string{"workclass", "marital-status", "occupation", "relationship", "race", "sex", "native-country"}
 	adultTarget     = "income"
 )
@@ -62,99 +58,78 @@ func matrix(rows, cols int) encoder.Matrix {
 }
 
 // readAdult reads the complete rows of the data set adult, categories as their indices.
-func readAdult(s *shell.Streams, file string) (vlm.Columns, people, error) {
-	in, err := s.OpenCSV(file, csvfile.Options{})
+func readAdult(s *shell.Streams, file string) (columns, people, error) {
+	header, texts, err := readColumns(s, file)
 	if err != nil {
 		return nil, people{}, err
 	}
-	defer in.Close()
-	columns, all, err := scanAdult(in.Reader)
+	var chosen [][]string // adultNumbers, adultCategories, adultTarget
+	for _, name := range adultNames() {
+		at := slices.Index(header, name)
+		if at < 0 {
+			return nil, people{}, shell.BadFile(file, fmt.Errorf("there is no column %s", name))
+		}
+		chosen = append(chosen, texts[at])
+	}
+	var rows []int
+	for i := range chosen[0] {
+		if !slices.ContainsFunc(chosen[len(adultNumbers):], func(c []string) bool { return c[i] == "?" }) {
+			rows = append(rows, i)
+		}
+	}
+	c, all, err := indexAdult(chosen, rows)
 	if err != nil {
 		return nil, people{}, shell.BadFile(file, err)
 	}
-	return columns, all, nil
+	return c, all, nil
 }
 
-func scanAdult(in *csvfile.Reader) (vlm.Columns, people, error) {
-	texts := append(slices.Clone(adultCategories), adultTarget)
-	c, err := csvfile.NewColumns(in, func(name string) bool {
-		return slices.ContainsFunc(adultNumbers, func(n vlm.Column) bool { return n.Name == name })
-	}, func(name string) bool { return slices.Contains(texts, name) })
-	if err != nil {
-		return nil, people{}, err
+func adultNames() (names []string) {
+	for _, f := range adultNumbers {
+		names = append(names, f.name)
 	}
-	values, at := c.Ordered(columnNames(adultNumbers)), make([]int, len(texts))
-	for i, name := range texts {
-		if at[i] = slices.Index(c.Kept, name); at[i] < 0 {
-			return nil, people{}, fmt.Errorf("there is no column %s", name)
-		}
-	}
-	var rows [][]string
-	var x []float64
-	for {
-		if err := c.Next(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, people{}, err
-		}
-		row := make([]string, len(texts))
-		for i, k := range at {
-			row[i] = strings.TrimSpace(c.Texts[k])
-		}
-		if slices.Contains(row, "?") {
-			continue
-		}
-		rows = append(rows, row)
-		x = append(x, values()...)
-	}
-	return indexAdult(rows, x)
+	return append(append(names, adultCategories...), adultTarget)
 }
 
-// indexAdult replaces texts by their indices.
-func indexAdult(rows [][]string, numbers []float64) (vlm.Columns, people, error) {
-	n := len(adultNumbers)
-	columns := slices.Clone(adultNumbers)
-	all := people{matrix(len(rows), n+len(adultCategories)), make([]int, len(rows))}
-	for i := range rows {
-		for j, f := range adultNumbers {
-			v := numbers[i*n+j]
-			if f.Name == "capital-gain" || f.Name == "capital-loss" {
+// indexAdult has the numbers of rows, and indices for texts.
+func indexAdult(texts [][]string, rows []int) (columns, people, error) {
+	names, c := adultNames(), slices.Clone(adultNumbers)
+	all := people{matrix(len(rows), len(names)-1), make([]int, len(rows))}
+	for j, name := range names {
+		var words []string
+		if j >= len(adultNumbers) {
+			for _, i := range rows {
+				words = append(words, texts[j][i])
+			}
+			if words = distinct(words); len(words) < 2 {
+				return nil, all, fmt.Errorf("%s is the same in every complete row, want at least two values", name)
+			}
+			c = append(c, column{name: name, categories: len(words)})
+		}
+		for k, i := range rows {
+			text := texts[j][i]
+			if words != nil {
+				index, _ := slices.BinarySearch(words, text)
+				if name == adultTarget {
+					all.labels[k] = index
+				} else {
+					all.x.Data[k*all.x.Cols+j] = float64(index)
+				}
+				continue
+			}
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return nil, all, fmt.Errorf("row %d of column %s is not a number", i+1, name)
+			}
+			if name == "capital-gain" || name == "capital-loss" {
 				v = math.Log1p(max(v, 0))
 			}
-			all.x.Data[i*all.x.Cols+j] = min(max(v, f.Lower), f.Upper)
+			all.x.Data[k*all.x.Cols+j] = min(max(v, c[j].lower), c[j].upper)
 		}
 	}
-	for j, name := range append(slices.Clone(adultCategories), adultTarget) {
-		var words []string
-		for _, row := range rows {
-			words = append(words, row[j])
-		}
-		words = distinct(words)
-		if len(words) < 2 {
-			return nil, people{}, fmt.Errorf("%s is the same in every complete row, want at least two values", name)
-		}
-		for i, row := range rows {
-			k, _ := slices.BinarySearch(words, row[j])
-			if name == adultTarget {
-				all.labels[i] = k
-			} else {
-				all.x.Data[i*all.x.Cols+n+j] = float64(k)
-			}
-		}
-		switch {
-		case name != adultTarget:
-			columns = append(columns, vlm.Column{Name: name, Categories: len(words)})
-		case len(words) > 2:
-			return nil, people{}, fmt.Errorf("%s has %d values, want two", name, len(words))
-		}
+	last := len(c) - 1
+	if n := c[last].categories; n > 2 {
+		return nil, all, fmt.Errorf("%s has %d values, want two", adultTarget, n)
 	}
-	return columns, all, nil
-}
-
-func columnNames(c vlm.Columns) []string {
-	out := make([]string, len(c))
-	for i, f := range c {
-		out[i] = f.Name
-	}
-	return out
+	return c[:last], all, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,10 @@ import (
 	"github.com/noisewright/noisewright/encoder/vlm"
 )
 
+// choice is what a search chooses: the paper's λ, the share of ε for the features, of which the
+// rest is for the class; l; and ε_pre.
+type choice struct{ share, radius, trainingEpsilon float64 }
+
 // What a search on the data set adult chooses from.
 var (
 	adultShares           = []float64{0.5, 0.7, 0.9}
@@ -17,24 +22,33 @@ var (
 	adultTrainingEpsilons = []float64{8, 16}
 )
 
+// choices returns all combinations.
+func choices(shares, radii, trainingEpsilons []float64) (out []choice) {
+	for _, l := range radii {
+		for _, e := range trainingEpsilons {
+			for _, s := range shares {
+				out = append(out, choice{s, l, e})
+			}
+		}
+	}
+	return out
+}
+
 const adultSeries = "adult, classes balanced"
 
 // adultSplit are disjoint people.
 type adultSplit struct {
-	columns          vlm.Columns
+	columns          columns
 	all, hot         people // with categories as indices, and as columns
 	network          []int
 	train, ask, test []int // classes balanced
+	seed             uint64
 }
 
-// split divides people at random: two fifths train the network, as many a classifier, a tenth
-// is asked, a tenth is to test.
-func splitAdult(columns vlm.Columns, all people, seed uint64) (*adultSplit, error) {
-	x, err := columns.OneHot(all.x)
-	if err != nil {
-		return nil, err
-	}
-	s := &adultSplit{columns: columns, all: all, hot: people{x, all.labels}}
+// splitAdult divides people at random: two fifths train the network, as many a classifier, a
+// tenth is asked, a tenth is to test.
+func splitAdult(c columns, all people, seed uint64) (*adultSplit, error) {
+	s := &adultSplit{columns: c, all: all, hot: people{c.oneHot(all.x), all.labels}, seed: seed}
 	order := encoder.Rand(seed, "split", 0).Perm(len(all.labels))
 	part := func(from, to int) []int { return order[from*len(order)/10 : to*len(order)/10] }
 	s.network = part(0, 4)
@@ -45,150 +59,154 @@ func splitAdult(columns vlm.Columns, all people, seed uint64) (*adultSplit, erro
 	return s, nil
 }
 
-// networks trains a network for each radius and ε of the training, some of which may collapse.
-func (o *vlmOptions) networks(x encoder.Matrix, seed uint64) func(context.Context, vlm.Choice) (*vlm.Model, error) {
-	type key struct{ radius, trainingEpsilon float64 }
-	type made struct {
-		m   *vlm.Model
-		err error
-	}
-	models := map[key]made{}
-	return func(ctx context.Context, c vlm.Choice) (*vlm.Model, error) {
-		k := key{c.Radius, c.TrainingEpsilon}
-		if _, ok := models[k]; !ok {
-			run := encoder.Run{Seed: seed, Progress: func(step, steps int, loss float64) {
-				o.line.Share(fmt.Sprintf("training network %d, run %d", len(models)+1, seed+1), float64(step)/float64(steps), fmt.Sprintf("step %d of %d, loss %.5g", step, steps, loss))
-			}}
-			m, err := vlm.Train(ctx, x, vlm.Options{
-				Coordinates: 4, Radius: c.Radius, TrainingEpsilon: c.TrainingEpsilon,
-				Encoder: []int{64, 32}, Rate: 1e-3, Epochs: max(5, o.adultSteps/max(1, x.Rows/64)), Standardize: true, Run: run,
-			})
-			models[k] = made{m, err}
-		}
-		return models[k].m, models[k].err
-	}
-}
-
-// collectAdult adds series for encodings and direct noise, both with what the answers of
-// other people to questions with the same ε choose.
-func (o *vlmOptions) collectAdult(ctx context.Context, file string) error {
-	columns, all, err := readAdult(o.Streams, file)
+// eachSplit divides the people of a file anew for each run.
+func (o *vlmOptions) eachSplit(file string, do func(*adultSplit) error) error {
+	c, all, err := readAdult(o.Streams, file)
 	if err != nil {
 		return err
 	}
-	for seed := range o.seeds() {
-		s, err := splitAdult(columns, all, seed)
+	for _, seed := range o.seeds() {
+		s, err := splitAdult(c, all, seed)
 		if err != nil {
 			return err
 		}
-		train, test := s.hot.choose(s.train), s.hot.choose(s.test)
-		c, err := vlm.TrainClassifier(ctx, train.x, train.labels, vlm.ClassifierOptions{Classes: 2, Seed: seed})
-		if err != nil {
+		if err := do(s); err != nil {
 			return err
-		}
-		o.study.add(adultSeries, "no noise", math.Inf(1), c.Accuracy(test.x, test.labels))
-		network := o.networks(s.hot.choose(s.network).x, seed)
-		for _, epsilon := range o.epsilons {
-			validation := vlm.Validation{People: len(s.ask), Epsilon: epsilon, Seed: seed}
-			encoded, err := s.best(ctx, vlm.Grid(adultShares, adultRadii, adultTrainingEpsilons), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
-				return s.encoded(ctx, network, c, epsilon, seed)
-			})
-			if err != nil {
-				return err
-			}
-			o.study.add(adultSeries, "latent", epsilon, encoded)
-			direct, err := s.best(ctx, vlm.Grid(adultShares, []float64{1}, []float64{1}), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
-				return s.direct(ctx, c.Share, epsilon, seed)
-			})
-			if err != nil {
-				return err
-			}
-			o.study.add(adultSeries, "direct noise", epsilon, direct)
 		}
 	}
 	return nil
 }
 
-// best returns the accuracy, on the people of the test, of what the private answers of the
-// people asked choose. try makes a classifier and returns whether it is right about people.
-func (s *adultSplit) best(ctx context.Context, choices []vlm.Choice, v vlm.Validation, try func(context.Context, vlm.Choice) (func([]int) []bool, error)) (float64, error) {
-	made := map[vlm.Choice]func([]int) []bool{}
-	trials, err := vlm.Search(ctx, choices, v, func(ctx context.Context, c vlm.Choice, asked []int) ([]bool, error) {
-		right, err := try(ctx, c)
+// networkOf makes the network of a choice.
+type networkOf func(context.Context, choice) (*vlm.Model, error)
+
+// networks trains a network for each radius and ε of the training, some of which may collapse.
+func (o *vlmOptions) networks(x encoder.Matrix, seed uint64) networkOf {
+	type made struct {
+		m   *vlm.Model
+		err error
+	}
+	models := map[choice]made{}
+	return func(ctx context.Context, c choice) (*vlm.Model, error) {
+		c.share = 0 // which no network depends on
+		if _, ok := models[c]; !ok {
+			run := encoder.Run{Seed: seed, Progress: o.training(fmt.Sprintf("network %d", len(models)+1), seed)}
+			m, err := vlm.Train(ctx, x, vlm.Options{
+				Coordinates: 4, Radius: c.radius, TrainingEpsilon: c.trainingEpsilon,
+				Encoder: []int{64, 32}, Rate: 1e-3, Epochs: max(5, o.adultSteps/max(1, x.Rows/64)), Standardize: true, Run: run,
+			})
+			models[c] = made{m, err}
+		}
+		return models[c].m, models[c].err
+	}
+}
+
+// right says for people, by their numbers, whether a classifier is right about them.
+type right func(numbers []int) []bool
+
+// best returns the accuracy, on the people of the test, of the classifier that the answers of
+// the people asked choose. They are divided among the choices, so that each spends ε once: with
+// k choices, an answer of ε is worth more than k answers of ε/k. A choice whose network
+// collapses or diverges is not chosen.
+func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64, try func(context.Context, choice) (right, error)) (float64, error) {
+	order := encoder.Rand(s.seed, "people to ask", 0).Perm(len(s.ask))
+	var best right
+	var failed error
+	most := math.Inf(-1)
+	for i, c := range choices {
+		made, err := try(ctx, c)
+		if errors.Is(err, vlm.ErrCollapsed) || errors.Is(err, vlm.ErrDiverged) {
+			failed = err
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		made[c] = right
-		numbers := make([]int, len(asked))
-		for i, k := range asked {
-			numbers[i] = s.ask[k]
+		var asked []int
+		for _, k := range order[i*len(order)/len(choices) : (i+1)*len(order)/len(choices)] {
+			asked = append(asked, s.ask[k])
 		}
-		return right(numbers), nil
-	})
+		if a := privateAccuracy(made(asked), epsilon, encoder.Rand(s.seed, "answers", i)); a > most {
+			best, most = made, a
+		}
+	}
+	if best == nil {
+		return 0, fmt.Errorf("every choice failed, the last one so: %w", failed)
+	}
+	return share(best(s.test)), nil
+}
+
+// clean is the accuracy of a classifier of features without noise.
+func (s *adultSplit) clean(ctx context.Context, features people) (float64, error) {
+	train, test := features.choose(s.train), features.choose(s.test)
+	c, err := vlm.TrainClassifier(ctx, train.x, train.labels, vlm.ClassifierOptions{Classes: 2, Seed: s.seed})
 	if err != nil {
 		return 0, err
 	}
-	return share(made[trials[0].Choice](s.test)), nil
+	return c.Accuracy(test.x, test.labels), nil
 }
 
-// share is that of true.
-func share(right []bool) float64 {
-	n := 0.0
-	for _, r := range right {
-		if r {
-			n++
+// collectAdult adds series for encodings and direct noise, both with what the answers of
+// other people to questions with the same ε choose.
+func (o *vlmOptions) collectAdult(ctx context.Context, file string) error {
+	return o.eachSplit(file, func(s *adultSplit) error {
+		accuracy, err := s.clean(ctx, s.hot)
+		if err != nil {
+			return err
 		}
-	}
-	return n / float64(len(right))
+		o.study.add(adultSeries, "no noise", math.Inf(1), accuracy)
+		network := o.networks(s.hot.choose(s.network).x, s.seed)
+		for _, epsilon := range o.epsilons {
+			if accuracy, err = s.best(ctx, choices(adultShares, adultRadii, adultTrainingEpsilons), epsilon, func(ctx context.Context, c choice) (right, error) {
+				return s.encoded(ctx, network, c, epsilon)
+			}); err != nil {
+				return err
+			}
+			o.study.add(adultSeries, "latent", epsilon, accuracy)
+			if accuracy, err = s.best(ctx, choices(adultShares, []float64{1}, []float64{1}), epsilon, func(ctx context.Context, c choice) (right, error) {
+				return s.direct(ctx, c.share, epsilon)
+			}); err != nil {
+				return err
+			}
+			o.study.add(adultSeries, "direct noise", epsilon, accuracy)
+		}
+		return nil
+	})
 }
 
 // encoded makes a classifier of encodings with noise and of flipped classes.
-func (s *adultSplit) encoded(ctx context.Context, network func(context.Context, vlm.Choice) (*vlm.Model, error), c vlm.Choice, epsilon float64, seed uint64) (func([]int) []bool, error) {
+func (s *adultSplit) encoded(ctx context.Context, network networkOf, c choice, epsilon float64) (right, error) {
 	m, err := network(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	train := s.hot.choose(s.train)
-	z, err := vlmRelease(ctx, m, m.Encode(train.x), c.Share*epsilon, seed, fmt.Sprintf("collection of %g", c.Share))
+	z, err := vlmRelease(ctx, m, m.Encode(s.hot.choose(s.train).x), c.share*epsilon, s.seed, fmt.Sprintf("collection of %g", c.share))
 	if err != nil {
 		return nil, err
 	}
-	k, err := flippedClassifier(ctx, z, train.labels, (1-c.Share)*epsilon, seed)
-	if err != nil {
-		return nil, err
-	}
-	return func(numbers []int) []bool {
-		p := s.hot.choose(numbers)
-		return k.Right(m.Encode(p.x), p.labels)
-	}, nil
+	return s.flipped(ctx, z, (1-c.share)*epsilon, m.Encode)
 }
 
 // direct makes a classifier of features with noise and of flipped classes.
-func (s *adultSplit) direct(ctx context.Context, share, epsilon float64, seed uint64) (func([]int) []bool, error) {
-	train := s.all.choose(s.train)
-	r := encoder.Rand(seed, fmt.Sprintf("direct noise, ε = %g, %g of it", epsilon, share), 0)
-	if err := s.columns.Noise(train.x, train.x, share*epsilon, r); err != nil {
-		return nil, err
-	}
-	x, err := s.columns.OneHot(train.x)
-	if err != nil {
-		return nil, err
-	}
-	k, err := flippedClassifier(ctx, x, train.labels, (1-share)*epsilon, seed)
+func (s *adultSplit) direct(ctx context.Context, share, epsilon float64) (right, error) {
+	r := encoder.Rand(s.seed, fmt.Sprintf("direct noise, ε = %g, %g of it", epsilon, share), 0)
+	noisy := s.columns.noisy(s.all.choose(s.train).x, share*epsilon, r)
+	return s.flipped(ctx, s.columns.oneHot(noisy), (1-share)*epsilon, func(x encoder.Matrix) encoder.Matrix { return x })
+}
+
+// flipped trains on two classes after randomized response; seen is what the classifier sees
+// of clean features.
+func (s *adultSplit) flipped(ctx context.Context, z encoder.Matrix, epsilon float64, seen func(encoder.Matrix) encoder.Matrix) (right, error) {
+	flip := vlm.FlipProbability(2, epsilon)
+	labels := vlm.Flip(s.hot.choose(s.train).labels, 2, flip, encoder.Rand(s.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
+	k, err := vlm.TrainClassifier(ctx, z, labels, vlm.ClassifierOptions{Classes: 2, Flip: flip, Seed: s.seed})
 	if err != nil {
 		return nil, err
 	}
 	return func(numbers []int) []bool {
 		p := s.hot.choose(numbers)
-		return k.Right(p.x, p.labels)
+		return k.Right(seen(p.x), p.labels)
 	}, nil
-}
-
-// flippedClassifier trains on two classes after randomized response.
-func flippedClassifier(ctx context.Context, z encoder.Matrix, labels []int, epsilon float64, seed uint64) (*vlm.Classifier, error) {
-	flip := vlm.FlipProbability(2, epsilon)
-	flipped := vlm.Flip(labels, 2, flip, encoder.Rand(seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
-	return vlm.TrainClassifier(ctx, z, flipped, vlm.ClassifierOptions{Classes: 2, Flip: flip, Seed: seed})
 }
 
 // joinedColumns are those that the second organization has, which sends them privately. The
@@ -214,56 +232,51 @@ native-country. The network is chosen by private answers, as by vlm-figure1.
 }
 
 func (o *vlmOptions) join(ctx context.Context) error {
-	columns, all, err := readAdult(o.Streams, o.data)
-	if err != nil {
-		return err
-	}
-	for seed := range o.seeds() {
-		s, err := splitAdult(columns, all, seed)
-		if err != nil {
-			return err
-		}
+	return o.eachSplit(o.data, func(s *adultSplit) error {
 		clean, further := s.divide()
-		train, test := s.hot.choose(s.train), s.hot.choose(s.test)
 		for _, side := range []struct {
-			series string
-			x      people
+			series   string
+			features people
 		}{{"clean features alone", clean}, {"all features clean", s.hot}} {
-			p := side.x.choose(s.train)
-			c, err := vlm.TrainClassifier(ctx, p.x, p.labels, vlm.ClassifierOptions{Classes: 2, Seed: seed})
+			accuracy, err := s.clean(ctx, side.features)
 			if err != nil {
 				return err
 			}
-			o.study.add(adultSeries, side.series, math.Inf(1), c.Accuracy(side.x.choose(s.test).x, test.labels))
+			o.study.add(adultSeries, side.series, math.Inf(1), accuracy)
 		}
-		network := o.networks(further.choose(s.network).x, seed)
+		network := o.networks(further.choose(s.network).x, s.seed)
 		for _, epsilon := range o.epsilons {
-			validation := vlm.Validation{People: len(s.ask), Epsilon: epsilon, Seed: seed}
-			accuracy, err := s.best(ctx, vlm.Grid([]float64{1}, adultRadii, adultTrainingEpsilons), validation, func(ctx context.Context, c vlm.Choice) (func([]int) []bool, error) {
+			accuracy, err := s.best(ctx, choices([]float64{1}, adultRadii, adultTrainingEpsilons), epsilon, func(ctx context.Context, c choice) (right, error) {
 				m, err := network(ctx, c)
 				if err != nil {
 					return nil, err
 				}
-				z, err := vlmRelease(ctx, m, m.Encode(further.choose(s.train).x), epsilon, seed, "joining")
-				if err != nil {
-					return nil, err
-				}
-				k, err := vlm.TrainClassifier(ctx, beside(clean.choose(s.train).x, z), train.labels, vlm.ClassifierOptions{Classes: 2, Seed: seed})
-				if err != nil {
-					return nil, err
-				}
-				return func(numbers []int) []bool {
-					p := clean.choose(numbers)
-					return k.Right(beside(p.x, m.Encode(further.choose(numbers).x)), p.labels)
-				}, nil
+				return s.joined(ctx, m, clean, further, epsilon)
 			})
 			if err != nil {
 				return err
 			}
 			o.study.add(adultSeries, "joined", epsilon, accuracy)
 		}
+		return nil
+	})
+}
+
+// joined makes a classifier of clean features beside encodings of further ones.
+func (s *adultSplit) joined(ctx context.Context, m *vlm.Model, clean, further people, epsilon float64) (right, error) {
+	train := clean.choose(s.train)
+	z, err := vlmRelease(ctx, m, m.Encode(further.choose(s.train).x), epsilon, s.seed, "joining")
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	k, err := vlm.TrainClassifier(ctx, beside(train.x, z), train.labels, vlm.ClassifierOptions{Classes: 2, Seed: s.seed})
+	if err != nil {
+		return nil, err
+	}
+	return func(numbers []int) []bool {
+		p := clean.choose(numbers)
+		return k.Right(beside(p.x, m.Encode(further.choose(numbers).x)), p.labels)
+	}, nil
 }
 
 // divide separates the columns of s.hot.
@@ -272,10 +285,10 @@ func (s *adultSplit) divide() (clean, further people) {
 	at := 0
 	for _, c := range s.columns {
 		side := 0
-		if slices.Contains(joinedColumns, c.Name) {
+		if slices.Contains(joinedColumns, c.name) {
 			side = 1
 		}
-		for range max(1, c.Categories) {
+		for range max(1, c.categories) {
 			sides[side] = append(sides[side], at)
 			at++
 		}

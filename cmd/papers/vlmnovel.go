@@ -42,15 +42,14 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 			known = append(known, i)
 		}
 	}
-	for seed := range o.seeds() {
-		s := o.settings()[0]
+	s := o.settings()[0]
+	for _, seed := range o.seeds() {
 		// Eight ninths of the known digits are for the network, the others for the classifier.
-		network := known[:min(s.people, len(known)*8/9)]
-		m, err := o.network(ctx, s, parts.train.choose(network).x, seed, "mnist-0-to-8", nil)
+		m, err := o.network(ctx, s, parts.train.choose(known[:min(s.people, len(known)*8/9)]).x, seed, "mnist-0-to-8", nil)
 		if err != nil {
 			return err
 		}
-		train := novelLabels(parts.train.choose(append(append([]int(nil), known[len(known)*8/9:]...), novel...)))
+		train := novelLabels(parts.train.choose(slices.Concat(known[len(known)*8/9:], novel)))
 		train = train.choose(train.balanced(encoder.Rand(seed, "novel", 0).Perm(len(train.labels)), 2))
 		test := novelLabels(parts.test.choose(span(len(parts.test.labels), 0, 1)))
 		test = test.choose(test.balanced(span(len(test.labels), 0, 1), 2))
@@ -74,36 +73,32 @@ func novelLabels(p people) people {
 
 func (o *vlmOptions) novelSeries(ctx context.Context, m *vlm.Model, train, test people, seed uint64) error {
 	u, clean := m.Encode(train.x), m.Encode(test.x)
-	classify := func(z encoder.Matrix, epochs int, rate float64) (*vlm.Classifier, error) {
-		return vlm.TrainClassifier(ctx, z, train.labels, vlm.ClassifierOptions{Classes: 2, Epochs: epochs, Rate: rate, Seed: seed})
-	}
-	k, err := classify(u, 0, 0)
-	if err != nil {
+	add := func(series string, epsilon float64, z encoder.Matrix, options vlm.ClassifierOptions, x encoder.Matrix) error {
+		options.Classes, options.Seed = 2, seed
+		k, err := vlm.TrainClassifier(ctx, z, train.labels, options)
+		if err == nil {
+			o.study.add("MNIST, 9 against others", series, epsilon, k.Accuracy(x, test.labels))
+		}
 		return err
 	}
-	o.study.add("MNIST, 9 against others", "no noise", math.Inf(1), k.Accuracy(clean, test.labels))
+	if err := add("no noise", math.Inf(1), u, vlm.ClassifierOptions{}, clean); err != nil {
+		return err
+	}
 	for _, epsilon := range append(slices.Clone(o.epsilons), 1) {
 		o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
 		z, err := vlmRelease(ctx, m, u, epsilon, seed, "novel class")
 		if err != nil {
 			return err
 		}
-		if k, err = classify(z, 0, 0); err != nil {
+		if err := add("latent", epsilon, z, vlm.ClassifierOptions{}, clean); err != nil {
 			return err
 		}
-		o.study.add("MNIST, 9 against others", "latent", epsilon, k.Accuracy(clean, test.labels))
-		if k, err = classify(m.Decode(z), pixelEpochs, pixelRate); err != nil {
+		if err := add("features", epsilon, m.Decode(z), pixels, test.x); err != nil {
 			return err
 		}
-		o.study.add("MNIST, 9 against others", "features", epsilon, k.Accuracy(test.x, test.labels))
-		noisy := matrix(train.x.Rows, train.x.Cols)
-		if err := vlm.Ranges(train.x).Noise(noisy, train.x, epsilon, encoder.Rand(seed, "direct noise", 0)); err != nil {
+		if err := add("direct noise", epsilon, noisyRanges(train.x, epsilon, seed), pixels, test.x); err != nil {
 			return err
 		}
-		if k, err = classify(noisy, pixelEpochs, pixelRate); err != nil {
-			return err
-		}
-		o.study.add("MNIST, 9 against others", "direct noise", epsilon, k.Accuracy(test.x, test.labels))
 	}
 	return nil
 }

@@ -14,10 +14,7 @@
 //	b, err := m.Bundle(noise, vlm.Latent) // for the device; bundle.Verify proves ε = 7
 //
 // People may send a class too, flipped with the probability [FlipProbability]. A [Classifier]
-// of the noisy encodings takes the flips into account (equation 8), [PrivateAccuracy] asks
-// people how good it is (equation 9), and [Search] chooses parameters by their answers.
-// [AccuracyBound] is what no classifier of encodings with such noise can exceed (equation
-// 10), and [Columns.Noise] what the paper compares with: noise on each feature.
+// of the noisy encodings takes the flips into account (equation 8).
 //
 // The people whose data trained the network are not protected by the noise on other
 // people's encodings. [Scenario.Private] says which part of the network is seen by whom they

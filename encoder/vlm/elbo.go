@@ -107,3 +107,13 @@ func (e *elbo) toMean(dz encoder.Matrix, logScale []float64) {
 	}
 	e.m.Body.ClipBackward(e.raw, e.dMu)
 }
+
+// laplace returns a draw of scale 1. The uniform number is inside of (-1/2, 1/2), where the
+// logarithm is finite: a draw at its end would be infinite.
+func laplace(r *rand.Rand) float64 {
+	u := (float64(r.Uint64()>>12) + 0.5) / (1 << 52)
+	if u < 0.5 {
+		return math.Log(2 * u)
+	}
+	return -math.Log(2 - 2*u)
+}
