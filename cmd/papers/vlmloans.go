@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
 )
 
 // choice is what a search chooses: the paper's λ, the share of ε for the features, of which the

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
 )
 
 // novelDigit is the class that the training data has not.
