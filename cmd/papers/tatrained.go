@@ -189,20 +189,16 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 		}
 		o.tables = store.Get
 	}
-	files, err := create(&o.Common, o.figure.name)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
-	for _, s := range settings {
-		if err := o.evaluate(ctx, &s); err != nil {
-			return shell.LatentFailure(err)
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		for _, s := range settings {
+			if err := o.evaluate(ctx, &s); err != nil {
+				return shell.LatentFailure(err)
+			}
 		}
-	}
-	o.line.Clear()
-	if err := files.write(o.study.records(), o.study.draw); err != nil {
+		return nil
+	}, o.study.records, o.study.draw)
+	if err != nil {
 		return err
 	}
 	report := taTrainedReport{named(o.figure.name), o.study.improvements(), o.study.points, files.names}

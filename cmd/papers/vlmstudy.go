@@ -105,19 +105,12 @@ deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
 }
 
 func (o *vlmOptions) run(ctx context.Context) error {
-	files, err := create(&o.Common, o.figure.name)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
 	begin := time.Now()
-	if err := o.figure.run(ctx, o); err != nil {
-		return err
-	}
-	o.line.Clear()
-	if err := files.write(o.study.records(), o.study.draw); err != nil {
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		return o.figure.run(ctx, o)
+	}, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) })
+	if err != nil {
 		return err
 	}
 	took := time.Since(begin)
