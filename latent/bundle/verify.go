@@ -86,7 +86,7 @@ func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
 }
 
 // VerifyContext is Verify with a limit of its own, for all tables together, as
-// tables.Table.VerifyContext has it. If the limit is too small, the error wraps proof.ErrWork,
+// proof.Verify has it. If the limit is too small, the error wraps proof.ErrWork,
 // and if the context ends it wraps the error of the context: then the bundle is not checked.
 // An accountant is not stopped.
 func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o proof.Options) (*Verified, error) {
