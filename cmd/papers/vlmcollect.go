@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 )
@@ -121,7 +122,7 @@ func (c *collection) latent(ctx context.Context, epsilon float64) (*vlm.Classifi
 // classifier trains on people whose classes are flipped by their share of epsilon.
 func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon float64, o vlm.ClassifierOptions) (*vlm.Classifier, error) {
 	o.Classes, o.Seed, o.Flip = digits, c.seed, vlm.FlipProbability(digits, (1-vlmShare)*epsilon)
-	labels := vlm.Flip(c.train.labels, digits, o.Flip, encoder.Rand(c.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
+	labels := vlm.Flip(c.train.labels, digits, o.Flip, encoders.Rand(c.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
 	return vlm.TrainClassifier(ctx, z, labels, o)
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 )
@@ -50,7 +51,7 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 			return err
 		}
 		train := novelLabels(parts.train.choose(slices.Concat(known[len(known)*8/9:], novel)))
-		train = train.choose(train.balanced(encoder.Rand(seed, "novel", 0).Perm(len(train.labels)), 2))
+		train = train.choose(train.balanced(encoders.Rand(seed, "novel", 0).Perm(len(train.labels)), 2))
 		test := novelLabels(parts.test.choose(span(len(parts.test.labels), 0, 1)))
 		test = test.choose(test.balanced(span(len(test.labels), 0, 1), 2))
 		if err := o.novelSeries(ctx, m, train, test, seed); err != nil {
