@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 )
 
 // smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, as
@@ -18,7 +18,7 @@ func smallImages(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for part, n := range map[string]int{"train": 1200, "t10k": 400} {
-		r := encoder.Rand(uint64(n), "images", 0)
+		r := encoders.Rand(uint64(n), "images", 0)
 		pixels, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
 		for _, d := range []int{n, 6, 6} {
 			pixels = binary.BigEndian.AppendUint32(pixels, uint32(d))
@@ -43,7 +43,7 @@ func smallImages(t *testing.T) string {
 // smallAdult writes people with the columns of adult, of whom the income depends on some.
 func smallAdult(t *testing.T) string {
 	t.Helper()
-	r := encoder.Rand(1, "people", 0)
+	r := encoders.Rand(1, "people", 0)
 	var b strings.Builder
 	b.WriteString("split,age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,capital-loss,hours-per-week,native-country,income\n")
 	for i := range 1500 {
