@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
-		"release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
