@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/taskaware"
 )
 
 // smallPeople writes people with a price, and with a diagnosis, that follow from two of three

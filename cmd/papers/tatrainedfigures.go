@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/noisewright/noisewright/encoder/taskaware"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 )
 
 var taFigures = []taFigure{taFigure5, taFigure6, taFigure7, taFigure8}

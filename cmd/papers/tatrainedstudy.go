@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
-	"github.com/noisewright/noisewright/encoder/taskaware"
 )
 
 // trainedPoint is the mean of runs.

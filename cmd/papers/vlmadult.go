@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
 )
 
 // The features of the data set adult: numbers with public ranges, and categories. Weights of

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
 )
 
 // TestAccuracyBound compares with the values of the corrected equation (10), and with a
