@@ -144,5 +144,5 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query) (*Answer,
 
 // noise keeps, while the process lives, what it designed for releases.
 var noise = sync.OnceValues(func() (release.Source, error) {
-	return release.Tables(release.TablesOptions{Design: design})
+	return release.Tables{Design: design}.Source()
 })

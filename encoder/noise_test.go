@@ -153,7 +153,7 @@ func TestReleaseIsThatOfTheBundle(t *testing.T) {
 			}
 			u := Matrix{Rows: draws, Cols: 2, Stride: 2, Data: slices.Repeat(x, draws)}
 			body.Clip(u)
-			n.Release(u.Data, u.Data, Rand(1, "test", 0))
+			n.Release(u.Data, u.Data, random(1))
 			var ours, theirs [3][]float64
 			for k := range draws {
 				own := u.Data[2*k:][:2]
@@ -204,7 +204,7 @@ func TestLaw(t *testing.T) {
 	}
 	for _, v := range []*tables.Verified{bounded, endless} {
 		table := v.Mechanism()
-		l, r := newLaw(table), Rand(7, "law", 0)
+		l, r := newLaw(table), random(7)
 		cells, atom := table.PMF()
 		if atom != 0 {
 			t.Fatal("a table with an atom")
@@ -270,7 +270,7 @@ func TestFit(t *testing.T) {
 	}
 	square := func(n Noise) (sum float64) {
 		out := make([]float64, len(u.Data))
-		n.Release(out, u.Data, Rand(1, "test", 0))
+		n.Release(out, u.Data, random(1))
 		for i, x := range u.Data {
 			sum += (out[i] - x) * (out[i] - x)
 		}
@@ -301,7 +301,7 @@ func TestNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]float64, 2)
-	if n.Release(dst, []float64{0.25, -1}, Rand(1, "test", 0)); !slices.Equal(dst, []float64{0.25, -1}) {
+	if n.Release(dst, []float64{0.25, -1}, random(1)); !slices.Equal(dst, []float64{0.25, -1}) {
 		t.Errorf("released %v", dst)
 	}
 	if _, err := install(t, n, 2).Verify(nil); !errors.Is(err, bundle.ErrNoPromise) {

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -178,7 +179,7 @@ func (o *minimaxOptions) guess(ctx context.Context, p minimaxPlace, c minimaxCod
 // guesses scores runs of noise, which release draws.
 func (o *minimaxOptions) guesses(ctx context.Context, p minimaxPlace, purpose string, train, test minimax.Data, release func(encoder.Matrix, *rand.Rand) encoder.Matrix) error {
 	for run := range o.count(10) {
-		random := encoder.Rand(uint64(run), purpose, 0) //nolint:gosec // not negative
+		random := encoders.Rand(uint64(run), purpose, 0) //nolint:gosec // not negative
 		a := release(train.X, random)
 		if err := o.guess(ctx, p, minimaxCodes{train, test, a, release(test.X, random)}, run); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -269,6 +270,6 @@ func vlmRelease(ctx context.Context, m *vlm.Model, u encoder.Matrix, epsilon flo
 		return encoder.Matrix{}, err
 	}
 	z := matrix(u.Rows, u.Cols)
-	noise.Release(z.Data, u.Data, encoder.Rand(seed, purpose+fmt.Sprintf(", ε = %g", epsilon), 0))
+	noise.Release(z.Data, u.Data, encoders.Rand(seed, purpose+fmt.Sprintf(", ε = %g", epsilon), 0))
 	return z, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
@@ -87,7 +88,7 @@ func TestGradient(t *testing.T) {
 			o.Hidden = []int{4}
 		}
 		o.fill()
-		net.Init(encoder.Rand(1, name, 0))
+		net.Init(encoders.Rand(1, name, 0))
 		if name == "linear" {
 			clear(net.Layers[0].Bias)
 		}
@@ -172,7 +173,7 @@ func TestLinearFilters(t *testing.T) {
 			}
 		}
 	}
-	orthonormal("random", randomFilter(6, 4, encoder.Rand(1, "test", 0)))
+	orthonormal("random", randomFilter(6, 4, encoders.Rand(1, "test", 0)))
 	u, err := principal(x, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +267,7 @@ func TestLineSearchFails(t *testing.T) {
 	o := Options{Coordinates: 2}
 	o.fill()
 	net := dense.New([]int{6, 2}, []dense.Activation{dense.Identity})
-	net.Init(encoder.Rand(1, "test", 0))
+	net.Init(encoders.Rand(1, "test", 0))
 	tr := newTrainer(&o, d.X, net, &d)
 	far := func(from []float64) float64 {
 		most := 0.0
@@ -284,7 +285,7 @@ func TestLineSearchFails(t *testing.T) {
 		for i := range tr.grad {
 			tr.grad[i] = -tr.grad[i]
 		}
-		tr.descend(phi, encoder.Rand(1, "shake", 0))
+		tr.descend(phi, encoders.Rand(1, "shake", 0))
 	}
 	at := slices.Clone(net.Params())
 	tr.length = 4

@@ -3,7 +3,7 @@ package taskaware
 import (
 	"testing"
 
-	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -14,11 +14,11 @@ func TestRefit(t *testing.T) {
 	d := twoNumbers(300, false, 5)
 	o := Options{Steps: 200, Restarts: 1, Seed: 3}
 	body, noise := noiseOf(t, bundle.Local, bundle.Box, 1, 4)
-	first, err := Train(t.Context(), d, body, noise, o, encoder.Run{})
+	first, err := Train(t.Context(), d, body, noise, o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := first.Refit(t.Context(), o, encoder.Run{})
+	again, err := first.Refit(t.Context(), o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func TestRefit(t *testing.T) {
 		t.Error(err)
 	}
 	body, noise = noiseOf(t, bundle.Laplace, bundle.L1Ball, 1, 6)
-	other, err := Train(t.Context(), d, body, noise, o, encoder.Run{})
+	other, err := Train(t.Context(), d, body, noise, o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := other.Refit(t.Context(), o, encoder.Run{}); err != nil || same != other {
+	if same, err := other.Refit(t.Context(), o, encoders.Run{}); err != nil || same != other {
 		t.Errorf("laplace noise: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log"
 	"math"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
@@ -19,7 +20,7 @@ func Example() {
 	const people = 2000
 	x := encoder.Matrix{Rows: people, Cols: 6, Stride: 6, Data: make([]float64, people*6)}
 	classes := make([]int, people)
-	r := encoder.Rand(1, "example", 0)
+	r := encoders.Rand(1, "example", 0)
 	for i := range classes {
 		classes[i] = r.IntN(3)
 		for j := range 6 {

@@ -1,4 +1,4 @@
-package encoder
+package encoders
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -228,7 +229,7 @@ func TestSearch(t *testing.T) {
 func TestDataValidate(t *testing.T) {
 	good := func() *Data {
 		d := &Data{
-			Features: []string{"a", "b"}, X: Matrix{Rows: 10, Cols: 2, Stride: 2},
+			Features: []string{"a", "b"}, X: encoder.Matrix{Rows: 10, Cols: 2, Stride: 2},
 			Target:  Column{Name: "y", Classes: []string{"no", "yes"}},
 			Private: []Column{{Name: "age"}},
 		}
