@@ -116,11 +116,7 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 		return nil, err
 	}
 	s.Edges, s.Weight = slices.Clone(s.Edges), slices.Clone(s.Weight)
-	rows := make([][]uint64, len(s.Rows))
-	for k, r := range s.Rows {
-		rows[k] = slices.Clone(r)
-	}
-	s.Rows = rows
+	s.Rows = proof.CloneRows(s.Rows)
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s, cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
@@ -289,9 +285,6 @@ func (k *Kernel) Bins() int { return len(k.spec.Rows[0]) }
 // Edge returns the lower end of cell i, for i = Cells the upper end of the last one. The
 // first may be -Inf and the last +Inf.
 func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
-
-// CellWeight returns how much cell i counts in the expected loss, up to a factor.
-func (k *Kernel) CellWeight(i int) float64 { return k.spec.Weight[i] }
 
 // Weight returns the weight of bin j, counted from 0, in the law of cell i. A weight w is
 // a probability of w/2^64.

@@ -3,7 +3,6 @@ package cells
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -72,13 +71,7 @@ func (*Kernel) Answers() proof.Space {
 }
 
 // Rows returns the law of each cell.
-func (k *Kernel) Rows() [][]uint64 {
-	rows := make([][]uint64, len(k.spec.Rows))
-	for i, r := range k.spec.Rows {
-		rows[i] = slices.Clone(r)
-	}
-	return rows
-}
+func (k *Kernel) Rows() [][]uint64 { return proof.CloneRows(k.spec.Rows) }
 
 // Pairs are those by whole bins: shifts by parts of a bin lie between these.
 func (k *Kernel) Pairs() (all, own []proof.Pair) {

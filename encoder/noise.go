@@ -37,7 +37,7 @@ type Noise interface {
 // trust: a bundle verifies its tables.
 type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
-// Kinds are the kinds of noise that NewNoise makes.
+// kinds are what NewNoise makes.
 var kinds = []bundle.Kind{
 	bundle.Laplace, bundle.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
 	bundle.Designed, bundle.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
@@ -97,7 +97,7 @@ type base struct {
 
 func (b base) Kind() bundle.Kind { return b.kind }
 
-// install clears what an other noise has installed, and sets what all have.
+// install clears what another noise may have installed, and sets what all kinds have.
 func (b base) install(s *bundle.Spec, c bundle.Composition) {
 	s.Noise, s.Composition, s.Promise = b.kind, c, b.promise
 	s.Domain, s.Axes = b.body.Domain, b.body.axes()

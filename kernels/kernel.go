@@ -81,11 +81,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 	s.Queries = s.Queries.clone()
 	s.Edges = slices.Clone(s.Edges)
 	s.Nodes = slices.Clone(s.Nodes)
-	rows := make([][]uint64, len(s.Rows))
-	for k, r := range s.Rows {
-		rows[k] = slices.Clone(r)
-	}
-	s.Rows = rows
+	s.Rows = proof.CloneRows(s.Rows)
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)

@@ -86,6 +86,9 @@ func randomSpec(tb testing.TB, rng *rand.Rand) Spec {
 // exceed it, and the largest, found just below the upper edge of one cell and at
 // the lower edge of another, attains it.
 func TestDeltaAgainstQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 100 {
 		s := randomSpec(t, rng)
@@ -146,7 +149,7 @@ func TestProtectedPairs(t *testing.T) {
 // pieces start between nodes.
 func TestLossAgainstQuadrature(t *testing.T) {
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
-		for _, q := range []Queries{{}, {Weight: []WeightPiece{{-1, 0.5}, {-0.7, 0}, {0.05, 3}, {2, 1}}}} {
+		for _, q := range []Queries{{}, {Weight: []WeightPiece{{From: -1, Weight: 0.5}, {From: -0.7, Weight: 0}, {From: 0.05, Weight: 3}, {From: 2, Weight: 1}}}} {
 			s := exponentialSpec(t, 1, 0.5, q, -1, -0.5, 0, 0.3, 1.7, 2.5)
 			s.Loss = loss
 			k := newKernel(t, s)
@@ -179,11 +182,14 @@ func TestLossAgainstQuadrature(t *testing.T) {
 // TestDualNeverExceedsAnAchievedLoss is weak duality: whatever multipliers
 // are written down, the bound stays below the loss of a private kernel.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(43, 44))
 	others := []loss.Loss{loss.L2, loss.L1} // of caps
 	for i, loss := range []loss.Loss{loss.L1, loss.L2} {
 		other := others[i]
-		for _, q := range []Queries{{}, {Weight: []WeightPiece{{0, 1}, {0.7, 5}, {1.9, 0.2}}}} {
+		for _, q := range []Queries{{}, {Weight: []WeightPiece{{From: 0, Weight: 1}, {From: 0.7, Weight: 5}, {From: 1.9, Weight: 0.2}}}} {
 			s := exponentialSpec(t, 1, 0.45, q, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5)
 			s.Loss = loss
 			k := newKernel(t, s)
@@ -329,11 +335,11 @@ func TestNewNamesBadFields(t *testing.T) {
 		{func(s *Spec) { s.Queries.Lower = 5 }, "range"},
 		{func(s *Spec) { s.Queries.Upper = math.Inf(1) }, "range"},
 		{func(s *Spec) { s.Queries.Upper = 4 }, "edges"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{1, 1}} }, "weight[0].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 1}, {0, 1}} }, "weight[1].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 1}, {3, 1}} }, "weight[1].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, -1}} }, "weight[0].weight"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 0}} }, "weight"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 1, Weight: 1}} }, "weight[0].from"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 1}, {From: 0, Weight: 1}} }, "weight[1].from"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 1}, {From: 3, Weight: 1}} }, "weight[1].from"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: -1}} }, "weight[0].weight"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 0}} }, "weight"},
 		{func(s *Spec) { s.InstanceCap = -1 }, "instance_cap"},
 		{func(s *Spec) { s.CapLoss = loss.L2 }, "instance_cap_loss"},
 		{func(s *Spec) { s.Edges = []float64{0, 2, 1, 3} }, "edges[2]"},
@@ -372,9 +378,9 @@ func TestQueriesSymmetric(t *testing.T) {
 		want bool
 	}{
 		{Queries{Lower: 0, Upper: 3}, true},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{0, 2}, {1, 5}, {2, 2}}}, true},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{0, 2}, {1, 5}, {2.5, 2}}}, false},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{0, 2}, {1.5, 5}}}, false},
+		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2, Weight: 2}}}, true},
+		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2.5, Weight: 2}}}, false},
+		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1.5, Weight: 5}}}, false},
 	} {
 		if got := c.q.Symmetric(); got != c.want {
 			t.Errorf("%+v: %v", c.q, got)
@@ -383,7 +389,7 @@ func TestQueriesSymmetric(t *testing.T) {
 }
 
 func TestKernelDoesNotAliasItsSpec(t *testing.T) {
-	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []WeightPiece{{0, 1}}}, 0, 0.5, 1)
+	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []WeightPiece{{From: 0, Weight: 1}}}, 0, 0.5, 1)
 	s.Dual = &Dual{Cells: 2, Pairs: []DualPair{{Gain: 0, Lose: 1, Multipliers: []int64{1}}}, Caps: []int64{1, 1}}
 	k := newKernel(t, s)
 	before := kernelText(t, k)

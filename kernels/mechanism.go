@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"context"
-	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -73,13 +72,7 @@ func (k *Kernel) Answers() proof.Space {
 }
 
 // Rows returns the law of each cell.
-func (k *Kernel) Rows() [][]uint64 {
-	rows := make([][]uint64, len(k.spec.Rows))
-	for i, r := range k.spec.Rows {
-		rows[i] = slices.Clone(r)
-	}
-	return rows
-}
+func (k *Kernel) Rows() [][]uint64 { return proof.CloneRows(k.spec.Rows) }
 
 // Pairs are both orders of ProtectedPairs.
 func (k *Kernel) Pairs() (all, own []proof.Pair) {

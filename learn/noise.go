@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
@@ -39,12 +38,8 @@ func (b Budget) Validate() error {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
 		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
 	}
-	if !(b.Delta >= 0 && b.Delta < 1) {
-		bad.Bad("delta", b.Delta, "a number of at least 0 and below 1")
-	}
-	if b.Neighbors != dp.AddRemove && b.Neighbors != dp.Replace {
-		bad.Bad("neighbors", check.Quoted(b.Neighbors), dp.AddRemove+" or "+dp.Replace)
-	}
+	bad.Delta("delta", b.Delta)
+	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
 }
 
@@ -134,9 +129,7 @@ type Noise struct {
 // is no noise for.
 func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	if !slices.Contains(Kinds(), kind) {
-		bad.Bad("noise", check.Quoted(string(kind)), "auto, designed, gaussian, laplace or none")
-	}
+	bad.OneOf("noise", string(kind), string(Auto), string(Designed), string(Gaussian), string(Laplace), string(None))
 	if releases < 1 || releases > account.MaxReleases {
 		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
 	}

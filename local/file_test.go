@@ -21,7 +21,7 @@ func richRandomizer(tb testing.TB) *Randomizer {
 	tb.Helper()
 	s := twoAnswers()
 	s.Delta, s.Objective = 0.001, Mean
-	s.Values.Weight = []Piece{{-1, 1}, {0.25, 3}}
+	s.Values.Weight = []Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}}
 	s.Demands = Demands{Unbiased: true, Lower: -2, Upper: 2, Step: 0.5, Cap: 4.5}
 	s.Dual = &Dual{
 		Nodes: []float64{-1, 0, 1}, Totals: []float64{1, 1}, Means: []float64{0.25, -0.25}, Caps: []float64{0, 0.01},
@@ -150,6 +150,9 @@ func TestDecodeRefuses(t *testing.T) {
 // true: it is private, unbiased if it says so and within its cap, its losses are not above
 // and its bound is not above what the definitions give.
 func TestTampered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?`)
 	refused, accepted := 0, 0
 	pure := twoAnswers()

@@ -2,6 +2,7 @@ package local
 
 import (
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Kind says what values a randomizer takes.
@@ -41,11 +42,8 @@ type Values struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
-// Piece is a piece of the density of values: Weight >= 0, finite, from From on.
-type Piece struct {
-	From   float64 `json:"from"`
-	Weight float64 `json:"weight"`
-}
+// Piece is a piece of the density of values.
+type Piece = proof.Piece
 
 // Demands restrict the mechanisms to choose from, and with them what the lower bound is about.
 type Demands struct {

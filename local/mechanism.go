@@ -96,7 +96,7 @@ func (r *Randomizer) Answers() proof.Space {
 }
 
 // Rows returns the law of each node.
-func (r *Randomizer) Rows() [][]uint64 { return clone2(r.spec.Rows) }
+func (r *Randomizer) Rows() [][]uint64 { return proof.CloneRows(r.spec.Rows) }
 
 // Pairs are those of any two nodes: values between nodes lie between these, for divergences
 // are convex.
@@ -133,7 +133,7 @@ func (r *Randomizer) Choose(input proof.Value) (c proof.Choice, err error) {
 	}
 	x, ok := proof.Float(input)
 	if ok {
-		c.Row, _, ok = r.Between(x)
+		c.Row, _, ok = r.between(x)
 	}
 	if !ok {
 		what := "a number"

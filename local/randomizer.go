@@ -55,18 +55,10 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 
 func (s Spec) clone() Spec {
 	s.Values = s.Values.clone()
-	s.Costs, s.Rows = clone2(s.Costs), clone2(s.Rows)
+	s.Costs, s.Rows = proof.CloneRows(s.Costs), proof.CloneRows(s.Rows)
 	s.Nodes, s.Answers, s.AnswerLabels = slices.Clone(s.Nodes), slices.Clone(s.Answers), slices.Clone(s.AnswerLabels)
 	s.Dual = s.Dual.clone()
 	return s
-}
-
-func clone2[T any](rows [][]T) [][]T {
-	c := slices.Clone(rows)
-	for i, r := range c {
-		c[i] = slices.Clone(r)
-	}
-	return c
 }
 
 // integers returns all values of kind Integer.
@@ -259,12 +251,12 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 // Spec returns a copy of what the randomizer holds.
 func (r *Randomizer) Spec() Spec { return r.spec.clone() }
 
-// Between returns the two neighboring nodes between which the value x is rounded, as
+// between returns the two neighboring nodes between which the value x is rounded, as
 // indices low and low+1, and the probability (x − node low)/(node low+1 − node low) of the
 // upper one, rounded; for a value that is a node, low is its index and the probability is
 // 0. ok is false for a value that the randomizer does not take: outside the range, NaN, or
 // not an integer for integer values.
-func (r *Randomizer) Between(x float64) (low int, up float64, ok bool) {
+func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 	nodes := r.spec.Nodes
 	if len(nodes) == 0 || !(x >= nodes[0] && x <= nodes[len(nodes)-1]) {
 		return 0, 0, false
@@ -293,7 +285,7 @@ func (r *Randomizer) PMF(i int) []float64 {
 // PMFAt is PMF for the value x, which may lie between nodes; nil if the randomizer does
 // not take it.
 func (r *Randomizer) PMFAt(x float64) []float64 {
-	low, up, ok := r.Between(x)
+	low, up, ok := r.between(x)
 	if !ok {
 		return nil
 	}

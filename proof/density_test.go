@@ -40,24 +40,19 @@ func TestValidateRows(t *testing.T) {
 	}
 }
 
-type weightPiece struct {
-	From   float64 `json:"from"`
-	Weight float64 `json:"weight"`
-}
-
 func TestValidateWeight(t *testing.T) {
-	many := make([]weightPiece, MaxPieces+1)
+	many := make([]Piece, MaxPieces+1)
 	for i := range many {
-		many[i] = weightPiece{float64(i) / float64(len(many)), 1}
+		many[i] = Piece{float64(i) / float64(len(many)), 1}
 	}
 	for _, c := range []struct {
 		lower, upper float64
-		weight       []weightPiece
+		weight       []Piece
 		want         string
 	}{
 		{0, 1, nil, ""},
-		{0, 1, []weightPiece{{0, 1}}, ""},
-		{-2, 1, []weightPiece{{-2, 0}, {0, 5}}, ""},
+		{0, 1, []Piece{{0, 1}}, ""},
+		{-2, 1, []Piece{{-2, 0}, {0, 5}}, ""},
 		{0, 1, many[:MaxPieces], ""},
 		{0, 1, many, "weight ="},
 		{1, 1, nil, "range ="},
@@ -65,14 +60,14 @@ func TestValidateWeight(t *testing.T) {
 		{math.NaN(), 1, nil, "range ="},
 		{0, math.Inf(1), nil, "range ="},
 		{-math.MaxFloat64, math.MaxFloat64, nil, "range ="},
-		{0, 1, []weightPiece{{0, -1}}, "weight[0].weight ="},
-		{0, 1, []weightPiece{{0, math.NaN()}}, "weight[0].weight ="},
-		{0, 1, []weightPiece{{0, math.Inf(1)}}, "weight[0].weight ="},
-		{0, 1, []weightPiece{{0.1, 1}}, "weight[0].from ="},
-		{0, 1, []weightPiece{{0, 1}, {0, 1}}, "weight[1].from ="},
-		{0, 1, []weightPiece{{0, 1}, {1, 1}}, "weight[1].from ="},
-		{0, 1, []weightPiece{{0, 1}, {0.5, 1}, {0.2, 1}}, "weight[2].from ="},
-		{0, 1, []weightPiece{{0, 0}, {0.5, 0}}, "weight = 0 everywhere"},
+		{0, 1, []Piece{{0, -1}}, "weight[0].weight ="},
+		{0, 1, []Piece{{0, math.NaN()}}, "weight[0].weight ="},
+		{0, 1, []Piece{{0, math.Inf(1)}}, "weight[0].weight ="},
+		{0, 1, []Piece{{0.1, 1}}, "weight[0].from ="},
+		{0, 1, []Piece{{0, 1}, {0, 1}}, "weight[1].from ="},
+		{0, 1, []Piece{{0, 1}, {1, 1}}, "weight[1].from ="},
+		{0, 1, []Piece{{0, 1}, {0.5, 1}, {0.2, 1}}, "weight[2].from ="},
+		{0, 1, []Piece{{0, 0}, {0.5, 0}}, "weight = 0 everywhere"},
 	} {
 		errs := check.In("pkg")
 		ValidateWeight(c.lower, c.upper, c.weight, errs)
@@ -91,11 +86,11 @@ func TestValidateWeight(t *testing.T) {
 func TestDensities(t *testing.T) {
 	for _, c := range []struct {
 		lower, upper float64
-		weight       []weightPiece
+		weight       []Piece
 	}{
 		{0, 3, nil},
-		{-1, 1, []weightPiece{{-1, 1}, {0.25, 3}}},
-		{0.1, 0.7, []weightPiece{{0.1, 0.3}, {0.2, 0}, {0.3, 0.1}}},
+		{-1, 1, []Piece{{-1, 1}, {0.25, 3}}},
+		{0.1, 0.7, []Piece{{0.1, 0.3}, {0.2, 0}, {0.3, 0.1}}},
 	} {
 		list := Densities(c.lower, c.upper, c.weight)
 		if len(list) != max(1, len(c.weight)) {

@@ -29,7 +29,7 @@ func TestMeterLimit(t *testing.T) {
 	if m := NewMeter(t.Context(), 100); m.Spend(math.MaxInt64) || m.Used() != 0 {
 		t.Error("the largest number of operations is allowed")
 	}
-	if m := NewMeter(t.Context(), NoLimit); !m.Spend(math.MaxInt64) || m.Spend(1) {
+	if m := NewMeter(t.Context(), noLimit); !m.Spend(math.MaxInt64) || m.Spend(1) {
 		t.Error("no limit is not the largest number")
 	}
 }
@@ -56,7 +56,7 @@ func TestNilMeter(t *testing.T) {
 // work, and the error is its own.
 func TestMeterContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	m, n := NewMeter(ctx, NoLimit), NewMeter(ctx, NoLimit)
+	m, n := NewMeter(ctx, noLimit), NewMeter(ctx, noLimit)
 	cancel()
 	if m.Go() || m.Spend(0) || !errors.Is(m.Err("pkg"), context.Canceled) || errors.Is(m.Err("pkg"), ErrWork) {
 		t.Errorf("%v, want that of the context", m.Err("pkg"))
@@ -71,7 +71,7 @@ func TestMeterContext(t *testing.T) {
 
 // TestOnce: a value is found once, by one of many who ask, and is the same for all.
 func TestOnce(t *testing.T) {
-	o := NewOnce[int]()
+	o := newOnce[int]()
 	var found atomic.Int32
 	var all sync.WaitGroup
 	for range 50 {
@@ -94,7 +94,7 @@ func TestOnce(t *testing.T) {
 // TestOnceStopped: what was found while the meter said stop does not count, and the next
 // one who asks looks again.
 func TestOnceStopped(t *testing.T) {
-	o := NewOnce[string]()
+	o := newOnce[string]()
 	small := NewMeter(t.Context(), 1)
 	if v, err := o.Get("pkg", small, func() string { small.Spend(2); return "half" }); v != "" || !errors.Is(err, ErrWork) {
 		t.Errorf("%q, %v, want ErrWork alone", v, err)
@@ -113,7 +113,7 @@ func TestOnceStopped(t *testing.T) {
 
 // TestOnceWaits: who waits for another one can be told to stop, and the other one goes on.
 func TestOnceWaits(t *testing.T) {
-	o := NewOnce[int]()
+	o := newOnce[int]()
 	begun, finish := make(chan struct{}), make(chan struct{})
 	var other sync.WaitGroup
 	other.Go(func() {

@@ -11,8 +11,8 @@ type findings[C any] struct {
 	pkg         string
 	find        func(*Meter) C
 	judge       func(C, *Meter) error
-	certificate *Once[found[C]]
-	verdict     *Once[verdict]
+	certificate *once[found[C]]
+	verdict     *once[verdict]
 }
 
 // found is a certificate and the work of finding it.
@@ -30,12 +30,12 @@ type verdict struct {
 // New returns a proof of which nothing is found yet. What find and judge return does not
 // count if the meter said stop. Errors come from the package.
 func New[C any](pkg string, find func(*Meter) C, judge func(C, *Meter) error) Proof[C] {
-	return Proof[C]{&findings[C]{pkg, find, judge, NewOnce[found[C]](), NewOnce[verdict]()}}
+	return Proof[C]{&findings[C]{pkg, find, judge, newOnce[found[C]](), newOnce[verdict]()}}
 }
 
 // Certificate finds the certificate, however long it takes. It is a copy.
 func (p Proof[C]) Certificate() C {
-	f, err := p.certified(NewMeter(context.Background(), NoLimit))
+	f, err := p.certified(NewMeter(context.Background(), noLimit))
 	if err != nil {
 		panic(err) // nothing stops it
 	}

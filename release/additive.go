@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
@@ -27,6 +28,21 @@ func newScaled(v *tables.Verified, sensitivity *big.Rat) *scaled {
 
 // whole is the noise of a table for an integer query, unscaled.
 func whole(v *tables.Verified) *scaled { return &scaled{v, big.NewRat(1, 1)} }
+
+// adding is the mechanism that adds the noise, so many uses of it for a unit of privacy, to a
+// number of every group.
+func (n *scaled) adding(name string, uses int, of func(*tally) *big.Rat) *mechanism {
+	return &mechanism{
+		cost: account.Cost{Table: n.table, Times: uses}, name: name, meanError: n.meanError(),
+		answer: func(tallies []tally) ([]Estimate, error) {
+			values := make([]*big.Rat, len(tallies))
+			for i := range tallies {
+				values[i] = of(&tallies[i])
+			}
+			return n.estimates(values, big.NewRat(1, 1))
+		},
+	}
+}
 
 // index returns ⌊x/unit + 1/2⌋. Neighboring x, which differ by at most the sensitivity,
 // get indices that differ by at most as many points (docs/proofs/rounding.md).

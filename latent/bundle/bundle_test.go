@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -108,12 +109,26 @@ func jointGaussian(t testing.TB, domain Domain, epsilon, delta float64, axes ...
 	s := plain(0.5, axes...)
 	s.Domain, s.Noise, s.Composition = domain, Gaussian, L2
 	s.Promise = Promise{epsilon, delta}
-	table, tau, err := GaussianTable(epsilon, delta, domain, axes)
-	if err != nil {
-		t.Fatal(err)
+	// Made once: a table takes a quarter of a second, and is immutable.
+	key := fmt.Sprint(domain, epsilon, delta, axes)
+	made, ok := gaussians.Load(key)
+	if !ok {
+		table, tau, err := GaussianTable(epsilon, delta, domain, axes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, _ = gaussians.LoadOrStore(key, gaussian{table, tau})
 	}
-	s.Tables, s.Tau = []*tables.Table{table}, tau
+	s.Tables, s.Tau = []*tables.Table{made.(gaussian).table}, made.(gaussian).tau
 	return s
+}
+
+// gaussians are what jointGaussian has made, by its arguments.
+var gaussians sync.Map
+
+type gaussian struct {
+	table *tables.Table
+	tau   float64
 }
 
 func jointSpherical(t testing.TB, domain Domain, epsilon float64, axes ...float64) Spec {
@@ -278,6 +293,9 @@ func weaker(t *tables.Table) *tables.Table {
 
 // TestIrrelevant changes what has no part in privacy.
 func TestIrrelevant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range exampleSpecs(t) {
 		s.Offset[0] += 3
 		s.Mean[1] -= 5
@@ -367,6 +385,9 @@ func TestNewRefuses(t *testing.T) {
 // TestEncode holds the clipping to what the proof needs, in exact arithmetic, for
 // inputs of all sizes.
 func TestEncode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for name, s := range exampleSpecs(t) {
 		s.Encoder.Data = []float64{0.7, -0.4, 0.3, 0.9}
@@ -459,6 +480,9 @@ func TestNoEntropy(t *testing.T) {
 // than 6.2·√(v/N) with a probability below 1e-9, and so is a mean of squares or products,
 // whose variances are measured; 8 bundles and 5 means each.
 func TestMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n = 40000
 	for name, s := range exampleSpecs(t) {
 		b := must(New(s))

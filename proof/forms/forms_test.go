@@ -96,13 +96,10 @@ func formsOf() []form {
 		}))
 	}
 	selection := func(epsilon float64) *newform.Selection {
-		s := must(newform.Design(1, [][]float64{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}, []string{"east", "north", "west", "south"}, 2))
-		if epsilon == 1.2 {
-			return s
-		}
-		return must(newform.New(newform.Spec{
-			Epsilon: epsilon, Anchors: [][]float64{{1, 0}, {0, 1}}, Labels: []string{"a", "b"}, Size: 1,
-			Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
+		const a, b = quarter, quarter / 3     // of the sets with the label and without; 3·b is one short
+		return must(newform.New(newform.Spec{ // sets: en, ew, es, nw, ns, ws
+			Epsilon: epsilon, Anchors: [][]float64{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}, Labels: []string{"e", "n", "w", "s"}, Size: 2,
+			Rows: [][]uint64{{a, a, a, b, b, b + 1}, {a, b, b, a, a, b + 1}, {b, a, b, a, b + 1, a}, {b, b, a, b + 1, a, a}},
 		}))
 	}
 	return []form{

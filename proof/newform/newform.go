@@ -95,22 +95,14 @@ func New(s Spec) (*Selection, error) {
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	c.spec.Rows = clone(s.Rows)
-	c.spec.Anchors = clone(s.Anchors)
+	c.spec.Rows = proof.CloneRows(s.Rows)
+	c.spec.Anchors = proof.CloneRows(s.Anchors)
 	c.spec.Labels = slices.Clone(s.Labels)
 	c.proof = proof.New("newform", c.certify, c.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = stated(c.proof.Certificate())
 	}
 	return &Selection{c}, nil
-}
-
-func clone[T any](rows [][]T) [][]T {
-	out := make([][]T, len(rows))
-	for i, r := range rows {
-		out[i] = slices.Clone(r)
-	}
-	return out
 }
 
 // subsets returns the sets of so many labels, in lexicographic order.
@@ -125,37 +117,6 @@ func subsets(labels []string, size int) []proof.Set {
 		}
 	}
 	return out
-}
-
-// Design returns the selection in which each set with the right label is about e^epsilon times
-// as likely as one without.
-func Design(epsilon float64, anchors [][]float64, labels []string, size int) (*Selection, error) {
-	s := Spec{Epsilon: epsilon, Anchors: anchors, Labels: labels, Size: size}
-	sets := subsets(labels, size)
-	for _, label := range labels {
-		var right int
-		for _, set := range sets {
-			if slices.Contains(set, label) {
-				right++
-			}
-		}
-		// E·right + (sets − right) shares of 2^64, the wrong ones rounded up and a little more.
-		shares := exact.ExpDown(epsilon, exact.RatioBits)
-		shares.Mul(shares, big.NewInt(int64(right)))
-		shares.Add(shares, new(big.Int).Lsh(big.NewInt(int64(len(sets)-right)), exact.RatioBits))
-		wrong := exact.DivUp(new(big.Int), new(big.Int).Lsh(big.NewInt(1), 64+exact.RatioBits), shares).Uint64() + uint64(right)
-		rest := -wrong * uint64(len(sets)-right) // 2^64 − what sets without the label have
-		row := make([]uint64, len(sets))
-		for j, set := range sets {
-			if row[j] = wrong; slices.Contains(set, label) {
-				row[j] = rest / uint64(right)
-				rest -= row[j]
-				right--
-			}
-		}
-		s.Rows = append(s.Rows, row)
-	}
-	return New(s)
 }
 
 // certify does not count if the meter said stop.
@@ -233,7 +194,7 @@ func (s *Selection) Answers() proof.Space {
 }
 
 // Rows implements proof.Channel.
-func (s *Selection) Rows() [][]uint64 { return clone(s.spec.Rows) }
+func (s *Selection) Rows() [][]uint64 { return proof.CloneRows(s.spec.Rows) }
 
 // Pairs implements proof.Channel.
 func (s *Selection) Pairs() (all, own []proof.Pair) {

@@ -244,6 +244,9 @@ func TestCoverageExact(t *testing.T) {
 
 // TestCoverage simulates releases. 20,000 of them tell a coverage of 0.94 from 0.95.
 func TestCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const runs, level = 20_000, 0.95
 	v, points := pairNoise(t, 1)
 	l := newLaw(t, v, 10/points) // lower = 20, upper = 30
@@ -468,7 +471,7 @@ func TestInvalid(t *testing.T) {
 		v      *tables.Verified
 		points *big.Rat
 	}{{crooked(t), big.NewRat(1, 1)}, {&tables.Verified{}, big.NewRat(1, 1)}, {v, new(big.Rat)}, {v, big.NewRat(-1, 2)}} {
-		if e, err := PairEpsilon(test.v, test.points); e != nil || !errors.Is(err, dp.ErrInvalid) {
+		if e, err := pairEpsilon(test.v, test.points); e != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%v, %v", e, err)
 		}
 	}
