@@ -38,6 +38,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -52,7 +53,7 @@ type (
 	// Verified is a table of noise that was proved to keep its promise.
 	Verified = tables.Verified
 	// Sampler adds noise to values.
-	Sampler = sampler.Sampler
+	Sampler = sampler.Noise
 	// Query says what is asked of a data set.
 	Query = release.Query
 	// Answer is what is published.
@@ -94,16 +95,16 @@ func Calibrate(ctx context.Context, p Problem, releases int) (*Verified, error) 
 // Save writes the table to a file, which appears whole or not at all. What is there is
 // replaced.
 func Save(path string, v *Verified) error {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return check.Field("noisewright", "table", "none", "a verified one")
 	}
-	return tables.WriteFile(path, v.Table())
+	return proof.WriteFile(path, v.Mechanism())
 }
 
 // Load reads a table from a regular file and proves it again. The error wraps
-// tables.ErrNotPrivate or tables.ErrFalseClaim if the proof fails, tables.ErrWork if it
-// would take more than tables.DefaultWork, which tables.Table.VerifyContext can allow,
-// tables.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
+// proof.ErrNotPrivate or proof.ErrFalseClaim if the proof fails, proof.ErrWork if it
+// would take more than proof.DefaultWork, which tables.Table.VerifyContext can allow,
+// proof.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
 func Load(path string) (*Verified, error) {
 	t, err := tables.ReadFile(path)
 	if err != nil {
@@ -117,7 +118,7 @@ func Load(path string) (*Verified, error) {
 //
 // Guarantee (docs/proofs/sampling.md, rounding.md): Sampler.AddNoise is as private
 // as the table promises.
-func NewSampler(v *Verified) (*Sampler, error) { return sampler.New(v, sampler.Options{}) }
+func NewSampler(v *Verified) (*Sampler, error) { return sampler.NewNoise(v, sampler.Options{}) }
 
 // Release answers a query about data with the best proven noise: a "count", "sum", "mean",
 // "histogram" or "quantile" of rows, or a "value" that was computed elsewhere. The data are

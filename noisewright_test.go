@@ -51,7 +51,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	low, high, err := table.Table().Interval(private, 0.95) // holds the clipped x with probability 0.95
+	low, high, err := table.Mechanism().Interval(private, 0.95) // holds the clipped x with probability 0.95
 	fmt.Println(low < private, private < high, err)
 	// Output: true true <nil>
 }
@@ -115,7 +115,7 @@ func TestDesignLoadSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reach := float64(loaded.Table().Reach()+1) * s.Step()
+	reach := float64(loaded.Mechanism().Reach()+1) * s.Step()
 	if y, err := s.AddNoise(10); err != nil || math.Abs(y-10) > reach {
 		t.Errorf("AddNoise(10) = %g, %v, want within %g", y, err, reach)
 	}
@@ -164,7 +164,7 @@ func TestErrors(t *testing.T) {
 	if v == nil || !errors.Is(err, lp.ErrLimit) {
 		t.Fatalf("cancelled: %v, %v, want a table and lp.ErrLimit", v, err)
 	}
-	if _, err := sampler.New(v, sampler.Options{}); err != nil {
+	if _, err := sampler.NewNoise(v, sampler.Options{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -293,6 +293,10 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		value T
 		err   error
 	}
+	var none T
+	if ctx.Err() != nil {
+		return none, ctx.Err()
+	}
 	done := make(chan result, 1)
 	go func() {
 		v, err := f()
@@ -302,7 +306,6 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
 	}
 }

@@ -268,7 +268,7 @@ func TestTruncatedLaplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	law, cells := compose(t, Release{must(t)(TruncatedLaplace(0.5, 1e-3)), 8}), compose(t, Release{mustTable(t, table.Table()), 8})
+	law, cells := compose(t, Release{must(t)(TruncatedLaplace(0.5, 1e-3)), 8}), compose(t, Release{mustTable(t, table.Mechanism()), 8})
 	for _, epsilon := range []float64{0.5, 1, 2} {
 		a, b := delta(t, law, epsilon), delta(t, cells, epsilon)
 		if a.Lower > b.Upper*1.02 || b.Lower > a.Upper*1.02 || a.Upper > 1.05*a.Lower {

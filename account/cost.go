@@ -25,7 +25,7 @@ type Cost struct {
 // Promise returns the epsilon and the delta of a single use.
 func (c Cost) Promise() (epsilon, delta float64) {
 	if c.Table != nil {
-		p := c.Table.Table().Privacy()
+		p := c.Table.Mechanism().Privacy()
 		return p.Epsilon, p.Delta
 	}
 	return c.Epsilon, c.Delta
@@ -38,7 +38,7 @@ func (c Cost) Validate() error {
 		bad.Badf("times", c.Times, "1 to %d", MaxReleases)
 	}
 	if c.Table != nil {
-		if c.Table.Table() == nil {
+		if c.Table.Mechanism() == nil {
 			bad.Bad("table", "none", "one that Verify has proved")
 			return bad.Err()
 		}
@@ -67,7 +67,7 @@ func (c Cost) mechanism() Cost {
 // loss returns the privacy loss distribution of a single use.
 func (c Cost) loss() (*PrivacyLossDistribution, error) {
 	if c.Table != nil {
-		return Table(c.Table.Table())
+		return Table(c.Table.Mechanism())
 	}
 	return Approximate(c.Epsilon, c.Delta)
 }
@@ -133,10 +133,10 @@ func bestEpsilon(releases []Release, delta, width float64) (Bounds, error) {
 // TableHash returns the SHA-256 of a table's file, as Encode writes it, in hexadecimal
 // digits, by which ledgers and reports of releases know it.
 func TableHash(v *tables.Verified) (string, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return "", check.Field("account", "table", "none", "one that Verify has proved")
 	}
 	h := sha256.New()
-	err := v.Table().Encode(h)
+	err := v.Mechanism().Encode(h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -150,7 +150,7 @@ func TestKernelsAgainstAdversaries(t *testing.T) {
 			rows[n/2][0], rows[n/2][n-1] = 1<<63, 1<<63
 		}
 		sensitivity := 0.5 + float64(r.Intn(3))
-		m, err := Kernel(kernelOf(t, rows, 0.1+2*r.Float64(), sensitivity))
+		m, err := LossOf(kernelOf(t, rows, 0.1+2*r.Float64(), sensitivity))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestKernelOfUnequalCells(t *testing.T) {
 		if _, err := k.Verify(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := Kernel(k)
+		m, err := LossOf(k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestRandomizersAgainstAdversaries(t *testing.T) {
 		for i := range rows {
 			rows[i] = randomRow(r, answers)
 		}
-		m, err := Randomizer(randomizerOf(t, rows, 1, 0.5))
+		m, err := LossOf(randomizerOf(t, rows, 1, 0.5))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestRandomizersAgainstAdversaries(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Randomizer(nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no randomizer: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
@@ -333,7 +333,7 @@ func TestAdditiveAgainstAdversaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Additive(k)
+		m, err := LossOf(k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func TestAdditiveAgainstAdversaries(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Additive(nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
@@ -365,7 +365,7 @@ func TestKernelsExactly(t *testing.T) {
 	for trial := range 30 {
 		row := randomRow(r, 2)
 		rows := [][]uint64{row, reversed(row)}
-		m, err := Kernel(kernelOf(t, rows, 1, 1))
+		m, err := LossOf(kernelOf(t, rows, 1, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +394,7 @@ func TestChords(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	for trial := range 20 {
 		rows := [][]uint64{randomRow(r, 4), randomRow(r, 4), randomRow(r, 4), randomRow(r, 4)}
-		m, err := Kernel(kernelOf(t, rows, 1, 4))
+		m, err := LossOf(kernelOf(t, rows, 1, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,10 +415,10 @@ func TestChords(t *testing.T) {
 }
 
 func TestKernelErrors(t *testing.T) {
-	if _, err := Kernel(nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
-	if _, err := Kernel(&kernels.Kernel{}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(&kernels.Kernel{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("an empty kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
@@ -430,7 +430,7 @@ func TestLowerBoundsNearTheLargestLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pld, err := Randomizer(v.Randomizer())
+	pld, err := LossOf(v.Mechanism())
 	if err != nil {
 		t.Fatal(err)
 	}

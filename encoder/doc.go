@@ -13,6 +13,6 @@
 // output is clipped to the body at every call, and the noise is that of the body. Training
 // is in floating point, seeded, and proves nothing.
 //
-// The systems are in packages of their own: encoder/taskaware, encoder/vlm and
-// encoder/minimax.
+// The systems are in packages of their own: cmd/internal/encoders/taskaware, cmd/internal/encoders/vlm and
+// cmd/internal/encoders/minimax.
 package encoder

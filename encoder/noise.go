@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -36,7 +37,7 @@ type Noise interface {
 // trust: a bundle verifies its tables.
 type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
-// Kinds are the kinds of noise that NewNoise makes.
+// kinds are what NewNoise makes.
 var kinds = []bundle.Kind{
 	bundle.Laplace, bundle.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
 	bundle.Designed, bundle.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
@@ -81,7 +82,7 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c := check.In("encoder")
 	c.Want(slices.Contains(kinds, kind), "noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	c.Add(body.Validate())
-	c.Want(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
+	c.Want(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
 	c.Delta("delta", promise.Delta)
 	c.Want(kind != bundle.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()
@@ -96,7 +97,7 @@ type base struct {
 
 func (b base) Kind() bundle.Kind { return b.kind }
 
-// install clears what an other noise has installed, and sets what all have.
+// install clears what another noise may have installed, and sets what all kinds have.
 func (b base) install(s *bundle.Spec, c bundle.Composition) {
 	s.Noise, s.Composition, s.Promise = b.kind, c, b.promise
 	s.Domain, s.Axes = b.body.Domain, b.body.axes()

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -97,7 +98,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 		return
 	}
 	// Designs for a coordinate end at an epsilon of 20, unbiased ones of 8.
-	most := float64(tables.MaxEpsilon)
+	most := float64(proof.MaxEpsilon)
 	switch kind {
 	case bundle.Designed, bundle.Staircase:
 		most = 20 * float64(body.Coordinates)
@@ -202,7 +203,7 @@ func TestLaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []*tables.Verified{bounded, endless} {
-		table := v.Table()
+		table := v.Mechanism()
 		l, r := newLaw(table), Rand(7, "law", 0)
 		cells, atom := table.PMF()
 		if atom != 0 {

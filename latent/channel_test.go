@@ -34,7 +34,7 @@ func TestAdditiveAgreesWithQuantiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, table := range map[string]*tables.Table{"laplace": laplace, "cut": cut, "staircase": staircase.Table()} {
+	for name, table := range map[string]*tables.Table{"laplace": laplace, "cut": cut, "staircase": staircase.Mechanism()} {
 		a := newAdditive(table)
 		for _, p := range []float64{1e-9, 1e-4, 0.03, 0.2, 0.4, 0.5, 0.7, 0.9, 0.999, 1 - 1e-7} {
 			q, err := table.Quantile(p)

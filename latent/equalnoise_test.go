@@ -68,7 +68,7 @@ func TestFitRandomizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := r.Verify(); err != nil || v.Randomizer().Spec().Epsilon != 2 {
+	if v, err := r.Verify(); err != nil || v.Mechanism().Spec().Epsilon != 2 {
 		t.Error(err)
 	}
 	for want, c := range map[string]struct {

@@ -128,7 +128,7 @@ func (r *Result) randomizers(ctx context.Context, y *mat.Dense, c *Candidate, us
 		if err != nil {
 			return nil, err
 		}
-		made[k] = v.Randomizer()
+		made[k] = v.Mechanism()
 		c.Epsilon[k] = made[k].Spec().Epsilon
 	}
 	return made, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -14,7 +15,7 @@ import (
 func Verify(b *bundle.Bundle) (*bundle.Verified, error) { return b.Verify(composition) }
 
 // VerifyContext is Verify with limits, those of [bundle.Bundle.VerifyContext].
-func VerifyContext(ctx context.Context, b *bundle.Bundle, o tables.VerifyOptions) (*bundle.Verified, error) {
+func VerifyContext(ctx context.Context, b *bundle.Bundle, o proof.Options) (*bundle.Verified, error) {
 	return b.VerifyContext(ctx, composition, o)
 }
 

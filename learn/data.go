@@ -138,7 +138,7 @@ func newReader(rows release.Rows, s *Schema, labeled bool) (*reader, error) {
 		}
 		m := make(map[string]int32, len(list))
 		for i, text := range list {
-			m[text] = int32(i) //nolint:gosec // at most MaxCategories
+			m[text] = int32(i) //nolint:gosec // at most maxCategories
 		}
 		return m
 	}

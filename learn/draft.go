@@ -64,8 +64,8 @@ func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
 				continue
 			}
 			s.Features = append(s.Features, Feature{Name: name, Bounds: &Bounds{c.lower, c.upper}})
-		case len(c.texts) > MaxCategories:
-			return nil, check.Errorf("learn", dp.ErrInvalid, "column %s has more than %d texts, want fewer categories, or no feature of it", check.Quoted(name), MaxCategories)
+		case len(c.texts) > maxCategories:
+			return nil, check.Errorf("learn", dp.ErrInvalid, "column %s has more than %d texts, want fewer categories, or no feature of it", check.Quoted(name), maxCategories)
 		default:
 			s.Features = append(s.Features, Feature{Name: name, Categories: c.categories()})
 		}
@@ -89,7 +89,7 @@ func (c *seen) take(text string) {
 		c.texts, c.lower, c.upper = make(map[string]float64), v, v
 	}
 	c.lower, c.upper = min(c.lower, v), max(c.upper, v)
-	if _, known := c.texts[text]; !known && len(c.texts) <= MaxCategories {
+	if _, known := c.texts[text]; !known && len(c.texts) <= maxCategories {
 		c.texts[strings.Clone(text)] = v
 	}
 }

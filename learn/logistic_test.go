@@ -80,7 +80,7 @@ func TestOneRecordOneSum(t *testing.T) {
 // model can be read.
 func TestManyCategories(t *testing.T) {
 	f := Feature{Name: "c"}
-	for i := range MaxCategories {
+	for i := range maxCategories {
 		f.Categories = append(f.Categories, strconv.Itoa(i))
 	}
 	s := &Schema{Target: "y", Classes: []string{"no", "yes"}, Features: []Feature{f}}
@@ -90,7 +90,7 @@ func TestManyCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	reread(t, &Model{Schema: s, Classifier: m})
-	if c := m.coefficients[0]; len(c) != MaxCategories || !(c[MaxCategories-1] > 0) || c[1] != 0 {
+	if c := m.coefficients[0]; len(c) != maxCategories || !(c[maxCategories-1] > 0) || c[1] != 0 {
 		t.Errorf("%d coefficients, the last %v", len(c), c[len(c)-1])
 	}
 }

@@ -49,9 +49,9 @@ const (
 var modelFormat = strictjson.Format{
 	Noun: "model", Name: "noisewright-model", Version: 1, MaxSize: 256 << 20, Err: ErrFormat,
 	MaxElements: map[string]int{
-		"classes": MaxClasses, "features": MaxFeatures, "categories": MaxCategories,
-		"counts": MaxClasses, "cells": MaxCategories, "means": MaxClasses, "variances": MaxClasses,
-		"coefficients": MaxCategories, // of features, and of the categories of one
+		"classes": maxClasses, "features": maxFeatures, "categories": maxCategories,
+		"counts": maxClasses, "cells": maxCategories, "means": maxClasses, "variances": maxClasses,
+		"coefficients": maxCategories, // of features, and of the categories of one
 	},
 }
 

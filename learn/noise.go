@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
@@ -39,12 +38,8 @@ func (b Budget) Validate() error {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
 		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
 	}
-	if !(b.Delta >= 0 && b.Delta < 1) {
-		bad.Bad("delta", b.Delta, "a number of at least 0 and below 1")
-	}
-	if b.Neighbors != dp.AddRemove && b.Neighbors != dp.Replace {
-		bad.Bad("neighbors", check.Quoted(b.Neighbors), dp.AddRemove+" or "+dp.Replace)
-	}
+	bad.Delta("delta", b.Delta)
+	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
 }
 
@@ -134,9 +129,7 @@ type Noise struct {
 // is no noise for.
 func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	if !slices.Contains(Kinds(), kind) {
-		bad.Bad("noise", check.Quoted(string(kind)), "auto, designed, gaussian, laplace or none")
-	}
+	bad.OneOf("noise", string(kind), string(Auto), string(Designed), string(Gaussian), string(Laplace), string(None))
 	if releases < 1 || releases > account.MaxReleases {
 		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
 	}
@@ -222,10 +215,10 @@ func laplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, erro
 
 // prove checks that the noise is for the releases, and that they keep to the budget together.
 func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("learn", "table", "none", "one that Verify has proved")
 	}
-	t, p := v.Table(), b.addRemove()
+	t, p := v.Mechanism(), b.addRemove()
 	if own := t.Privacy().Sensitivity; own != 1 || t.Query() != dp.RealQuery {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
@@ -294,7 +287,7 @@ func (n *Noise) Costs() []account.Cost {
 // concurrent use.
 type Releaser struct {
 	noise   *Noise
-	sampler *sampler.Sampler // nil: no noise
+	sampler *sampler.Noise // nil: no noise
 	left    int
 	// Private says that the guarantee holds: there is noise, and nobody knows it.
 	private bool
@@ -309,7 +302,7 @@ func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.New(n.table, sampler.Options{})
+		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
 	}
 	return r, err
 }
@@ -322,7 +315,7 @@ func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.NewDeterministic(n.table, seed, sampler.Options{})
+		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
 	}
 	return r, err
 }
@@ -340,7 +333,7 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error is ErrSpent, or one of sampler.Sampler.SampleInt. Nothing is released then.
+// The error is ErrSpent, or one of sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
@@ -356,7 +349,7 @@ func (r *Releaser) Release(sums []int64) ([]float64, error) {
 		}
 		return out, nil
 	}
-	step := r.noise.table.Table().Grid().Step()
+	step := r.noise.table.Mechanism().Grid().Step()
 	for i, sum := range sums {
 		draw, err := r.sampler.SampleInt()
 		if err != nil {

@@ -181,7 +181,7 @@ func TestReleaser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step, _ := n.table.Table().Grid().Step().Float64()
+	step, _ := n.table.Mechanism().Grid().Step().Float64()
 	for i, x := range first {
 		// A chance of 1e-9 each: the deviation is 2.8.
 		if sum := float64(sums[i]) / gridSteps; math.Abs(x-sum) > 45 || x == second[i] {

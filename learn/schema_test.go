@@ -81,14 +81,14 @@ func TestSchemaValidate(t *testing.T) {
 	}
 	wide := small()
 	for i := range 4 {
-		letters := make([]string, MaxCategories)
+		letters := make([]string, maxCategories)
 		for j := range letters {
 			letters[j] = strconv.Itoa(j)
 		}
 		wide.Features = append(wide.Features, Feature{Name: strings.Repeat("f", i+1), Categories: letters})
 	}
 	if err := wide.Validate(); err == nil || !strings.Contains(err.Error(), "times the number of classes") {
-		t.Errorf("%d categories in 3 classes: %v", 4*MaxCategories, err)
+		t.Errorf("%d categories in 3 classes: %v", 4*maxCategories, err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDraft(t *testing.T) {
 	}
 	// Numbers may be as many as they like, texts not.
 	many := &records{names: []string{"n", "class"}}
-	for i := range MaxCategories + 1 {
+	for i := range maxCategories + 1 {
 		many.rows = append(many.rows, []string{strconv.Itoa(i), "ab"[i%2 : i%2+1]})
 	}
 	if s, err := Draft(many, "class", DraftOptions{}); err != nil || !s.Features[0].Numeric() {

@@ -289,7 +289,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	}
 	point := &FrontPoint{Share: to.share, Weights: to.weights, Design: r}
 	for i, l := range f.losses {
-		point.Expected[i] = r.Table.Table().ExpectedLossOf(l)
+		point.Expected[i] = r.Table.Mechanism().ExpectedLossOf(l)
 	}
 	return point, nil
 }

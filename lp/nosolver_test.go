@@ -159,7 +159,7 @@ func TestNoSolverOfOtherForms(t *testing.T) {
 // bytes.
 func fromFile(v *tables.Verified) error {
 	var file bytes.Buffer
-	if err := v.Table().Encode(&file); err != nil {
+	if err := v.Mechanism().Encode(&file); err != nil {
 		return err
 	}
 	back, err := tables.Decode(&file)

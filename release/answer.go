@@ -52,13 +52,14 @@ type Entry struct {
 // Without one, nil, nothing adds up what releases cost. Neighbors that the query does not name
 // are those of the ledger, or dp.AddRemove.
 //
-// Guarantee: of NewPlan for the answer, and of the ledger for all answers together.
+// Guarantee: the answer is as private as NewPlan promises, and all that the ledger was charged
+// with is together within its Terms.
 //
 // Errors, after which nothing is released, wrap dp.ErrInvalid for a bad query, for one that
 // the ledger is not about and for data that it cannot be asked about, account.ErrExceeded if it
 // would exceed the ledger's total; or they are those of the data, the source or the ledger.
 func Release(ctx context.Context, l account.Ledger, data any, q Query, source Source) (*Answer, error) {
-	q, err := q.under(l)
+	q, err := q.forLedger(l)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +91,9 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 	return a, nil
 }
 
-// under returns the query with the neighbors of the ledger, if it names none, and refuses one
+// forLedger returns the query with the neighbors of the ledger, if it names none, and refuses one
 // that the ledger is not about before any work.
-func (q Query) under(l account.Ledger) (Query, error) {
+func (q Query) forLedger(l account.Ledger) (Query, error) {
 	t := account.Terms{Neighbors: dp.AddRemove, Unit: q.Unit()}
 	if l != nil {
 		t = l.Terms()

@@ -12,7 +12,6 @@ import (
 	"math/big"
 	"reflect"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -61,7 +60,7 @@ func (e ending) Read(p []byte) (int, error) {
 
 // Dataset is data that reads itself.
 type Dataset interface {
-	// ReadData is the function ReadData.
+	// ReadData returns what the function ReadData does of it.
 	ReadData(ctx context.Context, q Query) (d *Data, digest string, err error)
 }
 
@@ -75,11 +74,11 @@ type Dataset interface {
 //   - a slice or an iterator of numbers, texts or truth values, which are the column "value";
 //   - Rows, or a Dataset.
 //
-// Numbers are themselves, texts as in a CSV file, and nil pointers and NaN are missing. The
-// digest of values is that of the CSV file that encoding/csv writes of them: a header, a
-// comma between fields, "\n" after a row. So values and their file are the same data; a column
-// more, or another order of the rows, are other data. The digest of a number is random, as that of the number would give
-// it away: every release of a number is a new one.
+// Numbers count as they are, without rounding; texts as in a CSV file; and nil pointers and NaN
+// are missing. The digest of values is that of the CSV file that encoding/csv writes of them: a
+// header, a comma between fields, "\n" after a row. So values and their file are the same data;
+// a column more, or another order of the rows, are other data. The digest of a number is
+// random, as its own would give the number away: every release of a number is a new one.
 //
 // Errors are those of Read.
 func ReadData(ctx context.Context, data any, q Query) (d *Data, digest string, err error) {
@@ -91,7 +90,7 @@ func ReadData(ctx context.Context, data any, q Query) (d *Data, digest string, e
 		if _, err := rand.Read(nonce[:]); err != nil {
 			return nil, "", err
 		}
-		d, err = DataOf(x, q)
+		d, err = dataOf(x, q)
 		return d, hex.EncodeToString(nonce[:]), err
 	}
 	switch data := data.(type) {
@@ -170,9 +169,4 @@ func (r *digested) Next() ([]string, int, error) {
 func (r *digested) digest() (string, error) {
 	r.file.Flush()
 	return hex.EncodeToString(r.sum.Sum(nil)), r.file.Error()
-}
-
-// errorOf is the error of data of a type that has no rows.
-func errorOf(what string, t reflect.Type, want string) error {
-	return check.Errorf("release", dp.ErrInvalid, "%s is %v, want %s", what, t, want)
 }

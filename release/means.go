@@ -24,7 +24,7 @@ type means struct {
 
 // newMeans chooses the method with the smaller error on the average of all means, which
 // does not depend on the data.
-func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
+func newMeans(ctx context.Context, q Query, source Source) (*mechanism, error) {
 	if q.fixed() {
 		return newPublicMeans(ctx, q, source)
 	}
@@ -36,9 +36,9 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 	case err != nil && errSplit != nil:
 		return nil, check.Errorf("release", dp.ErrInvalid, "epsilon = %v is too small or too large for a mean with %d uses of noise: %w", q.Epsilon, q.uses()*q.Releases, err)
 	case err != nil:
-		return split, nil
+		return split.mechanism(), nil
 	case errSplit != nil: // such as less than a design takes, or no solver
-		return pair, nil
+		return pair.mechanism(), nil
 	}
 	errorOf := func(m *means) float64 {
 		average, _ := m.method.Errors()
@@ -48,9 +48,9 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 		return average
 	}
 	if errorOf(split) < errorOf(pair) {
-		return split, nil
+		return split.mechanism(), nil
 	}
-	return pair, nil
+	return pair.mechanism(), nil
 }
 
 // newPair is the method of two sums that a row changes by upper − lower together, with
@@ -123,21 +123,18 @@ func steps(index *big.Int) float64 {
 	return x
 }
 
-func (m *means) costs() []account.Cost { return []account.Cost{m.cost} }
-
-func (m *means) name() string {
+func (m *means) mechanism() *mechanism {
+	name := "Laplace noise on the sums of the distances to both bounds"
 	if m.split {
-		return "noise on a sum and on the number of rows, half of the privacy each"
+		name = "noise on a sum and on the number of rows, half of the privacy each"
 	}
-	return "Laplace noise on the sums of the distances to both bounds"
+	return &mechanism{m.cost, name, math.NaN(), m.answer}
 }
-
-func (m *means) meanError() float64 { return math.NaN() }
 
 func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	first, second := make([]*big.Rat, len(tallies)), make([]*big.Rat, len(tallies))
 	for i := range tallies {
-		n := new(big.Rat).SetInt64(tallies[i].n)
+		n := tallies[i].count()
 		sum, _ := tallies[i].sum.Rat(nil)
 		from := func(base *big.Rat) *big.Rat { // Σ(x − base)
 			x := new(big.Rat).Mul(n, base)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,7 +59,8 @@ type Query struct {
 	// Missing is DropMissing or RefuseMissing, which "" is too.
 	Missing string `json:"missing,omitempty"`
 
-	// Where is a condition on the columns of a row, "" for none; see Condition.
+	// Where is a condition on the columns of a row, in the language of expr-lang.org, "" for
+	// none: columns are texts, and numbers where they stand next to one (docs/release.md).
 	Where string `json:"where,omitempty"`
 
 	// By is a column, for one answer for every one of Keys; rows with other keys do
@@ -93,7 +93,7 @@ type Query struct {
 // The bounds of a query.
 const (
 	MaxContributions  = 10_000     // MaxPerPerson
-	MaxGroups         = 100_000    // Keys, or Edges less 1
+	maxGroups         = 100_000    // Keys, or Edges less 1
 	MaxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
 	MaxReleases       = 10_000
@@ -167,15 +167,8 @@ func (q Query) groups() []string {
 func (q Query) Validate() error {
 	bad := check.In("release")
 	q = q.normal()
-	if !slices.Contains([]Kind{Count, Sum, Mean, Histogram, Quantile, Value}, q.Kind) {
-		bad.Bad("kind", check.Quoted(string(q.Kind)), "count, sum, mean, histogram, quantile or value")
-	}
-	if !(q.Epsilon > 0) || math.IsInf(q.Epsilon, 0) {
-		bad.Bad("epsilon", q.Epsilon, "a finite number above 0")
-	}
-	if !(q.Delta >= 0 && q.Delta < 1) {
-		bad.Bad("delta", q.Delta, "a number of at least 0 and below 1")
-	}
+	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Histogram), string(Quantile), string(Value))
+	bad.Budget(q.Epsilon, q.Delta)
 	for _, field := range []struct{ name, text string }{
 		{"column", q.Column}, {"where", q.Where}, {"by", q.By}, {"person", q.Person}, {"name", q.Name}, {"keys", strings.Join(q.Keys, "")},
 	} {
@@ -186,15 +179,9 @@ func (q Query) Validate() error {
 	if q.Releases < 1 || q.Releases > MaxReleases {
 		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
 	}
-	if q.Neighbors != dp.AddRemove && q.Neighbors != dp.Replace {
-		bad.Bad("neighbors", check.Quoted(q.Neighbors), dp.AddRemove+" or "+dp.Replace)
-	}
-	if q.Missing != RefuseMissing && q.Missing != DropMissing {
-		bad.Bad("missing", check.Quoted(q.Missing), RefuseMissing+" or "+DropMissing)
-	}
-	if q.Loss != loss.L1.Name() && q.Loss != loss.L2.Name() {
-		bad.Bad("loss", check.Quoted(q.Loss), "l1 or l2")
-	}
+	bad.OneOf("neighbors", q.Neighbors, dp.AddRemove, dp.Replace)
+	bad.OneOf("missing", q.Missing, RefuseMissing, DropMissing)
+	bad.OneOf("loss", q.Loss, loss.L1.Name(), loss.L2.Name())
 	switch {
 	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > MaxContributions):
 		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", MaxContributions)
@@ -244,6 +231,7 @@ func (q Query) validateColumns(bad *check.List) {
 }
 
 func (q Query) validateGroups(bad *check.List) {
+	counted := q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
 		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
@@ -256,12 +244,8 @@ func (q Query) validateGroups(bad *check.List) {
 	case q.Kind != Histogram && len(q.Edges) > 0:
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
 	}
-	if (q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0) && q.Column != "" {
-		bad.Bad("column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
-	}
-	if len(q.Keys) > MaxGroups {
-		bad.Badf("keys", len(q.Keys), "at most %d of them", MaxGroups)
-	}
+	bad.If(counted && q.Column != "", "column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
+	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), fmt.Sprintf("at most %d of them", maxGroups))
 	known := make(map[string]bool, len(q.Keys))
 	for _, k := range q.Keys {
 		if known[k] {
@@ -272,12 +256,8 @@ func (q Query) validateGroups(bad *check.List) {
 	if len(q.Edges) == 0 {
 		return
 	}
-	if q.Column == "" {
-		bad.Bad("column", "none", "the column of the values between the edges")
-	}
-	if len(q.Edges) < 2 || len(q.Edges) > MaxGroups+1 {
-		bad.Badf("edges", len(q.Edges), "from 2 to %d of them", MaxGroups+1)
-	}
+	bad.If(q.Column == "", "column", "none", "the column of the values between the edges")
+	bad.If(len(q.Edges) < 2 || len(q.Edges) > maxGroups+1, "edges", len(q.Edges), fmt.Sprintf("from 2 to %d of them", maxGroups+1))
 	for i, e := range q.Edges {
 		if !check.Finite(e) || math.Abs(e) > maxValue || i > 0 && e <= q.Edges[i-1] {
 			bad.Badf("edges", e, "ascending numbers of at most %g", maxValue)

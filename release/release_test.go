@@ -332,7 +332,7 @@ func TestAnswerRefuses(t *testing.T) {
 	}
 	v := Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1, Integer: true}
 	for _, x := range []*big.Rat{big.NewRat(1, 2), nil} {
-		if _, err := DataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
+		if _, err := dataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
 			t.Errorf("value %v: %v", x, err)
 		}
 	}
@@ -404,7 +404,7 @@ func TestValueIsExact(t *testing.T) {
 		{"1e120", "1.00000000000000000000000001e120", 1e94, false},
 	} {
 		q := Query{Kind: Value, Epsilon: 1, Neighbors: dp.AddRemove, Sensitivity: test.sensitivity, Integer: test.integer}
-		p, err := NewPlan(t.Context(), q, testSource(t, ""))
+		noise, err := q.normal().valueNoise(t.Context(), testSource(t, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -413,13 +413,12 @@ func TestValueIsExact(t *testing.T) {
 			if !ok {
 				t.Fatal(text)
 			}
-			d, err := DataOf(x, q)
+			d, err := dataOf(x, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.mechanism.(*sums).noise.index(d.tallies[0].total())
+			return noise.index(d.tallies[0].total())
 		}
-		noise := p.mechanism.(*sums).noise
 		points := new(big.Rat).Quo(new(big.Rat).SetFloat64(test.sensitivity), noise.unit)
 		apart := new(big.Rat).SetInt(new(big.Int).Sub(index(test.b), index(test.a)))
 		if apart.Sign() <= 0 || apart.Cmp(points) > 0 {

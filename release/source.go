@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -90,7 +91,7 @@ func (o TablesOptions) calibrated(ctx context.Context, path string, p dp.Problem
 		// As tables.NewStore makes directories.
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { //nolint:gosec
 			o.Rejected(err)
-		} else if err := tables.WriteFile(path, c.Table.Table()); err != nil {
+		} else if err := proof.WriteFile(path, c.Table.Mechanism()); err != nil {
 			o.Rejected(err)
 		}
 	}
@@ -109,7 +110,7 @@ func readCalibrated(ctx context.Context, path string, p dp.Problem, uses int) (*
 	if err != nil {
 		return nil, err
 	}
-	v, err := t.VerifyContext(ctx, tables.VerifyOptions{})
+	v, err := proof.Verify(ctx, t, proof.Options{})
 	if err != nil {
 		return nil, check.Errorf("release", nil, "%s: %w", path, err)
 	}

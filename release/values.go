@@ -166,3 +166,8 @@ func textOf(v reflect.Value) (string, error) {
 	}
 	return strconv.FormatUint(v.Uint(), 10), nil
 }
+
+// errorOf is the error of data of a type that has no rows.
+func errorOf(what string, t reflect.Type, want string) error {
+	return check.Errorf("release", dp.ErrInvalid, "%s is %v, want %s", what, t, want)
+}

@@ -83,7 +83,7 @@ func TestIntervalCoversDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.NewDeterministic(v, [32]byte{9}, sampler.Options{})
+		s, err := sampler.NewNoiseDeterministic(v, [32]byte{9}, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

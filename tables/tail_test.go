@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // twoSided is two-sided geometric noise on the integers, exactly private at
@@ -230,20 +231,20 @@ func TestTailTampering(t *testing.T) {
 		change func(*Spec)
 		want   error
 	}{
-		"ratio one less":       {func(s *Spec) { s.TailRatio-- }, ErrNotPrivate},
-		"ratio 1":              {func(s *Spec) { s.TailRatio = 1 }, ErrFalseClaim},
+		"ratio one less":       {func(s *Spec) { s.TailRatio-- }, proof.ErrNotPrivate},
+		"ratio 1":              {func(s *Spec) { s.TailRatio = 1 }, proof.ErrFalseClaim},
 		"ratio largest":        {func(s *Spec) { s.TailRatio = math.MaxUint64 }, dp.ErrInvalid},
-		"ratio larger":         {func(s *Spec) { s.TailRatio += 1 << 54; s.Claims = claims }, ErrNotPrivate},
-		"no tail":              {func(s *Spec) { s.TailRatio = 0 }, ErrFalseClaim},
-		"middle too heavy":     {func(s *Spec) { s.Weights = []uint64{s.Weights[0] - 1<<40, s.Weights[1] + 1<<41, s.Weights[2] - 1<<40} }, ErrNotPrivate},
-		"one side heavier":     {func(s *Spec) { s.Weights = []uint64{s.Weights[0] + 1, s.Weights[1] - 1, s.Weights[2]} }, ErrFalseClaim},
-		"atom":                 {func(s *Spec) { s.Atom = 1; s.Weights = []uint64{s.Weights[0], s.Weights[1] - 1, s.Weights[2]} }, ErrNotPrivate},
-		"two cells per shift":  {func(s *Spec) { s.Privacy.Sensitivity = 2 }, ErrNotPrivate},
-		"epsilon":              {func(s *Spec) { s.Privacy.Epsilon -= 1e-12 }, ErrNotPrivate},
-		"loss":                 {func(s *Spec) { s.Claims = claims; s.Claims.ExpectedLoss = "1.9" }, ErrFalseClaim},
-		"bound":                {func(s *Spec) { s.Claims = claims; s.Claims.LowerBound = "0.1" }, ErrFalseClaim},
-		"variance":             {func(s *Spec) { s.Constraints.MaxVariance = 7 }, ErrFalseClaim},
-		"support":              {func(s *Spec) { s.Constraints.Support = &dp.Interval{Lower: -1e9, Upper: math.Inf(1)} }, ErrFalseClaim},
+		"ratio larger":         {func(s *Spec) { s.TailRatio += 1 << 54; s.Claims = claims }, proof.ErrNotPrivate},
+		"no tail":              {func(s *Spec) { s.TailRatio = 0 }, proof.ErrFalseClaim},
+		"middle too heavy":     {func(s *Spec) { s.Weights = []uint64{s.Weights[0] - 1<<40, s.Weights[1] + 1<<41, s.Weights[2] - 1<<40} }, proof.ErrNotPrivate},
+		"one side heavier":     {func(s *Spec) { s.Weights = []uint64{s.Weights[0] + 1, s.Weights[1] - 1, s.Weights[2]} }, proof.ErrFalseClaim},
+		"atom":                 {func(s *Spec) { s.Atom = 1; s.Weights = []uint64{s.Weights[0], s.Weights[1] - 1, s.Weights[2]} }, proof.ErrNotPrivate},
+		"two cells per shift":  {func(s *Spec) { s.Privacy.Sensitivity = 2 }, proof.ErrNotPrivate},
+		"epsilon":              {func(s *Spec) { s.Privacy.Epsilon -= 1e-12 }, proof.ErrNotPrivate},
+		"loss":                 {func(s *Spec) { s.Claims = claims; s.Claims.ExpectedLoss = "1.9" }, proof.ErrFalseClaim},
+		"bound":                {func(s *Spec) { s.Claims = claims; s.Claims.LowerBound = "0.1" }, proof.ErrFalseClaim},
+		"variance":             {func(s *Spec) { s.Constraints.MaxVariance = 7 }, proof.ErrFalseClaim},
+		"support":              {func(s *Spec) { s.Constraints.Support = &dp.Interval{Lower: -1e9, Upper: math.Inf(1)} }, proof.ErrFalseClaim},
 		"middle moved":         {func(s *Spec) { s.Grid.FirstCell = 0 }, dp.ErrInvalid},
 		"middle moved by more": {func(s *Spec) { s.Grid.Offset = 5 }, dp.ErrInvalid},
 		"sum":                  {func(s *Spec) { s.Weights = []uint64{s.Weights[0], s.Weights[1] - 1, s.Weights[2]} }, dp.ErrInvalid},
@@ -282,7 +283,7 @@ func TestTailMonotone(t *testing.T) {
 			Weights: c.weights, TailRatio: c.ratio,
 		}
 		_, err := mustTable(t, s).Verify()
-		if got := !errors.Is(err, ErrFalseClaim); got != c.monotone {
+		if got := !errors.Is(err, proof.ErrFalseClaim); got != c.monotone {
 			t.Errorf("%s: monotone = %v (%v), want %v", name, got, err, c.monotone)
 		}
 	}
@@ -341,8 +342,8 @@ func TestTailCodec(t *testing.T) {
 		"twice":    field + field,
 		"null":     `"tail_ratio":null,`,
 	} {
-		if _, err := Decode(strings.NewReader(strings.Replace(text, field, bad, 1))); !errors.Is(err, ErrFormat) {
-			t.Errorf("%s: %v, want ErrFormat", name, err)
+		if _, err := Decode(strings.NewReader(strings.Replace(text, field, bad, 1))); !errors.Is(err, proof.ErrFormat) {
+			t.Errorf("%s: %v, want proof.ErrFormat", name, err)
 		}
 	}
 	// Left out, the table is well-formed and not private.
@@ -350,7 +351,7 @@ func TestTailCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cut.Verify(); !errors.Is(err, ErrNotPrivate) {
-		t.Errorf("without its tail: %v, want ErrNotPrivate", err)
+	if _, err := cut.Verify(); !errors.Is(err, proof.ErrNotPrivate) {
+		t.Errorf("without its tail: %v, want proof.ErrNotPrivate", err)
 	}
 }

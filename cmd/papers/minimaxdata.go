@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/minimax"
 )
 
 // minimaxData is the columns of a CSV file: rows are people, with a target and a private

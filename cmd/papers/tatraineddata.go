@@ -8,7 +8,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
@@ -35,59 +34,69 @@ func (o *taTrainedOptions) read(s *taSetting) (*taPeople, error) {
 }
 
 func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, error) {
-	in, err := s.OpenCSV(file, csvfile.Options{})
+	header, columns, err := readColumns(s, file)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	there := false
-	f, _, err := csvfile.ReadKept(in.Reader, func(name string) bool {
-		there = there || name == target
-		return name != target && name != number
-	}, func(name string) bool { return name == target }, false)
-	if !there {
-		err = fmt.Errorf("no column %s", check.Quoted(target))
+	at := slices.Index(header, target)
+	if at < 0 {
+		return nil, shell.BadFile(file, fmt.Errorf("no column %s", check.Quoted(target)))
 	}
-	if err != nil {
-		return nil, shell.BadFile(file, err)
+	rows := len(columns[at])
+	d := &encoder.Data{Target: classColumn(target, columns[at])}
+	// As in the authors' program the malignant class is the first.
+	slices.Reverse(d.Target.Classes)
+	for i, label := range d.Target.Labels {
+		d.Target.Labels[i] = len(d.Target.Classes) - 1 - label
 	}
-	d := &encoder.Data{Features: f.Names, X: encoder.Matrix{Rows: f.Rows, Cols: len(f.Names), Stride: len(f.Names), Data: f.Data}}
-	d.Target.Name = target
-	texts := make([]string, f.Rows)
-	for i, row := range f.Kept {
-		texts[i] = row[0]
-		if v, err := strconv.ParseFloat(row[0], 64); err == nil {
-			d.Target.Values = append(d.Target.Values, v)
+	if values, err := floats(columns[at]); err == nil {
+		d.Target = encoder.Column{Name: target, Values: values}
+	}
+	var features [][]float64
+	for j, name := range header {
+		if name == target || name == number {
+			continue
+		}
+		values, err := floats(columns[j])
+		if err != nil {
+			return nil, shell.BadFile(file, fmt.Errorf("column %s: %w", check.Quoted(name), err))
+		}
+		unitRange(values)
+		d.Features, features = append(d.Features, name), append(features, values)
+	}
+	d.X = matrix(rows, len(features))
+	for j, values := range features {
+		for i, v := range values {
+			d.X.Data[i*len(features)+j] = v
 		}
 	}
-	if len(d.Target.Values) != f.Rows {
-		// As in the authors' program the malignant class is the first.
-		d.Target.Values, d.Target.Classes = nil, slices.Compact(slices.Sorted(slices.Values(texts)))
-		slices.Reverse(d.Target.Classes)
-		for _, t := range texts {
-			d.Target.Labels = append(d.Target.Labels, slices.Index(d.Target.Classes, t))
-		}
-	}
+	unitRange(d.Target.Values)
 	if err := d.Validate(); err != nil {
 		return nil, shell.BadFile(file, err)
 	}
-	for j := range d.Features {
-		unitRange(d.X.Data, j, d.X.Cols)
-	}
-	unitRange(d.Target.Values, 0, 1)
-	return &taPeople{d, f.Rows * 7 / 10, f.Rows}, nil
+	return &taPeople{d, rows * 7 / 10, rows}, nil
 }
 
-// unitRange scales every so many-th number, from the first on, to the range from 0 to 1.
-func unitRange(x []float64, first, step int) {
+// floats reads a column of numbers.
+func floats(column []string) ([]float64, error) {
+	out := make([]float64, len(column))
+	for i, text := range column {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("row %d is not a number", i+1)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// unitRange scales numbers to the range from 0 to 1.
+func unitRange(x []float64) {
 	if len(x) == 0 {
 		return
 	}
-	low, high := x[first], x[first]
-	for i := first; i < len(x); i += step {
-		low, high = min(low, x[i]), max(high, x[i])
-	}
-	for i := first; i < len(x); i += step {
+	low, high := slices.Min(x), slices.Max(x)
+	for i := range x {
 		x[i] = (x[i] - low) / (high - low)
 	}
 }

@@ -56,7 +56,7 @@ func TestBudgetComposes(t *testing.T) {
 	if err := b.Charge(account.Cost{Table: c.Table, Times: m}); err != nil {
 		t.Fatal(err)
 	}
-	own, _ := c.Table.Table().ExpectedLossOf(loss.L2).Float64()
+	own, _ := c.Table.Mechanism().ExpectedLossOf(loss.L2).Float64()
 	if laplace := 2.0 * m * m; own > laplace/2 {
 		t.Errorf("variance %v, want less than half of the %v of Laplace noise of epsilon/%d", own, laplace, m)
 	}

@@ -172,7 +172,7 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 		if err != nil {
 			return none, err
 		}
-		t := table.Table()
+		t := table.Mechanism()
 		if t.Query() == dp.LatticeQuery {
 			return none, check.Field("noisebeam", "query of the table", t.Query(), "real or integer")
 		}

@@ -198,7 +198,7 @@ func lawOf(data [][]int, most int, v *tables.Verified, rule *Selection) law {
 
 func released(out law, n [2]int64, p float64, v *tables.Verified, rule *Selection) {
 	var own [2]map[int]float64
-	pmf, atom := v.Table().PMF()
+	pmf, atom := v.Mechanism().PMF()
 	for k := range own {
 		own[k] = map[int]float64{}
 		keep := 1.0
@@ -207,7 +207,7 @@ func released(out law, n [2]int64, p float64, v *tables.Verified, rule *Selectio
 			own[k][hidden] = 1 - keep
 		}
 		for i, w := range pmf {
-			own[k][v.Table().Grid().FirstCell+i+int(n[k])] += keep * w
+			own[k][v.Mechanism().Grid().FirstCell+i+int(n[k])] += keep * w
 		}
 		own[k][int(n[k])] += keep * atom
 	}
@@ -277,7 +277,7 @@ func composedDelta(t *testing.T, costs []account.Cost, epsilon float64) account.
 	for _, c := range costs {
 		pld, err := account.Approximate(c.Epsilon, c.Delta)
 		if c.Table != nil {
-			pld, err = account.Table(c.Table.Table())
+			pld, err = account.Table(c.Table.Mechanism())
 		}
 		if err != nil {
 			t.Fatal(err)

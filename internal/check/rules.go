@@ -40,6 +40,13 @@ func (l *List) OneOf(field, word string, words ...string) {
 	}
 }
 
+// If adds a FieldError if the rule is broken: a column of them is a table of rules.
+func (l *List) If(broken bool, field string, value any, rule string) {
+	if broken {
+		l.Bad(field, value, rule)
+	}
+}
+
 // AddOf adds the FieldErrors joined in an error, each of the field with the text behind its
 // name, and any other error as it is.
 func (l *List) AddOf(err error, of string) {

@@ -179,7 +179,7 @@ func TestExamplesAreProved(t *testing.T) {
 		if name == "l1 box" && v.distance.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: distance %v, want 1", name, v.distance)
 		}
-		if v.Bundle() == nil || len(v.tables) != len(s.Tables) || len(s.Tables) > 0 && *v.tables[0].Table() != *s.Tables[0] {
+		if v.Bundle() == nil || len(v.tables) != len(s.Tables) || len(s.Tables) > 0 && *v.tables[0].Mechanism() != *s.Tables[0] {
 			t.Errorf("%s: the proof is about %v", name, v.tables)
 		}
 		// Nor is much given away: the examples use what they are promised.

@@ -22,7 +22,7 @@ func coarseBall(t *testing.T, exponent int) Spec {
 	s := plain(1, maxAxis, minAxis)
 	s.Domain, s.Noise, s.Composition = Ball, Laplace, L1
 	s.Encoder.Data = []float64{MaxMagnitude, 0, 0, 1}
-	s.Tables = []*tables.Table{table.Table()}
+	s.Tables = []*tables.Table{table.Mechanism()}
 	s.Promise = Promise{Epsilon: 50}
 	return s
 }

@@ -85,7 +85,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // and nothing of the promise (see Verify). It reads the files that docs/bundle-format.md
 // names and ignores others, and takes at most a small multiple of their size.
 //
-// Errors wrap ErrFormat or tables.ErrFormat, dp.ErrInvalid for values
+// Errors wrap ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
@@ -133,27 +133,29 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 			return nil, err
 		}
 	}
-	for k := range f.Noise.Tables {
-		err := read(lawName(tablesDir, k), func(r io.Reader) error {
-			t, err := tables.Decode(r)
-			s.Tables = append(s.Tables, t)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err != nil {
+		return nil, err
 	}
-	for k := range f.Noise.randomizers() {
-		err := read(lawName(randomizersDir, k), func(r io.Reader) error {
-			m, err := local.Decode(r)
-			s.Randomizers = append(s.Randomizers, m)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	if s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode); err != nil {
+		return nil, err
 	}
 	return New(s)
+}
+
+// readLaws reads so many tables or randomizers.
+func readLaws[T any](read func(name string, decode func(io.Reader) error) error, dir string, count int, decode func(io.Reader) (*T, error)) (laws []*T, err error) {
+	for k := range count {
+		err := read(lawName(dir, k), func(r io.Reader) error {
+			law, err := decode(r)
+			laws = append(laws, law)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return laws, nil
 }
 
 // cause is a file error without the path, which the message has already.

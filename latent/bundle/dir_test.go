@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -245,8 +245,8 @@ func TestReadRefuses(t *testing.T) {
 		{"mean.npy", replace("NUMPY\x01", "NUMPY\x03"), ErrFormat, "version"},
 		{"task.npy", cut(16), ErrFormat, "ends early"},
 		{"axes.npy", func(text string) string { return text[:len(text)-8] + "\x00\x00\x00\x00\x00\x00\xf8\x7f" }, dp.ErrInvalid, "axes[1]"},
-		{"tables/01.json", replace(`"version":1`, `"version":3`), tables.ErrFormat, "01.json"},
-		{"tables/01.json", cut(2), tables.ErrFormat, "01.json"},
+		{"tables/01.json", replace(`"version":1`, `"version":3`), proof.ErrFormat, "01.json"},
+		{"tables/01.json", cut(2), proof.ErrFormat, "01.json"},
 	} {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(good)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -148,8 +149,8 @@ func LaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table
 	if domain == Bounds {
 		fine = 256
 	}
-	if !(epsilon > 0 && epsilon <= tables.MaxEpsilon) {
-		return nil, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, tables.MaxEpsilon)
+	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, err
@@ -207,5 +208,5 @@ func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) 
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t.Table(), nil
+	return t.Mechanism(), nil
 }

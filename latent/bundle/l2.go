@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -110,8 +111,8 @@ func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 // that every axis would be rounded off, or where integer weights would cost more than a
 // tenth of delta, at (1+e^epsilon)·2^-50 or so per coordinate.
 func GaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
-	if !(epsilon >= 0 && epsilon <= tables.MaxEpsilon && delta > 0 && delta < 1) {
-		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, tables.MaxEpsilon)
+	if !(epsilon >= 0 && epsilon <= proof.MaxEpsilon && delta > 0 && delta < 1) {
+		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, proof.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, 0, err
@@ -156,7 +157,7 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 		if tenfold := new(big.Rat).Mul(cost, big.NewRat(10, 1)); tenfold.Cmp(big.NewRat(1, 1)) >= 0 {
 			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g is too large for Gaussian noise of 64-bit weights in %d coordinates, whatever delta is: want less, or another noise", epsilon, len(axes))
 		} else if tenfold.Cmp(exact.Rational(delta)) > 0 {
-			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), tables.DecimalUp(cost))
+			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), proof.Up(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)
 		if total.Add(total, cost).Cmp(exact.Rational(delta)) <= 0 {
@@ -181,5 +182,5 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 	if err != nil {
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
-	return t.Table(), nil
+	return t.Mechanism(), nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // normSteps is the binary logarithm of how many steps of the grid there are in the scale
@@ -38,8 +38,8 @@ func (v *Verified) proveNorm() {
 // The error wraps ErrInvalid if a parameter is out of range, or the noise is so large
 // that every axis would be rounded off.
 func SphericalScale(epsilon float64, domain Domain, axes []float64) (float64, error) {
-	if !(epsilon > 0 && epsilon <= tables.MaxEpsilon) {
-		return 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, tables.MaxEpsilon)
+	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
+		return 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -120,7 +121,7 @@ type releaser interface {
 }
 
 // adder adds noise. A point of the grid is rounded to itself.
-type adder struct{ *sampler.Sampler }
+type adder struct{ *sampler.Noise }
 
 func (a adder) release(u float64) (float64, error) { return a.AddNoise(u) }
 
@@ -130,9 +131,16 @@ func (a adder) fork() (releaser, error) {
 }
 
 // answerer draws an answer of a randomizer.
-type answerer struct{ *sampler.RandomizerSampler }
+type answerer struct{ sampler.Sampler }
 
-func (a answerer) release(u float64) (float64, error) { return a.Release(u) }
+func (a answerer) release(u float64) (float64, error) {
+	y, err := a.Release(proof.Number(u))
+	if err != nil {
+		return 0, err
+	}
+	answer, _ := proof.Float(y) // a number: validateRandomizers made sure
+	return answer, nil
+}
 
 func (a answerer) fork() (releaser, error) {
 	s, err := a.Fork()
@@ -154,10 +162,10 @@ func (*noCopy) Unlock() {}
 func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v, func(k int) (releaser, error) {
 		if v.bundle.spec.Noise.randomized() {
-			s, err := sampler.NewRandomizer(v.randomizers[k], o)
+			s, err := sampler.New(v.randomizers[k], o)
 			return answerer{s}, err
 		}
-		s, err := sampler.New(v.tables[k], o)
+		s, err := sampler.NewNoise(v.tables[k], o)
 		return adder{s}, err
 	}, func(scale float64) (*sampler.Spherical, error) {
 		return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
@@ -169,7 +177,7 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps
-// ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
+// ErrInvalid. Table k, 0, 1, …, has the sampler.NewNoiseDeterministic with the SHA-256 of
 // seed ‖ k as its seed, k as 8 little-endian bytes; the noise of the composition Norm has
 // that of k = 0.
 func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
@@ -178,10 +186,10 @@ func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (
 	}
 	return newPrivatizer(v, func(k int) (releaser, error) {
 		if v.bundle.spec.Noise.randomized() {
-			s, err := sampler.NewRandomizerDeterministic(v.randomizers[k], own(k))
+			s, err := sampler.NewDeterministic(v.randomizers[k], own(k), o)
 			return answerer{s}, err
 		}
-		s, err := sampler.NewDeterministic(v.tables[k], own(k), o)
+		s, err := sampler.NewNoiseDeterministic(v.tables[k], own(k), o)
 		return adder{s}, err
 	}, func(scale float64) (*sampler.Spherical, error) {
 		return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
@@ -213,8 +221,8 @@ func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(
 }
 
 // Fork returns a Privatizer of the same bundle for another goroutine, with generators as
-// sampler.Sampler.Fork and sampler.RandomizerSampler.Fork give them. It is a use of p, not to be concurrent with others.
-// The error wraps sampler.ErrEntropy.
+// sampler.Noise.Fork gives them. It is a use of p, not to be concurrent with others. The error
+// wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
 	return newPrivatizer(p.proof, func(k int) (releaser, error) { return p.samplers[k].fork() },
 		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })

@@ -27,15 +27,7 @@ func (s *Spec) validateRandomizers(all checker) {
 	if m := len(s.Randomizers); m < 1 || m > len(s.Axes) {
 		c.Bad("randomizers", fmt.Sprintf("%d randomizers", m), "1 to the number of coordinates")
 	}
-	c.Want(len(s.RandomizerOf) == len(s.Axes), "randomizer_of", fmt.Sprintf("%d indices", len(s.RandomizerOf)), "%d, one per coordinate", len(s.Axes))
-	used := make([]bool, len(s.Randomizers))
-	for i, k := range s.RandomizerOf {
-		if k < 0 || k >= len(s.Randomizers) {
-			c.Badf(fmt.Sprintf("randomizer_of[%d]", i), k, "an index below %d", len(s.Randomizers))
-			continue
-		}
-		used[k] = true
-	}
+	used := c.indices("randomizer_of", s.RandomizerOf, len(s.Randomizers), len(s.Axes))
 	for k, m := range s.Randomizers {
 		field := fmt.Sprintf("randomizers[%d]", k)
 		switch {
@@ -62,7 +54,7 @@ func (v *Verified) proveRandomizers() error {
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
 	for i, axis := range s.Axes {
 		k := s.RandomizerOf[i]
-		m := v.randomizers[k].Randomizer().Spec()
+		m := v.randomizers[k].Mechanism().Spec()
 		if values := m.Values; !(values.Lower <= -axis && axis <= values.Upper) {
 			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want a range of randomizers[%d], %g to %g, that holds it on both sides", i, axis, k, values.Lower, values.Upper))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -264,7 +265,7 @@ func TestVersion2(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text[:len(text)-2]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(dir); !errors.Is(err, local.ErrFormat) || !strings.Contains(err.Error(), "randomizers/00.json") {
-		t.Errorf("a randomizer cut off: %v, want local.ErrFormat", err)
+	if _, err := Read(dir); !errors.Is(err, proof.ErrFormat) || !strings.Contains(err.Error(), "randomizers/00.json") {
+		t.Errorf("a randomizer cut off: %v, want proof.ErrFormat", err)
 	}
 }

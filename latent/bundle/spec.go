@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -136,7 +137,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -378,7 +379,7 @@ func (s *Spec) validateNoise(c checker) {
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	c.Want(!(p.Epsilon > tables.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
+	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
 	if s.Composition == Norm {
 		s.validateNorm(c)
 		return
@@ -411,21 +412,27 @@ func (s *Spec) validateNoTables(c checker) {
 	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0 && len(s.Randomizers) == 0 && len(s.RandomizerOf) == 0, "tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
 }
 
+// indices checks which of so many laws each of the coordinates has, and returns which are used.
+func (c checker) indices(field string, of []int, laws, coordinates int) (used []bool) {
+	c.Want(len(of) == coordinates, field, fmt.Sprintf("%d indices", len(of)), "%d, one per coordinate", coordinates)
+	used = make([]bool, laws)
+	for i, k := range of {
+		if k < 0 || k >= laws {
+			c.Badf(fmt.Sprintf("%s[%d]", field, i), k, "an index below %d", laws)
+			continue
+		}
+		used[k] = true
+	}
+	return used
+}
+
 // validateTables checks that there are tables where they are needed.
 func (s *Spec) validateTables(all checker) {
 	c := checker{check.In("bundle")}
 	if t := len(s.Tables); t < 1 || t > len(s.Axes) || (s.Composition.joint() && t != 1) {
 		c.Bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
 	}
-	used := make([]bool, len(s.Tables))
-	c.Want(len(s.TableOf) == len(s.Axes), "table_of", fmt.Sprintf("%d indices", len(s.TableOf)), "%d, one per coordinate", len(s.Axes))
-	for i, t := range s.TableOf {
-		if t < 0 || t >= len(s.Tables) {
-			c.Badf(fmt.Sprintf("table_of[%d]", i), t, "an index below %d", len(s.Tables))
-			continue
-		}
-		used[t] = true
-	}
+	used := c.indices("table_of", s.TableOf, len(s.Tables), len(s.Axes))
 	for k, t := range s.Tables {
 		field := fmt.Sprintf("tables[%d]", k)
 		switch {

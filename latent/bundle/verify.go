@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -76,19 +77,19 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 // proof and no Privatizer.
 //
 // The error wraps ErrNotPrivate if anything is not proved, and also
-// tables.ErrNotPrivate or tables.ErrFalseClaim if it is a table, or the error of
-// the accountant. Where the accountant's wraps tables.ErrWork, or its tables would take more than tables.DefaultWork together it wraps
-// tables.ErrWork, and says nothing about the bundle. It takes the time of verifying the
+// proof.ErrNotPrivate or proof.ErrFalseClaim if it is a table, or the error of
+// the accountant. Where the accountant's wraps proof.ErrWork, or its tables would take more than proof.DefaultWork together it wraps
+// proof.ErrWork, and says nothing about the bundle. It takes the time of verifying the
 // tables, and for L2 some 20 µs per cell.
 func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
-	return b.VerifyContext(context.Background(), accountant, tables.VerifyOptions{})
+	return b.VerifyContext(context.Background(), accountant, proof.Options{})
 }
 
 // VerifyContext is Verify with a limit of its own, for all tables together, as
-// tables.Table.VerifyContext has it. If the limit is too small, the error wraps tables.ErrWork,
+// tables.Table.VerifyContext has it. If the limit is too small, the error wraps proof.ErrWork,
 // and if the context ends it wraps the error of the context: then the bundle is not checked.
 // An accountant is not stopped.
-func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o tables.VerifyOptions) (*Verified, error) {
+func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o proof.Options) (*Verified, error) {
 	if b == nil || b.content == nil {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
@@ -126,11 +127,11 @@ const distanceWork = 1 << 13
 
 // proveLaws verifies the tables or randomizers one after another, each with the work that
 // those before have left.
-func (v *Verified) proveLaws(ctx context.Context, o tables.VerifyOptions) error {
+func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 	s := &v.bundle.spec
 	left := o.Work
 	if left <= 0 {
-		left = tables.DefaultWork
+		left = proof.DefaultWork
 	}
 	if s.Composition == L2 {
 		left -= distanceWork * int64(s.Tables[0].Cells())
@@ -140,15 +141,15 @@ func (v *Verified) proveLaws(ctx context.Context, o tables.VerifyOptions) error 
 		switch {
 		case ctx.Err() != nil:
 			return check.Errorf("bundle", nil, "it is not checked: %w", ctx.Err())
-		case errors.Is(err, tables.ErrWork):
-			return check.Errorf("bundle", tables.ErrWork, "checking it takes more elementary operations than were allowed: it is not checked")
+		case errors.Is(err, proof.ErrWork):
+			return check.Errorf("bundle", proof.ErrWork, "checking it takes more elementary operations than were allowed: it is not checked")
 		case err != nil:
 			return check.Errorf("bundle", ErrNotPrivate, "%s[%d]: %w", what, k, err)
 		}
 		return nil
 	}
 	for k, t := range s.Tables {
-		proved, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: max(left, 1)})
+		proved, err := proof.Verify(ctx, t, proof.Options{Work: max(left, 1)})
 		if err := judge("tables", k, err); err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (v *Verified) proveLaws(ctx context.Context, o tables.VerifyOptions) error 
 		v.tables = append(v.tables, proved)
 	}
 	for k, m := range s.Randomizers {
-		proved, err := m.VerifyContext(ctx, local.VerifyOptions{Work: max(left, 1)})
+		proved, err := proof.Verify(ctx, m, proof.Options{Work: max(left, 1)})
 		if err := judge("randomizers", k, err); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (v *Verified) checkPromise() error {
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
 		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
-			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, tables.DecimalUp(c.proved), v.bundle.spec.Composition))
+			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, proof.Up(c.proved), v.bundle.spec.Composition))
 		}
 	}
 	return errors.Join(errs...)
@@ -192,7 +193,7 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
 	all := make([]*tables.Table, len(s.Axes))
 	for i, axis := range s.Axes {
-		t := v.tables[s.TableOf[i]].Table()
+		t := v.tables[s.TableOf[i]].Mechanism()
 		all[i] = t
 		p := t.Privacy()
 		if 2*axis > p.Sensitivity {
@@ -211,7 +212,7 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
 	}
 	delta, err := accountant(all, s.Promise)
-	if errors.Is(err, tables.ErrWork) {
+	if errors.Is(err, proof.ErrWork) {
 		return check.Errorf("bundle", nil, "composition = exact: %w", err)
 	}
 	if err != nil {

@@ -29,7 +29,7 @@ func composed(tb testing.TB, costs []account.Cost, delta float64) (sumEpsilon, s
 		if c.Table == nil {
 			p, err = account.Approximate(c.Epsilon, c.Delta)
 		} else if p == nil {
-			p, err = account.Table(c.Table.Table())
+			p, err = account.Table(c.Table.Mechanism())
 			known[c.Table] = p
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -110,7 +111,7 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 	t, err := tables.Decode(bytes.NewReader(text))
 	if err == nil {
 		// Whoever charged it had it verified: this takes as long as it did then.
-		v, err = t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+		v, err = proof.Verify(ctx, t, proof.Options{Work: math.MaxInt64})
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -17,11 +17,11 @@ import (
 )
 
 func tableText(v *tables.Verified) ([]byte, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("ledger", "table", "none", "one that Verify has proved")
 	}
 	var b bytes.Buffer
-	err := v.Table().Encode(&b)
+	err := v.Mechanism().Encode(&b)
 	return b.Bytes(), err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -160,7 +161,7 @@ func newAdditiveStatement(k *cells.Kernel) additiveStatement {
 // judgement is a verdict in words.
 func judgement(falsehood error) string {
 	switch {
-	case errors.Is(falsehood, tables.ErrNotPrivate):
+	case errors.Is(falsehood, proof.ErrNotPrivate):
 		return "INVALID: not private as claimed"
 	case falsehood != nil:
 		return "INVALID: a claim is false"
@@ -209,7 +210,7 @@ const ofOneRelease = ", of noise for a release of this epsilon and delta"
 // held is what is certified without the gap, where that would compare noise that is not
 // private with the best that is.
 func (c certified) held(falsehood error) certified {
-	if errors.Is(falsehood, tables.ErrNotPrivate) {
+	if errors.Is(falsehood, proof.ErrNotPrivate) {
 		c.Gap = nil
 	}
 	return c
@@ -217,7 +218,7 @@ func (c certified) held(falsehood error) certified {
 
 // gap prints a gap, where there is one; see held.
 func gap(gap float64, falsehood error) string {
-	if errors.Is(falsehood, tables.ErrNotPrivate) {
+	if errors.Is(falsehood, proof.ErrNotPrivate) {
 		return "none: it is not private as promised"
 	}
 	return shell.Percent(gap)

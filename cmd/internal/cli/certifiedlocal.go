@@ -7,7 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // localStatement is the problem that a local randomizer is made for.
@@ -67,7 +67,7 @@ func newCertifiedLocal(s *local.Spec, c local.Certificate) certifiedLocal {
 
 // held is as that of certified.
 func (c certifiedLocal) held(falsehood error) certifiedLocal {
-	if errors.Is(falsehood, tables.ErrNotPrivate) {
+	if errors.Is(falsehood, proof.ErrNotPrivate) {
 		c.Gap = nil
 	}
 	return c

@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -129,8 +128,6 @@ func (o *compareOptions) run(ctx context.Context) error {
 	best := contender{Name: designed}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
-	case errors.Is(err, highs.ErrUnavailable):
-		best.Note = shell.Sentence(err)
 	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
 		best.Note = shell.Sentence(err)
 	case err != nil:
@@ -159,7 +156,7 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 	case *local.Randomizer:
 		return o.compareRandomizer(ctx, made)
 	}
-	return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
+	return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), made.Form().Noun))
 }
 
 // compareTable compares a table that is there.
@@ -173,13 +170,13 @@ func (o *compareOptions) compareTable(ctx context.Context, t *tables.Table) erro
 	if err != nil {
 		return err
 	}
-	p := v.Table().Problem()
+	p := v.Mechanism().Problem()
 	c := comparison{Schema: shell.Schema, Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
 	if whole == nil {
 		c.LowerBound = shell.FloatDown(v.Certificate().LowerBound)
 		c.addBaselines(p)
 	} else {
-		for _, m := range account.Classical(ctx, whole.target(v.Table())) {
+		for _, m := range account.Classical(ctx, whole.target(v.Mechanism())) {
 			c.Mechanisms = append(c.Mechanisms, evaluated(m, p, "; for the same total"+unheld(p)))
 		}
 	}
@@ -190,7 +187,7 @@ func (o *compareOptions) compareTable(ctx context.Context, t *tables.Table) erro
 func certifiedContender(name string, v *tables.Verified) contender {
 	return contender{
 		Name: name, Loss: shell.FloatUp(v.Certificate().ExpectedLoss), ErrorBound: new(float64),
-		Note: fmt.Sprintf("certified, %d cells", v.Table().Cells()),
+		Note: fmt.Sprintf("certified, %d cells", v.Mechanism().Cells()),
 	}
 }
 

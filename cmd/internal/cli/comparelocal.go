@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 )
 
@@ -64,16 +62,10 @@ func (o *compareOptions) compareLocal(ctx context.Context) error {
 	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
 	r, limit, err := shell.DesignLocal(ctx, p, o.design)
 	c := newLocalComparison(p)
-	best := localContender{Name: designed}
-	switch {
-	case errors.Is(err, highs.ErrUnavailable):
-		best.Note = shell.Sentence(err)
-	case err != nil:
+	if err != nil {
 		return err
-	default:
-		best = c.certified(designed, r.Randomizer)
 	}
-	if err := o.printLocal(c, p, best); err != nil {
+	if err := o.printLocal(c, p, c.certified(designed, r.Randomizer)); err != nil {
 		return err
 	}
 	return limit
@@ -108,7 +100,7 @@ func newLocalComparison(p lp.LocalProblem) *localComparison {
 
 // certified is a randomizer that was verified, and takes its bound.
 func (c *localComparison) certified(name string, v *local.Verified) localContender {
-	found, s := v.Certificate(), v.Randomizer().Spec()
+	found, s := v.Certificate(), v.Mechanism().Spec()
 	c.LowerBound = shell.FloatDown(found.LowerBound)
 	answers := max(len(s.Answers), len(s.AnswerLabels))
 	out := localContender{

@@ -124,7 +124,7 @@ func (o *designOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := r.Table.Table()
+	t := r.Table.Mechanism()
 	report := designReport{
 		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
 		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
@@ -144,7 +144,7 @@ type designReport struct {
 }
 
 func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	rows := certifiedRows(r.Table.Table(), r.Table.Certificate(), nil, nil)
+	rows := certifiedRows(r.Table.Mechanism(), r.Table.Certificate(), nil, nil)
 	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
 	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {

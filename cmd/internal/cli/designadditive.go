@@ -103,7 +103,7 @@ func (o *designAdditiveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, c := r.Kernel.Kernel(), r.Kernel.Certificate()
+	k, c := r.Kernel.Mechanism(), r.Kernel.Certificate()
 	report := additiveReport{
 		Schema: shell.Schema, additiveStatement: newAdditiveStatement(k), certified: newCertifiedAdditive(c), Bins: k.Bins(),
 		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},

@@ -129,7 +129,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, c := r.Kernel.Kernel(), r.Kernel.Certificate()
+	k, c := r.Kernel.Mechanism(), r.Kernel.Certificate()
 	report := kernelReport{
 		Schema: shell.Schema, kernelStatement: newKernelStatement(k), DataIndependent: independent,
 		certified: newCertifiedKernel(c), Nodes: k.Cells(),

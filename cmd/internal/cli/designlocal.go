@@ -41,7 +41,7 @@ func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	made, c := r.Randomizer.Randomizer(), r.Randomizer.Certificate()
+	made, c := r.Randomizer.Mechanism(), r.Randomizer.Certificate()
 	s := made.Spec()
 	report := localReport{
 		Schema: shell.Schema, localStatement: newLocalStatement(&s), Total: whole, certifiedLocal: newCertifiedLocal(&s, c),

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/attack"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type encoderEvaluateOptions struct {
@@ -100,7 +100,7 @@ func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (en
 		o.Warn("%s is a filter: it adds no noise and promises nothing", o.bundle)
 		return b.Filter, nil
 	}
-	v, err := latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+	v, err := latent.VerifyContext(ctx, b, proof.Options{})
 	if errors.Is(err, bundle.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
 	} else if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // trainOptions are what the commands that train encoders have in common.
@@ -360,7 +360,7 @@ func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bi
 func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	b, err := best.bundle()
 	if err == nil && b.Spec().Noise != bundle.None {
-		_, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{})
+		_, err = latent.VerifyContext(ctx, b, proof.Options{})
 	}
 	if err == nil {
 		err = b.Write(o.Output, o.force)

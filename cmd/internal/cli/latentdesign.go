@@ -18,7 +18,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 type latentDesignOptions struct {
@@ -121,8 +121,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 
 func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
 	f.Number(&o.problem.Epsilon, "epsilon", shell.Rule{
-		Want: fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon),
-		OK:   func(v float64) bool { return v > 0 && v <= tables.MaxEpsilon },
+		Want: fmt.Sprintf("a number above 0, at most %d", proof.MaxEpsilon),
+		OK:   func(v float64) bool { return v > 0 && v <= proof.MaxEpsilon },
 	}, "epsilon of a person's release, without unit: above 0, at most 100")
 	f.OptionalNumber(&o.problem.Delta, "delta", shell.Rule{
 		Want: "0, or a number from 1e-10 to 0.5",

@@ -33,7 +33,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := v.Randomizer().Spec()
+	s := v.Mechanism().Spec()
 	if s.Values.Kind == local.Category {
 		return o.shareInterval(&s)
 	}
@@ -66,7 +66,7 @@ func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, erro
 	}
 	r, ok := made.(*local.Randomizer)
 	if !ok {
-		return nil, shell.BadInput("", fmt.Errorf("%s is %s, want a local randomizer with --column", shell.InputName(o.table), shell.KindOf(made)))
+		return nil, shell.BadInput("", fmt.Errorf("%s is %s, want a local randomizer with --column", shell.InputName(o.table), made.Form().Noun))
 	}
 	return shell.Sound(ctx, o.table, r)
 }

@@ -191,7 +191,7 @@ func (o *plotOptions) independent(ctx context.Context, p dp.Privacy, l loss.Loss
 	if err != nil {
 		return 0, err
 	}
-	if is, want := statedBy(other.Table().Privacy(), other.Table().Loss()), statedBy(p, l); is != want {
+	if is, want := statedBy(other.Mechanism().Privacy(), other.Mechanism().Loss()), statedBy(p, l); is != want {
 		return 0, shell.BadInput("", fmt.Errorf("table = %s is for %s, want %s as the kernel", check.Quoted(o.table), is, want))
 	}
 	expected, _ := other.Certificate().ExpectedLoss.Float64()

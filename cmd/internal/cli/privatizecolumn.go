@@ -11,13 +11,11 @@ import (
 	"strconv"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -197,14 +195,12 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what noise is drawn from, verified: one of four.
+// source is what is drawn from, verified: noise from a table, or answers.
 type source struct {
 	epsilon, delta float64
 	sensitivity    float64 // of a table
-	table          *sampler.Sampler
-	kernel         *sampler.KernelSampler
-	additive       *sampler.AdditiveSampler
-	randomizer     *sampler.RandomizerSampler
+	table          *sampler.Noise
+	answers        sampler.Sampler
 }
 
 // open verifies what the column is drawn from.
@@ -219,8 +215,8 @@ func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime 
 	if err != nil {
 		return nil, err
 	}
-	randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
-	return &source{epsilon: c.response.epsilon, randomizer: randomizer}, err
+	answers, err := sampler.New(v, sampler.Options{})
+	return &source{epsilon: c.response.epsilon, answers: answers}, err
 }
 
 // openSource verifies the table, the kernel or the local randomizer of a file.
@@ -229,42 +225,25 @@ func openSource(ctx context.Context, s *shell.Streams, file string, constantTime
 	if err != nil {
 		return nil, err
 	}
-	if _, table := made.(*tables.Table); constantTime && !table {
+	p := made.Privacy()
+	src := &source{epsilon: p.Epsilon, delta: p.Delta, sensitivity: p.Sensitivity}
+	if t, ok := made.(*tables.Table); ok {
+		v, err := shell.Sound(ctx, file, t)
+		if err != nil {
+			return nil, err
+		}
+		src.table, err = sampler.NewNoise(v, sampler.Options{ConstantTime: constantTime})
+		return src, err
+	}
+	if constantTime {
 		return nil, errOnlyTables
 	}
-	switch made := made.(type) {
-	case *kernels.Kernel:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		kernel, err := sampler.NewKernel(v, sampler.Options{})
-		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, kernel: kernel}, err
-	case *cells.Kernel:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		sums, err := sampler.NewAdditive(v, sampler.Options{})
-		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, additive: sums}, err
-	case *local.Randomizer:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
-		p := made.Spec()
-		return &source{epsilon: p.Epsilon, delta: p.Delta, randomizer: randomizer}, err
-	case *tables.Table:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		table, err := sampler.New(v, sampler.Options{ConstantTime: constantTime})
-		p := made.Privacy()
-		return &source{epsilon: p.Epsilon, delta: p.Delta, sensitivity: p.Sensitivity, table: table}, err
+	v, err := shell.Prove(ctx, file, made)
+	if err != nil {
+		return nil, err
 	}
-	return nil, shell.BadInput("", fmt.Errorf("%s: want a table, kernel or local randomizer file", shell.InputName(file)))
+	src.answers, err = sampler.New(v, sampler.Options{})
+	return src, err
 }
 
 // errOnlyTables is of settings for another mechanism than a table.
@@ -273,22 +252,17 @@ var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("l
 // release is a draw as account takes it. Of what account does not take, it knows what was
 // verified.
 func (s *source) release() (*account.PrivacyLossDistribution, error) {
-	var m *account.PrivacyLossDistribution
-	var err error
-	switch {
-	case s.table != nil:
-		m, err = account.Table(s.table.Table())
-	case s.kernel != nil:
-		m, err = account.Kernel(s.kernel.Kernel())
-	case s.additive != nil:
-		m, err = account.Additive(s.additive.Kernel())
-	default:
-		m, err = account.Randomizer(s.randomizer.Randomizer())
+	var m proof.Mechanism
+	if s.table != nil {
+		m = s.table.Table()
+	} else {
+		m = s.answers.Mechanism()
 	}
+	pld, err := account.LossOf(m)
 	if err != nil {
 		return account.Approximate(s.epsilon, s.delta)
 	}
-	return m, nil
+	return pld, nil
 }
 
 // column is one that gets noise.
@@ -310,15 +284,8 @@ type column struct {
 // answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
-	switch {
-	case from.kernel != nil:
-		q := from.kernel.Kernel().Queries()
-		return c, c.answerInRange(o, interval{q.Lower, q.Upper}, from.kernel.Release)
-	case from.additive != nil:
-		k := from.additive.Kernel()
-		return c, c.answerInRange(o, interval{k.Edge(0), k.Edge(k.Cells())}, from.additive.Release)
-	case from.randomizer != nil:
-		return c, c.answerByRandomizer(o)
+	if from.answers != nil {
+		return c, c.answerBy(o, from.answers)
 	}
 	table := from.table.Table()
 	if table.Query() == dp.IntegerQuery {
@@ -352,7 +319,7 @@ func newColumn(o columnOptions, from *source) (*column, error) {
 }
 
 // answerInRange makes the column answer values that are clipped to a range.
-func (c *column) answerInRange(o columnOptions, r interval, release func(float64) (float64, error)) error {
+func (c *column) answerInRange(o columnOptions, r interval, s sampler.Sampler) error {
 	if o.clip != nil {
 		return errOnlyTables
 	}
@@ -362,44 +329,52 @@ func (c *column) answerInRange(o columnOptions, r interval, release func(float64
 		clamp = *o.clamp
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		y, err := release(x)
-		if errors.Is(err, dp.ErrInvalid) { // it is clipped, so it is in a cell
+		answer, err := s.Release(proof.Number(x))
+		switch {
+		case errors.Is(err, dp.ErrInvalid): // it is clipped, so it is in a cell
 			return nil, cellError{errors.New("is too large for the kernel's grid")}
+		case err != nil:
+			return nil, err
 		}
-		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
+		y, _ := proof.Float(answer)
+		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), nil
 	}
 	return nil
 }
 
-// answerByRandomizer makes the column answer through a local randomizer.
-func (c *column) answerByRandomizer(o columnOptions) error {
-	r := c.source.randomizer
-	v := r.Randomizer().Spec().Values
-	switch v.Kind {
-	case local.Category:
+// answerBy makes the column answer by draws from laws of answers.
+func (c *column) answerBy(o columnOptions, s sampler.Sampler) error {
+	inputs := s.Mechanism().Inputs()
+	switch inputs.Kind {
+	case proof.Categories:
 		if o.clip != nil || o.clamp != nil {
 			return shell.BadInput("", errors.New("lower, upper and clamp are for numbers, want none of them with categories"))
 		}
 		c.want = "a category"
 		c.label = func(cell string) (string, error) {
-			label, err := r.ReleaseCategory(cell)
-			if errors.Is(err, dp.ErrInvalid) {
+			label, err := s.Release(proof.Category(cell))
+			switch {
+			case errors.Is(err, dp.ErrInvalid):
 				return "", cellError{errors.New("is none of the categories")}
+			case err != nil:
+				return "", err
 			}
-			return label, err
+			return label.String(), nil
 		}
 		return nil
-	case local.Integer:
+	case proof.Integers:
 		c.want, c.parse = "an integer", parseInteger
-	case local.Real:
+	case proof.Numbers:
+	default:
+		return shell.BadInput("", fmt.Errorf("%s takes %s, want one of numbers or categories for a column", s.Mechanism().Form().Noun, inputs))
 	}
-	return c.answerInRange(o, interval{v.Lower, v.Upper}, r.Release)
+	return c.answerInRange(o, interval{inputs.Lower, inputs.Upper}, s)
 }
 
 // within returns the range as a table allows it: it refuses one wider than the
 // sensitivity, and one whose ends the table's grid cannot reach, and lowers upper if
 // the range is wider only by the rounding of decimals.
-func (r interval) within(s *sampler.Sampler) (interval, error) {
+func (r interval) within(s *sampler.Noise) (interval, error) {
 	sensitivity := s.Table().Privacy().Sensitivity
 	width := exact.Rational(r.upper)
 	width.Sub(width, exact.Rational(r.lower))
@@ -441,7 +416,7 @@ func addDown(x, y float64) float64 {
 }
 
 // largest returns the largest value that noise can be added to exactly.
-func largest(s *sampler.Sampler) float64 {
+func largest(s *sampler.Noise) float64 {
 	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
 }
 

@@ -3,10 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -15,20 +15,22 @@ import (
 var errNotTaken = errors.New("not a value of the randomizer")
 
 // answerer returns a function that appends an answer to the value of a text to dst.
-func answerer(s *sampler.RandomizerSampler) func(dst []byte, value string) ([]byte, error) {
-	if s.Randomizer().Spec().Values.Kind == local.Category {
-		return func(dst []byte, value string) ([]byte, error) {
-			label, err := s.ReleaseCategory(value)
-			return append(dst, label...), err
-		}
-	}
+func answerer(s sampler.Sampler) func(dst []byte, value string) ([]byte, error) {
+	numbers := s.Mechanism().Inputs().Kind != proof.Categories
 	return func(dst []byte, value string) ([]byte, error) {
-		x, err := shell.ParseNumber(value, shell.Rule{OK: func(float64) bool { return true }})
-		if err != nil {
-			return nil, errNotTaken
+		var input proof.Value = proof.Category(value)
+		if numbers {
+			x, err := shell.ParseNumber(value, shell.Rule{OK: func(float64) bool { return true }})
+			if err != nil {
+				return nil, errNotTaken
+			}
+			input = proof.Number(x)
 		}
-		y, err := s.Release(x)
-		return strconv.AppendFloat(dst, y, 'g', -1, 64), err
+		answer, err := s.Release(input)
+		if err != nil {
+			return nil, err
+		}
+		return append(dst, answer.String()...), nil
 	}
 }
 

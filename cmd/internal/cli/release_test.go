@@ -16,6 +16,9 @@ import (
 	"github.com/noisewright/noisewright/release"
 )
 
+// level is the probability with which the intervals of a release cover the exact answer.
+const level = 0.95
+
 // TestReleases takes real data through a count and a histogram, 2,000 times each, and
 // through three means, 600 times each, as an interval of a mean takes 3 ms: the exact answer
 // is in the interval as often as it should be, and the error of counts is the one planned.
@@ -77,7 +80,7 @@ func TestReleases(t *testing.T) {
 			}
 			absolute += math.Abs(answers[0].Value-truth) / float64(runs)
 		}
-		p := release.Level
+		p := level
 		if q.Kind == release.Mean {
 			ofMeans, coveredMeans = ofMeans+runs, coveredMeans+covered
 		} else {
@@ -90,7 +93,7 @@ func TestReleases(t *testing.T) {
 		t.Logf("%s: %d of %d covered, expected %.1f; mean error %.4g", q.Text(), covered, runs, p*float64(runs), absolute)
 		within(q.Text(), covered, runs, p)
 	}
-	within("means", coveredMeans, ofMeans, release.Level)
+	within("means", coveredMeans, ofMeans, level)
 }
 
 // householdCSV is the data set of hourly power, as it comes.
@@ -154,8 +157,8 @@ func statistic(t *testing.T, file string, q release.Query) (data *release.Data, 
 // integerCoverage is the probability of integer noise within its interval.
 func integerCoverage(t *testing.T, plan *release.Plan) float64 {
 	t.Helper()
-	table := plan.Costs()[0].Table.Table()
-	lower, upper, err := table.Interval(0, release.Level)
+	table := plan.Costs()[0].Table.Mechanism()
+	lower, upper, err := table.Interval(0, level)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +168,7 @@ func integerCoverage(t *testing.T, plan *release.Plan) float64 {
 			p += mass
 		}
 	}
-	if p < release.Level || p > 1 {
+	if p < level || p > 1 {
 		t.Fatalf("coverage %v of %v to %v", p, lower, upper)
 	}
 	return p

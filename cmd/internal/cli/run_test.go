@@ -110,7 +110,7 @@ func laplaceFile(t *testing.T, query dp.Query) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return encoded(t, "table.json", v.Table().Encode)
+	return encoded(t, "table.json", v.Mechanism().Encode)
 }
 
 // kernelFile writes a kernel that answers every value alike.

@@ -10,12 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -72,15 +71,10 @@ func (o *sampleOptions) run(ctx context.Context) error {
 		return err
 	}
 	var draw drawer
-	switch made := made.(type) {
-	case *tables.Table:
-		draw, err = o.noise(ctx, made)
-	case *kernels.Kernel:
+	if t, ok := made.(*tables.Table); ok {
+		draw, err = o.noise(ctx, t)
+	} else {
 		draw, err = o.answers(ctx, made)
-	case *cells.Kernel:
-		draw, err = o.sums(ctx, made)
-	case *local.Randomizer:
-		draw, err = o.localAnswers(ctx, made)
 	}
 	if err != nil {
 		return err
@@ -127,7 +121,7 @@ func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, err
 	if err != nil {
 		return nil, err
 	}
-	s, err := sampler.New(v, sampler.Options{ConstantTime: o.constantTime})
+	s, err := sampler.NewNoise(v, sampler.Options{ConstantTime: o.constantTime})
 	if err != nil {
 		return nil, err
 	}
@@ -154,50 +148,37 @@ func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, err
 	}, nil
 }
 
-// answers verifies a kernel and answers the query value through it.
-func (o *sampleOptions) answers(ctx context.Context, k *kernels.Kernel) (drawer, error) {
+// answers verifies a mechanism and answers the value through it.
+func (o *sampleOptions) answers(ctx context.Context, m proof.Mechanism) (drawer, error) {
+	if r, ok := m.(*local.Randomizer); ok {
+		return o.localAnswers(ctx, r)
+	}
 	if err := o.plain("a kernel"); err != nil {
 		return nil, err
 	}
-	q := k.Queries()
-	x, err := readQuery(q.Lower, q.Upper, "value", o.value)
+	inputs := m.Inputs()
+	x, err := readQuery(inputs.Lower, inputs.Upper, "value", o.value)
 	if err != nil {
 		return nil, err
 	}
-	v, err := shell.Sound(ctx, o.table, k)
+	v, err := shell.Prove(ctx, o.table, m)
 	if err != nil {
 		return nil, err
 	}
-	s, err := sampler.NewKernel(v, sampler.Options{})
-	return releases(x, s.Release), err
-}
-
-// sums verifies an additive kernel and answers the query value through it.
-func (o *sampleOptions) sums(ctx context.Context, k *cells.Kernel) (drawer, error) {
-	if err := o.plain("a kernel"); err != nil {
-		return nil, err
-	}
-	x, err := readQuery(k.Edge(0), k.Edge(k.Cells()), "value", o.value)
+	s, err := sampler.New(v, sampler.Options{})
 	if err != nil {
 		return nil, err
 	}
-	v, err := shell.Sound(ctx, o.table, k)
-	if err != nil {
-		return nil, err
-	}
-	s, err := sampler.NewAdditive(v, sampler.Options{})
-	return releases(x, s.Release), err
-}
-
-// releases draws answers to a value.
-func releases(x float64, release func(x float64) (float64, error)) drawer {
 	return each(func(dst []byte) ([]byte, error) {
-		y, err := release(x)
-		if errors.Is(err, dp.ErrInvalid) {
+		y, err := s.Release(proof.Number(x))
+		switch {
+		case errors.Is(err, dp.ErrInvalid):
 			return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", x, err))
+		case err != nil:
+			return nil, err
 		}
-		return strconv.AppendFloat(dst, y, 'g', -1, 64), err
-	})
+		return append(dst, y.String()...), nil
+	}), nil
 }
 
 // localAnswers verifies a local randomizer and answers the value through it.
@@ -209,7 +190,7 @@ func (o *sampleOptions) localAnswers(ctx context.Context, r *local.Randomizer) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := sampler.NewRandomizer(v, sampler.Options{})
+	s, err := sampler.New(v, sampler.Options{})
 	if err != nil {
 		return nil, err
 	}

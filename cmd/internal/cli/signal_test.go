@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -62,8 +63,8 @@ func slowFiles(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(
-		tables.WriteFile(join("slow.json"), flatTable(t, 1<<14, 2)),
-		tables.WriteFile(join("heavy.json"), heavy),
+		proof.WriteFile(join("slow.json"), flatTable(t, 1<<14, 2)),
+		proof.WriteFile(join("heavy.json"), heavy),
 		b.Write(join("bundle"), false),
 		os.WriteFile(join("in.csv"), []byte("x\n1\n2\n"), 0o600),
 		os.Mkdir(join("out"), 0o700),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -21,15 +22,15 @@ type total struct {
 }
 
 // proveTotal proves the total that a verified table claims; nil if it claims none. The
-// error wraps tables.ErrFalseClaim, and what was proved is beside it, if that is not
+// error wraps proof.ErrFalseClaim, and what was proved is beside it, if that is not
 // the total.
 func proveTotal(v *tables.Verified) (*total, error) {
-	claim, ok := v.Table().ClaimedTotal()
+	claim, ok := v.Mechanism().ClaimedTotal()
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	b, err := account.ProveTotal(v)
-	if err != nil && !errors.Is(err, tables.ErrFalseClaim) {
+	if err != nil && !errors.Is(err, proof.ErrFalseClaim) {
 		return nil, err
 	}
 	return &total{claim.Releases, claim.Epsilon, claim.Delta, shell.Finite(b.Upper)}, err
@@ -46,7 +47,7 @@ func soundTotal(ctx context.Context, file string, v *tables.Verified) (*total, e
 	switch {
 	case stopped != nil:
 		return nil, stopped
-	case errors.Is(falsehood, tables.ErrFalseClaim):
+	case errors.Is(falsehood, proof.ErrFalseClaim):
 		return nil, shell.Negative("noisewright verify "+file, fmt.Errorf("%s: %w", shell.InputName(file), falsehood))
 	case falsehood != nil:
 		return nil, falsehood

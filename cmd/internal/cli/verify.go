@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -173,7 +174,7 @@ func verifyTable(t *tables.Table) (func(context.Context) error, func(error) (any
 
 func verifyKernel(k *kernels.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
 	checked := func(ctx context.Context) error {
-		_, err := k.VerifyContext(ctx, kernels.VerifyOptions{Work: math.MaxInt64})
+		_, err := proof.Verify(ctx, k, proof.Options{Work: math.MaxInt64})
 		return err
 	}
 	return checked, func(falsehood error) (any, []shell.Row) {
@@ -185,7 +186,7 @@ func verifyKernel(k *kernels.Kernel) (func(context.Context) error, func(error) (
 
 func verifyAdditive(k *cells.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
 	checked := func(ctx context.Context) error {
-		_, err := k.VerifyContext(ctx, cells.VerifyOptions{Work: math.MaxInt64})
+		_, err := proof.Verify(ctx, k, proof.Options{Work: math.MaxInt64})
 		return err
 	}
 	return checked, func(falsehood error) (any, []shell.Row) {
@@ -197,7 +198,7 @@ func verifyAdditive(k *cells.Kernel) (func(context.Context) error, func(error) (
 
 func verifyRandomizer(r *local.Randomizer) (func(context.Context) error, func(error) (any, []shell.Row)) {
 	checked := func(ctx context.Context) error {
-		_, err := r.VerifyContext(ctx, local.VerifyOptions{Work: math.MaxInt64})
+		_, err := proof.Verify(ctx, r, proof.Options{Work: math.MaxInt64})
 		return err
 	}
 	return checked, func(falsehood error) (any, []shell.Row) {
@@ -209,7 +210,7 @@ func verifyRandomizer(r *local.Randomizer) (func(context.Context) error, func(er
 
 // verifyWhole verifies a table, and the total that it claims.
 func verifyWhole(ctx context.Context, t *tables.Table) (*total, error) {
-	v, err := t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+	v, err := proof.Verify(ctx, t, proof.Options{Work: math.MaxInt64})
 	if err != nil {
 		return nil, err
 	}

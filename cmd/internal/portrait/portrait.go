@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -116,8 +117,8 @@ func short(text string) string {
 }
 
 // New returns the portrait of what Verify returns.
-func New(proof any) *Portrait {
-	switch v := proof.(type) {
+func New(p proof.Proven) *Portrait {
+	switch v := p.(type) {
 	case *tables.Verified:
 		return ofTable(v)
 	case *kernels.Verified:
@@ -127,7 +128,7 @@ func New(proof any) *Portrait {
 	case *local.Verified:
 		return ofRandomizer(v)
 	}
-	panic(fmt.Sprintf("portrait: broken invariant: proof of type %T", proof))
+	panic(fmt.Sprintf("portrait: broken invariant: proof of type %T", p))
 }
 
 // add adds a fact.
@@ -165,7 +166,7 @@ func (p *Portrait) proved(expected, bound *big.Rat) {
 }
 
 func ofTable(v *tables.Verified) *Portrait {
-	t, c := v.Table(), v.Certificate()
+	t, c := v.Mechanism(), v.Certificate()
 	p := promise("table", "table.json", t.Privacy(), t.Loss(), c.DeltaUpper)
 	p.proved(c.ExpectedLoss, c.LowerBound)
 	switch t.Query() {
@@ -233,7 +234,7 @@ func some(n int) []int {
 }
 
 func ofKernel(v *kernels.Verified) *Portrait {
-	k, c := v.Kernel(), v.Certificate()
+	k, c := v.Mechanism(), v.Certificate()
 	p := promise("kernel", "kernel.json", k.Privacy(), k.Loss(), c.DeltaUpper)
 	p.proved(c.ExpectedLoss, c.LowerBound)
 	worst := Up(c.MaxLoss)
@@ -252,7 +253,7 @@ func ofKernel(v *kernels.Verified) *Portrait {
 }
 
 func ofAdditive(v *cells.Verified) *Portrait {
-	k, c := v.Kernel(), v.Certificate()
+	k, c := v.Mechanism(), v.Certificate()
 	p := promise("additive", "additive.json", k.Privacy(), k.Loss(), c.DeltaUpper)
 	p.proved(c.ExpectedLoss, c.LowerBound)
 	worst := Up(c.MaxLoss)
@@ -286,7 +287,7 @@ func ofAdditive(v *cells.Verified) *Portrait {
 }
 
 func ofRandomizer(v *local.Verified) *Portrait {
-	r, c := v.Randomizer(), v.Certificate()
+	r, c := v.Mechanism(), v.Certificate()
 	s := r.Spec()
 	p := promise("local", "randomizer.json", dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta}, s.Loss, c.DeltaUpper)
 	p.proved(c.Loss(), c.LowerBound)

@@ -2,18 +2,19 @@ package portrait
 
 import (
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // ProveTotal proves the total that a table claims over several releases, which is no part of
 // its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
 // nothing.
-func (p *Portrait) ProveTotal(proof any) error {
-	v, ok := proof.(*tables.Verified)
+func (p *Portrait) ProveTotal(proven proof.Proven) error {
+	v, ok := proven.(*tables.Verified)
 	if !ok {
 		return nil
 	}
-	claim, ok := v.Table().ClaimedTotal()
+	claim, ok := v.Mechanism().ClaimedTotal()
 	if !ok {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -88,8 +89,8 @@ func (c *comparison) show() compared {
 }
 
 // compare compares what was made with the mechanisms there are.
-func (s *study) compare(ctx context.Context, proof any, text string) error {
-	switch proof.(type) {
+func (s *study) compare(ctx context.Context, proven proof.Proven, text string) error {
+	switch proven.(type) {
 	case *kernels.Verified, *cells.Verified:
 		return nil // compare takes none
 	}
@@ -98,7 +99,7 @@ func (s *study) compare(ctx context.Context, proof any, text string) error {
 		return err
 	}
 	out := c.show()
-	out.Command = commandLine([]string{"compare", "--table=" + portrait.New(proof).Name})
+	out.Command = commandLine([]string{"compare", "--table=" + portrait.New(proven).Name})
 	return s.send("compared", out)
 }
 
@@ -112,12 +113,12 @@ type curve struct {
 const samples = 480
 
 // curves sends densities of classical noise, to draw beside that of a table.
-func (s *study) curves(_ context.Context, proof any, _ string) error {
-	v, ok := proof.(*tables.Verified)
+func (s *study) curves(_ context.Context, proven proof.Proven, _ string) error {
+	v, ok := proven.(*tables.Verified)
 	if !ok {
 		return nil
 	}
-	t := v.Table()
+	t := v.Mechanism()
 	names := []string{noise.Laplace, noise.Staircase, noise.AnalyticGaussian}
 	if t.Query() == dp.IntegerQuery {
 		names = []string{noise.DiscreteLaplace}
@@ -183,11 +184,11 @@ func shortened(x float64) float64 {
 
 // sweep sends the error against epsilon, with all that it is compared with, point by point.
 // A file that was dropped has no fields to vary.
-func (s *study) sweep(ctx context.Context, proof any, _ string) error {
+func (s *study) sweep(ctx context.Context, proven proof.Proven, _ string) error {
 	if !s.Sweep || s.Kind == kindFile || s.Together && s.count > 1 {
 		return nil
 	}
-	command, epsilon := "compare", portrait.New(proof).Epsilon
+	command, epsilon := "compare", portrait.New(proven).Epsilon
 	if s.Kind == kindKernel {
 		command = "design-kernel"
 	}

@@ -6,11 +6,9 @@ import (
 	"strconv"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -19,18 +17,12 @@ const pureDelta = 1e-6
 
 // lossOf returns the privacy loss distribution of what was proved, and the total that it
 // claims, if any.
-func lossOf(proof any) (pld *account.PrivacyLossDistribution, total tables.Total, err error) {
-	switch v := proof.(type) {
-	case *tables.Verified:
-		total, _ = v.Table().ClaimedTotal()
-		pld, err = account.Table(v.Table())
-	case *kernels.Verified:
-		pld, err = account.Kernel(v.Kernel())
-	case *cells.Verified:
-		pld, err = account.Additive(v.Kernel())
-	case *local.Verified:
-		pld, err = account.Randomizer(v.Randomizer())
+func lossOf(p proof.Proven) (pld *account.PrivacyLossDistribution, total tables.Total, err error) {
+	m := proof.Of(p)
+	if t, ok := m.(*tables.Table); ok {
+		total, _ = t.ClaimedTotal()
 	}
+	pld, err = account.LossOf(m)
 	return pld, total, err
 }
 
@@ -57,12 +49,12 @@ func counts(last int) []int {
 }
 
 // compose sends what several releases cost, and the privacy profile.
-func (s *study) compose(ctx context.Context, proof any, _ string) error {
-	pld, total, err := lossOf(proof)
+func (s *study) compose(ctx context.Context, proven proof.Proven, _ string) error {
+	pld, total, err := lossOf(proven)
 	if err != nil {
 		return err
 	}
-	p := portrait.New(proof)
+	p := portrait.New(proven)
 	last := max(s.count, total.Releases, 10)
 	rows := []composition{}
 	for _, n := range counts(min(last, maxReleases)) {

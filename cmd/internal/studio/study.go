@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // study is the work for one request. Its events are, in this order: started, progress, made,
@@ -132,12 +133,12 @@ func (s *study) steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	proof, err := portrait.Verify(ctx, text)
+	proven, err := portrait.Verify(ctx, text)
 	if err != nil {
 		return err
 	}
-	p := portrait.New(proof)
-	if err := p.ProveTotal(proof); err != nil {
+	p := portrait.New(proven)
+	if err := p.ProveTotal(proven); err != nil {
 		return err
 	}
 	if s.Name != "" {
@@ -146,8 +147,8 @@ func (s *study) steps(ctx context.Context) error {
 	if err := s.made(p, string(text)); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, any, string) error{s.compare, s.curves, s.compose, s.sweep} {
-		if err := step(ctx, proof, string(text)); err != nil {
+	for _, step := range []func(context.Context, proof.Proven, string) error{s.compare, s.curves, s.compose, s.sweep} {
+		if err := step(ctx, proven, string(text)); err != nil {
 			return err
 		}
 	}

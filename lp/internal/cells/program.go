@@ -51,17 +51,16 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws
 	if l.mirrored {
 		p.limits = p.folded()
 	}
-	of := &engine.Program{
-		Problem: p.problem(), Total: p.total(), Start: p.masses(func(_, j int) float64 {
-			return max(math.Exp(-startRate*p.decay*math.Abs(float64(j))), p.delta/1000)
-		}),
-		Generation: engine.Laws,
-		Expect: func() (mass []float64, limits []int, slack float64) {
-			for i := range p.limits {
-				limits = append(limits, i)
-			}
-			return p.expected(hint, k), limits, engine.HintSlack
-		},
+	of := engine.OfLaws(p.problem())
+	of.Total = p.total()
+	of.Start = p.masses(func(_, j int) float64 {
+		return max(math.Exp(-startRate*p.decay*math.Abs(float64(j))), p.delta/1000)
+	})
+	of.Expect = func() (mass []float64, limits []int, slack float64) {
+		for i := range p.limits {
+			limits = append(limits, i)
+		}
+		return p.expected(hint, k), limits, engine.HintSlack
 	}
 	var status solver.Status
 	var err error

@@ -70,19 +70,11 @@ type program struct {
 	*engine.Solution
 }
 
-// mostComplete is the number of masses up to which the complete program is solved by the
-// interior point method even where there is a solver: its time goes with their cube.
-const mostComplete = 1500
-
 // solve solves a layout. coarse are the laws of a coarser program, or nil.
 func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64, want engine.Want) (*program, solver.Status, error) {
 	p := &program{layout: *l, n: len(l.cost)}
-	of := &engine.Program{
-		Problem: p.problem(), Complete: l.broken == nil && len(l.cost)*l.halves() <= mostComplete,
-		Total:      slices.Repeat([]float64{1}, l.halves()),
-		Generation: engine.Laws,
-	}
-	of.Start = of.Scale // uniform laws
+	of := engine.OfLaws(p.problem()) // starts from uniform laws
+	of.Total = slices.Repeat([]float64{1}, l.halves())
 	of.Expect = func() (mass []float64, limits []int, slack float64) {
 		mass = make([]float64, len(of.Cost))
 		limits, slack = p.expected(mass, coarse)

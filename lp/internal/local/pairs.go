@@ -142,8 +142,8 @@ func (p *pairProgram) reps() int {
 
 // program is problem as the engine takes it. The worst loss is known to be at most so much.
 func (p *pairProgram) program(most float64) *engine.Program {
-	problem := p.problem()
-	out := &engine.Program{Problem: problem, Total: slices.Repeat([]float64{1}, p.reps()), Start: problem.Scale, Generation: engine.Laws}
+	out := engine.OfLaws(p.problem())
+	out.Total = slices.Repeat([]float64{1}, p.reps())
 	if p.Objective == local.Worst {
 		out.Most = most
 	}
