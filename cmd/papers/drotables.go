@@ -149,7 +149,7 @@ func (o *droTableOptions) run(ctx context.Context) error {
 	if err := writeDROCells(files.csv, cells); err != nil {
 		return err
 	}
-	if err := o.table.heatMap(o.grid, cells).Draw(files.svg); err != nil {
+	if err := o.table.heatMap(o.grid, cells).Draw(files.svg, "svg", 22*vg.Centimeter, 15*vg.Centimeter); err != nil {
 		return err
 	}
 	if err := files.commit(); err != nil {
@@ -347,7 +347,6 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
 		XLabel: "δ", YLabel: "ε",
-		Width: 22 * vg.Centimeter, Height: 15 * vg.Centimeter,
 	}
 	for _, d := range g.delta {
 		h.X = append(h.X, fmt.Sprint(d))

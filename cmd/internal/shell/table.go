@@ -76,15 +76,20 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 
 // ReadSound reads a table file and verifies it.
 func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
+	return ReadAs[tables.Table, tables.Certificate, *tables.Table](ctx, a, path, "a table made by design")
+}
+
+// ReadAs reads the file of a mechanism of one form, which want names, and verifies it.
+func ReadAs[T any, C proof.Certificate, P proof.Provable[T, C]](ctx context.Context, a *Streams, path, want string) (*proof.Verified[T, C], error) {
 	made, err := a.ReadAny(path)
 	if err != nil {
 		return nil, err
 	}
-	t, ok := made.(*tables.Table)
+	m, ok := made.(P)
 	if !ok {
-		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), made.Form().Noun))
+		return nil, BadInput("", fmt.Errorf("%s is %s, want %s", InputName(path), made.Form().Noun, want))
 	}
-	return Sound(ctx, path, t)
+	return Sound(ctx, path, m)
 }
 
 // Sound verifies what was read from a file, with the work that is allowed by default. A table
