@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math/rand/v2"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
@@ -21,7 +22,7 @@ func Example() {
 	u := encoder.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float64{3, -1}}
 	body.Clip(u)
 	fmt.Println("clipped to", u.Data)
-	noise.Release(u.Data, u.Data, encoder.Rand(1, "noise", 0)) // fresh at each step
+	noise.Release(u.Data, u.Data, rand.New(rand.NewPCG(1, 2))) // fresh at each step
 
 	// The bundle of what was trained.
 	spec := bundle.Spec{

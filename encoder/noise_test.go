@@ -56,6 +56,9 @@ var private = kinds[:len(kinds)-1]
 // Whatever the kind, the body and the promise: the bundle proves the promise, and nearly all
 // of its epsilon is used.
 func TestNoiseIsProved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	all, one := []int{1, 3}, []int{3}
 	for _, c := range []struct {
 		promise     bundle.Promise
@@ -128,6 +131,9 @@ func TestNoiseIsComposedExactly(t *testing.T) {
 // Smirnov for each coordinate and for the sum of both: false alarms once in 10⁹, distances of
 // 0.05 are seen.
 func TestReleaseIsThatOfTheBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const draws = 10000
 	x := []float64{0.9, -0.4}
 	for _, kind := range private {
@@ -147,7 +153,7 @@ func TestReleaseIsThatOfTheBundle(t *testing.T) {
 			}
 			u := Matrix{Rows: draws, Cols: 2, Stride: 2, Data: slices.Repeat(x, draws)}
 			body.Clip(u)
-			n.Release(u.Data, u.Data, Rand(1, "test", 0))
+			n.Release(u.Data, u.Data, random(1))
 			var ours, theirs [3][]float64
 			for k := range draws {
 				own := u.Data[2*k:][:2]
@@ -198,7 +204,7 @@ func TestLaw(t *testing.T) {
 	}
 	for _, v := range []*tables.Verified{bounded, endless} {
 		table := v.Mechanism()
-		l, r := newLaw(table), Rand(7, "law", 0)
+		l, r := newLaw(table), random(7)
 		cells, atom := table.PMF()
 		if atom != 0 {
 			t.Fatal("a table with an atom")
@@ -264,7 +270,7 @@ func TestFit(t *testing.T) {
 	}
 	square := func(n Noise) (sum float64) {
 		out := make([]float64, len(u.Data))
-		n.Release(out, u.Data, Rand(1, "test", 0))
+		n.Release(out, u.Data, random(1))
 		for i, x := range u.Data {
 			sum += (out[i] - x) * (out[i] - x)
 		}
@@ -295,7 +301,7 @@ func TestNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]float64, 2)
-	if n.Release(dst, []float64{0.25, -1}, Rand(1, "test", 0)); !slices.Equal(dst, []float64{0.25, -1}) {
+	if n.Release(dst, []float64{0.25, -1}, random(1)); !slices.Equal(dst, []float64{0.25, -1}) {
 		t.Errorf("released %v", dst)
 	}
 	if _, err := install(t, n, 2).Verify(nil); !errors.Is(err, bundle.ErrNoPromise) {

@@ -54,28 +54,16 @@ var arrows = map[string][]string{
 		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local",
 		"tables", "kernels", "cells", "local", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/noise": {
-		"proof", "lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise/staircase", "lp/solver",
-		"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/kernel": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise", "lp/solver",
-		"tables", "kernels", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/cells": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/noise", "lp/solver",
-		"tables", "cells", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/local": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/solver",
-		"local", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/meet":            {"proof", "lp/solver", "tables", "internal/check"},
+	"lp/internal/meet":            {"lp/solver", "proof", "tables", "dp", "internal/check"},
+	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
-	"lp/internal/engine":          {"lp/internal/engine/cuts"},
+	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "lp/solver", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "lp/solver", "internal/check"},
 	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
+	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/ratio":    {},
-	"lp/internal/engine/interior": {"lp/internal/engine/cuts", "lp/internal/engine/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
 	"lp/solver":                   {},
 	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
@@ -100,22 +88,38 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":                     {"proof", "encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
-	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "dp", "internal/check"},
-	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
-	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"encoder/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
-	"encoder/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"encoder/vlm":                 {"encoder", "encoder/internal/dense", "encoder/internal/dpsgd", "latent/bundle", "internal/check"},
-	"encoder/internal/dpsgd":      {"account", "sampler", "internal/check"},
-	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+	"encoder":               {"proof", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"cmd/internal/encoders": {"encoder", "cmd/internal/encoders/internal/checkpoint", "latent/bundle", "noise", "dp", "internal/check"},
+	"cmd/internal/encoders/taskaware": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "dp", "internal/check",
+	},
+	"cmd/internal/encoders/minimax": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat",
+	},
+	"cmd/internal/encoders/vlm": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/dpsgd",
+		"latent/bundle", "internal/check",
+	},
+	"cmd/internal/encoders/attack": {
+		"cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress", "internal/check",
+		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats",
+	},
+	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
+	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "internal/check"},
+	"cmd/internal/encoders/internal/regress": {
+		"cmd/internal/encoders/internal/dense", "internal/check",
+		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize",
+	},
 
 	// The front door and the program.
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
-		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {

@@ -115,6 +115,9 @@ func TestNaiveBayesRecovers(t *testing.T) {
 // TestNaiveBayesOfNoRecords: what is learned is noise, a model all the same, and its scores
 // are finite.
 func TestNaiveBayesOfNoRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	none := encoded(t, smallRecords(), small())
 	one := encoded(t, smallRecords("n,a,1,p,7"), small())
 	noise := noiseOf(t, Gaussian, Budget{1e-3, 1e-9, addRemove.Neighbors}, NaiveBayesReleases(small()), Options{})

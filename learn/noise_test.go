@@ -28,6 +28,9 @@ func noiseOf(t *testing.T, kind Kind, b Budget, releases int, o Options) *Noise 
 
 // TestNoiseKeepsBudget: what is proved of the noise is within the budget, and not far below.
 func TestNoiseKeepsBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		kind      Kind
 		budget    Budget
@@ -68,6 +71,9 @@ func TestNoiseKeepsBudget(t *testing.T) {
 
 // TestPureNoiseOfManyReleases: rounding does not push what is proved above the budget.
 func TestPureNoiseOfManyReleases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, releases := range []int{3, 11, 59} {
 		noiseOf(t, Laplace, Budget{0.1, 0, dp.AddRemove}, releases, Options{})
 	}

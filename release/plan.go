@@ -12,8 +12,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// level is the probability with which an interval covers the exact answer.
-const level = 0.95
+// Level is the probability with which an interval covers the exact answer.
+const Level = 0.95
 
 // Source finds noise such that so many uses of it, each with fresh noise, keep the
 // privacy of the problem together; see Tables.
@@ -40,13 +40,13 @@ type mechanism struct {
 type Estimate struct {
 	// Key names the group, "" if there is one only.
 	Key string `json:"key,omitempty"`
-	// Value is the answer, Lower and Upper a confidence interval at the level for the
+	// Value is the answer, Lower and Upper a confidence interval at the Level for the
 	// exact one (within the query's bounds: clipped values, rows that count), all in
 	// the units of the query.
 	Value float64 `json:"value"`
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
-	// RankError, of quantiles, bounds at the level how many rows are between Value and
+	// RankError, of quantiles, bounds at the Level how many rows are between Value and
 	// a quantile of the data. Lower and Upper are then the bounds of the query.
 	RankError int64 `json:"rank_error,omitempty"`
 }

@@ -391,7 +391,7 @@ func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells
 	return append(all, s)
 }
 
-// upperAdditive lays out the program whose solutions are kernels on the bins.
+// upperLayout lays out the program whose solutions are kernels on the bins.
 func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, limit float64) layout {
 	l := baseLayout(p, k, half, epsilon, delta)
 	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
@@ -411,7 +411,7 @@ func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, lim
 	return l
 }
 
-// lowerAdditive lays out the program of which all private noise is a solution.
+// lowerLayout lays out the program of which all private noise is a solution.
 func lowerLayout(p Problem, k, half int, unit float64) layout {
 	l := baseLayout(p, k, half, p.Epsilon, p.Delta)
 	l.sums = k

@@ -12,7 +12,7 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// kernelLayout describes a discretized design problem with one law P_k over n
+// layout describes a discretized design problem with one law P_k over n
 // outputs for each of n queries:
 //
 //	minimize   Σ_k Σ_j cost[k][j]·P_k(j)
