@@ -129,7 +129,9 @@ func (o *droTableOptions) run(ctx context.Context) error {
 		}
 		cells, err = o.table.cells(designs, o.design.Gap)
 		return err
-	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error { return o.table.heatMap(o.grid, cells).Draw(w, "svg", 22*vg.Centimeter, 15*vg.Centimeter) })
+	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
+		return o.table.heatMap(o.grid, cells).Draw(w, "svg", 22*vg.Centimeter, 15*vg.Centimeter)
+	})
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	compare := forms[made.Form().Package].compare
+	compare := owns[made.Form().Package].compare
 	if compare == nil {
 		return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), made.Form().Noun))
 	}

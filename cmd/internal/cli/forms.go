@@ -27,9 +27,9 @@ type own struct {
 	compare func(o *compareOptions, ctx context.Context, v proof.Proven) error
 }
 
-// forms lists what forms have of their own, by their packages. The program knows mechanisms
+// owns lists what forms have of their own, by their packages. The program knows mechanisms
 // by package proof alone but for what starts here.
-var forms = map[string]own{
+var owns = map[string]own{
 	tables.Form.Package: {
 		about:   func(f finding) about { return aboutTable(f.mechanism.(*tables.Table), f) },
 		figure:  func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return o.noise(m.(*tables.Table)) },
@@ -71,7 +71,7 @@ type about struct {
 
 // about says what was found.
 func (f finding) about() about {
-	if own := forms[f.mechanism.Form().Package]; own.about != nil {
+	if own := owns[f.mechanism.Form().Package]; own.about != nil {
 		return own.about(f)
 	}
 	return aboutAny(f)

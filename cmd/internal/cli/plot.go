@@ -118,7 +118,7 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
 	}
 	figure := (*plotOptions).laws
-	if own := forms[form]; own.figure != nil {
+	if own := owns[form]; own.figure != nil {
 		figure = own.figure
 	}
 	draw, err := figure(o, made)

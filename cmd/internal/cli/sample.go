@@ -71,7 +71,7 @@ func (o *sampleOptions) run(ctx context.Context) error {
 		return err
 	}
 	start := (*sampleOptions).answers
-	if own := forms[made.Form().Package]; own.draw != nil {
+	if own := owns[made.Form().Package]; own.draw != nil {
 		start = own.draw
 	}
 	draw, err := start(o, ctx, made)

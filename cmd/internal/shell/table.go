@@ -68,7 +68,11 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	case len(start) > 0 && start[0] != '{':
 		return nil, BadFile(path, errors.New("not a table file"))
 	}
-	if made, err = forms.Decode(in); err != nil {
+	decode := forms.Decode
+	if a.Decode != nil {
+		decode = a.Decode
+	}
+	if made, err = decode(in); err != nil {
 		return nil, BadFile(path, FileCause(err))
 	}
 	return made, nil
