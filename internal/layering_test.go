@@ -54,28 +54,16 @@ var arrows = map[string][]string{
 		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local",
 		"tables", "kernels", "cells", "local", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/noise": {
-		"proof", "lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise/staircase", "lp/solver",
-		"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/kernel": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise", "lp/solver",
-		"tables", "kernels", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/cells": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/noise", "lp/solver",
-		"tables", "cells", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/local": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/solver",
-		"local", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/meet":            {"proof", "lp/solver", "tables", "internal/check"},
+	"lp/internal/meet":            {"lp/solver", "proof", "tables", "dp", "internal/check"},
+	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
-	"lp/internal/engine":          {"lp/internal/engine/cuts"},
+	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "lp/solver", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "lp/solver", "internal/check"},
 	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
+	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/ratio":    {},
-	"lp/internal/engine/interior": {"lp/internal/engine/cuts", "lp/internal/engine/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
 	"lp/solver":                   {},
 	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
@@ -100,7 +88,7 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":               {"proof", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"encoder":               {"proof", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
 	"cmd/internal/encoders": {"encoder", "cmd/internal/encoders/internal/checkpoint", "latent/bundle", "noise", "dp", "internal/check"},
 	"cmd/internal/encoders/taskaware": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",

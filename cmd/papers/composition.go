@@ -67,30 +67,26 @@ different losses, which are in the file too.`, o.run, func(f *shell.Flags) {
 }
 
 func (o *compositionOptions) run(ctx context.Context) error {
-	files, err := create(&o.Common, "composition")
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	line := o.Progress()
-	defer line.Clear()
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
-	curves, limit, err := compositionCurves(ctx, o.problem, options)
-	if err != nil {
-		return err
-	}
-	line.Clear()
-	line = o.Progress()
-	defer line.Clear()
-	for i := range curves {
-		line.Count("composing", i, len(curves))
-		if err := curves[i].compose(ctx, o.total); err != nil {
+	var curves []compositionCurve
+	var limit error
+	files, err := produce(&o.Common, "composition", func(line *shell.Progress) (err error) {
+		options := o.design
+		options.Progress = line.Design(options.TimeLimit)
+		if curves, limit, err = compositionCurves(ctx, o.problem, options); err != nil {
 			return err
 		}
-	}
-	line.Clear()
-	if err := files.write(compositionRecords(curves), func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) }); err != nil {
+		line.Clear()
+		line = o.Progress()
+		defer line.Clear()
+		for i := range curves {
+			line.Count("composing", i, len(curves))
+			if err := curves[i].compose(ctx, o.total); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() [][]string { return compositionRecords(curves) }, func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) })
+	if err != nil {
 		return err
 	}
 	report := compositionReport{heading: named("composition"), Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total, Releases: compositionCounts, Files: files.names}

@@ -107,24 +107,15 @@ func (o *droFigureOptions) run(ctx context.Context) error {
 	if err := needSolver(); err != nil {
 		return err
 	}
-	files, err := create(&o.Common, o.figure.name)
+	d := &droDrawing{design: o.design, plot: figure.New(), report: droFigureReport{heading: named(o.figure.name)}}
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		d.line, d.design.Progress = line, line.Design(o.design.TimeLimit)
+		return o.figure.make(ctx, d)
+	}, func() [][]string { return d.records }, func(w io.Writer) error { return writeFigure(d.plot, w) })
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	d := &droDrawing{
-		design: o.design, line: o.Progress(), plot: figure.New(),
-		report: droFigureReport{heading: named(o.figure.name), Files: files.names},
-	}
-	defer d.line.Clear()
-	d.design.Progress = d.line.Design(o.design.TimeLimit)
-	if err := o.figure.make(ctx, d); err != nil {
-		return err
-	}
-	d.line.Clear()
-	if err := files.write(d.records, func(w io.Writer) error { return writeFigure(d.plot, w) }); err != nil {
-		return err
-	}
+	d.report.Files = files.names
 	if err := o.Print(d.report, append(d.rows, filesRow(files))); err != nil {
 		return err
 	}

@@ -82,34 +82,29 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 	if err != nil {
 		return shell.BadFile(file, err)
 	}
-	files, err := create(&o.Common, droHistogramName)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
 	var counts [2 * histogramReach]int
-	total, within := 0, 0
+	total, within, rows := 0, 0, 0
 	descent := drolearn.NewDescent(set)
-	rows, err := descent.Gradients(ctx, 100, func(gradient float64) {
-		total++
-		if math.Abs(gradient) <= 10 {
-			within++
-		}
-		if bin := math.Floor(gradient) + histogramReach; bin >= 0 && bin < 2*histogramReach {
-			counts[int(bin)]++
-		}
-	})
-	if err != nil {
-		return err
-	}
 	records := [][]string{{"from", "to", "density"}}
 	var points plotter.XYs
-	for i, n := range counts {
-		from, density := float64(i-histogramReach), float64(n)/float64(total)
-		points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: from + 1, Y: density})
-		records = append(records, record(from, from+1, digits8(density)))
-	}
-	if err := files.write(records, func(w io.Writer) error { return drawHistogram(w, points) }); err != nil {
+	files, err := produce(&o.Common, droHistogramName, func(*shell.Progress) (err error) {
+		rows, err = descent.Gradients(ctx, 100, func(gradient float64) {
+			total++
+			if math.Abs(gradient) <= 10 {
+				within++
+			}
+			if bin := math.Floor(gradient) + histogramReach; bin >= 0 && bin < 2*histogramReach {
+				counts[int(bin)]++
+			}
+		})
+		for i, n := range counts {
+			from, density := float64(i-histogramReach), float64(n)/float64(total)
+			points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: from + 1, Y: density})
+			records = append(records, record(from, from+1, digits8(density)))
+		}
+		return err
+	}, func() [][]string { return records }, func(w io.Writer) error { return drawHistogram(w, points) })
+	if err != nil {
 		return err
 	}
 	report := droHistogramReport{named(droHistogramName), o.set, rows, descent.Dimensions() - 1, total, float64(within) / float64(total), files.names}

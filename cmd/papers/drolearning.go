@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -171,43 +172,40 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := create(&o.Common, o.table.name)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
 	if o.full {
 		o.splits, o.draws = droSplits, droDraws
 	}
 	begin := time.Now()
-	report := droLearningReport{heading: named(o.table.name), Splits: o.splits, Skipped: []string{}, Files: files.names}
-	var missing []error
-	for _, r := range recipes {
-		set, err := o.learn(ctx, r)
-		if errors.Is(err, errNoFile) {
-			missing = append(missing, err)
-			report.Skipped = append(report.Skipped, r.Name)
-			continue
+	report := droLearningReport{heading: named(o.table.name), Splits: o.splits, Skipped: []string{}}
+	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+		o.line = line
+		var missing []error
+		for _, r := range recipes {
+			set, err := o.learn(ctx, r)
+			switch {
+			case errors.Is(err, errNoFile):
+				missing = append(missing, err)
+				report.Skipped = append(report.Skipped, r.Name)
+			case err != nil:
+				return err
+			default:
+				report.Sets = append(report.Sets, *set)
+			}
 		}
-		if err != nil {
-			return err
+		line.Clear()
+		if len(report.Sets) == 0 {
+			return shell.BadInput("", shell.About("data", o.data, shell.Want("a folder with at least one of the data sets")))
 		}
-		report.Sets = append(report.Sets, *set)
-	}
-	o.line.Clear()
-	if len(report.Sets) == 0 {
-		return shell.BadInput("", shell.About("data", o.data, shell.Want("a folder with at least one of the data sets")))
-	}
-	for _, err := range missing {
-		o.Warn("%s", shell.Sentence(err))
-	}
-	report.average()
-	report.Seconds = math.Round(time.Since(begin).Seconds())
-	if err := files.write(report.records(), report.draw); err != nil {
+		for _, err := range missing {
+			o.Warn("%s", shell.Sentence(err))
+		}
+		report.average()
+		return nil
+	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
+	if err != nil {
 		return err
 	}
+	report.Files, report.Seconds = files.names, math.Round(time.Since(begin).Seconds())
 	return o.PrintText(report, report.write)
 }
 

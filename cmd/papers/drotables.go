@@ -5,6 +5,7 @@ import (
 	_ "embed" // the published numbers
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -120,22 +121,16 @@ func (o *droTableOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := create(&o.Common, o.table.name)
-	if err != nil {
+	var cells []droCell
+	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+		designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
+		if err != nil {
+			return err
+		}
+		cells, err = o.table.cells(designs, o.design.Gap)
 		return err
-	}
-	defer files.discard()
-	line := o.Progress()
-	defer line.Clear()
-	designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
+	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error { return o.table.heatMap(o.grid, cells).Draw(w) })
 	if err != nil {
-		return err
-	}
-	cells, err := o.table.cells(designs, o.design.Gap)
-	if err != nil {
-		return err
-	}
-	if err := files.write(droRecords(cells), o.table.heatMap(o.grid, cells).Draw); err != nil {
 		return err
 	}
 	summary := o.table.summary(cells, o.design.Gap, files, store.dir)

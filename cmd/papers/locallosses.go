@@ -96,34 +96,30 @@ exit code is 4.`, o.run, func(f *shell.Flags) {
 }
 
 func (o *localOptions) run(ctx context.Context) error {
-	files, err := create(&o.Common, localLosses)
+	report := localReport{heading: named(localLosses)}
+	var limits []string
+	files, err := produce(&o.Common, localLosses, func(line *shell.Progress) error {
+		o.design.Progress = line.Local(o.design.TimeLimit)
+		for _, t := range localTables {
+			made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
+			for _, epsilon := range o.epsilons {
+				row, err := t.row(ctx, epsilon, o.design)
+				if err != nil {
+					return err
+				}
+				if row.Status != optimal {
+					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
+				}
+				made.Rows = append(made.Rows, row)
+			}
+			report.Tables = append(report.Tables, made)
+		}
+		return nil
+	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	line := o.Progress()
-	defer line.Clear()
-	o.design.Progress = line.Local(o.design.TimeLimit)
-	report := localReport{heading: named(localLosses), Files: files.names}
-	var limits []string
-	for _, t := range localTables {
-		made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
-		for _, epsilon := range o.epsilons {
-			row, err := t.row(ctx, epsilon, o.design)
-			if err != nil {
-				return err
-			}
-			if row.Status != optimal {
-				limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
-			}
-			made.Rows = append(made.Rows, row)
-		}
-		report.Tables = append(report.Tables, made)
-	}
-	line.Clear()
-	if err := files.write(report.records(), report.draw); err != nil {
-		return err
-	}
+	report.Files = files.names
 	if err := o.PrintText(report, report.write); err != nil {
 		return err
 	}

@@ -128,22 +128,15 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := create(&o.Common, o.figure.name)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
 	do, panels := o.dimensions, dimensionPanels()
 	if o.figure.noisy {
 		do, panels = o.noisy, noisyPanels()
 	}
-	if err := do(ctx, data); err != nil {
-		return shell.LatentFailure(err)
-	}
-	o.line.Clear()
-	if err := files.write(o.study.records(), func(w io.Writer) error { return o.study.draw(w, panels) }); err != nil {
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		return shell.LatentFailure(do(ctx, data))
+	}, o.study.records, func(w io.Writer) error { return o.study.draw(w, panels) })
+	if err != nil {
 		return err
 	}
 	report := struct {

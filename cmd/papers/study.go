@@ -73,6 +73,23 @@ func create(c *shell.Common, name string) (*results, error) {
 	return r, nil
 }
 
+// produce does the work of a command, with a line of progress, and writes its files, which it
+// opens before.
+func produce(c *shell.Common, name string, work func(line *shell.Progress) error, records func() [][]string, draw func(io.Writer) error) (*results, error) {
+	files, err := create(c, name)
+	if err != nil {
+		return nil, err
+	}
+	defer files.discard()
+	line := c.Progress()
+	defer line.Clear()
+	if err := work(line); err != nil {
+		return nil, err
+	}
+	line.Clear()
+	return files, files.write(records(), draw)
+}
+
 // write fills both files, after which they are there.
 func (r *results) write(records [][]string, draw func(io.Writer) error) error {
 	if err := csv.NewWriter(r.csv).WriteAll(records); err != nil {

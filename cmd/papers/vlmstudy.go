@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // vlmSetting says how a network of images is trained.
@@ -106,19 +107,12 @@ deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
 }
 
 func (o *vlmOptions) run(ctx context.Context) error {
-	files, err := create(&o.Common, o.figure.name)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
 	begin := time.Now()
-	if err := o.figure.run(ctx, o); err != nil {
-		return err
-	}
-	o.line.Clear()
-	if err := files.write(o.study.records(), o.study.draw); err != nil {
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		return o.figure.run(ctx, o)
+	}, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) })
+	if err != nil {
 		return err
 	}
 	took := time.Since(begin)
@@ -272,7 +266,7 @@ func (s vlmStudy) ends(data string) (least, most float64) {
 
 // vlmRelease is a release of encodings of some people, with Laplace noise.
 func vlmRelease(ctx context.Context, m *vlm.Model, u encoder.Matrix, epsilon float64, seed uint64, purpose string) (encoder.Matrix, error) {
-	noise, err := encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
 	if err != nil {
 		return encoder.Matrix{}, err
 	}

@@ -53,11 +53,11 @@ func (d *designer) refinePure(ctx context.Context, cells int) error {
 			parts -= 2
 		}
 		gap, bound := d.Gap(), d.Bound
-		upperErr, lowerErr := d.both(ctx, reserve,
+		err := d.Both(ctx, reserve,
 			func(ctx context.Context) error { return d.upperPure(ctx, cells, parts, unit) },
 			func(ctx context.Context) error { return d.lowerPure(ctx, cells, unit) })
 		d.Report(cells)
-		if err := errors.Join(upperErr, lowerErr); errors.Is(err, solver.ErrNone) {
+		if errors.Is(err, solver.ErrNone) {
 			return nil
 		} else if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 		}
 		laws[k][k] += own
 	}
-	if _, err := d.keep(fine, laws); !meet.NotKept(err) {
+	if _, err := d.roundMasses(fine, laws); !meet.NotKept(err) {
 		return err
 	}
 	return nil

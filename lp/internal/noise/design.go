@@ -47,7 +47,7 @@ type designer struct {
 	upper, lower side
 	last         *side   // that was advanced
 	before       float64 // what was left before, if it was advanced alone
-	table        *tables.Verified
+	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
 }
@@ -502,33 +502,9 @@ func (s *side) learn() {
 const maxProgramWork = 1 << 25
 
 // keepTable keeps a table if it is the best, and returns its loss.
-func (d *designer) keepTable(t *tables.Verified) float64 {
-	loss := expectedLoss(t)
-	if loss < d.Best {
-		d.table, d.Best = t, loss
-	}
-	return loss
-}
-
-// expectedLoss returns that of a table to the nearest float64.
-func expectedLoss(t *tables.Verified) float64 {
-	loss, _ := t.Certificate().ExpectedLoss.Float64()
-	return loss
-}
+func (d *designer) keepTable(t *tables.Verified) float64 { return meet.Keep(&d.Search, &d.table, t) }
 
 // result puts the best table and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*tables.Verified, meet.Outcome, error) {
-	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
-		return nil, meet.Outcome{}, stopped
-	}
-	if d.table == nil {
-		return nil, meet.Outcome{}, d.noTable(stopped)
-	}
-	v, err := meet.Verified(d.table.Mechanism().WithDual(d.dual))
-	if err != nil {
-		return nil, meet.Outcome{}, err
-	}
-	gap, finite := v.Certificate().Gap()
-	o, err := d.Outcome(d.rounds, gap, finite, stopped)
-	return v, o, err
+	return meet.Finish(&d.Search, d.table, d.dual, d.rounds, stopped, func() error { return d.noTable(stopped) })
 }

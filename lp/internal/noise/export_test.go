@@ -115,7 +115,7 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	chainLoss = expectedLoss(t)
+	chainLoss, _ = t.Bounds().Loss.Float64()
 	d.Best = chainLoss
 	chainBound = d.keepDual(d.chainDual(chainLoss, 1<<17))
 	reach := math.Ceil(3*SupportBound(p)) + 2

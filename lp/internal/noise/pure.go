@@ -180,7 +180,7 @@ func (d *designer) fitStairs(k, n int) bool {
 	if d.table == nil || d.Options.TimeLimit == 0 {
 		return true
 	}
-	last := d.table.Mechanism()
+	last := d.table
 	per := float64(d.upper.certify) / (float64(last.Grid().CellsPerSensitivity) * float64(last.Cells()))
 	return per*float64(k)*float64(2*k+n) < float64(d.Left())/4
 }

@@ -120,11 +120,11 @@ func (w *sweep) mixInto(i int) {
 	if from.Best*(1-t) >= to.Best*(1-mixGain) {
 		return
 	}
-	masses, atom := from.table.Mechanism().PMF()
+	masses, atom := from.table.PMF()
 	for j := range masses {
 		masses[j] *= 1 - t
 	}
-	cells := from.table.Mechanism().Grid()
+	cells := from.table.Grid()
 	g := grid{k: cells.CellsPerSensitivity, first: cells.FirstCell, n: len(masses), table: cells}
 	if mixed, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
 		to.keepTable(mixed)

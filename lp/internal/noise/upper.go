@@ -158,8 +158,9 @@ func (u upper) cost(g *grid, l loss.Loss, i int) float64 {
 	}
 }
 
+// privacy takes a unit of 2^-63 per cell for rounding.
 func (u upper) privacy(g grid, margin float64) (epsilon, delta float64) {
-	return u.Epsilon - margin*min(u.Epsilon, 1), u.Delta*(1-margin) - float64(g.n)*0x1p-63
+	return meet.Inside(u.Privacy, margin, float64(g.n)*0x1p-63)
 }
 
 func (u upper) effort(_, margin float64) engine.Want {
@@ -179,15 +180,12 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 
 // solve designs a table on the grid and keeps it if it is the best. It returns the
 // table's loss, or 0 if this grid gave none; the next may.
-func (u upper) solve(ctx context.Context, d *designer, g grid) (float64, error) {
-	aim := d.Aim()
-	for _, share := range meet.MarginShares {
-		loss, _, err := d.solve(ctx, &d.upper, g, share*aim, 0)
-		if !meet.NotKept(err) { // otherwise the margin was too small
-			return loss, err
-		}
-	}
-	return 0, nil
+func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, err error) {
+	err = meet.Margins(d.Aim(), func(margin float64) (err error) {
+		loss, _, err = d.solve(ctx, &d.upper, g, margin, 0)
+		return err
+	})
+	return loss, err
 }
 
 // take makes a table of the masses. Without any there was no noise on this support; the
